@@ -168,17 +168,18 @@ def document(names: list[str]) -> str:
 
 
 _PAGE = """\
-# Default settings on data as they come
+# Default settings on data without preprocessing
 
 Written by `python -m benchmarks.defaults --write`; no number on this page is typed by hand. Machine: 2 shared cores,
 one thread used. Python {python}; {packages}.
 
-`MaxMarginClassifier` with its defaults (tol = 1e-3, a free intercept) but for the loss and C, and `LinearSVC` with
-its own (tol = 1e-4, 1000 iterations, a penalised intercept), until it ends or warns that it has not converged.
-Seconds of the processor, the median of up to 7 fits in turn; compiling, once a machine, is not counted.
+`MaxMarginClassifier` is fitted with its defaults (tol = 1e-3, a free intercept), except for the loss and C.
+`LinearSVC` is fitted with its own defaults (tol = 1e-4, at most 1000 iterations, a penalised intercept), until it ends
+or warns that it has not converged. Times are processor time, the median of up to 7 fits of each, in turn. Compilation,
+which happens once per machine, is not counted. Rows marked *scaled* have columns of mean 0 and variance 1.
 
 * Certified: {certified} of {count}.
-* Certified, and before LinearSVC ended or gave up: {sooner} of {count}.
+* Certified before LinearSVC ended or stopped with a warning: {sooner} of {count}.
 
 {table}
 
@@ -189,7 +190,7 @@ _WIDE = """\
 ## Wide rows: micro-arrays
 
 * Certified: {certified} of {count}.
-* Certified, and before LinearSVC ended or gave up: {sooner} of {count}.
+* Certified before LinearSVC ended or stopped with a warning: {sooner} of {count}.
 
 {table}"""
 

@@ -157,35 +157,37 @@ def small() -> Iterator[list[str]]:
 
 
 _PAGE = """\
-# What a certified fit cannot do without
+# Minimum time of a certified fit
 
 Written by `python -m benchmarks.floor --write`; no number on this page is typed by hand. Machine: 2 shared cores,
 one thread used. Python {python}; {packages}.
 
-Before a single step towards a solution, a fit that ends with a proof has to
+A fit that ends with a certificate has costs that do not depend on the solver's iterations:
 
-* know the **lengths** of the rows, which the rounding of every bound depends on, and which tell of every entry that it
-  is a number;
-* with Newton's method for the squared hinge, make one **matrix** of the products of the columns, for each class, by
-  BLAS (ours has that of a sixteenth of the rows where they are many, and needs none of all where that leads there);
-* **prove** what it has found: scores of all rows, and a combination of all rows, with their rounding, for each class.
+* The **lengths** of the rows. The rounding error of every bound depends on them. Their computation also checks that
+  every entry is a number.
+* One **matrix** per class with the products of the columns, computed by BLAS, for Newton's method on the squared hinge.
+  With many rows, our implementation computes the matrix of a sixteenth of the rows, and needs no matrix of all rows if
+  the iteration from there converges.
+* The **proofs**, one per class: the scores of all rows, and a combination of all rows, with their rounding errors.
 
-Milliseconds of the processor, medians. Where the sum is above a goal, the goal cannot be had this way, whatever the
-solver. No choice of an algorithm, no merging of equal rows is counted. **A step** over all rows besides the proof is
-what Newton's method takes at the least, however good its start is, where some patterns turn out to be on the other
-side: scores and a combination of all rows, in one pass. (It has to look where it is, and then where it went, which the
-proof may do.) The start and linear systems are not counted either.
+Times are milliseconds of the processor, medians. If the sum of these costs exceeds a goal, no solver can reach the goal
+in this way. The choice of the algorithm and the merging of equal rows are not counted. **A step** is one pass over all
+rows besides the proof: scores and a combination of all rows. Newton's method takes at least one step if its start, even
+a good one, has some rows on the wrong side of the margin. (The method evaluates the scores at the start and at its next
+iterate; the proof can serve as the second evaluation.) The column *with it / goal* adds one step to the sum. The start and
+linear systems are not counted either.
 
 ## The squared hinge, a tenth of liblinear's time at C >= 1
 
-liblinear's Newton method (`-s 2`) at the loosest tolerance with which it comes within {gap:g} of the optimum, which no
-user knows; the goal is a tenth of that. It proves nothing.
+The column `liblinear -s 2` is the time of liblinear's Newton method at the loosest tolerance at which it comes within
+{gap:g} of the optimum. A user does not know that tolerance. The goal is a tenth of this time. liblinear proves nothing.
 
 {large}
 
 ## Few rows, default settings, C = {low:g}
 
-LinearSVC with its own defaults, but for iterations enough to end.
+LinearSVC is fitted with its own defaults, except for a larger limit of iterations, so that it converges.
 
 {small}
 """

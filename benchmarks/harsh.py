@@ -163,19 +163,21 @@ def document(names: list[str]) -> str:
 
 
 _PAGE = """\
-# Default settings on data in bad order
+# Default settings on corrupted and badly scaled data
 
 Written by `python -m benchmarks.harsh --write`; no number on this page is typed by hand. Machine: 2 shared cores,
 one thread used. Python {python}; {packages}.
 
-What data look like before somebody has cleaned them: sentinels for what is missing, a few rows in another unit, time
-stamps and identifiers as columns, products of raw columns. `MaxMarginClassifier` with its defaults (tol = 1e-3) but for
-the loss and C, and at most a minute; gaps are recomputed from the data. `LinearSVC` with its own; its excess is that of
-the objective at its w, and the intercept that is best for it, over the lower bound that ours proves. Milliseconds of
-the processor, one fit each; compiling, once a machine, is not counted.
+The data sets imitate data that have not been cleaned: sentinel values for missing entries, a few rows in another unit,
+time stamps and identifiers as columns, products of raw columns. `MaxMarginClassifier` is fitted with its defaults
+(tol = 1e-3), except for the loss and C, and with a time limit of one minute. Its gaps are recomputed from the data.
+`LinearSVC` is fitted with its own defaults. The excess of `LinearSVC` is the relative difference between the objective
+at its w, with the best intercept for that w, and the lower bound that our certificate proves. Times are milliseconds of
+the processor, one fit each. Compilation, which happens once per machine, is not counted.
 
-Where `LinearSVC` does not warn and has a large excess, it has ended, by its own tolerance or at the solution of a
-problem of its own: its intercept is regularised, which pulls w along where columns are far from 0.
+Some fits of `LinearSVC` end without a warning and have a large excess. Either its tolerance was met too early, or it
+solved its own problem to the end. In that problem the intercept is regularised, which changes w if columns are far
+from 0.
 
 * Certified: {certified} of {count}.
 * LinearSVC: within 1e-3 of the optimum {near} of {count}, warned {warned} times.

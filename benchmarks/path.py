@@ -136,11 +136,14 @@ def page(command: str) -> str:
         "path / alone", "path / LinearSVC",
     ]  # fmt: skip
     return "\n\n".join([
-        "# Paths beside separate fits",
-        f"Made by `{command}` on {platform.machine()}, one thread, times of the processor. Hinge, no intercept, 20 "
-        f"costs from 1e-3 to 1e3, each certified to {TOL:g}. LinearSVC counts with the loosest tolerance at which its "
-        f"true gap is {TOL:g} or less, and with the time of {PASSES} passes where these did not get there. Asked on "
-        f"adult: {GOAL:g} of LinearSVC.",
+        "# Paths and separate fits",
+        f"Written by `{command}` on {platform.machine()}; no number on this page is typed by hand. One thread is used. "
+        "Times are those of the processor.",
+        "The problems are the hinge loss without intercept at 20 values of C from 1e-3 to 1e3, each certified to a gap "
+        f"of {TOL:g}. *path* is one `margin_path` over all values; *alone* are 20 fits, each from the start. LinearSVC "
+        f"counts at the loosest tolerance at which its true gap is at most {TOL:g}. If it does not reach this gap in "
+        f"{PASSES} passes, the time of these passes counts. The goal, on adult: the path takes at most {GOAL:g} times "
+        "as long as the fits of LinearSVC.",
         table(head, summaries),
         *details,
     ]) + "\n"  # fmt: skip

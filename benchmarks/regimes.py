@@ -410,24 +410,24 @@ def sizes(results: Sequence[Result]) -> str:
 def verdict(results: Sequence[Result]) -> str:
     """What is reached and what is not, from the numbers."""
     kinds = {
-        "at most a tenth of the best of LinearSVC and liblinear, C >= 1": _counted(
+        "at most a tenth of the time of the best of LinearSVC and liblinear, C >= 1": _counted(
             results, lambda r: r.C >= 1.0
         ),
-        "at most a half of the best of LinearSVC and liblinear, C < 1": _counted(
+        "at most half of the time of the best of LinearSVC and liblinear, C < 1": _counted(
             results, lambda r: r.C < 1.0
         ),
     }
     for rival in (*OTHERS, *HARD):
         pairs = [(result, one) for result in results for one in result.theirs if one.rival is rival]
-        kinds[f"ahead of {rival.name}"] = [result.within(one, AHEAD) for result, one in pairs]
+        kinds[f"faster than {rival.name}"] = [result.within(one, AHEAD) for result, one in pairs]
     lines = [
         f"* {what}: {sum(one is True for one in met)} of {len(met)}"
-        + (f", cannot be told of {met.count(None)}" if None in met else "")
+        + (f", undecided for {met.count(None)}" if None in met else "")
         for what, met in kinds.items()
         if met
     ]
     missing = [rival.name for rival in (*OTHERS, *HARD) if not rival.installed]
-    lines += [f"* {name} is not installed, and so not compared." for name in missing]
+    lines += [f"* {name} is not installed and not compared." for name in missing]
     return "\n".join(lines)
 
 
@@ -459,46 +459,53 @@ def document(results: Sequence[Result], command: str, turns: int) -> str:
 
 
 _PAGE = """\
-# Dense data as they come
+# Soft and hard margins on dense, unscaled data
 
 Written by `{command}`; no number on this page is typed by hand. Machine: 2 shared cores, one thread used.
 Python {python}; {packages}.
 
 {verdict}
 
-## How time is taken
+## How time is measured
 
-- **Ours** is `MaxMarginClassifier(C, loss=loss, tol=gap)`, the whole `fit` with validation, packing and the
-  certificate. Peers have no free intercept but a constant column whose weight is regularised; beside them ours solves
-  the same problem (`intercept="augmented"`). The last column of the first table is our default, whose intercept is
-  free. It counts where it is certified and the judge confirms the excess.
-- **Peers** get dense rows with the constant column (liblinear its own problem object; neither is counted) and a
-  ladder of tolerances, six a decade from 1 to 1e-9. The loosest tolerance counts whose *true* excess over the optimum
-  is at most the gap, of all classes: an oracle that no user has.
-- A peer is given the passes that it makes in {tenfold[1]:g} times our time ({ahead[1]:g} times, where it has only to
-  be behind), but at least {least:g} s, and no more than {limit:g} s where {tenfold[0]:g} ({ahead[0]:g}) times ours is
-  less; liblinear has its own limit of 300. Where its passes or its time end before it has got there, its best
-  excess and its longest fit are given, and the ratio is at most what that time says; one that ends by itself at its
-  tightest tolerance never gets there, which counts as reached by us.
-- **The judge** values w from the data in float64 with code of its own; the optimum is a bracket by weak duality.
-- Seconds of the processor, all in one process with one thread, in random turns with {turns} seeds (fewer where
-  they take more than {ample:g} s, at least one); medians, and medians of the ratios turn by turn. Compiling is not
-  counted. The first of several fits in a row does not count, of ours as of a peer's: what others have pushed out
-  of memory is back after it. Of the others, one or as many as fit into {enough:g} s, {many} at most, the median
-  counts.
-- **Goal**: a tenth of the best of LinearSVC and liblinear at C >= 1, a half at C < 1; ahead of each of the others.
+- **Ours** is `MaxMarginClassifier(C, loss=loss, tol=gap)`. The time is that of the whole `fit`, with validation,
+  packing of the rows and the certificate. A fit counts if it is certified and the judge (below) confirms the excess.
+  The peers have no free intercept, but a constant column whose weight is regularised. For the comparison ours solves
+  the same problem (`intercept="augmented"`). The last column of the first table is our default problem, whose
+  intercept is free.
+- **Peers** get dense rows with the constant column; liblinear gets its own problem object. Building either is not
+  counted. Each peer is fitted at a ladder of tolerances, six per decade from 1 to 1e-9. The loosest tolerance counts
+  at which the *true* excess over the optimum is at most the gap for all classes. A user does not know that tolerance.
+- **Time limit of a peer.** A peer is given as many passes as it makes in {tenfold[1]:g} times our time; in
+  {ahead[1]:g} times our time if the goal is only to be faster than this peer. This time is at least {least:g} s. It is
+  limited to {limit:g} s, unless {tenfold[0]:g} times ({ahead[0]:g} times) our time is more. liblinear has its own
+  limit of 300 passes. If a peer's passes or its time end before it reaches the gap, the tables show its best excess
+  and its longest fit, and the ratio is an upper bound from that time; *cannot tell* means that this bound does not
+  decide whether the goal is met. A peer that stops by itself at its tightest tolerance never reaches the gap; then the
+  goal counts as met.
+- **The judge** computes objectives from w and the data in float64, with code that neither side uses. Weak duality
+  bounds the optimum from below and above.
+- **Turns.** Times are processor seconds, in one process with one thread. The solvers are fitted in turn in random
+  order, with {turns} seeds; fewer if the turns take more than {ample:g} s, but at least one. Numbers are medians, and
+  ratios are medians of the ratios of the single turns. Compilation is not counted. In each turn the first fit of every
+  solver is not counted, because it reloads data that other fits have evicted from memory caches. Further fits are made
+  until they have taken {enough:g} s, at least one and at most {many}; their median counts.
+- **Goal**: a tenth of the time of the best of LinearSVC and liblinear at C >= 1, half of it at C < 1, and less time
+  than each of the other peers.
 
 {sizes}
 
-unequal: normal columns with scales from 0.01 to 100, a linear target on all columns, 10 % of the labels flipped.
+The sets *unequal* are generated: normal columns with scales from 0.01 to 100, labels from a linear function of all
+columns, and 10 % of the labels flipped.
 
 ## The best of LinearSVC and liblinear, and our default problem
 
 {best}
 
-## The others, and the hard margin
+## The other peers, and the hard margin
 
-Hard margins have a free intercept on all sides; the gap is by how much the margin falls short of the largest.
+Hard margins have a free intercept for all solvers. Their gap is one minus the ratio of the margin to the largest
+margin.
 
 {others}
 

@@ -282,7 +282,7 @@ def document(speed_repeats: int, accuracy_repeats: int) -> str:
         accurate = accuracies(accuracy_repeats)
         digits = ten_classes(DIGIT_ORDERS)
     names = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river")
-    absent = f"\n\nNot there when this was measured: {', '.join(missing)}." if missing else ""
+    absent = f"\n\nNot installed for this measurement: {', '.join(missing)}." if missing else ""
     return _PAGE.format(
         python=platform.python_version(),
         packages=versions(*names),

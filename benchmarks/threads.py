@@ -171,26 +171,27 @@ def _processors() -> list[int]:
 
 
 _PAGE = """\
-# Threads that cannot hurt
+# Time with two threads
 
 Written by `{command}`; no number on this page is typed by hand. Machine: {processors} shared cores, of which
 joblib may use {usable}. Python {python}; BLAS: {blas}.
 
-* Asking for two threads takes at most 1.3 times as long as one: {met} of {count}; at worst {worst:.2f} times.
+* With two threads a fit takes at most 1.3 times as long as with one: {met} of {count}; at worst {worst:.2f} times.
 
-Seconds on the wall of whole fits with default settings, `n_jobs` 1 and 2 in turn, {turns} turns; medians with quartiles
-in brackets, and the ratios turn by turn. Beside them nothing, or a busy process pinned to every core.
+Times are wall seconds of whole fits with default settings. Fits with `n_jobs` 1 and 2 alternate, {turns} turns of each.
+Numbers are medians with quartiles in brackets; ratios are taken turn by turn. The fits run alone, or while one busy
+process is pinned to every core (column *beside it*).
 
 {table}
 
-* `n_jobs` is the number of classes (pairs of classes, blocks of rows to predict) at work at the same time, in threads
-  of joblib, on code that holds no lock of the interpreter. It never exceeds what joblib counts as processors: the
-  affinity of the process and the share of its container.
-* Classes of chosen algorithms whose exact steps are over in milliseconds (two million entries of all classes together)
-  have one thread, whatever `n_jobs` is: another would begin later than they end.
-* BLAS has one thread in all of it, two classes included. The last fit shows what two would bring: its threads spin
-  while they wait for each other, and the sums they make differ in the last digits, so that the model would depend on
-  `n_jobs`.
+* `n_jobs` is the number of classes, pairs of classes, or blocks of rows to predict that are processed at the same time.
+  They run in threads of joblib, and the compiled code releases the lock of the interpreter. The number of threads never
+  exceeds the number of processors that joblib counts, which takes the affinity of the process and the limit of its
+  container into account.
+* Small problems with `algorithm="auto"` (less than two million entries of all classes together) are solved in one
+  thread, whatever `n_jobs` is. Their exact stages end within milliseconds, before another thread has started.
+* BLAS uses one thread everywhere, two classes included. The last fit shows the cost of two. BLAS threads spin while
+  they wait for each other. Their sums differ in the last digits, so that the model would depend on `n_jobs`.
 * Nothing else starts threads: no compiled code is parallel by itself.
 """
 
