@@ -175,8 +175,8 @@ Times are milliseconds of the processor, medians. If the sum of these costs exce
 in this way. The choice of the algorithm and the merging of equal rows are not counted. **A step** is one pass over all
 rows besides the proof: scores and a combination of all rows. Newton's method takes at least one step if its start, even
 a good one, has some rows on the wrong side of the margin. (The method evaluates the scores at the start and at its next
-iterate; the proof can serve as the second evaluation.) The column *with it / goal* adds one step to the sum. The start and
-linear systems are not counted either.
+iterate; the proof can serve as the second evaluation.) The column *with it / goal* adds one step to the sum. The start
+and linear systems are not counted either.
 
 ## The squared hinge, a tenth of liblinear's time at C >= 1
 

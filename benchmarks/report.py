@@ -204,7 +204,7 @@ def _verdict(results: Sequence[Comparison], peaks: Sequence[Peak], started: dict
         f'- Time, `algorithm="{results[0].ours[0].solver}"`: the goal is reached on {len(met)} of '
         f"{len(results)} problems{', not reached on' if missed else ''}",
         *missed,
-        f"- Memory: at most {max(mine):.2f} times the bytes of the input, besides the input (limit: 1.5).",
+        f"- Memory: at most {max(mine):.2f} times the bytes of the input, in addition to the input (limit: 1.5).",
     ]
     added = float(np.median(np.subtract(started["maxmargin"].seconds, started["base"].seconds)))
     lines.append(
@@ -252,8 +252,8 @@ relative accuracy of 1e-4.
 
 {times}
 
-Some certified gaps are far below 1e-4. They belong to problems of up to 2,000 rows, which end with the exact stage
-(the active-set method) whatever the tolerance. The peers' times are for 1e-4.
+Some certified gaps are far below 1e-4. They belong to problems of up to 2,000 rows, which are solved exactly whatever
+the tolerance. The peers' times are for 1e-4.
 
 The peers, one by one:
 
