@@ -133,7 +133,7 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
     lines = [
         f"Of scikit-learn {sklearn.__version__}, by `make test-sklearn`:",
         "",
-        "| file | tests that meet our classes | passed | differ | skipped |",
+        "| file | tests that use our classes | passed | differ | skipped |",
         "|---|---:|---:|---:|---:|",
     ]
     total = Counter()
@@ -144,7 +144,7 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
         lines.append(f"| `{file}` | {len(of)} | {count['passed']} | {count['failed']} | {count['skipped']} |")
     whole = sum(total.values())
     lines.append(f"| all | {whole} | {total['passed']} | {total['failed']} | {total['skipped']} |")
-    lines += ["", "| tests | why they differ |", "|---:|---|"]
+    lines += ["", "| tests | reason |", "|---:|---|"]
     for difference in sorted(expected, key=lambda one: -len(one.met)):
         lines.append(f"| {len(difference.met)} | {difference.reason} |")
     return "\n".join(lines)
