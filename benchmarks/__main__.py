@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: the comparison, printed; with --write everything, into `docs/benchmarks.md`."""
+"""Run the comparison and print it; with --write, measure all parts and write `docs/benchmarks.md`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS = ("times", "profile", "compile", "memory", "startup")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what the command line asks for."""
+    """Run the parts that the command line names; return the exit code."""
     options = _parser().parse_args(arguments)
     parts = PARTS if options.write else options.parts
     results: list[Comparison] = []
@@ -61,8 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sets", type=_names, default=list(DATASETS), help="comma separated; default all")
     parser.add_argument("--C", type=_numbers, default=[1.0, 0.1], help="comma separated; default 1,0.1")
     parser.add_argument("--algorithms", type=lambda text: text.split(","), default=["auto", "dcd", "mpu"])
-    parser.add_argument("--repeats", type=int, default=7, help="seeds")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds after which a peer is given up")
+    parser.add_argument("--repeats", type=int, default=7, help="number of seeds")
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="seconds of one fit after which a peer is dropped"
+    )
     parser.add_argument(
         "--parts", type=lambda text: text.split(","), default=["times"],
         help=f"comma separated, of {', '.join(PARTS)}; default times",

@@ -1,7 +1,8 @@
-"""Seconds of fits of two checkouts of this package, in turn: every problem of the benchmark pages, peers left out.
+"""Compare the times of two checkouts of this package on every problem of the benchmark pages, without peers.
 
-`python -m benchmarks.before_after --before ../old`: each checkout runs in a process of its own, which fits one problem
-when it is asked to. Problems are those of docs/benchmarks.md, docs/regimes.md, docs/defaults.md and docs/kernels.md.
+`python -m benchmarks.before_after --before ../old`: each checkout runs in its own process. The two processes fit the
+same problem in turn. The problems are those of docs/benchmarks.md, docs/regimes.md, docs/defaults.md and
+docs/kernels.md.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from .unscaled import MICROARRAYS, SETS, unequal
 
 HERE = Path(__file__).parents[1]
 LOSSES = ("hinge", "squared_hinge")
-PATIENCE = 120.0  # seconds after which a fit is ended
-ENOUGH, FITS = 1.0, 7  # seconds of fits of one checkout on one problem, and how many fits at most
+MAX_SECONDS = 120.0  # time limit of a fit
+TURN_SECONDS, MAX_FITS = (
+    1.0,
+    7,
+)  # seconds of the fits of one checkout on one problem, and their largest number
 SCALED = (
     "breast_cancer",
     "digits",
@@ -57,7 +61,7 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    """Yield the rows of all pages, those of one data set one after the other."""
+    """Yield the rows of all pages; rows of the same data set follow each other."""
     for name, C, algorithm in product(DATASETS, (1.0, 0.1), ("auto", "dcd", "mpu")):
         common = {"loss": "hinge", "fit_intercept": False, "tol": 1e-4}
         yield Row("benchmarks", name, {"C": C, "algorithm": algorithm, **common})
@@ -90,7 +94,7 @@ def load(page: str, name: str) -> Any:
 
 
 def fit(row: Row) -> dict[str, Any]:
-    """Fit once, with the package that this process imports."""
+    """Fit once with the package that this process imports; return the time, the status and the gap."""
     from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 
     if row.page == "kernels":
@@ -99,7 +103,7 @@ def fit(row: Row) -> dict[str, Any]:
         model: Any = KernelMaxMarginClassifier(data.C, gamma=data.gamma, multi_class=scheme, **row.parameters)
         X, y = data.X, data.y
     else:
-        model = MaxMarginClassifier(random_state=0, max_time=PATIENCE, **row.parameters)
+        model = MaxMarginClassifier(random_state=0, max_time=MAX_SECONDS, **row.parameters)
         X, y = load(row.page, row.data)
     begin = time.process_time()
     model.fit(X, y)
@@ -108,7 +112,7 @@ def fit(row: Row) -> dict[str, Any]:
 
 
 class Checkout:
-    """A process that fits with the package of one checkout."""
+    """A process that imports the package of one checkout and fits problems with it."""
 
     def __init__(self, folder: Path) -> None:
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -124,7 +128,7 @@ class Checkout:
         )
 
     def fit(self, row: Row) -> dict[str, Any]:
-        """Let the process fit once."""
+        """Fit a row once in the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps(asdict(row)), file=self._process.stdin, flush=True)
@@ -138,7 +142,7 @@ def compare(row: Row, before: Checkout, after: Checkout) -> tuple[float, float, 
     """
     times: dict[Checkout, list[float]] = {before: [], after: []}
     ends = {checkout: checkout.fit(row) for checkout in times}
-    while len(times[after]) < FITS and sum(times[before] + times[after]) < 2.0 * ENOUGH:
+    while len(times[after]) < MAX_FITS and sum(times[before] + times[after]) < 2.0 * TURN_SECONDS:
         for checkout, found in times.items():
             found.append(checkout.fit(row)["seconds"])
     return min(times[before]), min(times[after]), ends[before]["status"], ends[after]["status"]
@@ -149,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.before_after", description=__doc__)
     parser.add_argument("--before", type=Path, help="the other checkout")
     parser.add_argument("--pages", nargs="+", default=["benchmarks", "regimes", "defaults", "kernels"])
-    parser.add_argument("--skip", nargs="+", default=[], help="data sets that are left out")
+    parser.add_argument("--skip", nargs="+", default=[], help="data sets to skip")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
@@ -157,7 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(json.dumps(fit(Row(**json.loads(line)))), flush=True)
         return 0
     if options.before is None:
-        parser.error("name the other checkout: --before FOLDER")
+        parser.error("the other checkout is required: --before FOLDER")
     before, after = Checkout(options.before.resolve()), Checkout(HERE)
     ratios: dict[str, list[float]] = {}
     for row in rows():

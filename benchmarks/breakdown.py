@@ -1,4 +1,4 @@
-"""Where the time of a fit goes, by function of maxmargin: compiled and NumPy code count for their caller."""
+"""The time of a fit by function of maxmargin. Compiled code and NumPy are counted for the function that calls them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .datasets import Dataset
 from .solvers import ours
 
 _ROOT = str(Path(maxmargin.__file__).parent)
-_APART = (
-    0.04  # a foreign Python function with this share of the time is named, smaller ones count for the caller
-)
+# A function outside maxmargin with at least this share of the time has a row of its own; otherwise its time is counted
+# for the caller.
+_FOREIGN_SHARE = 0.04
 
 
 @dataclass(frozen=True)
 class Part:
-    """Share of one function, callees of maxmargin left aside."""
+    """The time of one function, without that of the functions of maxmargin that it calls."""
 
     name: str
     calls: int
@@ -31,7 +31,7 @@ class Part:
 
 
 def breakdown(data: Dataset, C: float, algorithm: str = "auto", fits: int = 9) -> tuple[float, list[Part]]:
-    """(seconds under the profiler, the parts from large to small) of the least disturbed of some equal fits."""
+    """Return the seconds under the profiler and the parts, largest first, of the fastest of several equal fits."""
     ours(data, C, algorithm, 1)
     profiles = []
     for _ in range(fits):
@@ -52,7 +52,7 @@ def breakdown(data: Dataset, C: float, algorithm: str = "auto", fits: int = 9) -
         for caller, (_, made, _, inside) in callers.items():
             if not _mine(caller):
                 continue
-            foreign = inside > _APART * total
+            foreign = inside > _FOREIGN_SHARE * total
             name = f"{_name(caller)} > {_plain(function[2])}" if foreign else _name(caller)
             seconds[name] += inside
             if foreign:
@@ -66,7 +66,7 @@ def _mine(function: tuple[str, int, str]) -> bool:
 
 
 def _plain(name: str) -> str:
-    """`<method 'sort' of ...>` and the like as `sort`."""
+    """Return the plain name of a built-in function: `sort` for `<method 'sort' of ...>`."""
     found = re.search(r"'(\w+)' of|built-in method ([\w.]+)", name)
     return (found[1] or found[2]) if found else name
 

@@ -1,4 +1,4 @@
-"""What `algorithm="auto"` is measured by: the solvers of soft margins at p = 2 side by side, where each is the fastest.
+"""Times of the solvers of soft margins at p = 2, by which the policy of `algorithm="auto"` is chosen.
 
 `python -m benchmarks.crossover`.
 """
@@ -32,13 +32,14 @@ SOLVERS = {
     "squared_hinge": ("dcd", "interior-point", "newton"),
 }
 COLUMNS = tuple(dict.fromkeys(solver for solvers in SOLVERS.values() for solver in solvers))
-LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
+# Time limit of a solver: LIMIT_FACTOR times the time of auto plus LIMIT_SECONDS.
+LIMIT_FACTOR, LIMIT_SECONDS = 10.0, 0.5
 
 Rows = tuple[Any, np.ndarray]
 
 
 def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
-    """One of the data sets of the first benchmark."""
+    """Return the loader of a data set of docs/benchmarks.md."""
 
     def rows() -> Rows:
         found = load()
@@ -48,7 +49,7 @@ def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
 
 
 def _first(name: str) -> Callable[[], Rows]:
-    """The first class of a set against the rest."""
+    """Return the loader of a data set with the first class against the rest."""
 
     def rows() -> Rows:
         X, y = SETS[name]()
@@ -58,7 +59,7 @@ def _first(name: str) -> Callable[[], Rows]:
 
 
 def equal(n: int, d: int, seed: int = 0) -> Rows:
-    """Normal columns of one scale, and noisy labels."""
+    """Generate normal columns of equal scale, and noisy labels."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0.0
@@ -81,7 +82,7 @@ DATA: dict[str, Callable[[], Rows]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit: seconds of the processor, whether it was certified, and who was at work."""
+    """One fit: processor time, whether it was certified, and the algorithms that were run."""
 
     seconds: float
     certified: bool
@@ -92,7 +93,7 @@ class Outcome:
 
 
 def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patience: float) -> Outcome:
-    """The faster of two fits."""
+    """Fit twice, and return the faster fit."""
     model = MaxMarginClassifier(
         C, loss=loss, tol=tol, algorithm=algorithm, max_time=patience, max_iter=10**6, random_state=0
     )
@@ -108,7 +109,7 @@ def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patienc
 
 
 def measured(name: str) -> list[list[str]]:
-    """The rows of a data set in the table."""
+    """Measure a data set, and return its rows of the table."""
     rows, lines = DATA[name](), []
     what = f"{name}, {rows[0].shape[0]:,} x {rows[0].shape[1]:,}" + (
         ", sparse" if sp.issparse(rows[0]) else ""
@@ -117,7 +118,7 @@ def measured(name: str) -> list[list[str]]:
         for C in COSTS:
             for tol in GAPS:
                 auto = outcome(rows, loss, C, tol, "auto", 60.0)
-                patience = LONGER * auto.seconds + LEAST
+                patience = LIMIT_FACTOR * auto.seconds + LIMIT_SECONDS
                 asked = [
                     solver for solver in solvers if ALGORITHMS[solver]().refuses(Problem(loss, C)) is None
                 ]
@@ -137,9 +138,9 @@ def measured(name: str) -> list[list[str]]:
 
 
 def document(names: list[str]) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     with threadpool_limits(limits=1):
-        for loss in SOLVERS:  # what is compiled or loaded once
+        for loss in SOLVERS:  # loads or compiles the machine code
             for X in (equal(3000, 3)[0], sp.csr_array(equal(3000, 3)[0])):
                 for solver in (*SOLVERS[loss], "auto"):
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
@@ -149,7 +150,7 @@ def document(names: list[str]) -> str:
     return _PAGE.format(
         python=platform.python_version(), packages=versions("maxmargin", "numpy", "scipy", "numba"),
         table=table(head, lines), count=ratios.size,
-        within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LONGER, least=LEAST,
+        within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LIMIT_FACTOR, least=LIMIT_SECONDS,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The data sets: CSR with 32-bit indices and float64 values, labels in {-1, +1}."""
+"""The data sets of `docs/benchmarks.md`: CSR with 32-bit indices and float64 values, labels in {-1, +1}."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[1]
 
 
 class MissingDataError(FileNotFoundError):
-    """A file of the data folder is not there."""
+    """A file of the data folder does not exist."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """One binary problem's data.
+    """The data of one binary problem.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Dataset:
     X : CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     note : str
-        What a reader of the tables should know.
+        Remark for the table of the data sets.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Dataset:
 
 
 def data_folder() -> Path:
-    """The folder of the data files: the environment's MAXMARGIN_DATA, or the one beside the checkout."""
+    """Return the folder of the data files: that of MAXMARGIN_DATA, or a folder next to the checkout."""
     return ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
 
 
@@ -56,7 +56,7 @@ def _path(name: str) -> Path:
 
 
 def _csr(X: sp.csr_matrix) -> sp.csr_matrix:
-    """The plain `csr_matrix` that both sides read without a conversion."""
+    """Return a `csr_matrix` that all solvers read without a conversion."""
     X = sp.csr_matrix(X, dtype=np.float64)
     X.sum_duplicates()
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -69,37 +69,37 @@ def _svmlight(name: str, file: str, note: str, positive: float = 1.0) -> Dataset
 
 
 def adult() -> Dataset:
-    """Adult a9a: 0/1 features."""
+    """Return Adult a9a: 0/1 features."""
     return _svmlight("adult", "adult/a9a.gz", "a9a; all values 1")
 
 
 def web() -> Dataset:
-    """Web w8a: 0/1 features, 4,203 rows without any."""
+    """Return Web w8a: 0/1 features; 4,203 rows are zero."""
     return _svmlight("web", "web/w8a.gz", "w8a; all values 1; 4,203 rows are zero")
 
 
 def mushrooms() -> Dataset:
-    """Mushrooms: 0/1 features, separable; label 2 is the positive class."""
+    """Return Mushrooms: 0/1 features, separable; label 2 is the positive class."""
     return _svmlight("mushrooms", "mushrooms/mushrooms.gz", "all values 1; separable", positive=2.0)
 
 
 def splice() -> Dataset:
-    """Splice junctions: 60 dense features, codes 1 to 4."""
+    """Return splice junctions: 60 dense features, codes 1 to 4."""
     return _svmlight("splice", "splice/splice.gz", "train; dense rows kept as CSR")
 
 
 def reuters() -> Dataset:
-    """Reuters-21578, topic money-fx, train part."""
+    """Return Reuters-21578, topic money-fx, training part."""
     return _svmlight("reuters", "reuters-moneyfx/money-fx.trn.gz", "money-fx, train")
 
 
 def pcmac() -> Dataset:
-    """20 newsgroups, two topics: word counts."""
+    """Return two topics of 20 newsgroups: word counts."""
     return _svmlight("pcmac", "pcmac/pcmac.svm.gz", "word counts")
 
 
 def _idx(file: str) -> np.ndarray:
-    """An IDX file of unsigned bytes."""
+    """Read an IDX file of unsigned bytes."""
     with gzip.open(_path(file), "rb") as stream:
         raw = stream.read()
     sides = [int.from_bytes(raw[4 + 4 * k : 8 + 4 * k], "big") for k in range(raw[3])]
@@ -107,13 +107,13 @@ def _idx(file: str) -> np.ndarray:
 
 
 def mnist_dense() -> tuple[np.ndarray, np.ndarray]:
-    """MNIST, 0 against the rest, as a dense float64 matrix in [0, 1]."""
+    """Return MNIST, 0 against the rest, as a dense float64 matrix in [0, 1]."""
     pixels = _idx("mnist/train-images-idx3-ubyte.gz").reshape(60000, 784)
     return pixels / 255.0, np.where(_idx("mnist/train-labels-idx1-ubyte.gz") == 0, 1.0, -1.0)
 
 
 def mnist() -> Dataset:
-    """MNIST, 0 against the rest, values in [0, 1]; CSR for both sides, since liblinear knows nothing else."""
+    """Return MNIST, 0 against the rest, values in [0, 1]; as CSR, because liblinear has no dense rows."""
     X, y = mnist_dense()
     return Dataset("mnist", _csr(sp.csr_matrix(X)), y, "0 against the rest; values / 255; CSR for both sides")
 
@@ -121,9 +121,10 @@ def mnist() -> Dataset:
 def relevant(
     n: int = 20_000, d: int = 5_000, few: int = 20, own: int = 10, others: int = 40, seed: int = 0
 ) -> tuple[Dataset, np.ndarray]:
-    """Separable rows of 10 of 20 relevant columns and 40 others, standard normal values; and the relevant columns.
+    """Generate separable rows, and return them with the relevant columns.
 
-    The target's weights have sizes from 0.5 to 1.5; rows whose inf-norm margin is below 0.02 are drawn again.
+    Each row has standard normal values in 10 of the 20 relevant columns and in 40 others. The weights of the target
+    have absolute values from 0.5 to 1.5. Rows whose inf-norm margin is below 0.02 are drawn again.
     """
     rng = np.random.default_rng(seed)
     places = np.sort(rng.choice(d, few, replace=False))
@@ -146,10 +147,11 @@ def relevant(
 
 
 def generated(n: int = 200_000, d: int = 50_000, entries: int = 64, seed: int = 0) -> Dataset:
-    """Rows of 64 distinct Zipf columns, standard normal values over 8; a noisy linear target.
+    """Generate rows with 64 non-zero entries and labels from a noisy linear target.
 
-    The target has 200 features, drawn like the columns but without repetition, with standard normal weights;
-    10 % of the labels are flipped.
+    The columns of a row are distinct and follow Zipf's law; the values are standard normal, divided by 8. The target
+    has 200 features, drawn like the columns but without repetition, with standard normal weights. 10 % of the labels
+    are flipped.
     """
     rng = np.random.default_rng(seed)
     share = 1.0 / np.arange(1.0, d + 1.0)
@@ -158,7 +160,7 @@ def generated(n: int = 200_000, d: int = 50_000, entries: int = 64, seed: int = 
     columns = np.empty((n, entries), np.int32)
     columns[:] = np.minimum(np.searchsorted(edges, rng.random((n, entries))), d - 1)
     rows = np.arange(n)
-    while rows.size:  # draw repeated columns of a row again
+    while rows.size:  # draw the repeated columns of a row again
         block = np.sort(columns[rows], axis=1)
         again = np.zeros(block.shape, bool)
         again[:, 1:] = block[:, 1:] == block[:, :-1]

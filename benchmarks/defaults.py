@@ -1,4 +1,4 @@
-"""Default settings on data as they come: does the fit end with a certificate, and before LinearSVC ends or gives up?
+"""Default settings on data without preprocessing: certified fits, and times beside those of LinearSVC.
 
 `python -m benchmarks.defaults`.
 """
@@ -31,22 +31,25 @@ COSTS = (1e-3, 1.0, 1e3)
 LOSSES = ("hinge", "squared_hinge")
 WIDE = {name: rows for name, rows in SEPARABLE.items() if name not in SETS}  # the micro-arrays
 SCALED = ("breast_cancer", "digits", "iris", "wine")  # also with columns of mean 0 and variance 1
-PATIENCE = 60.0  # seconds after which a fit is ended
-TURNS, ENOUGH = 7, 2.0  # fits on either side, fewer where they take more than so many seconds
+MAX_SECONDS = 60.0  # time limit of a fit
+MAX_TURNS, TURN_SECONDS = (
+    7,
+    2.0,
+)  # largest number of turns, and seconds of all fits after which no further turn begins
 
 
 @dataclass(frozen=True)
 class Fits:
-    """One fit on either side, each with its defaults.
+    """One fit of each estimator with its defaults.
 
     Attributes
     ----------
     model : MaxMarginClassifier
     peer : LinearSVC
     seconds, peer_seconds : float
-        Of the processor.
+        Processor times.
     warned : bool
-        Did the peer warn that it has not converged?
+        Whether the peer warned that it has not converged.
     """
 
     model: MaxMarginClassifier
@@ -57,9 +60,9 @@ class Fits:
 
 
 def both(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fits:
-    """Ours with its defaults, and LinearSVC with its own."""
+    """Fit MaxMarginClassifier and LinearSVC, each with its defaults."""
     begin = time.process_time()
-    model = MaxMarginClassifier(C, loss=loss, max_time=PATIENCE).fit(X, y)
+    model = MaxMarginClassifier(C, loss=loss, max_time=MAX_SECONDS).fit(X, y)
     middle = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -71,19 +74,19 @@ def both(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Fits on either side, again and again.
+    """The results of repeated fits of both estimators.
 
     Attributes
     ----------
     seconds, peer : float
-        Of the processor, the median.
+        Median processor times.
     status : str
     gap : float
-        Certified; the largest of all classes.
+        The largest certified gap of all classes.
     stages : str
-        The algorithms that were at work.
+        The algorithms that were run.
     warned : bool
-        Did the peer warn that it has not converged?
+        Whether the peer warned that it has not converged.
     """
 
     seconds: float
@@ -95,14 +98,14 @@ class Outcome:
 
     @property
     def met(self) -> bool:
-        """Certified, and before the peer ended or gave up?"""
+        """Whether ours is certified before the peer ended."""
         return self.status == "CERTIFIED" and self.seconds < self.peer
 
 
 def outcome(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Outcome:
-    """Ours with its defaults, and LinearSVC with its own."""
+    """Fit both estimators in turn, repeatedly if the fits are short."""
     fits = [both(X, y, loss, C)]
-    while len(fits) < TURNS and sum(one.seconds + one.peer_seconds for one in fits) < ENOUGH:
+    while len(fits) < MAX_TURNS and sum(one.seconds + one.peer_seconds for one in fits) < TURN_SECONDS:
         fits.append(both(X, y, loss, C))
     model = fits[-1].model
     gaps = [part.gap for part in model.certificate_.certificates]
@@ -120,7 +123,7 @@ def outcome(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Outcome:
 def lines(
     sets: Mapping[str, Callable[[], Rows]], names: Iterable[str], found: list[Outcome]
 ) -> Iterator[list[str]]:
-    """Those of a table; the outcomes are noted."""
+    """Yield the lines of a table; append the outcomes to `found`."""
     for name in names:
         X, y = sets[name]()
         stored = {"": X} | ({" scaled": StandardScaler().fit_transform(X)} if name in SCALED else {})
@@ -137,17 +140,17 @@ def lines(
 
 
 def counted(found: list[Outcome]) -> dict[str, int]:
-    """How many are certified, how many before the peer, of how many."""
+    """Return the number of certified outcomes, of those certified before the peer ended, and of all."""
     certified = sum(one.status == "CERTIFIED" for one in found)
     return {"certified": certified, "sooner": sum(one.met for one in found), "count": len(found)}
 
 
 def document(names: list[str]) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     found: list[Outcome] = []
     wide: list[Outcome] = []
     with threadpool_limits(limits=1):
-        for loss in LOSSES:  # what is compiled or loaded once
+        for loss in LOSSES:  # loads or compiles the machine code
             for scale in (1.0, 1e4):
                 rng = np.random.default_rng(0)
                 X = rng.normal(size=(3000, 3)) * np.array([1.0, scale, 1.0])

@@ -1,6 +1,6 @@
-"""What no certified fit can do without, beside the time of peers: lengths of rows, a matrix and a proof a class.
+"""The minimum time of a certified fit, beside the time of peers: lengths of rows, a matrix and a proof per class.
 
-`python -m benchmarks.floor`. Where these alone take longer than a goal, the goal cannot be had.
+`python -m benchmarks.floor`. If these parts alone take longer than a goal, the goal cannot be reached.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .rivals import signs, timed
 from .unscaled import SETS
 
 PAGE = Path(__file__).parents[1] / "docs" / "floor.md"
-GAP, GOAL = 1e-4, 0.1
+GAP, GOAL = 1e-4, 0.1  # relative gap of the fits, and the goal as a share of liblinear's time
 SMALL = (
     "iris",
     "wine",
@@ -41,17 +41,21 @@ SMALL = (
     "bupa",
     "svmguide1",
 )
-DEFAULT = 1e-3  # our tolerance where nothing is said
-LOW = 1e-3  # the C at which LinearSVC is fastest
-TURNS, ENOUGH, MANY = 3, 0.3, 50  # fits, more where they are short, and how many at most
-PASSES = 300
+DEFAULT_TOL = 1e-3  # the default of `tol`
+LOW_C = 1e-3  # the C at which LinearSVC is fastest
+MIN_FITS, FIT_SECONDS, MAX_FITS = (
+    3,
+    0.3,
+    50,
+)  # fits until they have taken FIT_SECONDS; least and largest number
+PASSES = 300  # limit of passes of liblinear
 
 
 def median(call: Callable[[], object]) -> float:
-    """Seconds of the processor."""
+    """Return the median processor time of a call, after an uncounted first one."""
     call()
     spent: list[float] = []
-    while len(spent) < TURNS or (sum(spent) < ENOUGH and len(spent) < MANY):
+    while len(spent) < MIN_FITS or (sum(spent) < FIT_SECONDS and len(spent) < MAX_FITS):
         begin = time.process_time()
         call()
         spent.append(time.process_time() - begin)
@@ -59,7 +63,7 @@ def median(call: Callable[[], object]) -> float:
 
 
 def fitted(fit: Callable[[], MaxMarginClassifier]) -> tuple[float, MaxMarginClassifier]:
-    """Seconds of a fit, and the model."""
+    """Return the median processor time of a fit, and the model."""
     last: list[MaxMarginClassifier] = []
 
     def again() -> None:
@@ -69,10 +73,10 @@ def fitted(fit: Callable[[], MaxMarginClassifier]) -> tuple[float, MaxMarginClas
 
 
 class Floor:
-    """Seconds of the parts: lengths of the rows, and of all classes one matrix of products and the proofs.
+    """The seconds of the parts: the lengths of the rows, and for all classes the matrices of products and the proofs.
 
-    `step` is not among them: scores and a combination of all rows in one pass, once for each class. The proof is
-    `certify` at the optimum that `model` has found, asked for this gap.
+    `step` is not one of them: scores and a combination of all rows in one pass, once per class. A proof is `certify` at
+    the optimum that `model` has found, for this gap.
     """
 
     def __init__(self, X: np.ndarray, y: np.ndarray, model: MaxMarginClassifier, gap: float) -> None:
@@ -104,18 +108,18 @@ class Floor:
 
     @property
     def whole(self) -> float:
-        """All of them."""
+        """The sum of the parts."""
         return self.lengths + self.products + self.proofs
 
     @property
     def shown(self) -> list[str]:
-        """In milliseconds."""
+        """The parts and their sum in milliseconds, as text."""
         parts = self.lengths, self.products, self.proofs, self.whole
         return [f"{1e3 * part:.3g}" for part in parts]
 
 
 def newton(problem: Soft) -> float:
-    """Seconds of liblinear's Newton method at the loosest tolerance that comes within the gap of the optimum."""
+    """Return the time of liblinear's Newton method at the loosest tolerance that comes within GAP of the optimum."""
     (rival,) = [one for one in FAMILY if one.name == "liblinear -s 2"]
     fit = rival.make(problem.seen, problem.y, problem.loss, problem.C)
     for tol in STEPS:
@@ -125,7 +129,7 @@ def newton(problem: Soft) -> float:
 
 
 def large(names: list[str]) -> Iterator[list[str]]:
-    """The squared hinge on many rows."""
+    """Yield the lines for the squared hinge on many rows."""
     for name in names:
         X, y = SOFT[name]()
         for C in COSTS[1:]:
@@ -140,14 +144,14 @@ def large(names: list[str]) -> Iterator[list[str]]:
 
 
 def small() -> Iterator[list[str]]:
-    """Both losses on few rows, all settings the default ones."""
+    """Yield the lines for both losses on few rows, with default settings."""
     for name in SMALL:
         X, y = SETS[name]()
         for loss in ("hinge", "squared_hinge"):
-            ours, model = fitted(lambda loss=loss, X=X, y=y: MaxMarginClassifier(LOW, loss=loss).fit(X, y))
-            floor = Floor(X, y, model, DEFAULT)
+            ours, model = fitted(lambda loss=loss, X=X, y=y: MaxMarginClassifier(LOW_C, loss=loss).fit(X, y))
+            floor = Floor(X, y, model, DEFAULT_TOL)
             theirs = median(
-                lambda loss=loss, X=X, y=y: LinearSVC(C=LOW, loss=loss, random_state=0, max_iter=10**5).fit(
+                lambda loss=loss, X=X, y=y: LinearSVC(C=LOW_C, loss=loss, random_state=0, max_iter=10**5).fit(
                     X, y
                 )
             )
@@ -194,7 +198,7 @@ LinearSVC is fitted with its own defaults, except for a larger limit of iteratio
 
 
 def document(names: list[str]) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     parts = ["lengths", "matrix", "proofs", "sum"]
     with threadpool_limits(limits=1):
         ends = ["sum / goal", "a step", "with it / goal", "our fit"]
@@ -204,7 +208,7 @@ def document(names: list[str]) -> str:
         python=platform.python_version(),
         packages=versions("maxmargin", "numpy", "numba", "scikit-learn", "liblinear-official"),
         gap=GAP,
-        low=LOW,
+        low=LOW_C,
         large=many,
         small=few,
     )

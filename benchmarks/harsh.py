@@ -1,4 +1,4 @@
-"""Default settings on data in bad order: sentinels, rows in another unit, polynomials of raw columns, time stamps.
+"""Default settings on corrupted data: sentinels, rows in another unit, polynomials of raw columns, time stamps.
 
 `python -m benchmarks.harsh`.
 """
@@ -86,15 +86,15 @@ SETS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit on either side, and how good they are.
+    """One fit of each estimator, and their errors.
 
     Attributes
     ----------
     fits : Fits
     gap : float
-        Certified, and recomputed from the data.
+        Certified gap, recomputed from the data.
     excess : float
-        Of the objective at the peer's w and the best intercept for it, over the lower bound that ours proves.
+        Excess of the objective at the peer's w, with its best intercept, over the lower bound that ours proves.
     """
 
     fits: Fits
@@ -103,7 +103,7 @@ class Outcome:
 
 
 def outcome(X: Rows, y: np.ndarray, loss: str, C: float) -> Outcome:
-    """Ours with its defaults, and LinearSVC with its own."""
+    """Fit both estimators with their defaults, and compute their errors."""
     fits = both(X, y, loss, C)
     certificate = verify(fits.model, X, y)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -113,7 +113,7 @@ def outcome(X: Rows, y: np.ndarray, loss: str, C: float) -> Outcome:
 
 
 def objective(X: Rows, y: np.ndarray, loss: str, C: float, w: np.ndarray) -> float:
-    """1/2 |w|^2 + C times the losses, at the best intercept."""
+    """Return 1/2 |w|^2 plus C times the losses, at the best intercept."""
     signs, scores = np.where(y == 1, 1.0, -1.0), X @ w
     if not np.isfinite(scores).all():
         return np.inf
@@ -123,10 +123,10 @@ def objective(X: Rows, y: np.ndarray, loss: str, C: float, w: np.ndarray) -> flo
 
 
 def document(names: list[str]) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     rows, found = [], []
     with threadpool_limits(limits=1):
-        for loss in LOSSES:  # what is compiled or loaded once
+        for loss in LOSSES:  # loads or compiles the machine code
             X, y = _generated()
             outcome(X[:3000], y[:3000], loss, 1.0)
             outcome(_long(1e9)(X[:3000], np.random.default_rng(0)), y[:3000], loss, 1.0)

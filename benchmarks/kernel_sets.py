@@ -1,4 +1,4 @@
-"""The data sets of the kernel benchmarks; they need no classifier."""
+"""The data sets of the kernel benchmarks. This module imports no classifier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .datasets import _idx, _path, _svmlight
 
 @dataclass(frozen=True)
 class Set:
-    """Data, and the binary problems made of them.
+    """A data set, and the binary problems that are made from it.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Set:
     y : ndarray of int of shape (n,)
     C, gamma : float
     against : {"each other", "the rest"}
-        How more than two classes are told apart.
+        With more than two classes: one binary problem for each pair of classes, or for each class against the rest.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Set:
     against: str = "each other"
 
     def problems(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(places of the rows, labels -1.0 and 1.0) of every binary problem; the first class is the positive one."""
+        """Yield the row indices and the labels of every binary problem: 1.0 for the first class, -1.0 for the other."""
         classes = np.unique(self.y)
         if self.against == "the rest":
             for one in classes:
@@ -48,7 +48,7 @@ class Set:
 
 
 def sets() -> dict[str, Callable[[], Set]]:
-    """The sets of the comparison, by name."""
+    """Return the loaders of the data sets, by name."""
 
     def binary(name: str, file: str, C: float, gamma: float) -> Set:
         data = _svmlight(name, file, "")

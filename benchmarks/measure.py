@@ -1,4 +1,4 @@
-"""Side by side in one process and one thread: ours at its certified gap, the peers at their true excess."""
+"""The comparison in one process and one thread: ours at its certified gap, the peers at their true excess."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from .datasets import Dataset
 from .objective import Reference, primal, reference
 from .solvers import LADDER, PEERS, TOL, Answer, Peer, ours
 
-SHORT = 0.05  # seconds; fits as short as this are repeated three times as often
-LONG = 5.0  # fits as long as this are repeated three times in all
-COARSE = 3  # rungs of the ladder taken at once in the first search
-HALF, SMALL = 0.5, 0.010  # the goal: half of the peer's time where it needs more than 10 ms, else all of it
+SHORT_SECONDS = 0.05  # fits shorter than this have three times as many seeds
+LONG_SECONDS = 5.0  # if a fit takes longer than this, there are at most three seeds
+COARSE_STEP = 3  # rungs of the ladder between two attempts of the first search
+# The goal: GOAL_RATIO times the time of the best peer if that is more than GOAL_SECONDS, otherwise its whole time.
+GOAL_RATIO, GOAL_SECONDS = 0.5, 0.010
 
 
 @dataclass
@@ -27,13 +28,13 @@ class Row:
     ----------
     solver : str
     seconds, wall, excess : list of float
-        Of the fits that count: time of the one thread that works, time on the wall, the judge's excess.
+        Of the fits that count: thread time, wall time, and the excess that the judge finds.
     gaps : list of float
-        Ours: certified gaps.
+        Certified gaps; empty for a peer.
     settings : list of float
-        Ours: rounds. A peer: the tolerance that counted.
+        The number of rounds for ours, the tolerance that counted for a peer.
     reached : bool
-        Did every fit get to 1e-4? Where not, times are those of the last attempt.
+        Whether every fit reached an excess of 1e-4. If not, times are those of the last attempt.
     """
 
     solver: str
@@ -46,11 +47,11 @@ class Row:
 
     @property
     def median(self) -> float:
-        """Seconds of the thread."""
+        """The median thread time, in seconds."""
         return float(np.median(self.seconds))
 
     def note(self, answer: Answer, excess: float, setting: float, reached: bool) -> None:
-        """Add a fit."""
+        """Add one fit."""
         self.seconds.append(answer.seconds)
         self.wall.append(answer.wall)
         self.excess.append(excess)
@@ -72,11 +73,11 @@ class Comparison:
 
     @property
     def best_peer(self) -> Row:
-        """The faster of the peers that got there; the faster at giving up where none did."""
+        """The fastest of the peers that reached 1e-4; the fastest of all peers if none did."""
         return min(self.peers, key=lambda row: (not row.reached, row.median))
 
     def ratios(self, row: Row, wall: bool = False) -> np.ndarray:
-        """Our time over that of the best peer in the same turn, turn by turn."""
+        """Return our time divided by the best peer's time in the same turn, for every turn."""
         ours, theirs = (one.wall if wall else one.seconds for one in (row, self.best_peer))
         if len(theirs) != len(ours):
             theirs = [float(np.median(theirs))] * len(ours)
@@ -84,11 +85,11 @@ class Comparison:
 
     @property
     def goal(self) -> float:
-        """The ratio to reach."""
-        return HALF if self.best_peer.median > SMALL else 1.0
+        """The largest ratio that meets the goal."""
+        return GOAL_RATIO if self.best_peer.median > GOAL_SECONDS else 1.0
 
     def met(self, row: Row) -> bool:
-        """Certified every time, and within the goal (or no peer got there at all)."""
+        """Return whether every fit is certified, and the goal is met or no peer reached 1e-4."""
         return row.reached and (not self.best_peer.reached or float(np.median(self.ratios(row))) <= self.goal)
 
 
@@ -100,23 +101,23 @@ def compare(
     limit: float = 120.0,
     say: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Alternate all solvers over the seeds; nothing else runs in between.
+    """Fit all solvers in turn, seed by seed.
 
     Parameters
     ----------
     data : Dataset
     C : float
     algorithms : sequence of str
-        Of ours.
+        Algorithms of maxmargin.
     repeats : int
-        Seeds; three times as many where fits take milliseconds, three where they take many seconds.
+        Number of seeds; three times as many if fits take milliseconds, at most three if they take many seconds.
     limit : float
-        A peer that has not got there in a fit of so many seconds is given up.
+        Seconds of one fit after which no tighter tolerance of a peer is tried.
     say : callable
-        Hears what is going on.
+        Takes a line about the progress.
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a peer that stops early says so; its true excess says it better
+        warnings.simplefilter("ignore")  # peers warn when they stop early; the true excess measures the same
         known = reference(data, C)
         say(f"{data.name} C={C:g}: optimum {known.lower:.8g} known to {known.width:.1e}")
         judge = _Judge(data, C, known)
@@ -134,20 +135,28 @@ def compare(
             longest = max(longest, answer.seconds)
             peers.append(_Peer(Row(name), peer, judge, rung, limit, excess > TOL))
         for one in peers:
-            one.patient = longest <= LONG
+            one.patient = longest <= LONG_SECONDS
             runners.append(one.turn)
         mine = [Row(name) for name in algorithms]
         runners += [_ours_turn(row, judge) for row in mine]
-        count = min(repeats, 3) if longest > LONG else 3 * repeats if shortest < SHORT else repeats
+        count = (
+            min(repeats, 3)
+            if longest > LONG_SECONDS
+            else 3 * repeats
+            if shortest < SHORT_SECONDS
+            else repeats
+        )
         for seed in range(1, count + 1):
-            for k in np.random.default_rng(seed).permutation(len(runners)):  # nobody always follows the same
+            for k in np.random.default_rng(seed).permutation(
+                len(runners)
+            ):  # a random order, so that no solver always follows the same one
                 runners[k](seed)
     return Comparison(data, C, known, mine, [one.row for one in peers])
 
 
 @dataclass
 class _Judge:
-    """True excess of an answer."""
+    """The judge of one problem."""
 
     data: Dataset
     C: float
@@ -173,17 +182,20 @@ def search(
     tol: float = TOL,
     ladder: Sequence[float] = LADDER,
 ) -> tuple[int, Answer, float]:
-    """The loosest rung that gets there with seed 0: in strides down the ladder, then back by single rungs."""
+    """Return the loosest rung that reaches `tol` with seed 0, with its fit and its excess.
+
+    The search goes down the ladder by `COARSE_STEP` rungs until one reaches `tol`, then back by single rungs.
+    """
     rung, last = 0, len(ladder) - 1
     while True:
         answer = peer(ladder[rung], 0)
         excess = excess_of(answer)
         if excess <= tol or rung == last or answer.seconds >= limit:
             break
-        rung = min(rung + COARSE, last)
+        rung = min(rung + COARSE_STEP, last)
     if excess > tol:
         return rung, answer, excess
-    for looser in range(rung - 1, max(rung - COARSE, -1), -1):
+    for looser in range(rung - 1, max(rung - COARSE_STEP, -1), -1):
         attempt = peer(ladder[looser], 0)
         found = excess_of(attempt)
         if found > tol:
@@ -194,7 +206,7 @@ def search(
 
 @dataclass
 class _Peer:
-    """A peer's turns: each counts the loosest rung that gets there with its seed."""
+    """The turns of a peer: for each seed the loosest rung that reaches `TOL` counts."""
 
     row: Row
     peer: Peer
@@ -206,7 +218,7 @@ class _Peer:
 
     def turn(self, seed: int) -> None:
         if self.hopeless and not self.patient and self.row.seconds:
-            return  # it was given up: once is enough
+            return  # it never reaches TOL, and its fits are long: one is enough
         rung = self.rung
         answer = self.peer(LADDER[rung], seed)
         excess = self.judge.excess(answer)

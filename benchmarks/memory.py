@@ -1,8 +1,8 @@
-"""Peak extra memory of a fit, in a process of its own that holds nothing but the data.
+"""Peak extra memory of a fit, measured in a new process that holds only the data.
 
-`python -m benchmarks.memory FOLDER SOLVER` is that process: it loads the arrays of FOLDER, fits a few rows
-(so that compiled code is there), notes its resident memory, fits all, and prints by how much its peak lay
-above.
+`python -m benchmarks.memory FOLDER SOLVER` is that process. It loads the arrays of FOLDER, fits a few rows (which loads
+the compiled code), records its resident memory, fits all rows, and prints the difference between the peak and the
+recorded memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from .datasets import generated, mnist, mnist_dense
 
 SOLVERS = ("maxmargin", "LinearSVC")
-LARGE = 50e6  # bytes; what the promise is about
+MIN_BYTES = 50e6  # the limit on memory is stated for inputs larger than this
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Peak:
 
     @property
     def ratio(self) -> float:
-        """In units of the input's bytes."""
+        """The extra memory divided by the bytes of the input."""
         return self.extra / self.nbytes
 
 
 def inputs() -> Iterator[tuple[str, Callable[[], tuple[Any, np.ndarray]]]]:
-    """The large inputs, made when asked for."""
+    """Yield the names of the large inputs, and functions that make them."""
 
     def narrow() -> tuple[Any, np.ndarray]:
         X, y = mnist_dense()
@@ -57,7 +57,7 @@ def inputs() -> Iterator[tuple[str, Callable[[], tuple[Any, np.ndarray]]]]:
         return build
 
     def noise() -> tuple[Any, np.ndarray]:
-        rng = np.random.default_rng(0)  # every row matters to the end: nothing can be left out
+        rng = np.random.default_rng(0)  # no row can be screened out before the end
         return rng.standard_normal((60_000, 120)), np.where(rng.random(60_000) < 0.5, -1.0, 1.0)
 
     yield "mnist, dense, float64", mnist_dense
@@ -68,14 +68,14 @@ def inputs() -> Iterator[tuple[str, Callable[[], tuple[Any, np.ndarray]]]]:
 
 
 def peaks(solvers: tuple[str, ...] = SOLVERS) -> list[Peak]:
-    """Measure them all."""
+    """Measure every solver on every input."""
     found = []
     for name, make in inputs():
         with tempfile.TemporaryDirectory() as folder:
             X, y = make()
             nbytes = _save(Path(folder), X, y)
             del X, y
-            assert nbytes > LARGE
+            assert nbytes > MIN_BYTES
             for solver in solvers:
                 run = subprocess.run(
                     [sys.executable, "-m", "benchmarks.memory", folder, solver],
@@ -113,7 +113,7 @@ def _resident(field: str) -> int:
 
 
 def _forget_peak() -> None:
-    """Let the peak begin at the present: where the system refuses, the older peak stays and we look worse."""
+    """Reset the recorded peak. If the system refuses, the older peak stays, and the result is too large."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -136,7 +136,7 @@ def _child(folder: str, solver: str) -> None:
     before = _resident("VmRSS")
     _model(solver).fit(X, y)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    peak = min(peak, _resident("VmHWM"))  # the first does not forget
+    peak = min(peak, _resident("VmHWM"))  # the first one cannot be reset
     print(json.dumps({"extra": max(peak - before, 0)}))
 
 

@@ -1,8 +1,7 @@
-"""The judge: objectives from the data in float64, with code that belongs to neither side.
+"""The judge: computes objectives from the data in float64, with code that neither side uses.
 
-A peer's answer is measured by its true excess over the optimum. The optimum is known as a bracket
-[lower, upper] by weak duality, so it does not matter whose dual weights prove the lower end; excess is taken
-over the lower end, to nobody's favour.
+An answer is measured by its true excess over the optimum. Weak duality bounds the optimum: it lies in [lower, upper].
+Dual variables of any solver prove the lower bound. The excess is taken over the lower bound, for all solvers.
 """
 
 from __future__ import annotations
@@ -22,29 +21,32 @@ from .datasets import Dataset
 
 @dataclass(frozen=True)
 class Reference:
-    """The optimal objective lies between these two."""
+    """Bounds on the optimal objective."""
 
     lower: float
     upper: float
 
     def excess(self, value: float) -> float:
-        """Relative excess of an objective over the lower end."""
+        """Return the relative excess of an objective over the lower bound."""
         return (value - self.lower) / self.lower
 
     @property
     def width(self) -> float:
-        """How well the optimum is known."""
+        """The relative distance of the two bounds."""
         return self.excess(self.upper)
 
 
 def primal(data: Dataset, C: float, w: np.ndarray, loss: str = "hinge") -> float:
-    """1/2 |w|^2 + C sum max(0, 1 - y_i w.x_i), or with squared losses."""
+    """Return 1/2 |w|^2 + C sum max(0, 1 - y_i w.x_i), or the same with squared losses."""
     losses = np.maximum(0.0, 1.0 - data.y * (data.X @ w))
     return 0.5 * float(np.dot(w, w)) + C * float(np.sum(losses if loss == "hinge" else losses**2))
 
 
 def dual(data: Dataset, C: float, alpha: np.ndarray, loss: str = "hinge") -> float:
-    """sum alpha_i - 1/2 |sum alpha_i y_i x_i|^2, the weights cut to [0, C] first; or less what squared losses cost."""
+    """Return sum alpha_i - 1/2 |sum alpha_i y_i x_i|^2, with alpha clipped to [0, C].
+
+    With squared losses alpha is only clipped to alpha >= 0, and |alpha|^2 / (4 C) is subtracted.
+    """
     alpha = np.clip(alpha, 0.0, C if loss == "hinge" else None)
     v = data.X.T @ (alpha * data.y)
     cost = 0.0 if loss == "hinge" else float(np.dot(alpha, alpha)) / (4.0 * C)
@@ -54,7 +56,7 @@ def dual(data: Dataset, C: float, alpha: np.ndarray, loss: str = "hinge") -> flo
 def reference(
     data: Dataset, C: float, tol: float = 1e-6, max_time: float = 900.0, loss: str = "hinge"
 ) -> Reference:
-    """The bracket of the optimum; computed once, then kept outside the repository."""
+    """Return bounds on the optimum. They are computed once and then kept in a cache folder outside the repository."""
     store = _store()
     known = json.loads(store.read_text()) if store.exists() else {}
     key = f"{data.name} {loss} C={C:g} tol={tol:g} {_digest(data)}"

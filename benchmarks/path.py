@@ -1,4 +1,4 @@
-"""A path of 20 costs beside 20 fits, ours and LinearSVC's at the same true accuracy, on one thread.
+"""A path of 20 values of C beside 20 separate fits of ours and of LinearSVC, at the same true accuracy, in one thread.
 
 `python -m benchmarks.path`.
 """
@@ -28,24 +28,15 @@ from .report import as_typed, deliver, page_parser, table
 PAGE = Path(__file__).parents[1] / "docs" / "path_benchmark.md"
 CS = np.logspace(-3.0, 3.0, 20)
 TOL = 1e-3
-GOAL = 0.25  # of the time of LinearSVC's fits, on adult
-LADDER = (
-    1.0,
-    0.3,
-    0.1,
-    0.03,
-    0.01,
-    3e-3,
-    1e-3,
-    1e-4,
-)  # tolerances of LinearSVC, until its true gap is small enough
-PASSES = 3000  # of LinearSVC, at most; one that has not got there by then counts with the time of these
+GOAL = 0.25  # largest ratio of the path's time to that of LinearSVC's fits, on adult
+LADDER = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)  # tolerances of LinearSVC, tried in this order
+MAX_PASSES = 3000  # limit of passes of LinearSVC; if it does not reach TOL, the time of these passes counts
 SETS: tuple[Callable[[], Dataset], ...] = (datasets.adult, datasets.web, datasets.mushrooms, datasets.pcmac)
 
 
 @dataclass(frozen=True)
 class Peer:
-    """LinearSVC at one C: the loosest tolerance that gets there, what it took, and how near it came."""
+    """The fit of LinearSVC at one C: the loosest tolerance that reaches TOL, its time, and its true excess."""
 
     tol: float
     seconds: float
@@ -57,24 +48,24 @@ class Peer:
 
 
 def linear_svc(data: Dataset, C: float, lower: float) -> Peer:
-    """The first tolerance of the ladder whose w is within TOL of the optimum, which is at least `lower`."""
+    """Fit at the tolerances of the ladder until w is within TOL of the lower bound; return the last fit."""
     found = Peer(np.inf, 0.0, np.inf)
     for tol in LADDER:
         model = LinearSVC(
-            loss="hinge", fit_intercept=False, C=C, tol=tol, dual=True, max_iter=PASSES, random_state=0
+            loss="hinge", fit_intercept=False, C=C, tol=tol, dual=True, max_iter=MAX_PASSES, random_state=0
         )
         begin = time.process_time()
         model.fit(data.X, data.y)
         seconds = time.process_time() - begin
         found = Peer(tol, seconds, primal(data, C, model.coef_[0]) / lower - 1.0)
-        if found.reached or model.n_iter_ >= PASSES:
+        if found.reached or model.n_iter_ >= MAX_PASSES:
             break
     return found
 
 
 def timed_path(data: Dataset, screen: bool) -> tuple[float, MarginPath]:
     begin = time.process_time()
-    # a path tells the seconds that a reader waits; every other time here is that of the processor
+    # a path records wall time; here it records processor time, like all other times
     with mock.patch("maxmargin.estimators.path.perf_counter", time.process_time):
         path = margin_path(
             data.X, data.y, CS, loss="hinge", fit_intercept=False, tol=TOL, screen=screen, random_state=0
@@ -83,7 +74,7 @@ def timed_path(data: Dataset, screen: bool) -> tuple[float, MarginPath]:
 
 
 def timed_fits(data: Dataset) -> list[float]:
-    """Ours, each alone."""
+    """Return the times of our separate fits."""
     seconds = []
     for C in CS:
         begin = time.process_time()
@@ -93,8 +84,8 @@ def timed_fits(data: Dataset) -> list[float]:
 
 
 def compare(data: Dataset) -> tuple[list[str], str]:
-    """A line of the summary, and the table of all costs."""
-    timed_path(data, False), timed_path(data, True), timed_fits(data)  # no clock counts the compiler
+    """Return a line of the summary, and the table of all values of C."""
+    timed_path(data, False), timed_path(data, True), timed_fits(data)  # compiles the code
     (whole, path), (screened, _) = timed_path(data, False), timed_path(data, True)
     alone = timed_fits(data)
     lower = [
@@ -124,7 +115,7 @@ def compare(data: Dataset) -> tuple[list[str], str]:
 
 
 def page(command: str) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     summaries, details = [], []
     with threadpool_limits(1):
         for load in SETS:
@@ -142,8 +133,8 @@ def page(command: str) -> str:
         "The problems are the hinge loss without intercept at 20 values of C from 1e-3 to 1e3, each certified to a gap "
         f"of {TOL:g}. *path* is one `margin_path` over all values; *alone* are 20 fits, each from the start. LinearSVC "
         f"counts at the loosest tolerance at which its true gap is at most {TOL:g}. If it does not reach this gap in "
-        f"{PASSES} passes, the time of these passes counts. The goal, on adult: the path takes at most {GOAL:g} times "
-        "as long as the fits of LinearSVC.",
+        f"{MAX_PASSES} passes, the time of these passes counts. The goal, on adult: the path takes at most {GOAL:g} "
+        "times as long as the fits of LinearSVC.",
         table(head, summaries),
         *details,
     ]) + "\n"  # fmt: skip

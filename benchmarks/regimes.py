@@ -1,4 +1,4 @@
-"""Dense data as they come, both losses and every size of C, against every linear solver that can be installed.
+"""Dense data without scaling, both losses, small and large C, against all linear solvers that are installed.
 
 `python -m benchmarks.regimes`.
 """
@@ -34,13 +34,16 @@ GAPS = (1e-4, 1e-6)
 COSTS = (1e-3, 1.0, 100.0)
 LOSSES = ("hinge", "squared_hinge")
 STEPS = ladder(1e-9)
-TENTH, HALF, AHEAD = 0.1, 0.5, 1.0  # of a peer's time, at most: the family at C >= 1, below, all others
-LIMIT, LEAST = 60.0, 5.0  # seconds of a peer's fit: no more where that is enough to tell, no less
-# times ours, at least and at most, that a peer of the family, or another, is given: so that the goal can be told
-TENFOLD, AHEADOF = (12.0, 20.0), (3.0, 6.0)
-PATIENCE = 300.0  # seconds after which one of our fits is ended
-ENOUGH, MANY = 0.3, 7  # seconds of fits that are the same, and how many of them at most
-AMPLE = 30.0  # seconds of a problem after which no further turn begins
+# Largest ratios of our time to a peer's that meet the goals: for the family at C >= 1 and below, and for other peers.
+TENTH, HALF, FASTER = 0.1, 0.5, 1.0
+# Seconds of a peer's fit: at most MAX_LIMIT if that is enough to decide whether the goal is met, at least MIN_LIMIT.
+MAX_LIMIT, MIN_LIMIT = 60.0, 5.0
+# A peer's time limit as a multiple of our time, (least, usual): for a peer of the family, and for another peer. The
+# least multiple is large enough to decide whether the goal is met.
+FAMILY_LIMITS, OTHER_LIMITS = (12.0, 20.0), (3.0, 6.0)
+OUR_LIMIT = 300.0  # time limit of our fits, in seconds
+TURN_SECONDS, MAX_FITS = 0.3, 7  # seconds of the equal fits in one turn, and their largest number
+PROBLEM_SECONDS = 30.0  # seconds of a problem after which no further turn begins
 PACKAGES = (
     "maxmargin", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official", "rehline", "snapml", "clarabel",
 )  # fmt: skip
@@ -56,20 +59,20 @@ SEPARABLE = {"sonar": SETS["sonar"], **MICROARRAYS}
 
 
 class Soft:
-    """Data with losses, on the problem that the peers solve: the constant column is there, and regularised."""
+    """A soft-margin problem as the peers solve it: with a constant column whose weight is regularised."""
 
     def __init__(self, name: str, X: np.ndarray, y: np.ndarray, loss: str, C: float) -> None:
         self.name, self.X, self.loss, self.C = name, X, loss, C
-        self.y = np.unique(y, return_inverse=True)[1]  # some peers take numbers only
-        self.seen = np.column_stack([X, np.ones(len(X))])  # what peers are given
+        self.y = np.unique(y, return_inverse=True)[1]  # some peers take numeric labels only
+        self.seen = np.column_stack([X, np.ones(len(X))])  # the rows that the peers get
         self.rivals = (*FAMILY, *OTHERS)
         self.goal = TENTH if C >= 1.0 else HALF
         self._parts = [Dataset(name, self.seen, side, "") for side in signs(y)]
-        self._known = [reference(part, C, 1e-9, PATIENCE, loss) for part in self._parts]
+        self._known = [reference(part, C, 1e-9, OUR_LIMIT, loss) for part in self._parts]
         self.width = max(known.width for known in self._known)
 
     def excess(self, w: np.ndarray) -> float:
-        """True excess of the objective over the optimum; the largest of all classes."""
+        """Return the true excess of the objective over the optimum, the largest of all classes."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = [
                 known.excess(primal(part, self.C, one, self.loss))
@@ -78,20 +81,20 @@ class Soft:
         return float(np.nan_to_num(max(found), nan=np.inf))
 
     def ours(self, tol: float, seed: int, intercept: str = "augmented") -> MaxMarginClassifier:
-        """Our estimator: of the peers' problem, or of its own."""
+        """Return our estimator for the peers' problem, or for another intercept."""
         return MaxMarginClassifier(
-            self.C, loss=self.loss, tol=tol, intercept=intercept, random_state=seed, max_time=PATIENCE
+            self.C, loss=self.loss, tol=tol, intercept=intercept, random_state=seed, max_time=OUR_LIMIT
         )
 
     def weights(self, model: Any) -> np.ndarray:
-        """w and the weight of the constant column."""
+        """Return w with the weight of the constant column."""
         return np.column_stack([model.coef_, model.intercept_])
 
 
 class Hard:
-    """Data that can be separated; the intercept is free on all sides."""
+    """A hard-margin problem on separable data; the intercept is free for all solvers."""
 
-    loss, C, rivals, goal = "hard margin", np.inf, HARD, AHEAD
+    loss, C, rivals, goal = "hard margin", np.inf, HARD, FASTER
 
     def __init__(self, name: str, X: np.ndarray, y: np.ndarray) -> None:
         (side,) = signs(y)
@@ -104,15 +107,17 @@ class Hard:
         self.width = self.excess(model.coef_)
 
     def excess(self, w: np.ndarray) -> float:
-        """By how much the margin falls short of the largest, relative to that."""
+        """Return one minus the ratio of the margin to the largest margin."""
         return 1.0 - judged(self.X, self.y, w[0], 2) / self._most
 
     def ours(self, tol: float, seed: int, intercept: str = "free") -> MaxMarginClassifier:
-        """Our estimator."""
-        return MaxMarginClassifier(self.C, tol=tol, intercept=intercept, random_state=seed, max_time=PATIENCE)
+        """Return our estimator."""
+        return MaxMarginClassifier(
+            self.C, tol=tol, intercept=intercept, random_state=seed, max_time=OUR_LIMIT
+        )
 
     def weights(self, model: Any) -> np.ndarray:
-        """w alone: the judge finds the intercept."""
+        """Return w without an intercept: the judge finds the best one."""
         return model.coef_
 
 
@@ -121,7 +126,7 @@ Problem = Soft | Hard
 
 @dataclass
 class Ours:
-    """Our fits at one gap; `free` are those of the default problem, whose intercept is not regularised."""
+    """Our fits at one gap; `free` are the times for the default problem, whose intercept is not regularised."""
 
     seconds: list[float] = field(default_factory=list)
     free: list[float] = field(default_factory=list)
@@ -139,14 +144,14 @@ class Theirs:
     ----------
     rival : Rival
     seconds : list of float
-        Turn by turn; where it never got there, what the longest fit took that came to an end.
+        Turn by turn; if the peer never reached the gap, the time of its longest completed fit.
     tol : float
     passes : int
     excess : float
-        Of the fit that counts, or the best that was seen.
+        Of the fit that counts, or the best of all fits if none reached the gap.
     reached : bool
     stopped : bool
-        Was it time that kept it from there?
+        Whether the time limit kept the peer from the gap.
     """
 
     rival: Rival
@@ -178,18 +183,18 @@ class Result:
     theirs: list[Theirs]
 
     def ratio(self, one: Theirs) -> float:
-        """Our time over a peer's in the same turn; where it never got there, what it is at most."""
+        """Return our time divided by the peer's in the same turn; an upper bound if the peer never reached the gap."""
         mine = np.asarray(self.ours.seconds)
         return float(np.median(mine / one.seconds if one.reached else mine / one.median))
 
     def within(self, one: Theirs, goal: float) -> bool | None:
-        """Is the goal reached? None where a peer's time ended before that could be told."""
+        """Return whether the goal is met; None if the peer's time limit was too short to decide it."""
         if one.reached or self.ratio(one) <= goal or not self.ours.certified:
             return self.ours.certified and self.ratio(one) <= goal
         return None if one.stopped else True
 
     def best(self) -> Theirs | None:
-        """The fastest of the family that got there; the one that tried longest where none did."""
+        """Return the fastest of the family that reached the gap; if none did, the one with the longest fit."""
         family = [one for one in self.theirs if one.rival in FAMILY]
         return min(
             family, key=lambda one: (not one.reached, one.median * (1 if one.reached else -1)), default=None
@@ -197,7 +202,7 @@ class Result:
 
 
 def compare(problem: Problem, turns: int) -> Iterator[Result]:
-    """Results at every gap: peers climb down their ladders first, then all take turns."""
+    """Yield the results at every gap. First each peer's ladder is searched; then all solvers are fitted in turn."""
     mine = {tol: Ours() for tol in GAPS}
     _ours_turn(problem, Ours(), GAPS[-1], 0)  # loads or compiles the machine code
     first = Ours()
@@ -208,8 +213,10 @@ def compare(problem: Problem, turns: int) -> Iterator[Result]:
         if not rival.installed or problem.loss not in (*rival.losses, Hard.loss):
             continue
         fit = rival.make(problem.seen, problem.y, problem.loss, problem.C)
-        least, most = (times * first.seconds[0] for times in (TENFOLD if rival in FAMILY else AHEADOF))
-        bounded = Bounded(fit, max(LEAST, least, min(LIMIT, most)), STEPS[-1])
+        least, most = (
+            times * first.seconds[0] for times in (FAMILY_LIMITS if rival in FAMILY else OTHER_LIMITS)
+        )
+        bounded = Bounded(fit, max(MIN_LIMIT, least, min(MAX_LIMIT, most)), STEPS[-1])
         for tol in GAPS:
             found = _searched(rival, bounded, problem, tol)
             _say(f"  {rival.name} to {tol:g}: {_reached(found)}")
@@ -222,9 +229,11 @@ def compare(problem: Problem, turns: int) -> Iterator[Result]:
         found.seconds.clear()
     begin = time.process_time()
     for seed in range(1, turns + 1):
-        for k in np.random.default_rng(seed).permutation(len(runs)):  # nobody always follows the same
+        for k in np.random.default_rng(seed).permutation(
+            len(runs)
+        ):  # a random order, so that no solver always follows the same one
             runs[k](seed)
-        if time.process_time() - begin > AMPLE:
+        if time.process_time() - begin > PROBLEM_SECONDS:
             break
     n, d = problem.X.shape
     classes = np.unique(problem.y).size
@@ -236,7 +245,7 @@ def compare(problem: Problem, turns: int) -> Iterator[Result]:
 
 
 def _ours_turn(problem: Problem, row: Ours, tol: float, seed: int) -> None:
-    """Both problems; of a hard margin there is only one."""
+    """Fit the peers' problem, and the default problem of a soft margin; add the times to the row."""
     model: Any
 
     def fitted(*intercept: str) -> float:
@@ -256,23 +265,23 @@ def _ours_turn(problem: Problem, row: Ours, tol: float, seed: int) -> None:
 
 
 def _searched(rival: Rival, bounded: Bounded, problem: Problem, tol: float) -> Theirs:
-    """What a peer takes to this gap with seed 0."""
+    """Return the time, tolerance and passes with which a peer reaches this gap with seed 0."""
 
     def excess_of(answer: Answer) -> float:
         return problem.excess(answer.w) if answer.w.size else np.inf
 
     passes = bounded.passes
-    if excess_of(bounded.at(STEPS[-1], passes)) <= tol:  # else no looser tolerance gets there
+    if excess_of(bounded.at(STEPS[-1], passes)) <= tol:  # otherwise no looser tolerance reaches the gap
         rung, answer, excess = search(bounded, excess_of, np.inf, tol, STEPS)
-        while answer.seconds > 0.3 * bounded.limit:  # it may have been there long before its passes ended
+        while answer.seconds > 0.3 * bounded.limit:  # it may have reached the gap long before its last pass
             attempt = bounded.at(STEPS[rung], passes // 2)
             found = excess_of(attempt)
-            if found > tol or attempt.seconds > 0.9 * answer.seconds:  # some have no such limit
+            if found > tol or attempt.seconds > 0.9 * answer.seconds:  # some peers have no limit of passes
                 break
             answer, excess, passes = attempt, found, passes // 2
         return Theirs(rival, [answer.seconds], STEPS[rung], passes, excess, True)
     ended = [(excess_of(one), setting, one.seconds) for setting, one in bounded.known.items() if one.w.size]
-    if not ended:  # not a single fit
+    if not ended:  # no fit was completed
         return Theirs(rival, [bounded.limit], STEPS[0], passes, np.inf, False, True)
     best, (step, passes), _ = min(ended)
     longest = max(seconds for *_, seconds in ended)
@@ -295,13 +304,13 @@ def _turn_of(row: Theirs, fit: Any, problem: Problem) -> Callable[[int], None]:
 
 
 def usual(seconds: Callable[[], float]) -> float:
-    """What a fit takes once it has been made: by then what others have pushed out of memory is back.
+    """Return the time of a fit after an uncounted first one, which reloads data that other fits evicted from caches.
 
-    The median of several, where they are short.
+    Short fits are repeated, and the median is returned.
     """
     seconds()
     taken = [seconds()]
-    while sum(taken) < ENOUGH and len(taken) < MANY:
+    while sum(taken) < TURN_SECONDS and len(taken) < MAX_FITS:
         taken.append(seconds())
     return float(np.median(taken))
 
@@ -310,7 +319,7 @@ def usual(seconds: Callable[[], float]) -> float:
 
 
 def _reached(one: Theirs) -> str:
-    """What a peer needed, or how far it got."""
+    """Return what a peer needed to reach the gap, or its best excess and longest fit."""
     if one.reached:
         return f"{_seconds(one.median)}, tol {one.tol:g}, excess {one.excess:.0e}"
     return f"not reached: gap {one.excess:.0e} after {_seconds(one.median)}{', ended' if one.stopped else ''}"
@@ -329,12 +338,12 @@ def _told(met: bool | None) -> str:
 
 
 def _beside(result: Result) -> str:
-    """All ratios."""
+    """Return the ratios to all peers, as text."""
     return ", ".join(f"{_ratio(result, one)} of {one.rival.name}" for one in result.theirs)
 
 
 def _cells(result: Result) -> list[str]:
-    """What names a row."""
+    """Return the cells that identify a row of the tables."""
     return [result.problem, result.loss, f"{result.C:g}", f"{result.tol:g}"]
 
 
@@ -345,7 +354,7 @@ def _mine(result: Result) -> list[str]:
 
 
 def against_family(results: Sequence[Result]) -> str:
-    """Beside the best of LinearSVC and liblinear, and our default problem."""
+    """Return the table of ours and the best of LinearSVC and liblinear, with our default problem."""
     rows = []
     for result in results:
         best = result.best()
@@ -367,7 +376,7 @@ def against_family(results: Sequence[Result]) -> str:
 
 
 def against_others(results: Sequence[Result]) -> str:
-    """Beside each of the others, which are to be behind."""
+    """Return the table of ours and each of the other peers."""
     rows = []
     for result in results:
         for one in result.theirs:
@@ -375,7 +384,7 @@ def against_others(results: Sequence[Result]) -> str:
                 rows.append(
                     [
                         *_cells(result), *_mine(result), one.rival.name, _reached(one), _ratio(result, one),
-                        _told(result.within(one, AHEAD)),
+                        _told(result.within(one, FASTER)),
                     ]
                 )  # fmt: skip
     return table(
@@ -385,7 +394,7 @@ def against_others(results: Sequence[Result]) -> str:
 
 
 def family(results: Sequence[Result]) -> str:
-    """All of LinearSVC and liblinear."""
+    """Return the table of all solvers of LinearSVC and liblinear."""
     rows = [
         [*_cells(result), one.rival.name, _reached(one), _ratio(result, one)]
         for result in results
@@ -396,7 +405,7 @@ def family(results: Sequence[Result]) -> str:
 
 
 def sizes(results: Sequence[Result]) -> str:
-    """The data, once each, and how well the optima are known."""
+    """Return the table of the data sets, with the width of the bounds on the optima."""
     known: dict[tuple[str, str, str], float] = {}
     for one in results:
         key = one.problem, one.size, str(one.classes)
@@ -408,7 +417,7 @@ def sizes(results: Sequence[Result]) -> str:
 
 
 def verdict(results: Sequence[Result]) -> str:
-    """What is reached and what is not, from the numbers."""
+    """Return the list of goals, with the number of results that meet each."""
     kinds = {
         "at most a tenth of the time of the best of LinearSVC and liblinear, C >= 1": _counted(
             results, lambda r: r.C >= 1.0
@@ -419,7 +428,7 @@ def verdict(results: Sequence[Result]) -> str:
     }
     for rival in (*OTHERS, *HARD):
         pairs = [(result, one) for result in results for one in result.theirs if one.rival is rival]
-        kinds[f"faster than {rival.name}"] = [result.within(one, AHEAD) for result, one in pairs]
+        kinds[f"faster than {rival.name}"] = [result.within(one, FASTER) for result, one in pairs]
     lines = [
         f"* {what}: {sum(one is True for one in met)} of {len(met)}"
         + (f", undecided for {met.count(None)}" if None in met else "")
@@ -437,20 +446,20 @@ def _counted(results: Sequence[Result], taken: Callable[[Result], bool]) -> list
 
 
 def document(results: Sequence[Result], command: str, turns: int) -> str:
-    """The whole page."""
+    """Return the page."""
     return _PAGE.format(
         command=command,
         python=platform.python_version(),
         packages=versions(*PACKAGES),
         verdict=verdict(results),
-        limit=LIMIT,
-        least=LEAST,
-        tenfold=TENFOLD,
-        ahead=AHEADOF,
+        limit=MAX_LIMIT,
+        least=MIN_LIMIT,
+        tenfold=FAMILY_LIMITS,
+        ahead=OTHER_LIMITS,
         turns=turns,
-        ample=AMPLE,
-        enough=ENOUGH,
-        many=MANY,
+        ample=PROBLEM_SECONDS,
+        enough=TURN_SECONDS,
+        many=MAX_FITS,
         sizes=sizes(results),
         best=against_family(results),
         others=against_others(results),
@@ -516,7 +525,7 @@ margin.
 
 
 def problems(names: Sequence[str], losses: Sequence[str], costs: Sequence[float]) -> Iterator[Problem]:
-    """The problems that were asked for, one at a time."""
+    """Yield the problems of these data sets, losses and costs, one at a time."""
     for name in names:
         if name in SEPARABLE:
             yield Hard(name, *SEPARABLE[name]())
@@ -533,15 +542,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = page_parser("regimes", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=every, default=every, help="data sets")
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES)
-    parser.add_argument("--C", nargs="+", type=float, default=COSTS, help="of the soft margins")
-    parser.add_argument("--turns", type=int, default=7, help="seeds")
+    parser.add_argument("--C", nargs="+", type=float, default=COSTS, help="values of C of the soft margins")
+    parser.add_argument("--turns", type=int, default=7, help="number of seeds")
     parser.add_argument("--quick", action="store_true", help="satimage at C = 1 and sonar, one turn")
     options = parser.parse_args(arguments)
     if options.quick:
         options.sets, options.C, options.turns = ["satimage", "sonar"], [1.0], 1
     results: list[Result] = []
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a peer that stops early says so; its true excess says it better
+        warnings.simplefilter("ignore")  # peers warn when they stop early; the true excess measures the same
         for problem in problems(options.sets, options.losses, options.C):
             _say(f"{problem.name} {problem.loss} C={problem.C:g}: optimum known to {problem.width:.0e}")
             for result in compare(problem, options.turns):

@@ -1,4 +1,4 @@
-"""Results as Markdown: tables for the terminal, and the whole of `docs/benchmarks.md`."""
+"""Results as Markdown: tables for the terminal, and the page `docs/benchmarks.md`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PACKAGES = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "liblinear-o
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [list(head), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def versions(*names: str) -> str:
-    """What is installed of these packages."""
+    """Return the installed versions of these packages, as text."""
     return ", ".join(map(_version, names))
 
 
@@ -39,19 +39,19 @@ def _version(name: str) -> str:
 
 
 def page_parser(module: str, description: str | None, page: Path) -> argparse.ArgumentParser:
-    """The options of a module that measures and prints; with --write into its page."""
+    """Return the parser of a module that measures and prints, and writes its page with --write."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description)
     parser.add_argument("--write", action="store_true", help=f"write docs/{page.name}")
     return parser
 
 
 def as_typed(module: str, arguments: list[str] | None) -> str:
-    """The command that made a page."""
+    """Return the command that wrote a page."""
     return " ".join([f"python -m benchmarks.{module}", *(sys.argv[1:] if arguments is None else arguments)])
 
 
 def deliver(text: str, page: Path | None) -> None:
-    """Print a page, and write it where one is named."""
+    """Print a page, and write it to a file if one is named."""
     print(text)
     if page is not None:
         page.write_text(text)
@@ -59,7 +59,7 @@ def deliver(text: str, page: Path | None) -> None:
 
 
 def times(results: Sequence[Comparison]) -> str:
-    """Our solvers, each beside the best peer."""
+    """Return the table of our solvers, each with the best peer."""
     head = [
         "set", "C", "algorithm", "ours, ms", "certified gap", "rounds", "best peer, ms", "ratio",
         "on the wall", "goal", "met",
@@ -80,7 +80,7 @@ def times(results: Sequence[Comparison]) -> str:
 
 
 def peers(results: Sequence[Comparison]) -> str:
-    """Both peers: what they needed."""
+    """Return the table of the peers."""
     head = ["set", "C", "peer", "time, ms", "tolerance", "true excess, worst", "gets there"]
     rows = []
     for result in results:
@@ -97,13 +97,13 @@ def _ms(row: Row) -> str:
 
 
 def spread(values: np.ndarray, form: str) -> str:
-    """The median, with quartiles in brackets."""
+    """Return the median, with quartiles in brackets."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     return f"{middle:{form}} ({low:{form}}-{high:{form}})"
 
 
 def sets(results: Sequence[Comparison]) -> str:
-    """The data sets, once each, and how well their optima are known."""
+    """Return the table of the data sets, with the bounds on their optima."""
     rows = []
     for name in dict.fromkeys(result.data.name for result in results):
         same = [result for result in results if result.data.name == name]
@@ -117,7 +117,7 @@ def sets(results: Sequence[Comparison]) -> str:
 
 
 def profile(result: Comparison, seconds: float, parts: Sequence[Part], most: int = 10) -> str:
-    """Where one problem's time goes."""
+    """Return the table of the functions that take the most time on one problem."""
     shown = parts[:most]
     rows = [[f"`{p.name}`", f"{p.calls}", f"{1e3 * p.seconds:.2f}", f"{p.share:.0%}"] for p in shown]
     rest = sum(part.seconds for part in parts[most:])
@@ -127,7 +127,7 @@ def profile(result: Comparison, seconds: float, parts: Sequence[Part], most: int
 
 
 def memory(found: Sequence[Peak]) -> str:
-    """Peak extra memory."""
+    """Return the table of peak extra memory."""
     rows = [
         [p.name, f"{p.nbytes / 1e6:.0f}", p.solver, f"{p.extra / 1e6:.0f}", f"{p.ratio:.2f}"] for p in found
     ]
@@ -135,7 +135,7 @@ def memory(found: Sequence[Peak]) -> str:
 
 
 def compilation(found: Sequence[Compilation]) -> str:
-    """Compile times."""
+    """Return the table of compile times."""
     rows = [
         [c.storage, c.algorithm, f"{c.cold:.2f}", f"{1e3 * c.cached:.0f}", f"{c.numba:.2f}"] for c in found
     ]
@@ -145,7 +145,7 @@ def compilation(found: Sequence[Compilation]) -> str:
 
 
 def startup(found: dict[str, Timing]) -> str:
-    """Start-up of processes, and the two promises about it."""
+    """Return the table of start-up times, and the two limits for them."""
     rows = [[f"`{t.command}`", spread(1e3 * np.asarray(t.seconds), ".0f")] for t in found.values()]
     lines = [table(["command", "ms, a new process each time"], rows), ""]
     added = np.subtract(found["maxmargin"].seconds, found["base"].seconds)
@@ -172,7 +172,7 @@ def document(
     peaks: Sequence[Peak],
     started: dict[str, Timing],
 ) -> str:
-    """The whole page."""
+    """Return the page."""
     return _PAGE.format(
         command=command,
         repeats=repeats,
@@ -191,7 +191,7 @@ def document(
 
 
 def _verdict(results: Sequence[Comparison], peaks: Sequence[Peak], started: dict[str, Timing]) -> str:
-    """What is reached and what is not, from the numbers."""
+    """Return the list of goals that are met and of those that are not."""
     met = [result for result in results if result.met(result.ours[0])]
     missed = [
         f"  - {result.data.name}, C = {result.C:g}: ratio {np.median(result.ratios(result.ours[0])):.2f}, "

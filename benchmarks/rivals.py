@@ -1,7 +1,7 @@
 """The peers of `benchmarks.regimes`: dense rows with a constant last column, both losses, several classes.
 
-Each is made for a problem and then fitted at a tolerance, with a limit of passes and a seed; it returns w of every
-class, in the order of the classes. Nothing here judges how good it is.
+A peer is constructed for a problem. It is then fitted at a tolerance, with a limit of passes and a seed, and returns w
+of every class, in the order of the classes. The judge is in `objective.py`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ try:
 except ImportError:
     clarabel = None
 
-PASSES = 10**7  # most of every peer that has such a limit
-GRACE = 60.0  # seconds on the wall that a fit may wait for the processor, beyond ten times what it may use
+MAX_PASSES = 10**7  # largest limit of passes that a peer is given
+GRACE_SECONDS = 60.0  # wall time of a fit beyond ten times its processor time, for a machine that is busy
 
 Fit = Callable[[float, int, int], np.ndarray]  # (tolerance, passes, seed)
 Make = Callable[[np.ndarray, np.ndarray, str, float], Fit]
@@ -47,7 +47,7 @@ Make = Callable[[np.ndarray, np.ndarray, str, float], Fit]
 
 @dataclass(frozen=True)
 class Rival:
-    """A peer: the package it needs, whether that is there, and for which losses it is asked."""
+    """A peer: its name, its constructor, the losses that it is used for, and its package (None if not installed)."""
 
     name: str
     make: Make
@@ -60,7 +60,7 @@ class Rival:
 
 
 def _svc(dual: bool) -> Make:
-    """LinearSVC; without intercept, since the column is there."""
+    """Return the constructor of LinearSVC, without intercept: the rows have a constant column."""
 
     def make(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
         def fit(tol: float, passes: int, seed: int) -> np.ndarray:
@@ -75,7 +75,10 @@ def _svc(dual: bool) -> Make:
 
 
 def _liblinear(solver: int) -> Make:
-    """liblinear-official by the number of its solver, which has its own limit; building its problem is not counted."""
+    """Return the constructor of liblinear-official with the solver of this number.
+
+    liblinear has its own limit of passes. The time to build its problem object is not counted.
+    """
 
     def make(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
         classes, codes = np.unique(y, return_inverse=True)
@@ -97,7 +100,7 @@ def _liblinear(solver: int) -> Make:
 
 
 def _sgd(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
-    """SGDClassifier with its default rate."""
+    """Construct SGDClassifier with its default learning rate."""
 
     def fit(tol: float, passes: int, seed: int) -> np.ndarray:
         model = SGDClassifier(
@@ -114,7 +117,7 @@ def _sgd(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
 
 
 def _snapml(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
-    """SupportVectorMachine of snapml."""
+    """Construct SupportVectorMachine of snapml."""
 
     def fit(tol: float, passes: int, seed: int) -> np.ndarray:
         model = snapml.SupportVectorMachine(
@@ -126,7 +129,7 @@ def _snapml(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
 
 
 def _rehline(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
-    """plqERM_Ridge of ReHLine, class by class."""
+    """Construct plqERM_Ridge of ReHLine, fitted class by class."""
     sides = list(signs(y))
     name = "svm" if loss == "hinge" else "squared svm"
 
@@ -138,13 +141,13 @@ def _rehline(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
 
 
 def signs(y: np.ndarray) -> Iterable[np.ndarray]:
-    """Labels -1.0 and 1.0 of every problem: of two classes one, in which the second is positive."""
+    """Yield the labels -1.0 and 1.0 of every binary problem; two classes give one, with the second class positive."""
     classes = np.unique(y)
     for positive in classes[1:] if classes.size == 2 else classes:
         yield np.where(y == positive, 1.0, -1.0)
 
 
-FAMILY = (  # one code, in two packages and with several solvers: the best of them is what is to be beaten
+FAMILY = (  # the same C++ code in two packages, with several solvers; the goal refers to the fastest of them
     Rival("LinearSVC", _svc(dual=True)),
     Rival("LinearSVC, primal", _svc(dual=False), ("squared_hinge",)),
     Rival("liblinear -s 3", _liblinear(3), ("hinge",)),
@@ -158,16 +161,16 @@ OTHERS = (
 )
 
 
-# the hard margin with a free intercept: w of a separator, to which the judge finds the best intercept
+# the hard margin with a free intercept: peers return the w of a separator, and the judge finds the best intercept
 
 
 def _hard_svc(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
-    """SVC with C=inf; its optimality conditions know no other scale than that of the kernel."""
+    """Construct SVC with C=inf. Its tolerance is absolute, in the scale of the kernel values."""
     return lambda tol, passes, seed: SVC(kernel="linear", C=C, tol=tol, max_iter=passes).fit(X, y).coef_
 
 
 def _clarabel(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fit:
-    """Clarabel on the primal problem where there are fewer columns than rows, else on the dual one."""
+    """Construct Clarabel: on the primal problem if there are fewer columns than rows, otherwise on the dual one."""
     return _clarabel_primal(X, y) if X.shape[1] < X.shape[0] else _clarabel_dual(X, y)
 
 
@@ -195,7 +198,7 @@ def _clarabel_dual(X: np.ndarray, y: np.ndarray) -> Fit:
 
 
 def _conic(P: Any, q: np.ndarray, A: Any, b: np.ndarray, equal: int, tol: float, passes: int) -> np.ndarray:
-    """min 1/2 x.Px + q.x with A x = b in the first rows and A x <= b in the others."""
+    """Minimise 1/2 x.Px + q.x with A x = b in the first rows and A x <= b in the others."""
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, min(passes, 10**6)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
@@ -207,8 +210,8 @@ HARD = (Rival("SVC", _hard_svc), Rival("Clarabel", _clarabel, package=clarabel))
 
 
 def timed(fit: Fit, tol: float, passes: int, seed: int) -> Answer:
-    """A fit, with its seconds of the processor."""
-    gc.collect()  # the garbage of others, which takes a tenth of a second, is nobody's
+    """Fit once; return w with the processor time and the wall time."""
+    gc.collect()  # collecting the garbage of earlier fits takes up to 0.1 s and is not counted
     begin = time.process_time(), time.perf_counter()
     w = fit(tol, passes, seed)
     return Answer(time.process_time() - begin[0], time.perf_counter() - begin[1], w)
@@ -216,9 +219,10 @@ def timed(fit: Fit, tol: float, passes: int, seed: int) -> Answer:
 
 @dataclass
 class Bounded:
-    """A peer's fits, with as many passes as there is time for, and in a process that ends where it takes far more.
+    """The fits of a peer in a child process, with as many passes as the time limit allows.
 
-    What was fitted is remembered: a ladder that is climbed for two gaps is climbed once.
+    The process is killed if a fit takes three times the limit. Results are cached: a ladder that is searched for two
+    gaps is fitted once.
     """
 
     fit: Fit
@@ -230,16 +234,16 @@ class Bounded:
         return self.at(tol, self.passes)
 
     def at(self, tol: float, passes: int) -> Answer:
-        """The fit at this tolerance with so many passes at most."""
+        """Return the fit at this tolerance with at most this many passes."""
         if (tol, passes) not in self.known:
             self.known[tol, passes] = self._fitted(tol, passes)
         return self.known[tol, passes]
 
     @cached_property
     def passes(self) -> int:
-        """How many there is time for."""
+        """The number of passes that the time limit allows, estimated from a short fit."""
         passes = 10
-        while passes < PASSES:
+        while passes < MAX_PASSES:
             taken = self.at(self.tightest, passes).seconds
             if taken >= self.limit / 30.0:
                 return max(10, int(passes * self.limit / taken))
@@ -254,8 +258,8 @@ class Bounded:
         sender.close()
         nothing = Answer(3.0 * self.limit, 3.0 * self.limit, np.empty(0))
         try:
-            answer = receiver.recv() if receiver.poll(10.0 * self.limit + GRACE) else nothing
-        except EOFError:  # the system has ended it
+            answer = receiver.recv() if receiver.poll(10.0 * self.limit + GRACE_SECONDS) else nothing
+        except EOFError:  # the system killed the process
             answer = nothing
         process.kill()
         process.join()

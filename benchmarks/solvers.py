@@ -1,4 +1,4 @@
-"""The solvers: each call is timed and returns w; nothing here judges how good it is."""
+"""The solvers of the comparison: each call is timed and returns w. The judge is in `objective.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOL = 1e-4
 
 
 def ladder(least: float) -> tuple[float, ...]:
-    """Six tolerances a decade from 1 to the least: a peer is counted at the loosest that is good enough."""
+    """Return tolerances from 1 down to the least, six per decade; a peer counts at the loosest sufficient one."""
     return tuple(
         float(f"{mantissa * 10.0**-decade:.2g}")
         for decade in range(16)
@@ -35,7 +35,7 @@ LADDER = ladder(1e-6)
 
 @dataclass(frozen=True)
 class Answer:
-    """One fit: seconds of the thread and of the wall, w, and what the solver says (None where nothing)."""
+    """One fit: thread and wall seconds, w, and what the solver reports (None if it reports nothing)."""
 
     seconds: float
     wall: float
@@ -49,7 +49,7 @@ Peer = Callable[[float, int], Answer]
 
 
 class _Stopwatch:
-    """Seconds this thread worked, and seconds that went by: they differ where cores are shared."""
+    """Thread time and wall time, which differ if cores are shared."""
 
     def __init__(self) -> None:
         self.begin = time.thread_time(), time.perf_counter()
@@ -59,7 +59,7 @@ class _Stopwatch:
 
 
 def ours(data: Dataset, C: float, algorithm: Any, seed: int, max_time: float = 600.0) -> Answer:
-    """One fit of MaxMarginClassifier: validation, packing and the certificate are inside."""
+    """Fit MaxMarginClassifier once; the time includes validation, packing of the rows and the certificate."""
     model = MaxMarginClassifier(
         C=C,
         loss="hinge",
@@ -77,7 +77,7 @@ def ours(data: Dataset, C: float, algorithm: Any, seed: int, max_time: float = 6
 
 
 def linear_svc(data: Dataset, C: float) -> Peer:
-    """LinearSVC of scikit-learn."""
+    """Return the fit of scikit-learn's LinearSVC."""
 
     def fit(tol: float, seed: int) -> Answer:
         model = LinearSVC(loss="hinge", fit_intercept=False, C=C, tol=tol, max_iter=10**6, random_state=seed)
@@ -89,7 +89,7 @@ def linear_svc(data: Dataset, C: float) -> Peer:
 
 
 def liblinear(data: Dataset, C: float) -> Peer:
-    """liblinear-official; building its problem object is not counted, which favours it."""
+    """Return the fit of liblinear-official. The time to build its problem object is not counted, which favours it."""
     built = problem(data.y, data.X)
     libc = ctypes.CDLL(None)
 
@@ -100,7 +100,7 @@ def liblinear(data: Dataset, C: float) -> Peer:
         model = train(built, options)
         seconds = watch.read()
         w = np.ctypeslib.as_array(model.w, (data.X.shape[1],)).copy()
-        return Answer(*seconds, w if model.label[0] == 1 else -w)  # w belongs to the class seen first
+        return Answer(*seconds, w if model.label[0] == 1 else -w)  # w is that of the class of the first row
 
     return fit
 

@@ -1,4 +1,4 @@
-"""What a process pays before it works: imports, the command line, and the first compilation."""
+"""Start-up time of a process: imports, the command line, and the first compilation."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ PEER = "import sklearn.svm, numba"
 
 @dataclass(frozen=True)
 class Timing:
-    """Median and quartiles of a command, in seconds."""
+    """The times of a command, in seconds."""
 
     command: str
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """Seconds."""
+        """The median, in seconds."""
         return float(np.median(self.seconds))
 
 
 def imports(repeats: int = 11) -> dict[str, Timing]:
-    """The commands in turn, `repeats` times; the first round, which fills the file cache, is not counted.
+    """Run the commands in turn, `repeats` times, and return their times. The first round is not counted.
 
-    It writes bytecode too, as an installed package has it: what is told not to would compile all sources every time.
+    The first round fills the file cache and writes bytecode, which an installed package has too. The environment
+    variable PYTHONDONTWRITEBYTECODE is removed; with it every run would compile all sources.
     """
     installed = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +60,7 @@ def _python(code: str) -> list[str]:
 
 
 def _predict(folder: Path) -> list[str] | None:
-    """`maxmargin predict` on 150 rows, with a model fitted before; None where there is no command line."""
+    """Return the command `maxmargin predict` on 150 rows with a fitted model; None if there is no command line."""
     script = Path(sys.executable).with_name("maxmargin")
     if not script.exists():
         return None
@@ -76,10 +77,10 @@ def _predict(folder: Path) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Compilation:
-    """Seconds of the first fit of a process over those of later ones.
+    """The time of the first fit of a process minus that of later fits, in seconds.
 
-    `cold` with an empty cache, `cached` with a full one; `numba` is what Numba itself needs in every process
-    before its first compiled function runs, and is in neither.
+    `cold` is measured with an empty cache and `cached` with a full one. `numba` is the time that Numba itself needs in
+    every process before its first compiled function runs; it is part of neither.
     """
 
     storage: str
@@ -90,12 +91,14 @@ class Compilation:
 
 
 def compilations(repeats: int = 5) -> list[Compilation]:
-    """For every storage and rule: one process with an empty cache folder, then some that find it filled."""
+    """Measure every storage and rule: one process with an empty cache folder, then `repeats` with the filled folder."""
     found = []
     for storage in STORAGES:
         for algorithm in ("dcd", "mpu", "perceptron"):
             with tempfile.TemporaryDirectory() as folder:
-                _first_fit(folder, "none", algorithm)  # Numba's own part
+                _first_fit(
+                    folder, "none", algorithm
+                )  # caches the compiled function that measures Numba's own time
                 cold, _ = _first_fit(folder, storage, algorithm)
                 cached, numba = np.median(
                     [_first_fit(folder, storage, algorithm) for _ in range(repeats)], axis=0

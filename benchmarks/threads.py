@@ -1,4 +1,4 @@
-"""Two threads beside one, alone and on cores that others use too: asking for two must never cost much.
+"""Times of fits with one and with two threads, alone and on busy cores: two threads must never be much slower.
 
 `python -m benchmarks.threads`.
 """
@@ -29,12 +29,12 @@ from .report import as_typed, deliver, page_parser, spread, table
 from .unscaled import SETS, Rows, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "threads.md"
-GOAL = 1.3  # times what one thread takes, at most
+GOAL = 1.3  # largest ratio of the time with two threads to that with one
 
 
 @dataclass(frozen=True)
 class Case:
-    """A fit with a number of jobs; with `blas` threads of BLAS in place of one, to see what that would cost."""
+    """A fit with a number of jobs; with `blas` as many threads of BLAS instead, to measure their cost."""
 
     name: str
     rows: Callable[[], Rows]
@@ -42,7 +42,7 @@ class Case:
     blas: bool = False
 
     def seconds(self, jobs: int) -> float:
-        """On the wall."""
+        """Return the wall time of a fit."""
         X, y = _loaded(self.rows)
         usual = linear.one_thread
         try:
@@ -61,7 +61,7 @@ def _loaded(rows: Callable[[], Rows]) -> Rows:
 
 
 def _first(rows: Callable[[], Rows], n: int) -> Callable[[], Rows]:
-    """Some of the rows."""
+    """Return a loader of the first n rows."""
     return lambda: tuple(part[:n] for part in rows())  # type: ignore[return-value]
 
 
@@ -92,7 +92,7 @@ CASES = {
 
 @contextmanager
 def competitors(places: list[int]) -> Iterator[None]:
-    """A process on each of these processors that does nothing but compute."""
+    """Keep each of these processors busy with a process that computes."""
     context: Any = multiprocessing.get_context("spawn")
     busy = [context.Process(target=_burn, args=(place,), daemon=True) for place in places]
     for process in busy:
@@ -115,7 +115,7 @@ def _burn(place: int) -> None:
 
 
 def measure(case: Case, turns: int) -> dict[int, list[float]]:
-    """Seconds with one and with two, in turn."""
+    """Return the seconds with one and with two threads, measured in turn."""
     found: dict[int, list[float]] = {1: [], 2: []}
     for turn in range(turns):
         for jobs in (1, 2) if turn % 2 else (2, 1):
@@ -124,7 +124,7 @@ def measure(case: Case, turns: int) -> dict[int, list[float]]:
 
 
 def document(names: list[str], turns: int, command: str) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     rows, ratios = [], []
     processors = _processors()
     for name in names:
@@ -164,7 +164,7 @@ def document(names: list[str], turns: int, command: str) -> str:
 
 
 def _processors() -> list[int]:
-    """The processors that this process may use."""
+    """Return the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""Data sets as they come, unscaled and dense, with the labels of all their classes."""
+"""Dense data sets without scaling, with the labels of all their classes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _svmlight(file: str) -> Rows:
 
 
 def _columns(file: str) -> Rows:
-    """Numbers, the label last."""
+    """Read a table of numbers, the label in the last column."""
     rows = np.loadtxt(_path(file))
     return np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
 
 
 def _csv(file: str, label: int) -> Rows:
-    """Comma-separated numbers, the label at this place."""
+    """Read comma-separated numbers, the label in this column."""
     with gzip.open(_path(file), "rt") as stream:
         rows = [row for row in csv.reader(stream) if row]
     y = np.array([row[label] for row in rows])
@@ -35,13 +35,13 @@ def _csv(file: str, label: int) -> Rows:
 
 
 def _toy(load: Callable[..., Any]) -> Rows:
-    """One of scikit-learn's toy sets."""
+    """Load one of scikit-learn's toy data sets."""
     found = load()
     return found.data, found.target
 
 
 def unequal(n: int, d: int, seed: int = 0) -> Rows:
-    """Normal columns with scales from 0.01 to 100; a linear target on all of them, 10 % of the labels flipped."""
+    """Generate normal columns with scales from 0.01 to 100, and labels of a linear target with 10 % flipped."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     y = np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)

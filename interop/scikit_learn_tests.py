@@ -1,8 +1,8 @@
-"""scikit-learn's own tests of LinearSVC, SVC, Perceptron and SGDClassifier on our classes.
+"""Run scikit-learn's tests of LinearSVC, SVC, Perceptron and SGDClassifier on our classes.
 
-Runs the test files of the installed scikit-learn with our classes under its names (`interop.translations`), and
-compares with `differences.toml`. A failure that is not on the list, and one that is on the list and passes, fail the
-run: python -m interop.scikit_learn_tests
+The test files of the installed scikit-learn use our classes under scikit-learn's names (`interop.translations`). The
+outcomes are compared with `differences.toml`. The run fails if a test fails that is not on the list, or if a test on
+the list passes: python -m interop.scikit_learn_tests
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILES = (
     "linear_model/tests/test_perceptron.py",
     "linear_model/tests/test_sgd.py",
 )
-SECONDS = 600
+MAX_SECONDS = 600  # time limit of all tests
 BEGIN, END = "<!-- tests: begin -->", "<!-- tests: end -->"
 
 
@@ -47,9 +47,9 @@ class Difference:
     tests : list of str
         ``module::test``, ``module::test[parameters]``, or a pattern with ``*``.
     says : str
-        Regular expression: what each of the failures says.
+        Regular expression that the message of each failure matches.
     met : list of str
-        Tests that did fail so.
+        Tests that failed with this message.
     """
 
     reason: str
@@ -58,17 +58,17 @@ class Difference:
     met: list[str] = field(default_factory=list)
 
     def names(self, test: str) -> bool:
-        """Is this test on the list?"""
+        """Return whether this test is on the list."""
         return any(self.matches(test, entry) for entry in self.tests)
 
     @staticmethod
     def matches(test: str, entry: str) -> bool:
-        """Is the test this one, or one of this family?"""
+        """Return whether an entry names this test, or matches it."""
         return entry in (test, test.partition("[")[0]) or fnmatchcase(test, entry.replace("[", "[[]"))
 
 
 def outcomes() -> dict[str, dict[str, Any]]:
-    """What became of every test that meets one of our classes."""
+    """Run the tests, and return the outcome of every test that uses one of our classes."""
     spec = find_spec("sklearn")
     assert spec is not None
     assert spec.origin is not None
@@ -84,27 +84,27 @@ def outcomes() -> dict[str, dict[str, Any]]:
         command += ["-p", "no:cacheprovider", "-c", str(HERE / "pytest.ini"), f"--rootdir={root}"]
         command += [f"--confcutdir={root}", "-q", "--tb=no", "--no-summary", "--no-header"]
         command += [str(root / name) for name in FILES]
-        done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, timeout=MAX_SECONDS)
         if not found.exists():
-            raise SystemExit(f"pytest came to no end:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+            raise SystemExit(f"pytest did not finish:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         every = json.loads(found.read_text())
     return {name: one for name, one in every.items() if one["ours"] or one["outcome"] == "failed"}
 
 
 def differences() -> list[Difference]:
-    """The list, for the installed scikit-learn."""
+    """Return the list of differences, which is for the installed version of scikit-learn."""
     listed = tomllib.loads((HERE / "differences.toml").read_text())
     version = ".".join(sklearn.__version__.split(".")[:2])
     if version != listed["scikit-learn"]:
         raise SystemExit(
-            f"differences.toml is about the tests of scikit-learn {listed['scikit-learn']}; installed is "
-            f"{sklearn.__version__}: install that version, or bring the list up to date."
+            f"differences.toml lists tests of scikit-learn {listed['scikit-learn']}; the installed version is "
+            f"{sklearn.__version__}: install the listed version, or update the list."
         )
     return [Difference(**one) for one in listed["difference"]]
 
 
 def compared(found: dict[str, dict[str, Any]], expected: list[Difference]) -> list[str]:
-    """What is otherwise than expected, a line each; every difference learns which tests it was met in."""
+    """Return one line for every unexpected outcome; add the expected failures to the differences."""
     wrong = []
     for test, one in sorted(found.items()):
         listed = [difference for difference in expected if difference.names(test)]
@@ -129,7 +129,7 @@ def compared(found: dict[str, dict[str, Any]], expected: list[Difference]) -> li
 
 
 def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
-    """Counts and reasons, as a page shows them."""
+    """Return the tables of counts and reasons."""
     lines = [
         f"Of scikit-learn {sklearn.__version__}, by `make test-sklearn`:",
         "",
@@ -152,18 +152,16 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--write", action="store_true", help="bring docs/scikit_learn.md up to date")
+    parser.add_argument("--write", action="store_true", help="update docs/scikit_learn.md")
     options = parser.parse_args()
     expected = differences()
     found = outcomes()
     wrong = compared(found, expected)
     count = Counter(one["outcome"] for one in found.values())
     print(
-        f"{len(found)} tests meet our classes: {count['passed']} passed, {count['skipped']} skipped, ", end=""
+        f"{len(found)} tests use our classes: {count['passed']} passed, {count['skipped']} skipped, ", end=""
     )
-    print(
-        f"{sum(len(one.met) for one in expected)} differ as expected, {len(wrong)} are otherwise than the list says."
-    )
+    print(f"{sum(len(one.met) for one in expected)} differ as expected, {len(wrong)} unexpected outcomes.")
     for line in wrong:
         print(f"- {line}")
     if wrong:

@@ -1,6 +1,6 @@
-"""A plugin for pytest: scikit-learn's own tests meet maxmargin's classes under scikit-learn's names and constructors.
+"""A plugin for pytest that puts maxmargin's classes in the place of scikit-learn's, with scikit-learn's constructors.
 
-Loaded with ``-p interop.substitutes`` before the test modules are imported, which take the names from their packages.
+It is loaded with ``-p interop.substitutes`` before the test modules import the names from scikit-learn's packages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Any:
-    """Note whether the test meets one of our classes at all."""
+    """Record whether the test uses one of our classes."""
     _made.clear()
     given = getattr(getattr(item, "callspec", None), "params", {}).values()
     try:
@@ -53,7 +53,7 @@ def pytest_runtest_call(item: pytest.Item) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--outcomes", type=Path, help="where the outcome of every test is written")
+    parser.addoption("--outcomes", type=Path, help="file for the outcome of every test")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,7 +68,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _name(item: pytest.Item) -> str:
-    """module::test[parameters], as the list of differences has it."""
+    """Return module::test[parameters], the name in the list of differences."""
     return f"{item.path.stem}::{item.nodeid.partition('::')[2]}"
 
 

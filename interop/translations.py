@@ -1,7 +1,7 @@
-"""scikit-learn's constructors and layouts on maxmargin's classes: as somebody would translate them.
+"""maxmargin's classes with the constructors and the array layouts of scikit-learn.
 
-What means the same is handed on. What has no influence on the answer is taken and left aside. What does not exist here
-is refused by ``fit``, in a sentence that names it.
+A parameter with the same meaning is passed on. A parameter that has no influence on the solution is accepted and
+ignored. For a value that has no counterpart, ``fit`` raises an error that names the parameter.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def _refuse(model: Any, **only: tuple[Any, ...]) -> None:
 
 
 class LinearSVC(MaxMarginClassifier):
-    """`dual` is left aside: which side of the problem is solved is the algorithm's affair, and both are certified.
+    """MaxMarginClassifier as LinearSVC. `dual` is ignored: the certificate bounds the primal and the dual objective.
 
-    ``penalty="l1"`` is distance in the norm p = inf, with the weights' norm to the first power.
+    ``penalty="l1"`` is p = inf with the norm of w to the first power.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class LinearSVC(MaxMarginClassifier):
 
 
 class SVC(KernelMaxMarginClassifier):
-    """`shrinking` and `probability` are left aside: they change no margin. There is no `predict_proba`.
+    """KernelMaxMarginClassifier as SVC. `shrinking` and `probability` are ignored; there is no `predict_proba`.
 
-    Classes are solved each against each other, as SVC does. `dual_coef_` and `coef_` are sparse where X was.
+    Every pair of classes is a binary problem, as in SVC. `dual_coef_` and `coef_` are sparse if X was.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class SVC(KernelMaxMarginClassifier):
 
     @contextmanager
     def _with_arrays(self) -> Iterator[bool]:
-        """`dual_coef_` is meanwhile what our classes have; was it sparse?"""
+        """Make `dual_coef_` an array for the time of the block; yield whether it was sparse."""
         kept = getattr(self, "dual_coef_", None)
         if not sp.issparse(kept):
             yield False
@@ -149,7 +149,7 @@ class SVC(KernelMaxMarginClassifier):
 
 
 class _Online(OnlineMarginClassifier):
-    """What `Perceptron` and `SGDClassifier` have in common."""
+    """The methods that `Perceptron` and `SGDClassifier` share."""
 
     def fit(self, X: Any, y: Any) -> _Online:
         self._translate()
@@ -166,7 +166,7 @@ class _Online(OnlineMarginClassifier):
 
 
 class Perceptron(_Online):
-    """Rosenblatt's, on the last weight. `tol` is left aside: a pass that changes nothing is the last."""
+    """Rosenblatt's Perceptron with the last weight. `tol` is ignored: the first pass without an update is the last."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class Perceptron(_Online):
 
 
 class SGDClassifier(_Online):
-    """`alpha` is left aside: the margin that the online algorithms keep regularises; so are `tol` and `n_jobs`."""
+    """OnlineMarginClassifier as SGDClassifier. `alpha`, `tol` and `n_jobs` are ignored; the margin regularises."""
 
     def __init__(
         self,

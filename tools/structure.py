@@ -2,8 +2,8 @@
 
 Usage: python tools/structure.py
 
-Imports are counted wherever they stand, inside functions too, but not under `if TYPE_CHECKING`. Code lines are lines
-without blanks, comments and docstrings.
+All imports are counted, also inside functions, except those under `if TYPE_CHECKING`. Code lines are all lines except
+blank lines, comments and docstrings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "maxmargin"
-NUMERICAL = ("algorithms", "certificates", "fit", "engine")  # folders whose code needs comments that say why
+NUMERICAL = (
+    "algorithms",
+    "certificates",
+    "fit",
+    "engine",
+)  # folders with numerical code, whose comments are counted
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class Module:
     Attributes
     ----------
     name : str
-        Dotted, below the package; empty for the package itself.
+        Dotted name without the package; empty for the package itself.
     path : Path
     lines, code, comments : int
     imports : frozenset of str
@@ -109,7 +114,7 @@ def _imports(name: str, tree: ast.Module, package: bool, known: frozenset[str]) 
 
 
 def import_depth(found: dict[str, Module]) -> tuple[int, list[list[str]]]:
-    """Return the number of modules in the longest chain of imports, and the circles."""
+    """Return the number of modules in the longest chain of imports, and the import circles."""
     depths: dict[str, int] = {}
     circles: list[list[str]] = []
 
@@ -134,7 +139,7 @@ def fullest_folder(found: dict[str, Module]) -> tuple[int, str]:
 
 
 def measure(root: Path = ROOT) -> dict[str, int]:
-    """Return the numbers that tests/test_structure.py holds."""
+    """Return the numbers that tests/test_structure.py checks."""
     found = modules(root)
     depth, circles = import_depth(found)
     return {

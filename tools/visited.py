@@ -2,8 +2,8 @@
 
 Usage: python tools/visited.py
 
-Runs three calls on tiny data in a process without compilation (NUMBA_DISABLE_JIT=1), so that compiled functions are
-seen too: a linear fit of 60 x 4, a kernel fit of 40 x 4, and `separate` on 60 x 4. Comprehensions and lambdas are not
+Three calls run on small data: a linear fit of 60 x 4, a kernel fit of 40 x 4, and `separate` on 60 x 4. The process
+compiles nothing (NUMBA_DISABLE_JIT=1), so that compiled functions are counted too. Comprehensions and lambdas are not
 counted.
 """
 
@@ -22,7 +22,7 @@ SOURCE = str(Path(__file__).resolve().parents[1] / "src" / "maxmargin")
 
 
 def visited(call: Callable[[], Any]) -> tuple[int, int]:
-    """Return how many functions of the package a call enters, and in how many files they stand."""
+    """Return the number of functions of the package that a call enters, and the number of their files."""
     seen: set[tuple[str, str, int]] = set()
 
     def note(frame: Any, event: str, argument: Any) -> None:
@@ -30,7 +30,7 @@ def visited(call: Callable[[], Any]) -> tuple[int, int]:
         if event == "call" and code.co_filename.startswith(SOURCE) and not code.co_name.startswith("<"):
             seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
 
-    gc.collect()  # generators of earlier calls would be closed, and counted, while this one is measured
+    gc.collect()  # otherwise generators of earlier calls might be closed, and counted, during this call
     sys.setprofile(note)
     try:
         call()
@@ -40,7 +40,7 @@ def visited(call: Callable[[], Any]) -> tuple[int, int]:
 
 
 def calls() -> dict[str, Callable[[], Any]]:
-    """Return the calls that are counted, after one run of each: what happens once a process does not count."""
+    """Return the calls that are counted, after one run of each: initialisation is not counted."""
     import numpy as np
 
     from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, separate
@@ -59,7 +59,7 @@ def calls() -> dict[str, Callable[[], Any]]:
 
 
 def measure() -> dict[str, tuple[int, int]]:
-    """Count in a process without compilation."""
+    """Return the counts of every call, from a process without compilation."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(
         [sys.executable, __file__, "--json"], env=environment, capture_output=True, text=True, check=True

@@ -10,7 +10,7 @@ class Objective(BaseObjective):
     url = "https://github.com/benchopt/benchmark_linear_svm_binary_classif_no_intercept"
     min_benchopt_version = "1.6"
     sampling_strategy = "tolerance"
-    # solvers that work in rounds give the same answer for several tolerances before they go on
+    # solvers that work in rounds return the same solution for several tolerances
     stopping_criterion = SufficientProgressCriterion(strategy="tolerance", patience=10)
     requirements = ["numpy", "scipy"]
 

@@ -1,4 +1,4 @@
-"""Two Gaussian classes that overlap; dense, or with few entries in a row."""
+"""Two overlapping Gaussian classes; dense, or with few non-zero entries per row."""
 
 import numpy as np
 import scipy.sparse as sp

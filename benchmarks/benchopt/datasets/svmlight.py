@@ -1,4 +1,4 @@
-"""A file in svmlight's format, plain, .gz or .bz2; of several classes the first against the rest."""
+"""A file in svmlight format, plain, .gz or .bz2; with several classes the last one against the rest."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from sklearn.datasets import load_svmlight_file
 
 
 class Dataset(BaseDataset):
-    """Ask for one with -d "svmlight[path=/a/file]"."""
+    """Choose a file with -d "svmlight[path=/a/file]"."""
 
     name = "svmlight"
     requirements = ["scikit-learn"]

@@ -1,4 +1,4 @@
-"""liblinear's dual coordinate descent (-s 3), by its own Python interface."""
+"""liblinear's dual coordinate descent (-s 3), through its own Python interface."""
 
 import numpy as np
 import scipy.sparse as sp

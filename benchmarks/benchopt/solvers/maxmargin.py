@@ -18,11 +18,11 @@ class Solver(BaseSolver):
         )
 
     def warm_up(self):
-        """What is compiled is kept on disk, and loaded here."""
+        """Compile the code, or load it from the cache on disk."""
         self.run_once(1.0)
 
     def run(self, tol):
-        # benchopt begins with a huge tolerance; and a gap of less than rounding cannot be proved
+        # benchopt begins with a huge tolerance; a gap below rounding cannot be proved
         self.model.set_params(tol=min(max(tol, 1e-12), 1.0)).fit(self.X, self.y)
 
     def get_result(self):

@@ -13,7 +13,7 @@ class Solver(BaseSolver):
 
     def set_objective(self, X, y, C):
         self.X, self.y = X, y
-        # it solves without an intercept whatever is asked for
+        # it solves the problem without an intercept, whatever `fit_intercept` is
         self.model = LinearSVC(C=C, fit_intercept=False, max_iter=1000)
 
     def warm_up(self):
