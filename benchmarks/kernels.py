@@ -50,7 +50,7 @@ class Fit:
 
 
 def judged(data: Set, places: np.ndarray, y: np.ndarray, alpha: np.ndarray, w: np.ndarray) -> float:
-    """Return the relative gap of one binary problem from dual variables and the coefficients of w, with independent code."""
+    """Return the relative gap of one binary problem for these dual variables and coefficients of w."""
     X, scores = data.X[places], np.zeros((2, places.size))
     both = np.array([alpha * y, w])
     used = np.flatnonzero(both.any(axis=0))

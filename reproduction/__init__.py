@@ -1,1 +1,1 @@
-"""Published tables beside our own numbers: `python -m reproduction`, or `make reproduce`."""
+"""Published tables, and our numbers beside them: `python -m reproduction`, or `make reproduce`."""

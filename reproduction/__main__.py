@@ -1,8 +1,8 @@
-"""`python -m reproduction [names] [--all] [--write]`: every published table beside ours.
+"""`python -m reproduction [names] [--all] [--write]`: reproduce published tables, and print them beside ours.
 
-Without names, all of them. Rows that take more than 25 million updates (or iterations) run with --all only, else
-they are shown as they were last found. --write puts the sections into `reproduction/README.md`, and figures beside
-it; sections that are not named stay as they are.
+Without names, all sections run. Rows with more than 25 million updates (or iterations) run with --all only; otherwise
+their last results are shown. --write writes the sections to `reproduction/README.md`, and the figures to the same
+folder. Sections that are not named stay unchanged.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ ROUGHLY = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 HEAD = """\
 # Published numbers, reproduced
 
-Written by `python -m reproduction --write`, which is `make reproduce`; `tests/test_reproduction.py` holds the same
-numbers as tests. `=` means the same number, as far as it is printed. † marks what only `make reproduce-all`
-runs, as it was last found; it is kept in `long.json`. Times are of 2 shared cores.
+Written by `python -m reproduction --write`, the command of `make reproduce`. `tests/test_reproduction.py` tests the
+same numbers. `=` means that the two numbers are equal in all printed digits. † marks results that only
+`make reproduce-all` computes; the last ones are stored in `long.json`. "Not at hand" means that we do not have the
+published number. Times were measured on 2 shared cores.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if every number is reproduced or differs for a known reason, else 1."""
+    """Return 0 if every number is reproduced or differs for a known reason, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m reproduction",
         description=__doc__,
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no {unknown[0]}: choose from {', '.join(SECTIONS)}")
     folder = data_folder()
     if not folder.is_dir():
-        parser.error(f"{folder} is not there: set MAXMARGIN_DATA to the folder of the data sets")
+        parser.error(f"{folder} does not exist: set MAXMARGIN_DATA to the folder of the data sets")
     fine = True
     for name in options.names or SECTIONS:
         section = importlib.import_module(f".{name}", __package__)
@@ -68,19 +69,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def shown(section: Any, found: list[Any]) -> str:
-    """A section of the page."""
+    """Return a section of the page."""
     return f"## {section.TITLE}\n\n{section.TEXT}\n{section.table(found)}\n"
 
 
 def took(seconds: float, everything: bool) -> str:
-    """How long a section takes, so roughly that the page changes only where that does."""
+    """Return a rough time of a section, so that small changes of the time do not change the page."""
     most = next((limit for limit in ROUGHLY if seconds < limit), None)
     words = f"more than {ROUGHLY[-1]} s" if most is None else f"under {most} s"
     return f"*Takes {words}{', rows marked † included' if everything else ''}.*"
 
 
 def write(name: str, text: str) -> None:
-    """Put one section into the page, in its place."""
+    """Replace one section of the page."""
     page = PAGE.read_text() if PAGE.is_file() else ""
     sections = dict(re.findall(r"<!-- (\w+) -->\n\n(.*?)\n(?=<!-- |\Z)", page, re.DOTALL)) | {name: text}
     body = "\n".join(f"<!-- {key} -->\n\n{sections[key]}" for key in SECTIONS if key in sections)

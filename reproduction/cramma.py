@@ -1,7 +1,8 @@
-"""What the four tables of the CRAMMA paper share.
+"""Code that the four tables of the CRAMMA paper share.
 
 P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
-Full passes in the order of the data until one makes no update; the number of updates is to be met to the integer.
+The algorithms make full passes in the order of the data until a pass makes no update. The number of updates must equal
+the published one.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Row:
     count : int
         Published number of updates.
     margin : str
-        Published margin, in the table's unit, as printed; empty where it is not at hand.
+        Published margin in the table's unit, as printed; empty if it is not at hand.
     first : int
-        What the paper's counter begins with.
+        Start of the paper's counter.
     double, extended : int or None
-        Where rounding decides: what plain float64 gives (|u| = 1 after every update), and 80-bit numbers.
+        Counts of plain float64 (|u| = 1 after every update) and of 80-bit numbers, if rounding decides the count.
     """
 
     what: str
@@ -49,7 +50,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """Why the count differs, where it does."""
+        """The reason why the count may differ; empty if none is known."""
         if self.double is None:
             return ""
         if self.extended is None:
@@ -58,22 +59,22 @@ class Row:
 
     @property
     def long(self) -> bool:
-        """Is it one of those that only `--all` runs?"""
+        """Whether only `--all` runs the row."""
         return self.count > LONG
 
     @property
     def key(self) -> str:
-        """Its name in the store."""
+        """The name of the row in the store."""
         return f"{self.what} {self.parameter}"
 
 
 def perceptron(c: float, count: int, margin: str = "", first: int = 0) -> Row:
-    """The Perceptron with margin, b = c R^2."""
+    """Return a row of the Perceptron with margin, b = c R^2."""
     return Row("Perceptron", f"b / R² = {c:g}", Perceptron(b=c, shuffle=False), count, margin, first)
 
 
 def alma(alpha: float, count: int, margin: str = "", double: int | None = None) -> Row:
-    """ALMA_2 with B = sqrt(8) / alpha, C = sqrt(2), patterns divided by R; its counter begins with 1."""
+    """Return a row of ALMA_2 with B = sqrt(8) / alpha, C = sqrt(2), patterns divided by R; its counter starts at 1."""
     rule = ALMA(alpha=alpha, shuffle=False)
     return Row("ALMA₂", f"α = {alpha:g}", rule, count, margin, 1, double)
 
@@ -87,7 +88,7 @@ def cramma(
     double: int | None = None,
     extended: int | None = None,
 ) -> Row:
-    """CRAMMA; the first pattern is in the weight from the start and is counted."""
+    """Return a row of CRAMMA. The weight starts as the first pattern, which counts as an update."""
     rule = CRAMMA(beta=beta, eta=eta, epsilon=epsilon, shuffle=False)
     shown = f"{beta:g}".replace("e+", "e")
     power = {0.5: "½", 2.0: "²"}[epsilon]
@@ -96,7 +97,7 @@ def cramma(
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its data, its rows, and what is measured at the end of a run.
+    """A table: its data, its rows, and the quantities measured at the end of a run.
 
     Attributes
     ----------
@@ -105,10 +106,10 @@ class Table:
         Constant coordinate of every pattern.
     rows : tuple of Row
     measures : dict
-        From the name of a column to the function (model, X, y) that gives its number. The first is compared
-        with the margin that a row has, the others have no published numbers at hand.
+        From the name of a column to the function (model, X, y) that computes its number. The first one is compared with
+        the margin of a row; for the others no published numbers are at hand.
     C : float, default=inf
-        The squared hinge's, or inf for the hard margin.
+        C of the squared hinge, or inf for the hard margin.
     """
 
     name: str
@@ -118,19 +119,19 @@ class Table:
     C: float = np.inf
 
     def fit(self, row: Row, X: np.ndarray, y: np.ndarray) -> MaxMarginClassifier:
-        """Run one row; a gap that it cannot certify keeps it going until no pattern asks for an update."""
+        """Run one row until a pass makes no update: `tol` is smaller than any gap that the algorithm can certify."""
         return MaxMarginClassifier(
             C=self.C, loss="squared_hinge", algorithm=row.rule, intercept="augmented",
             intercept_scaling=self.rho, tol=1e-13, max_iter=10**9,
         ).fit(X, y)  # fmt: skip
 
     def run(self, row: Row, X: np.ndarray, y: np.ndarray) -> list[float]:
-        """Updates as the paper counts them, and the measures."""
+        """Return the updates as the paper counts them, and the measures."""
         model = self.fit(row, X, y)
         return [model.history_[-1].steps + row.first, *(f(model, X, y) for f in self.measures.values())]
 
     def cells(self, X: np.ndarray, y: np.ndarray, everything: bool) -> Iterator[Cell]:
-        """All rows; the long ones as they were last found, or run again."""
+        """Yield all rows; the long ones from the store, or run again with `everything`."""
         kept = recall(self.name)
         for row in self.rows:
             stored = row.long and not everything
@@ -159,7 +160,7 @@ class Table:
 
 
 def directional(unit: float) -> Callable[[Any, np.ndarray, np.ndarray], float]:
-    """The margin in the augmented space, in this unit."""
+    """Return a function that computes the margin in the augmented space, in this unit."""
 
     def margin(model: Any, X: np.ndarray, y: np.ndarray) -> float:
         w, b = model.coef_.ravel(), float(model.intercept_[0])
@@ -172,7 +173,7 @@ def directional(unit: float) -> Callable[[Any, np.ndarray, np.ndarray], float]:
 def optimum(
     X: np.ndarray, y: np.ndarray, C: float, intercept: str, rho: float = 1.0, tol: float = 1e-8
 ) -> float:
-    """The largest margin, certified: of the patterns, or of the extended ones for the squared hinge."""
+    """Return the certified largest margin, of the patterns or, for the squared hinge, of the extended patterns."""
     model = MaxMarginClassifier(
         C=C, loss="squared_hinge", intercept=intercept, intercept_scaling=rho, tol=tol, max_iter=10**6
     ).fit(X, y)
@@ -183,5 +184,5 @@ def optimum(
 
 
 def radius2(X: np.ndarray, rho: float, C: float = np.inf) -> float:
-    """R^2, with the constant coordinate and each pattern's own one."""
+    """Return R^2, with the constant coordinate and the extra coordinate of each pattern."""
     return float((X * X).sum(axis=1).max()) + rho**2 + 0.5 / C

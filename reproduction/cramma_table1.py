@@ -51,32 +51,33 @@ TABLE = cramma.Table(
     measures={"10³ γ'": directional(1e3)},
 )
 TEXT = """\
-Aspect-angle training set, the 49 mines before the 55 rocks, ρ = 1, hard margin. Full passes in this order until
-one makes no update. ALMA₂ and CRAMMA count from 1. CRAMMA: ε = 1/2, η = 0.001 / (β / R).
+The data are the aspect-angle training set, 49 mines followed by 55 rocks, with ρ = 1 and a hard margin. The algorithms
+make full passes in this order until a pass makes no update. ALMA₂ and CRAMMA count updates from 1. CRAMMA has ε = 1/2
+and η = 0.001 / (β / R).
 
-The longest runs are decided by rounding: a weight that took millions of updates is known to about 3e-13, a score
-near its threshold of 1e-3 therefore to 1e-10, and one of 10^8 presentations comes as near. With β / R = 10 the 34th
-pattern (from 0) at the 6,436,537th update is 3e-10 above the threshold in plain float64, where u is divided by
-its norm in every update, and 2e-11 below it in 80-bit numbers; the two part there for good. Our factored weight
-loses less: of its four CRAMMA counts that differ, here and in Table 2, three are to the integer those of 80-bit
-numbers. The paper's are one more rounding, unknown; all margins agree but one, by a unit of the last digit
-(Table 2).
+Rounding decides the counts of the longest runs. After millions of updates the weight is accurate to about 3e-13. A
+score near its threshold of 1e-3 is therefore accurate to 1e-10. Among 10^8 presentations, one comes as near to the
+threshold as that. For β / R = 10 this is the 34th pattern (from 0) at the 6,436,537th update. In plain float64, where u
+is divided by its norm in every update, its score is 3e-10 above the threshold; in 80-bit numbers it is 2e-11 below.
+From there on the two runs differ. Our factored weight loses fewer digits: four of its CRAMMA counts differ from the
+paper, here and in Table 2, and three of these equal the counts of 80-bit numbers. The rounding of the paper's program
+is unknown. All margins agree except one, which differs by one unit of the last digit (Table 2).
 """
 
 
 def quantities(folder: Path) -> Iterator[Cell]:
-    """R and the largest margin."""
+    """Yield R and the largest margin."""
     X, y = sonar(folder)
     yield Cell("R", "", "", "3.8121", f"{radius2(X, 1.0) ** 0.5:.4f}")
     yield Cell("largest margin γ", "", "", "0.00841", f"{optimum(X, y, TABLE.C, 'augmented'):.5f}")
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them."""
+    """Yield all cells."""
     yield from quantities(folder)
     yield from TABLE.cells(*sonar(folder), everything)
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.both(found)

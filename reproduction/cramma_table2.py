@@ -41,10 +41,10 @@ The same data and order; η = 0.4 (β / R)^-0.3.
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them."""
+    """Yield all cells."""
     yield from TABLE.cells(*sonar(folder), everything)
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.table(found)

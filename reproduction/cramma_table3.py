@@ -41,26 +41,26 @@ TABLE = cramma.Table(
     measures={"10² γ'": directional(1e2)},
 )
 TEXT = """\
-Rows with a missing value are dropped, then the patterns at places 2, 4, 191, 217, 227, 245, 252, 286, 307, 420,
-475 (from 1, among the 683); raw values, the order of the file, ρ = 30, hard margin. CRAMMA: ε = 1/2, η = 0.0001
-/ (β / R). The places are from memory, confirmed by R², the largest margin and every count. The margins of ALMA₂
-and CRAMMA are in the paper, but not at hand here.
+Rows with a missing value are dropped. Of the remaining 683, the patterns 2, 4, 191, 217, 227, 245, 252, 286, 307, 420
+and 475 (from 1) are dropped as well. The values are raw, in the order of the file, with ρ = 30 and a hard margin.
+CRAMMA has ε = 1/2 and η = 0.0001 / (β / R). This list is quoted from memory; R², the largest margin and every count
+confirm it. The margins of ALMA₂ and CRAMMA are in the paper, but not at hand.
 """
 
 
 def quantities(folder: Path) -> Iterator[Cell]:
-    """R^2 and the largest margin."""
+    """Yield R^2 and the largest margin."""
     X, y = wbc_separable(folder)
     yield Cell("R²", "", "", "1716", f"{radius2(X, RHO):.0f}")
     yield Cell("largest margin γ", "", "", "0.0243", f"{optimum(X, y, TABLE.C, 'augmented', RHO):.4f}")
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them."""
+    """Yield all cells."""
     yield from quantities(folder)
     yield from TABLE.cells(*wbc_separable(folder), everything)
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.both(found)

@@ -21,14 +21,14 @@ C = 0.5 / DELTA**2
 
 @dataclass(frozen=True)
 class Extended:
-    """The last weight in the extended space: margin, and its two slack norms (algorithms.md, 0.4).
+    """The margin of the last weight in the extended space, and its two slack norms (algorithms.md, 0.4).
 
     Attributes
     ----------
     margin : float
-        Gamma', the smallest score over the norm.
+        Gamma', the smallest score divided by the norm.
     slack, own : float
-        D, the norm of the slacks of the weight's first part, and D', that of its own coordinates.
+        D, the norm of the slacks of the original coordinates; D', the norm of the extra coordinates.
     """
 
     margin: float
@@ -37,7 +37,7 @@ class Extended:
 
 
 def extended(model: Any, X: np.ndarray, y: np.ndarray) -> Extended:
-    """From the dual weights: the weight is sum c_k y_k, with Delta c_k in the coordinate of pattern k."""
+    """Return it from the dual variables: the weight is sum c_k y_k, with Delta c_k in the coordinate of pattern k."""
     found = model.certificate_
     c = np.zeros(y.size)
     c[found.support] = found.dual
@@ -82,17 +82,17 @@ TABLE = cramma.Table(
     C=C,
 )
 TEXT = """\
-All 683 patterns, raw, the order of the file, ρ = 10, Δ = 1: `loss="squared_hinge"` with C = 1 / (2 Δ²). All
-counters begin with 1, also the Perceptron's. CRAMMA: ε = 1/2, η = 1.7 Δ / (R √683) / (β / R). Of the 15 rows only
-the first and the last count of each algorithm, and the Perceptron's 560,591, are at hand here, and neither their
-parameters (but for b / R² = 1 and 10) nor the other columns are: the other parameters shown were searched for, as
-round numbers with which the count is met.
-ΔD/D is (D' - D) / D, which vanishes at the optimum, ΔΓ/Γ the distance of Γ to the largest margin.
+The data are all 683 patterns, raw, in the order of the file, with ρ = 10 and Δ = 1. This is `loss="squared_hinge"` with
+C = 1 / (2 Δ²). All counters start at 1, also the Perceptron's. CRAMMA has ε = 1/2 and η = 1.7 Δ / (R √683) / (β / R).
+Of the 15 rows only the first and the last count of each algorithm, and the Perceptron's count 560,591, are at hand. Of
+the parameters only b / R² = 1 and 10 are at hand. The other parameters shown are round numbers that we found by search,
+with which the count agrees. The other columns of the paper are not at hand.
+ΔD/D is (D' - D) / D, which is 0 at the optimum. ΔΓ/Γ is the relative difference between Γ and the largest margin.
 """
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them."""
+    """Yield all cells."""
     X, y = wbc(folder)
     largest = optimum(X, y, C, "augmented", RHO)
     yield Cell("R²", "", "", "917", f"{radius2(X, RHO, C):.0f}")
@@ -102,5 +102,5 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.both(found)

@@ -1,4 +1,4 @@
-"""The data of the papers, in the orders that their tables were made in."""
+"""The data of the papers, in the orders of their tables."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from sklearn.datasets import load_svmlight_file
 
 ROOT = Path(__file__).parents[1]
 
-# patterns of WBC that the CRAMMA paper leaves out: places from 1, among the 683 without missing values
+# patterns of WBC that the CRAMMA paper leaves out: numbers from 1, among the 683 without missing values
 LEFT_OUT = (2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475)
 
 
 def data_folder() -> Path:
-    """The folder of the data files: the environment's MAXMARGIN_DATA, or the one beside the checkout."""
+    """Return the folder of the data files: that of MAXMARGIN_DATA, or a folder next to the checkout."""
     return ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
 
 
 def sonar(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Aspect-angle training set: 49 mines, then 55 rocks, in the order of the original files."""
+    """Return the aspect-angle training set: 49 mines, then 55 rocks, in the order of the original files."""
     X, y = load_svmlight_file(str(folder / "sonar/sonar-aspect.train.svm.gz"))
     return np.ascontiguousarray(X.toarray()), y
 
 
 def wbc(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The 683 rows without missing values, raw, in the order of the file; malignant is +1."""
+    """Return the 683 rows without missing values, raw, in the order of the file; malignant is +1."""
     rows = [line.split(",") for line in _lines(folder / "wbc/breast-cancer-wisconsin.data.gz")]
     table = np.array([row for row in rows if "?" not in row], dtype=float)
     return np.ascontiguousarray(table[:, 1:10]), np.where(table[:, 10] == 4, 1.0, -1.0)
 
 
 def wbc_separable(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The same without the 11 patterns that stand in the way of a separator."""
+    """Return the same rows without the 11 patterns whose removal makes them separable."""
     X, y = wbc(folder)
     keep = np.ones(y.size, bool)
     keep[np.array(LEFT_OUT) - 1] = False
@@ -43,13 +43,13 @@ def wbc_separable(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ionosphere(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """351 rows of 34 numbers, raw; good is +1."""
+    """Return 351 rows of 34 numbers, raw; good is +1."""
     rows = [line.split(",") for line in _lines(folder / "ionosphere/ionosphere.data.gz")]
     return np.array([row[:34] for row in rows], dtype=float), _signs([row[34] for row in rows], "g")
 
 
 def votes(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """435 rows of 16 votes: y, n, ? are 1, -1, 0; republican is +1."""
+    """Return 435 rows of 16 votes: y, n, ? are 1, -1, 0; republican is +1."""
     rows = [line.split(",") for line in _lines(folder / "votes/house-votes-84.data.gz")]
     code = {"y": 1.0, "n": -1.0, "?": 0.0}
     return np.array([[code[v] for v in row[1:]] for row in rows]), _signs(
@@ -58,13 +58,13 @@ def votes(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def adult(folder: Path, rows: int | None = None, file: str = "a9a") -> tuple[Any, np.ndarray]:
-    """The first rows of the adult data with 123 binary features."""
+    """Return the first rows of the adult data, with 123 binary features."""
     X, y = load_svmlight_file(str(folder / f"adult/{file}.gz"), n_features=123)
     return X[:rows], y[:rows]
 
 
 def mnist(folder: Path, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The first training images, 784 pixels of 0 to 255, and the digits that they show, in the order of the file."""
+    """Return the first training images, 784 pixels of 0 to 255, and their digits, in the order of the file."""
     pixels, digits = (
         np.frombuffer(
             gzip.decompress((folder / f"mnist/train-{name}.gz").read_bytes()), np.uint8, offset=head
@@ -77,7 +77,7 @@ def mnist(folder: Path, rows: int | None = None) -> tuple[np.ndarray, np.ndarray
 def r_of_k(
     r: int, seed: int, n: int = 100, k: int = 16, m: int = 1000, shift: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random signs; +1 where at least r of the first k are +1, half of the rows; then all shifted."""
+    """Generate random signs, labelled +1 if at least r of the first k are +1 (half of the rows), shifted by `shift`."""
     rng = np.random.default_rng(seed)
     X = rng.choice([-1.0, 1.0], size=(m, n))
     y = np.repeat([1.0, -1.0], m // 2)

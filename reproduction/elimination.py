@@ -1,4 +1,4 @@
-"""Feature elimination on the micro-array sets: accuracy against the number of features."""
+"""Feature elimination on the micro-array sets: accuracy by number of features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .record import Cell
 TITLE = "Feature elimination on the micro-array sets"
 NAME = "elimination"
 NAMES = ("colon", "prostate", "dlbcl", "breast-west", "cns")
-SIZES = (10**6, 256, 64, 16, 4)  # features, at most, at which the curves are read; the first is all
+SIZES = (10**6, 256, 64, 16, 4)  # largest numbers of features of the table; the first stands for all
 FOLDS, STEP = 5, 0.5
 EXACT: dict[str, dict[str, Any]] = {
     "exact, p = ∞": {"estimator": "auto", "p": np.inf},
@@ -32,17 +32,18 @@ INCREMENTAL: dict[str, dict[str, Any]] = {
     "ALMA, p = ln f": {"estimator": ALMA(alpha=0.5), "p": "log", "max_iter": 100},
 }
 TEXT = f"""\
-The papers' curves are not at hand; these are ours. C = 1, squared hinge, features standardised, half of the features
-leaving at a time; the mean accuracy in {FOLDS} folds, each with an elimination of its own, with at most so many
-features. IMA as the papers have it (a margin raised by 2 %, 6,000 updates a call), begun with what is left of the
-weights of the larger set; ALMA with α = 0.5, begun with its dual weights. Dotted in the picture: these two.
+The papers' curves are not at hand, so the tables hold only our numbers. The loss is the squared hinge with C = 1. The
+features are standardised, and each step removes half of them. The numbers are mean accuracies over {FOLDS} folds with
+at most this many features; each fold has its own elimination. IMA runs as in the papers: it raises the margin by 2 %
+per call, with at most 6,000 updates, and starts from the weights of the larger set on the remaining features. ALMA runs
+with α = 0.5, and starts from its dual variables. These two have dotted lines in the picture.
 
 ![accuracy against the number of features](elimination.png)
 """
 
 
 def curve(name: str, options: dict[str, Any], folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of features, and the mean accuracy of each."""
+    """Return the numbers of features, and the mean accuracy with each."""
     X, y = SETS[name](folder)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     selector = MarginRFE(n_features_to_select="cv", cv=folds, step=STEP, tol=0.05, random_state=0, **options)
@@ -51,7 +52,7 @@ def curve(name: str, options: dict[str, Any], folder: Path) -> tuple[np.ndarray,
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; those of the incremental algorithms run with --all only."""
+    """Yield all cells; the incremental algorithms run with `everything` only."""
     kept = record.recall(NAME)
     for name in NAMES:
         for engine, options in {**EXACT, **INCREMENTAL}.items():
@@ -72,12 +73,12 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.table(found, ("data", "engine"))
 
 
 def picture(found: list[Cell], path: Path) -> None:
-    """Accuracy against the number of features, a panel for each set."""
+    """Plot the accuracy by number of features, one panel per set."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""IMA_p and ALMA_p on the separable sets, beside the exact linear programs; and the 2-norm soft margin."""
+"""IMA_p and ALMA_p on separable sets, compared with exact optima; and the 2-norm soft margin."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .record import Cell
 
 TITLE = "IMA_p and ALMA_p against exact optima"
 NAME = "ima_margins"
-NEAR = 0.99  # of the exact optimum
-SECONDS = 600.0  # after which a run of `--all` is left
+NEAR = 0.99  # share of the exact optimum at which a run ends
+MAX_SECONDS = 600.0  # time limit of a run of `--all`
 Data = tuple[np.ndarray, np.ndarray]
 TEXT = f"""\
-No table of the IMA_p paper is at hand; this is the comparison that its experiments make. Hard margin with a free
-intercept, raw features. IMA goes on until its margin is at least {NEAR} of the linear program's, which is solved
-exactly (HiGHS, certified to 1e-6), or {SECONDS:.0f} s are over; the bound is its own, from the counts of the last
-margin, without the program's help. ALMA_p has α = 0.1, p = 2 ln f for f features, a coordinate of R, and gets as
-many updates as IMA at the same p needed. Below, the 2-norm soft margin, C = 1, on the two sets that are not
-separable, against Clarabel.
+No table of the IMA_p paper is at hand. This section makes the same comparison as the paper's experiments, for the hard
+margin with a free intercept and raw features. IMA runs until its margin is at least {NEAR} of the largest margin, or
+for {MAX_SECONDS:.0f} s. The largest margin is computed separately (certified to 1e-6; for p = 1 and p = ∞ by HiGHS).
+The column *of its own bound* uses the bound that IMA proves itself, from the counts of its last margin. ALMA_p has α =
+0.1, p = 2 ln f for f features and a coordinate of R, and makes as many updates as IMA needed at the same p. The second
+table is the 2-norm soft margin with C = 1, on the two sets that are not separable, compared with Clarabel.
 """
 
 
 def micro_array(file: str) -> Callable[[Path], Data]:
-    """One of the sets with thousands of features and a few dozen rows."""
+    """Return the loader of a set with thousands of features and few rows."""
 
     def load(folder: Path) -> Data:
         X, y = load_svmlight_file(str(folder / file))
@@ -53,16 +53,16 @@ SETS: dict[str, Callable[[Path], Data]] = {
     "cns": micro_array("cns/cns.svm.gz"),
 }
 SOFT: dict[str, Callable[[Path], Data]] = {"ionosphere": ionosphere, "wbc": wbc}
-NORMS = {"p = 1": 1.0, "p = ∞": np.inf, "p = 2 ln f": 0.0}  # 0 stands for the last
+NORMS = {"p = 1": 1.0, "p = ∞": np.inf, "p = 2 ln f": 0.0}  # 0 stands for 2 ln f
 
 
 def exponent(p: float, features: int) -> float:
-    """The norm, of so many features."""
+    """Return the exponent of the norm for this number of features."""
     return p or max(2.0, 2.0 * float(np.log(features)))
 
 
 def until_near(rule: Algorithm, data: Data, p: float, optimum: float, steps: float = np.inf) -> Any:
-    """A fit that ends as soon as its margin is near the optimum, or after so many updates."""
+    """Fit until the margin is NEAR of the optimum, or for this number of updates."""
 
     def enough(report: Any) -> bool:
         return report.lower >= NEAR * optimum or report.steps > steps
@@ -73,14 +73,18 @@ def until_near(rule: Algorithm, data: Data, p: float, optimum: float, steps: flo
         algorithm=rule,
         tol=1e-6,
         max_iter=10**9,
-        max_time=SECONDS,
+        max_time=MAX_SECONDS,
         callback=enough,
         random_state=0,
     ).fit(*data)
 
 
 def hard_rows(name: str, data: Data) -> list[float]:
-    """For every norm: updates, share of the optimum, share that the own bound proves; and ALMA's share for the last."""
+    """Return the numbers of one set.
+
+    For every norm: the updates of IMA, the share of the optimum, and the share of IMA's own bound. For the last norm
+    also ALMA's share of the optimum.
+    """
     out: list[float] = []
     for p in NORMS.values():
         r = exponent(p, data[0].shape[1])
@@ -95,7 +99,7 @@ def hard_rows(name: str, data: Data) -> list[float]:
 
 
 def clarabel_objective(data: Data, p: float) -> float:
-    """1/2 t^2 + sum xi^2 with |w|_q <= t, for p = 1, 2 and infinity, as a quadratic program."""
+    """Minimise 1/2 t^2 + sum xi^2 with |w|_q <= t, for p = 1, 2 and infinity, as a quadratic program."""
     X, y = data
     n, d = X.shape
     # variables: w, r (|w_j| <= r_j), t, b, xi
@@ -123,22 +127,22 @@ def clarabel_objective(data: Data, p: float) -> float:
 
 
 def soft_row(data: Data, p: float) -> tuple[float, float]:
-    """IMA's objective and Clarabel's."""
+    """Return the objectives of IMA and of Clarabel."""
     best = clarabel_objective(data, p)
 
     def enough(report: Any) -> bool:
         return report.upper <= best / NEAR
 
     model = MaxMarginClassifier(
-        p=p, algorithm=IMA(), tol=1e-6, max_iter=10**9, max_time=SECONDS, callback=enough, random_state=0
+        p=p, algorithm=IMA(), tol=1e-6, max_iter=10**9, max_time=MAX_SECONDS, callback=enough, random_state=0
     )
-    model._exact = False  # at p = 2, small problems would end with the exact step
+    model._exact = False  # at p = 2, small problems would otherwise end with the exact stage
     found: Any = model.fit(*data).certificate_
     return found.upper, best
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the hard margins take long, so that they run with --all only."""
+    """Yield all cells; the hard margins run with `everything` only, because they take long."""
     kept = record.recall(NAME)
     for name, load in SETS.items():
         if everything:
@@ -182,7 +186,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     hard = [cell for cell in found if "soft" not in cell.what]
     soft = [cell for cell in found if "soft" in cell.what]
     parts = [record.table(part, ("data", "norm")) for part in (hard, soft) if part]

@@ -1,8 +1,8 @@
 """Table 1 of the MPU paper: objectives on adult and web, hinge loss, C = 1, no intercept.
 
-C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. The paper prints one
-value of the primal objective for each algorithm; here every value comes with a lower bound on all of them,
-and is recomputed from the data by `verify`.
+C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. The paper prints one value of
+the primal objective for each algorithm. Here every value has a lower bound of the optimum, and `verify` recomputes both
+from the data.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .record import markdown, recall, remember
 
 TITLE = "The margin Perceptron with unlearning, Table 1"
 NAME = "mpu_table1"
-STOP = 1e-4  # delta_stop of the paper; ours is the certified gap
-TOLERANCES = (STOP, 5e-5, 2e-5, 1e-5)  # a run that ends above the printed value is made again, tighter
+STOP_GAP = 1e-4  # delta_stop of the paper, here the certified gap
+TOLERANCES = (STOP_GAP, 5e-5, 2e-5, 1e-5)  # the next one is tried if a run ends above the printed value
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class DataSet:
     published : dict
         The objective printed for each algorithm.
     optimum : float
-        The optimal objective to the digits shown, by an independent solver.
+        The optimal objective in the digits shown, from an independent solver.
     iterations : int
-        Those of Pegasos, k = 30.
+        Iterations of Pegasos with k = 30.
     """
 
     name: str
@@ -50,7 +50,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Cell:
-    """One of our runs beside the published number.
+    """One of our runs, and the published number.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class Cell:
         Algorithm and settings.
     published : float
     first : float
-        The objective at a tolerance of 1e-4, the paper's.
+        The objective at the paper's tolerance of 1e-4.
     tol : float
-        The tolerance of the run that counts, whose bounds, gap, rounds and passes over the data follow.
+        The tolerance of the run that counts. The attributes that follow are its bounds, gap, rounds and passes.
     """
 
     data: DataSet
@@ -79,15 +79,15 @@ class Cell:
 
     @property
     def reproduced(self) -> bool:
-        """Not above the printed value; certified, at a gap of at most 1e-4, where the algorithm can."""
-        proved = self.certified and self.gap <= STOP
+        """Whether the objective is at most the printed value, and certified to a gap of 1e-4 (except for Pegasos)."""
+        proved = self.certified and self.gap <= STOP_GAP
         return self.upper <= self.published and (proved or self.name.startswith("Pegasos"))
 
     fine = reproduced
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """`reproduced`, as text."""
         return "at most the printed value" if self.reproduced else "**above the printed value**"
 
 
@@ -116,7 +116,7 @@ RUNS: tuple[tuple[str, Algorithm], ...] = (
 
 
 def rivals() -> tuple[tuple[str, Algorithm], ...]:
-    """Those of the table's rivals that the package has."""
+    """Return the other algorithms of the table that the package has."""
     planes: Any = ALGORITHMS.get("cutting-plane")
     if planes is None:
         return ()
@@ -124,7 +124,7 @@ def rivals() -> tuple[tuple[str, Algorithm], ...]:
 
 
 def slow_rivals(data: DataSet) -> tuple[tuple[str, Algorithm], ...]:
-    """Those that only `--all` runs: SVMperf's planes, and Pegasos with the table's number of iterations."""
+    """Return the algorithms that only `--all` runs: cutting planes of SVMperf, and Pegasos as in the table."""
     planes: Any = ALGORITHMS.get("cutting-plane")
     pegasos: Any = ALGORITHMS.get("pegasos")
     found: list[tuple[str, Algorithm]] = []
@@ -137,12 +137,12 @@ def slow_rivals(data: DataSet) -> tuple[tuple[str, Algorithm], ...]:
 
 
 def load(data: DataSet, folder: Path) -> tuple[Any, np.ndarray]:
-    """Its patterns and labels."""
+    """Return the patterns and the labels."""
     return load_svmlight_file(str(folder / data.file))
 
 
 def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndarray, seed: int = 0) -> Cell:
-    """Run an algorithm at the paper's tolerance, and tighter only if that ends above the printed value."""
+    """Run an algorithm at the paper's tolerance, and at tighter ones while it ends above the printed value."""
     cell, first = None, None
     for tol in TOLERANCES[:1] if algorithm.name == "pegasos" else TOLERANCES:
         model = MaxMarginClassifier(
@@ -151,7 +151,7 @@ def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndar
         ).fit(X, y)  # fmt: skip
         found: Any = verify(
             model, X, y
-        )  # from the data, in compensated arithmetic; raises where a bound fails
+        )  # recomputes the bounds from the data with compensated sums; raises if one does not hold
         first = found.upper if first is None else first
         last = model.history_[-1]
         cell = Cell(
@@ -165,7 +165,7 @@ def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndar
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the slow ones as they were last found, or run again."""
+    """Yield all cells; the slow ones from the store, or run again with `everything`."""
     kept = recall(NAME)
     for data in DATA_SETS:
         X, y = load(data, folder)
@@ -186,7 +186,7 @@ STORED = ("first", "tol", "lower", "upper", "gap", "certified", "rounds", "passe
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     head = [
         "set", "algorithm", "published J", "J at tol 1e-4", "tol", "J, verified", "lower bound", "gap",
         "rounds", "passes", "verdict",
@@ -203,15 +203,16 @@ def table(found: list[Cell]) -> str:
 
 
 TEXT = """\
-C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. Hinge loss, C = 1,
-no intercept; J is the primal objective `1/2 |w|^2 + sum max(0, 1 - y_i w.x_i)`. The paper gives one number
-for each algorithm. Here every J is an upper bound of the optimum that stands beside a lower bound, both
-recomputed from the data by `verify` with compensated sums.
+C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. The problem is the hinge loss
+with C = 1 and no intercept. J is the primal objective `1/2 |w|^2 + sum max(0, 1 - y_i w.x_i)`. The paper prints one
+number for each algorithm. Here every J is an upper bound of the optimum, and the table holds a lower bound as well.
+`verify` recomputes both from the data with compensated sums.
 
-Every algorithm runs at the paper's tolerance, 1e-4, here a certified gap; where that ends above the printed
-value, it runs again at half the tolerance or less, and *tol* says at which. *gap* is (J - lower bound) /
-lower bound; *rounds* are full looks at the data, *passes* presentations over rows, active sets included.
-The optimal objectives, by an independent solver, are 11433.81 and 6604.89. Rows come in random order (seed
-0), the paper's order is not known, so digits beyond the accuracy asked for are not expected to agree. The
-table's data sets that are not at hand are left out, and so is Table 2, whose text is not at hand.
+Every algorithm runs at the paper's tolerance of 1e-4, which is here a certified gap. If J is then above the printed
+value, the algorithm runs again at half the tolerance or less; *tol* is the tolerance of the run shown. *gap* is (J -
+lower bound) / lower bound. *rounds* is the number of full evaluations of the data, *passes* the number of presentations
+divided by the number of rows, active sets included. The optimal objectives, from an independent solver, are 11433.81
+and 6604.89. Our rows come in random order (seed 0), and the paper's order is not known. Digits beyond the tolerance are
+therefore not expected to agree. Data sets of the table that are not at hand are omitted, and so is Table 2, whose text
+is not at hand.
 """

@@ -1,4 +1,4 @@
-"""Figure 3 of the PUMMA paper, upper half: r-of-k data, p = 2; and the same data far from the origin."""
+"""Figure 3 of the PUMMA paper, upper half: r-of-k data with p = 2, and the same data far from the origin."""
 
 from __future__ import annotations
 
@@ -28,24 +28,26 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "ALMA₂, coordinate R": ALMA(alpha=DELTA, shuffle=False),
 }
-# ROMMA at bias 1 is near 2.5e4 in the figure; its other curves cannot be read off
+# in the figure ROMMA needs about 2.5e4 updates at bias 1; the other points cannot be read off
 READ_OFF = {("aggressive ROMMA, coordinate R", 1): 2.5e4}
 TEXT = """\
-Random signs, n = 100, label by at least r of the first k = 16, so that the bias k - 2 r + 1 of the target is 15, 9,
-1 for r = 1, 4, 8; m = 1000, half of each class, δ = 0.1 (α for ALMA₂), full passes, no halving, mean of 3 seeds.
-The paper's data are random and its curves cannot be read off exactly; 0.0225 is the level it draws, 0.9 times the
-target's own margin over R. ROMMA and ALMA₂ get a coordinate of R = max |x|, whose sign (the paper's is -R)
-makes no difference. The lower half is further down.
+The data are random signs with n = 100. The label is +1 if at least r of the first k = 16 signs are +1, so that the bias
+k - 2 r + 1 of the target is 15, 9 and 1 for r = 1, 4 and 8. There are m = 1000 patterns, half of each class. δ is 0.1
+(α for ALMA₂). The algorithms make full passes without halving. Numbers are means of 3 seeds. The paper's data are
+random, and its curves cannot be read off exactly. It draws the level 0.0225, which is 0.9 times the target's own margin
+over R. ROMMA and ALMA₂ get a coordinate of R = max |x|; its sign (the paper has -R) makes no difference. A later
+section is about the lower half of the figure.
 
-Below, the same data (r = 8, seed 0) with every coordinate shifted, so that the origin is far away: differences of
-patterns, and with them PUMMA, stay the same to the last update; an augmented algorithm pays for the distance.
+The last table has the same data (r = 8, seed 0) with every coordinate shifted, so that the origin is far away. The
+differences of patterns do not change, and PUMMA makes exactly the same updates. Algorithms with an augmented intercept
+need more updates, the larger the shift is.
 
 ![updates against bias, and against the distance from the origin](pumma_figure3.png)
 """
 
 
 def run(rule: Algorithm, X: np.ndarray, y: np.ndarray) -> tuple[int, float]:
-    """Updates until no pattern asks for one, and the margin over R, in the original space."""
+    """Return the updates until a pass makes none, and the margin over R in the original space."""
     R = float((X * X).sum(axis=1).max()) ** 0.5
     intercept: dict[str, Any] = (
         {} if isinstance(rule, PUMMA) else {"intercept": "augmented", "intercept_scaling": R}
@@ -56,7 +58,7 @@ def run(rule: Algorithm, X: np.ndarray, y: np.ndarray) -> tuple[int, float]:
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the data are made here."""
+    """Yield all cells; the data are generated here."""
     level = (1.0 - DELTA) / (K**0.5 * N**0.5)
     yield Cell("level: 0.9 / (√16 · 10)", "", "", "0.0225", f"{level:.4f}")
     data = {bias: [r_of_k(r, seed) for seed in SEEDS] for bias, r in BIASES.items()}
@@ -85,7 +87,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     single = record.basic([cell for cell in found if not cell.quantity])
     main = record.table([cell for cell in found if cell.quantity in (UPDATES, MARGIN)])
     shifted = record.table([cell for cell in found if cell.quantity == SHIFTED], ("algorithm", "data"))
@@ -93,7 +95,7 @@ def table(found: list[Cell]) -> str:
 
 
 def picture(found: list[Cell], path: Path) -> None:
-    """Updates against bias, and against the shift."""
+    """Plot the updates by bias, and by shift."""
     import matplotlib
 
     matplotlib.use("Agg")

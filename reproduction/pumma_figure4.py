@@ -1,4 +1,4 @@
-"""Figure 4 of the PUMMA paper, upper half, as far as it can be had: how the margin grows with the updates."""
+"""Figure 4 of the PUMMA paper, upper half: the margin by number of updates. The paper's text is not at hand."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .record import Cell
 TITLE = "PUMMA, Figure 4, upper half: the margin as it grows"
 SHARES = (0.5, 0.8, 0.9)
 TEXT = """\
-The text of this figure is not at hand, so nothing stands beside ours. The data of Figure 3, seed 0, p = 2: updates
-until a share of the largest margin with a free intercept (certified) was first seen. The margin is looked at
-after 1, 2, 4, ... more passes, with the best intercept for the weight, the same for every algorithm, which helps
-those that learn a regularised one.
+The text of this figure is not at hand, so there are no published numbers. The data are those of Figure 3, seed 0, with
+p = 2. The table holds the number of updates after which the margin first reached a share of the largest margin
+(certified, with a free intercept). The margin is computed after 1, 2, 4, ... more passes, for every algorithm with the
+best intercept for its weight. This favours the algorithms that learn a regularised intercept.
 """
 
 
 def trace(name: str, X: np.ndarray, y: np.ndarray) -> tuple[list[Report], float]:
-    """The reports of a run, and the largest margin."""
+    """Return the reports of a run, and the largest margin."""
     model = MaxMarginClassifier(C=np.inf, algorithm=ALGORITHMS[name], tol=1e-13, max_iter=10**9).fit(X, y)
     exact: Any = MaxMarginClassifier(C=np.inf, tol=1e-6).fit(X, y).certificate_
     return model.history_, exact.upper
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the data are made here."""
+    """Yield all cells; the data are generated here."""
     for name in ALGORITHMS:
         for bias, r in BIASES.items():
             reports, largest = trace(name, *r_of_k(r, 0))
@@ -44,5 +44,5 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.table(found)

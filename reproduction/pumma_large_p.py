@@ -21,33 +21,33 @@ TITLE = "PUMMA, Figures 3 and 4, lower halves: p = 2 ln n"
 P = 2.0 * float(np.log(N))
 R = N ** (1.0 / P)  # max |x|_p, of signs
 LEVEL = (1.0 - DELTA) / (K ** (1.0 / dual_exponent(P)) * R)
-TIMES = 2.0  # as fast as ALMA, in seconds
+SPEED_RATIO = 2.0  # smallest ratio of the time of ALMA to that of PUMMA
 FASTER = "at least 2 times faster than ALMA_p, in seconds"
-ENOUGH = 400_000  # updates after which ALMA is left
+MAX_UPDATES = 400_000  # updates after which ALMA is stopped
 ALGORITHMS: dict[str, Algorithm] = {
     "PUMMA": PUMMA(delta=DELTA, halving=False, schedule="plain", shuffle=False),
     "ALMA_p, coordinate R": ALMA(alpha=DELTA, shuffle=False),
 }
 TEXT = f"""\
-The data of the upper half, p = 2 ln 100 = 9.21, m = 1000, δ = 0.1, mean of 3 seeds. 0.0461 is the level that the paper
-draws, 0.9 times the target's own margin over R. ALMA_p gets a coordinate of R = max |x|_p; it is left after
-{ENOUGH:,} updates, as in the notes that these figures are compared with, since the rest of its run takes one to two
-decades more. "Level reached" tells after how many updates the margin, with the intercept that the algorithm has
-learnt itself, was first seen above 0.0461 R (looks come after 1, 2, 4, ... more passes, and not all
-of them count), and the last column whether
-PUMMA needed at most half of ALMA's seconds to come there (Figure 4: at least 2 times faster); where ALMA was left
-before it had come there, its seconds until then are counted. Compiling is not.
+The data are those of the upper half, with p = 2 ln 100 = 9.21, m = 1000 and δ = 0.1. Numbers are means of 3 seeds. The
+paper draws the level 0.0461, which is 0.9 times the target's own margin over R. ALMA_p gets a coordinate of R, the
+maximum of |x|_p. It is stopped after {MAX_UPDATES:,} updates, as in the notes that these figures are compared with,
+because the rest of its run takes 10 to 100 times as many. The column *updates until level reached* is the number of
+updates after which the margin, with the intercept that the algorithm has learnt, was first found above 0.0461 R. The
+margin is computed at up to 14 points of the run, at ends of rounds of 1, 2, 4, ... passes. The last column says whether
+PUMMA needed at most half of ALMA's time to reach the level (Figure 4: at least 2 times faster). If ALMA was stopped
+before it reached the level, its time until then counts. Compilation is not counted.
 """
 
 
 def fitted(rule: Algorithm, X: np.ndarray, y: np.ndarray, rounds: int) -> tuple[Any, float]:
-    """A run of so many rounds at most, and its margin over R, with the intercept that it has learnt itself."""
+    """Run at most this many rounds; return the model and its margin over R, with the intercept that it has learnt."""
     own: dict[str, Any] = (
         {} if isinstance(rule, PUMMA) else {"intercept": "augmented", "intercept_scaling": R}
     )
 
     def enough(report: Any) -> bool:
-        return not isinstance(rule, PUMMA) and report.steps > ENOUGH
+        return not isinstance(rule, PUMMA) and report.steps > MAX_UPDATES
 
     model = MaxMarginClassifier(
         C=np.inf, p=P, algorithm=rule, tol=1e-13, max_iter=rounds, callback=enough, **own
@@ -58,10 +58,10 @@ def fitted(rule: Algorithm, X: np.ndarray, y: np.ndarray, rounds: int) -> tuple[
 
 
 def run(rule: Algorithm, X: np.ndarray, y: np.ndarray) -> tuple[int, float, int, float, bool]:
-    """Updates; margin over R; updates and seconds until the level was seen; did the run end by itself?"""
+    """Return the updates, the margin over R, the updates and seconds until the level, and whether the run ended."""
     model, margin = fitted(rule, X, y, 10**9)
     last = model.history_[-1]
-    ended = isinstance(rule, PUMMA) or last.steps <= ENOUGH
+    ended = isinstance(rule, PUMMA) or last.steps <= MAX_UPDATES
     for rounds in sorted({1, 2, *np.geomspace(3, max(last.round, 3), 12).astype(int).tolist()}):
         early, reached = fitted(rule, X, y, rounds)
         if reached >= LEVEL:
@@ -70,11 +70,11 @@ def run(rule: Algorithm, X: np.ndarray, y: np.ndarray) -> tuple[int, float, int,
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the data are made here."""
+    """Yield all cells; the data are generated here."""
     yield Cell("level: 0.9 / (16^(1/q) · 100^(1/p))", "", "", "0.0461", f"{LEVEL:.4f}")
     took: dict[tuple[str, int], float] = {}
     for rule in ALGORITHMS.values():
-        run(rule, *r_of_k(8, 0, m=100))  # compiled
+        run(rule, *r_of_k(8, 0, m=100))  # compiles the code
     for name, rule in ALGORITHMS.items():
         for bias, r in BIASES.items():
             runs = [run(rule, *r_of_k(r, seed)) for seed in SEEDS]
@@ -89,12 +89,12 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
             reached = f"{until.mean():,.0f}" if until.all() else "not seen"
             yield Cell(name, f"bias {bias}", "updates until level reached", "", reached)
     for bias in BIASES:
-        fast = took["PUMMA", bias] * TIMES <= took["ALMA_p, coordinate R", bias]
+        fast = took["PUMMA", bias] * SPEED_RATIO <= took["ALMA_p, coordinate R", bias]
         yield Cell(
             "PUMMA", f"bias {bias}", FASTER, "yes", "yes" if fast else "no", "=" if fast else "differs", fast
         )
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.both(found)

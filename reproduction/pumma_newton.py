@@ -1,4 +1,4 @@
-"""How often the Newton iteration that the PUMMA paper prints for p > 2 fails; algorithms of its section 4.2."""
+"""Failures of the Newton iteration that the PUMMA paper prints for p > 2 (section 4.2)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .record import Cell
 TITLE = "PUMMA's sub-problem for p > 2: the printed Newton iteration"
 COUNT, CAP, CLOSE = 400, 100, 1e-9
 TEXT = """\
-An update asks for w = f⁻¹(α z + β θ) with w·z = 2 and w·θ = ‖v‖²; the paper solves for (α, β) from (0, 1) by
-Newton's method with a matrix of sums over one index, which takes the diagonal of the link's Jacobian for the
-whole of it (J_ij = (p - 1) u_i^(p-2) δ_ij - (p - 2) g_i g_j). Below, 400 sub-problems of each kind, harvested from
-runs of the algorithm; an iteration fails where it has not met both equations to 1e-9 after 100 steps. The last
-column is the search in this library, Newton's steps within a bracket on the segment, which solves every one: its
-largest number of steps. Random signs are the data of Figure 3.
+An update requires w = f⁻¹(α z + β θ) with w·z = 2 and w·θ = ‖v‖². The paper solves for (α, β) by Newton's method from
+(0, 1). The printed matrix of sums over one index uses only the diagonal of the link's Jacobian (J_ij = (p - 1)
+u_i^(p-2) δ_ij - (p - 2) g_i g_j). The table is about 400 sub-problems of each kind, from runs of the algorithm. An
+iteration fails if it does not satisfy both equations to 1e-9 within 100 steps. The last column is the method of this
+library: Newton steps within a bracket on the segment. It solves every sub-problem; the column holds its largest number
+of steps. Random signs are the data of Figure 3.
 """
 
 
@@ -40,7 +40,7 @@ def link_jacobian(x: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, floa
 
 
 class Subproblem(NamedTuple):
-    """z = x_pos - x_neg, the link theta of the old weight, the square of its norm."""
+    """A sub-problem: z = x_pos - x_neg, the link theta of the old weight, and the square of its norm."""
 
     z: np.ndarray
     theta: np.ndarray
@@ -48,7 +48,7 @@ class Subproblem(NamedTuple):
 
 
 def harvest(X: np.ndarray, y: np.ndarray, p: float, rng: np.random.Generator) -> list[Subproblem]:
-    """Sub-problems of case (ii) as runs over these rows, in random orders, come to them."""
+    """Return the sub-problems of case (ii) that runs over these rows, in random orders, produce."""
     found: list[Subproblem] = []
     while len(found) < COUNT:
         order = rng.permutation(len(y))
@@ -74,9 +74,9 @@ def harvest(X: np.ndarray, y: np.ndarray, p: float, rng: np.random.Generator) ->
 
 
 def segment(m: np.ndarray, end: np.ndarray, p: float) -> tuple[float, int]:
-    """The s in [0, 1] for which |(1 - s) m + s end|_p is least, and the steps of the search."""
+    """Return the s in [0, 1] that minimises |(1 - s) m + s end|_p, and the number of steps."""
     D, low, high, s, last = end - m, 0.0, 1.0, 1.0, 2.0
-    flat = 1e-12 * norm(D, p)  # of a slope, which the length of D bounds
+    flat = 1e-12 * norm(D, p)  # slopes up to this are zero; the length of D bounds a slope
     for step in range(1, CAP + 1):
         r = m + s * D
         diagonal, g, c = link_jacobian(r, p)
@@ -85,7 +85,7 @@ def segment(m: np.ndarray, end: np.ndarray, p: float) -> tuple[float, int]:
             return s, step
         low, high = (s, high) if slope < 0.0 else (low, s)
         new = s - slope * norm(r, p) / curvature if curvature > 0.0 else -1.0
-        # Newton's steps may go to and fro between two far points: each is half as long as the one before, or bisects
+        # Newton steps may alternate between two points: a step is at most half of the one before, or a bisection
         if not (low < new < high and abs(new - s) <= 0.5 * last):
             new = 0.5 * (low + high)
         s, last = new, abs(new - s)
@@ -93,19 +93,19 @@ def segment(m: np.ndarray, end: np.ndarray, p: float) -> tuple[float, int]:
 
 
 def printed(r: np.ndarray, p: float) -> np.ndarray:
-    """The printed matrix: the diagonal of the Jacobian."""
+    """Return the printed matrix: the diagonal of the Jacobian."""
     diagonal, g, c = link_jacobian(r, p)
     return np.diag(diagonal - c * g * g)
 
 
 def true(r: np.ndarray, p: float) -> np.ndarray:
-    """The Jacobian."""
+    """Return the Jacobian."""
     diagonal, g, c = link_jacobian(r, p)
     return np.diag(diagonal) - c * np.outer(g, g)
 
 
 def newton(problem: Subproblem, p: float, matrix: Callable[[np.ndarray, float], np.ndarray]) -> int | None:
-    """Steps until both equations hold, from (0, 1); None where they never do."""
+    """Return the steps from (0, 1) until both equations hold; None if they never do."""
     base = np.stack([problem.z, problem.theta])
     wanted = np.array([2.0, problem.square])
     x = np.array([0.0, 1.0])
@@ -128,19 +128,19 @@ def newton(problem: Subproblem, p: float, matrix: Callable[[np.ndarray, float], 
 
 
 def sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Random signs, dense normal rows, and sparse ones."""
+    """Yield random signs, dense normal rows, and sparse rows."""
     yield "random signs, 1000 x 100", *r_of_k(8, 0)
     rng = np.random.default_rng(0)
     target = rng.normal(size=30)
     X = rng.normal(size=(300, 30))
     yield "normal, 300 x 30", X, np.sign(X @ target)
     X = np.where(rng.random((300, 100)) < 0.05, rng.random((300, 100)), 0.0)
-    X[:, 0] += 0.1  # no row of zeros alone
+    X[:, 0] += 0.1  # no row is zero
     yield "sparse, 300 x 100", X, np.sign(X @ rng.normal(size=100) + 1e-9)
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the data are made here."""
+    """Yield all cells; the data are generated here."""
     for name, X, y in sets():
         for p in (2.5, 4.0, 2.0 * float(np.log(X.shape[1])), 30.0):
             assert dual_exponent(p) < 2.0
@@ -161,5 +161,5 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.table(found, ("data", "norm"))

@@ -24,21 +24,22 @@ ORDER = "perhaps SVMlight stopped short; not checked"
 CODING = "earlier notes: no other coding tried gave 17.4"
 SUBSETS = "other subsets and another coding of the 123 features: a1a's first 1,000 rows give {:.2f}"
 TEXT = """\
-K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
-COLT 2008. 10² times the margin in the extended space, C = 1 in the paper's terms: `loss="squared_hinge"` with
-C = 1/2. SVMlight's column stands beside the certified optimum with a free intercept. PUMMA (free intercept) and
-aggressive ROMMA (a coordinate of R) at δ = 0.01, halved from 1, with the paper's active set, in the order of the
-file; their margin is that of the last weight. Ionosphere raw; votes y, n, ? as 1, -1, 0; adult: the first rows of
-a9a. The columns of PUMMA and ROMMA for adult are not at hand.
+K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias", COLT
+2008. The numbers are 10² times the margin in the extended space, with C = 1 in the paper's notation. This is
+`loss="squared_hinge"` with C = 1/2. SVMlight's column is compared with the certified optimum with a free intercept.
+PUMMA (free intercept) and aggressive ROMMA (a coordinate of R) run with δ = 0.01, halved from 1, with the paper's
+active set, in the order of the file. Their margin is that of the last weight. Ionosphere is raw. The votes y, n, ? are
+1, -1, 0. The adult sets are the first rows of a9a; the columns of PUMMA and ROMMA for them are not at hand.
 
-The paper's order is not known, and the last digit depends on it: with or without halving and active set, in the
-order of the file or at random (eight ways), ionosphere gives PUMMA 10.48 to 10.50 and ROMMA 10.45 to 10.51. Shown is
-the paper's pair of devices, in the order of the file.
+The paper's order is not known, and the last digit depends on it. There are eight variants: with or without halving,
+with or without the active set, in the order of the file or in random order. On ionosphere they give 10.48 to 10.50 for
+PUMMA and 10.45 to 10.51 for ROMMA. The table shows halving with the active set, as in the paper, in the order of the
+file.
 """
 
 
 def margin(model: Any, X: np.ndarray, y: np.ndarray, rho: float) -> float:
-    """The margin of the weight in the extended space; the intercept is free where rho is 0."""
+    """Return the margin of the weight in the extended space; the intercept is free if rho is 0."""
     found = model.certificate_
     c = np.zeros(y.size)
     c[found.support] = found.dual
@@ -50,7 +51,7 @@ def margin(model: Any, X: np.ndarray, y: np.ndarray, rho: float) -> float:
 
 
 def run(rule: PUMMA | AggressiveROMMA, X: np.ndarray, y: np.ndarray, rho: float = 0.0) -> float:
-    """Until no pattern asks for an update; the last weight's margin."""
+    """Run until a pass makes no update; return the margin of the last weight."""
     intercept: dict[str, Any] = {"intercept": "augmented", "intercept_scaling": rho} if rho else {}
     model = MaxMarginClassifier(
         C=C, loss="squared_hinge", algorithm=rule, tol=1e-13, max_iter=10**9, **intercept
@@ -61,7 +62,7 @@ def run(rule: PUMMA | AggressiveROMMA, X: np.ndarray, y: np.ndarray, rho: float 
 def compare(
     name: str, X: np.ndarray, y: np.ndarray, published: tuple[str, str, str], reasons: tuple[str, str]
 ) -> Iterator[Cell]:
-    """The three columns of one data set; reasons of the first, and of the others."""
+    """Yield the three columns of one data set; `reasons` are those of the first column and of the others."""
     R = float((X * X).sum(axis=1).max()) ** 0.5
     found = (
         optimum(X, y, C, "free"),
@@ -75,7 +76,7 @@ def compare(
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them."""
+    """Yield all cells."""
     yield from compare("ionosphere", *ionosphere(folder), ("10.55", "10.49", "10.50"), (ORDER, ""))
     yield from compare("house-votes", *votes(folder), ("17.42", "17.31", "17.36"), (CODING, CODING))
     other = 100.0 * optimum(*adult(folder, 1000, "a1a"), C, "free", tol=1e-6)
@@ -88,5 +89,5 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown."""
+    """Return the cells as Markdown."""
     return record.table(found, ("data set", "size"))

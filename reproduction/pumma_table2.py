@@ -1,4 +1,4 @@
-"""Table 2 of the PUMMA paper: ten digits against the rest, polynomial kernel, 2-norm soft margin."""
+"""Table 2 of the PUMMA paper: each of ten digits against the rest, polynomial kernel, 2-norm soft margin."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from .record import Cell, like
 
 TITLE = "PUMMA, Table 2: MNIST, each digit against the rest"
 NAME = "pumma_table2"
-OWN = 30.0  # on the diagonal of the kernel: 1 / (2 C)
+OWN = 30.0  # added to the diagonal of the kernel: 1 / (2 C)
 KERNEL: dict[str, Any] = {"kernel": "poly", "degree": 5, "gamma": 1.0 / 1100.0**2, "coef0": 1.0}
 DELTA, NEAR = 0.01, 0.99
-TOL = 1e-4  # of the objectives; half of it, of the margins
-MEGABYTES = 2500  # of kernel rows
-FEW, ALL = 6_000, 60_000  # rows
+TOL = 1e-4  # relative gap of the objectives, which is twice that of the margins
+MEGABYTES = 2500  # cache of kernel rows
+FEW, ALL = 6_000, 60_000  # numbers of training rows
 BIAS = ("1.339", "0.712", "0.810", "0.763", "0.650", "0.672", "0.941", "0.621", "0.810", "0.558")
 PLAIN = ("1.155", "0.712", "0.765", "0.722", "0.629", "0.664", "0.880", "0.611", "0.727", "0.541")
 PUBLISHED_PUMMA, PUBLISHED_ROMMA = {0: "1.330"}, {0: "1.150"}
 TEXT = f"""\
-K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
-COLT 2008. K = (1 + x·x' / 1100²)⁵ + 30 δᵢⱼ on raw pixels: `loss="squared_hinge"` with C = 1/60; margins in the extended
-space, 1 / √(2 objective) at the optimum. SVMlight's columns stand beside optima certified to {TOL:g} of the objective
-and verified from the data, with a free intercept and without one. PUMMA (free intercept) and aggressive ROMMA (no bias)
-at δ = {DELTA:g}, halved from 1, with the paper's active set, in the order of the file; their margin is that of the last
-weight, and its share is of the upper end of our interval. Of the columns of PUMMA and ROMMA only digit 0 is at hand;
-the paper's order is not known, so that they agree if they are within 1 %. All ten digits share the rows of the kernel,
-{MEGABYTES:,} MB of them. First the 60,000 training images, then the first {FEW:,}, where nothing was published.
+K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias", COLT
+2008. The kernel is K = (1 + x·x' / 1100²)⁵ + 30 δᵢⱼ on raw pixels, which is `loss="squared_hinge"` with C = 1/60.
+Margins are those of the extended space, 1 / √(2 objective) at the optimum. SVMlight's columns are compared with optima
+certified to {TOL:g} of the objective and verified from the data, with a free intercept and without one. PUMMA (free
+intercept) and aggressive ROMMA (no bias) run with δ = {DELTA:g}, halved from 1, with the paper's active set, in the
+order of the file. Their margin is that of the last weight, and its share is that of the upper end of our interval. Of
+the columns of PUMMA and ROMMA only digit 0 is at hand. The paper's order is not known, so numbers within 1 % count as
+equal. All ten digits share a cache of {MEGABYTES:,} MB of kernel rows. The first tables are about the 60,000 training
+images, the last one about the first {FEW:,}, for which nothing was published.
 """
 
 
@@ -69,7 +70,7 @@ COLUMNS = (
 
 
 def run(fit: Fit, X: np.ndarray, digits: np.ndarray) -> Any:
-    """All digits against the rest, in one fit."""
+    """Fit all digits against the rest."""
     return KernelMaxMarginClassifier(
         C=0.5 / OWN,
         loss="squared_hinge",
@@ -82,14 +83,14 @@ def run(fit: Fit, X: np.ndarray, digits: np.ndarray) -> Any:
 
 
 def intervals(model: Any, X: np.ndarray, digits: np.ndarray) -> list[tuple[float, float]]:
-    """What the largest margin of every digit lies between, verified from the data."""
+    """Return bounds on the largest margin of every digit, verified from the data."""
     return [
         ((2.0 * part.upper) ** -0.5, (2.0 * part.lower) ** -0.5) for part in verify(model, X, digits).parts
     ]
 
 
 def margins(model: Any, X: np.ndarray, digits: np.ndarray, bias: bool) -> list[float]:
-    """The margin of every digit's weight in the extended space, as its dual weights make it."""
+    """Return the margin of every digit's weight in the extended space, from its dual variables."""
     parts = model.certificate_.parts
     signs = np.where(digits == model.classes_[:, None], 1.0, -1.0)
     c = np.zeros(signs.shape)
@@ -106,8 +107,10 @@ def margins(model: Any, X: np.ndarray, digits: np.ndarray, bias: bool) -> list[f
 
 
 def rows_of(folder: Path, rows: int) -> tuple[list[list[float]], dict[str, list[float]]]:
-    """For every digit two intervals, then margin and updates of the two algorithms; and for every fit its seconds,
-    those of all processors, and the most memory of the process until then, in GB.
+    """Return the numbers of every digit and of every fit.
+
+    For every digit: two intervals, then the margins and updates of the two algorithms. For every fit: its seconds, the
+    seconds of all processors, and the peak memory of the process until then, in GB.
     """
     X, digits = mnist(folder, rows)
     found: list[list[float]] = [[] for _ in range(10)]
@@ -128,7 +131,7 @@ def rows_of(folder: Path, rows: int) -> tuple[list[list[float]], dict[str, list[
 
 
 def compare(rows: int, digit: int, numbers: list[float], stored: bool = False) -> Iterator[Cell]:
-    """One digit: published numbers are those of all rows."""
+    """Yield the cells of one digit. Numbers were published for all rows only."""
     where = (f"{rows:,}", str(digit))
     for side, (_, quantity, optima, rule, printed) in enumerate(COLUMNS):
         low, high = numbers[2 * side : 2 * side + 2]
@@ -149,7 +152,7 @@ def compare(rows: int, digit: int, numbers: list[float], stored: bool = False) -
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """All of them; the whole set runs with --all only."""
+    """Yield all cells; the whole set runs with `everything` only."""
     if everything:
         found, spent = rows_of(folder, ALL)
         record.remember(NAME, {f"digit {k}": row for k, row in enumerate(found)} | spent)
@@ -171,7 +174,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown: the whole set, its fits, and the first rows."""
+    """Return the cells as Markdown: the whole set, its fits, and the first rows."""
     whole = [cell for cell in found if cell.what == f"{ALL:,}"]
     few = [cell for cell in found if cell.what == f"{FEW:,}"]
     fits = [cell for cell in found if cell not in whole and cell not in few]

@@ -1,4 +1,4 @@
-"""One published number beside ours, what may be said of the two, and tables of them."""
+"""Published numbers and ours, their comparison, and tables of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-LONG = 25_000_000  # updates of a row that only `--all` runs
-STORE = Path(__file__).parent / "long.json"  # what such rows gave when they last ran
+LONG = 25_000_000  # rows with more updates are run by `--all` only
+STORE = Path(__file__).parent / "long.json"  # the last results of these rows
 
 
 @dataclass(frozen=True)
@@ -18,19 +18,19 @@ class Cell:
     Attributes
     ----------
     what, parameter : str
-        The row: algorithm or data set, and its parameter.
+        The row of the table: algorithm or data set, and its parameter.
     quantity : str
         The column.
     published : str
-        As printed; empty where the number is not at hand.
+        As printed; empty if the number is not at hand.
     ours : str
-        To the printed digits; empty where the row was not run.
+        In as many digits as printed; empty if the row was not run.
     reason : str
-        Why the two differ, where that is known; or what else is to be said.
+        Why the two differ, if that is known; or another remark.
     agrees : bool or None
-        None compares the two as printed.
+        Whether the two agree; None compares them as printed.
     stored : bool
-        Is ours from the last run of the rows that only `--all` runs?
+        Whether ours is from the store, which holds the last run of `--all`.
     """
 
     what: str
@@ -44,17 +44,17 @@ class Cell:
 
     @property
     def equal(self) -> bool:
-        """The same number, as far as it is printed."""
+        """Whether the numbers are equal in the printed digits, or agree."""
         return self.published == self.ours if self.agrees is None else self.agrees
 
     @property
     def fine(self) -> bool:
-        """The same, or nothing to compare with, or different for a reason that is known."""
+        """Whether the numbers are equal, cannot be compared, or differ for a known reason."""
         return self.equal or not self.published or not self.ours or bool(self.reason)
 
     @property
     def verdict(self) -> str:
-        """`=`, or the difference and its reason."""
+        """`=`, or the difference and its reason, as text."""
         if not self.ours:
             return "not run yet" if self.published else ""
         if not self.published:
@@ -66,7 +66,7 @@ class Cell:
 
 
 def difference(published: str, ours: str) -> str:
-    """Ours minus the published number, as far as that is printed."""
+    """Return ours minus the published number, in the printed digits."""
     if "." not in published:
         return f"{number(ours) - number(published):+,.0f}"
     digits = len(published.rpartition(".")[2])
@@ -74,35 +74,35 @@ def difference(published: str, ours: str) -> str:
 
 
 def number(text: str) -> float:
-    """A printed number."""
+    """Return the value of a printed number."""
     return float(text.replace(",", ""))
 
 
 def like(printed: str, value: float) -> str:
-    """A value, to as many digits as the printed one has."""
+    """Return a value in as many digits as the printed one."""
     return f"{value:.{len(printed.rpartition('.')[2])}f}"
 
 
 def recall(table: str) -> dict[str, list[float]]:
-    """What the long rows of a table gave when they last ran."""
+    """Return the last results of the long rows of a table."""
     return json.loads(STORE.read_text()).get(table, {}) if STORE.is_file() else {}
 
 
 def remember(table: str, results: Mapping[str, Iterable[float]]) -> None:
-    """Keep what long rows gave; rows that did not run keep what they have."""
+    """Store results of long rows; rows that did not run keep their stored results."""
     kept = json.loads(STORE.read_text()) if STORE.is_file() else {}
     kept[table] = dict(sorted({**kept.get(table, {}), **{k: list(v) for k, v in results.items()}}.items()))
     STORE.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n")
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def table(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) -> str:
-    """Cells as Markdown: one line a row, and for each quantity the published number, ours and the verdict."""
+    """Return cells as Markdown: one line per row, and for each quantity the published number, ours and the verdict."""
     quantities = list(dict.fromkeys(cell.quantity for cell in found))
     lines: dict[tuple[str, str], dict[str, Cell]] = {}
     for cell in found:
@@ -125,12 +125,12 @@ def table(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) 
 
 
 def basic(found: list[Cell]) -> str:
-    """Single numbers, no row of a table: cells without a quantity."""
+    """Return the table of single numbers: cells without a quantity."""
     rows = [[c.what, c.published, c.ours, c.verdict] for c in found]
     return markdown(["", "published", "ours", "verdict"], rows)
 
 
 def both(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) -> str:
-    """Single numbers first, then the table."""
+    """Return the table of single numbers, followed by the main table."""
     single = [cell for cell in found if not cell.quantity]
     return basic(single) + "\n\n" + table([cell for cell in found if cell.quantity], row)

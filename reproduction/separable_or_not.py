@@ -1,4 +1,4 @@
-"""Which of the papers' data sets are separable, with the proof's size or the margin, and the time it took."""
+"""Separability of the papers' data sets, with the size of the proof or the margin, and the time."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from .record import Cell
 
 TITLE = "Separable or not"
 TEXT = """\
-`separate` with a bias, p = 2. A margin is an interval that holds the largest one, to 1 %; a proof is weights on so many
-rows whose signed sum is exactly zero, checked in rational numbers (two rows: they are equal and of different classes).
-The verdict's time is that of a separator or a proof; the margin's is what 1 % takes after that. All verdicts are
-verified from the data by code that shares nothing with the search. Sonar is the training half; "rows that agree" are
-those that no row of the other class is equal to. The last columns are the same question about a function of the
-Gaussian kernel, with scikit-learn's gamma="scale", its margin to 10 %; there only equal rows prove that there is none.
+`separate` runs with a bias and p = 2. A margin is an interval of relative width 1 % that contains the largest margin. A
+proof consists of weights on this number of rows whose signed sum is exactly zero, checked in rational numbers; a proof
+of two rows consists of equal rows of different classes. The verdict's time is the time to a separator or to a proof.
+The margin's time is the additional time to 1 %. All verdicts are verified from the data, by code that the search does
+not use. Sonar is the training half. "Rows that agree" are the rows that equal no row of the other class. The last
+columns are about separation by a function of the Gaussian kernel, with scikit-learn's gamma="scale" and a margin to 10
+%; there only equal rows prove that no separator exists.
 """
 
-MOST = 10_000  # rows, that the Gaussian kernel is asked about
+MAX_KERNEL_ROWS = 10_000  # largest number of rows for the Gaussian kernel
 
 Data = tuple[Any, np.ndarray]
 
 
 def svmlight(file: str) -> Callable[[Path], Data]:
-    """Sparse rows as they are stored."""
+    """Return the loader of a file with sparse rows."""
     return lambda folder: load_svmlight_file(str(folder / file))
 
 
 def micro_array(file: str) -> Callable[[Path], Data]:
-    """Dense rows."""
+    """Return the loader of a file with dense rows."""
 
     def load(folder: Path) -> Data:
         X, y = load_svmlight_file(str(folder / file))
@@ -48,7 +49,7 @@ def micro_array(file: str) -> Callable[[Path], Data]:
 
 
 def agreeing(load: Callable[[Path], Data]) -> Callable[[Path], Data]:
-    """Only rows that no row of the other class is equal to."""
+    """Return a loader of the rows that equal no row of the other class."""
 
     def loaded(folder: Path) -> Data:
         X, y = load(folder)
@@ -85,8 +86,8 @@ SETS: dict[str, Callable[[Path], Data]] = {
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """One row a set."""
-    separate([[0.0], [1.0]], [0, 1])  # compiled
+    """Yield the cells, one row per data set."""
+    separate([[0.0], [1.0]], [0, 1])  # compiles the code
     for name, load in SETS.items():
         X, y = load(folder)
         began = time.perf_counter()
@@ -106,7 +107,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
         word = {True: "separable", False: "not separable", None: "undecided"}[verdict.separable]
         row = (name, f"{X.shape[0]:,} × {X.shape[1]:,}")
         gaussian, asked = "", ""
-        if X.shape[0] <= MOST or proof == "2 rows":
+        if X.shape[0] <= MAX_KERNEL_ROWS or proof == "2 rows":
             began = time.perf_counter()
             kernel = separate(X, y, kernel="rbf", tol=0.1)
             asked = f"{time.perf_counter() - began:.2f} s"
@@ -132,7 +133,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """As Markdown: nothing was published, so that there is nothing to compare with."""
+    """Return the cells as Markdown. No numbers were published for this section."""
     quantities = list(dict.fromkeys(cell.quantity for cell in found))
     rows: dict[tuple[str, str], list[str]] = {}
     for cell in found:
