@@ -1,4 +1,4 @@
-"""The Perceptron with dynamic margin: an algorithm outside of the library, in one file."""
+"""The Perceptron with dynamic margin: an example of an algorithm outside the library, in one file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ class LearnFaster(NamedTuple):
 class DynamicMargin(PerceptronLike):
     """The Perceptron with dynamic margin: a fraction 1 - epsilon of the largest directional margin.
 
-    Condition: a.y_k <= (1 - epsilon) |a|^2 / t (not strict), t being the updates so far. Update: a <- a + y_k.
-    Guarantee: |a| / t bounds every directional margin, so that a pass without update leaves one of more than
-    1 - epsilon of the largest. It ends: |a|^2 grows as t^(2 - 2 epsilon) at most, and at least as gamma_d^2 t^2.
+    Condition: a.y_k <= (1 - epsilon) |a|^2 / t (not strict), where t is the number of updates so far. Update:
+    a <- a + y_k.
+    Guarantee: |a| / t bounds every directional margin. After a pass without an update, the directional margin is
+    therefore more than 1 - epsilon of the largest. The algorithm ends, because |a|^2 grows at most as
+    t^(2 - 2 epsilon), and at least as gamma_d^2 t^2.
 
     Parameters
     ----------

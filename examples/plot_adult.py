@@ -1,10 +1,10 @@
 """
-Adult: the same job as LinearSVC, with a proof
-==============================================
+Adult: the problem of LinearSVC, with a certificate
+===================================================
 
-32,561 people, 123 binary features, one question: does this person earn more than 50,000 dollars a year?
-``LinearSVC`` answers with weights. ``MaxMarginClassifier`` answers with weights and an interval in which
-the best possible objective lies, so that for once both can be judged.
+The data are 32,561 people with 123 binary features. The label says whether a person earns more than 50,000 dollars a
+year. ``LinearSVC`` returns weights. ``MaxMarginClassifier`` returns weights and an interval that contains the best
+possible objective. With this interval the error of both classifiers can be computed.
 """
 
 import time
@@ -21,8 +21,8 @@ X, y = real_data.load("adult")
 X_test, y_test = real_data.load("adult-test")
 
 # %%
-# The hinge with C = 1 and an intercept that is not regularised, certified to a tenth of a percent. (The
-# first fit on a machine compiles; a few rows do that before the clock runs.)
+# The loss is the hinge with C = 1. The intercept is not regularised, and the gap is certified to 0.1 %. (The first fit
+# on a machine compiles the code. A fit of a few rows does this before time is measured.)
 
 clf = MaxMarginClassifier(C=1.0, loss="hinge", tol=1e-3, random_state=0)
 clf.fit(X[:3000], y[:3000])
@@ -33,20 +33,20 @@ print(clf.certificate_)
 print(f"test accuracy {clf.score(X_test, y_test):.4f}")
 
 # %%
-# The proof is checked by code that shares nothing with the solver:
+# ``verify`` recomputes the certificate from the data, with code that the solver does not use:
 
 print(f"recomputed: the gap is {verify(clf, X, y).gap:.2g}")
 
 # %%
-# How far are other solvers from the best? Nobody could say without a lower bound. ``LinearSVC`` regularises its
-# intercept, so that it is measured on that problem, and judged by a certificate of that problem.
+# A lower bound of the objective shows how far other solvers are from the optimum. ``LinearSVC`` regularises its
+# intercept. Its error is therefore measured on that problem, with a certificate of that problem.
 
 own = MaxMarginClassifier(C=1.0, loss="hinge", intercept="augmented", tol=1e-5, random_state=0).fit(X, y)
 least = own.certificate_.lower
 
 
 def objective(model):
-    """Half the squared norm of the weights, the intercept's included, and the losses."""
+    """Return half the squared norm of the weights and the intercept, plus the losses."""
     losses = np.maximum(0.0, 1.0 - y * model.decision_function(X))
     return 0.5 * (np.sum(model.coef_**2) + np.sum(model.intercept_**2)) + losses.sum()
 
@@ -82,5 +82,5 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The numbers beside LinearSVC's points are its ``max_iter``. Its excess is known only because of the other
-# curve.
+# The numbers beside LinearSVC's points are its ``max_iter``. Its excess is computed from the lower bound that
+# ``MaxMarginClassifier`` proves.

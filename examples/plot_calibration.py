@@ -2,9 +2,9 @@
 Calibration: probabilities from margins
 =======================================
 
-A margin is no probability. ``CalibratedClassifierCV`` makes one of it, by cross-validation. There is no
-parameter ``probability`` here, as ``SVC`` had: what it hid was five more fits, whose probabilities could
-disagree with ``predict``.
+A margin is not a probability. ``CalibratedClassifierCV`` computes probabilities from margins by cross-validation.
+maxmargin has no parameter ``probability`` as ``SVC`` had. That parameter caused five more fits, whose probabilities
+could disagree with ``predict``.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ X_test, y_test = real_data.load("adult-test")
 base = MaxMarginClassifier(C=0.1, random_state=0)
 
 # %%
-# Two ways: a sigmoid of the score (Platt), and any increasing function (isotonic).
+# There are two methods: a sigmoid of the score (Platt), and any increasing function of it (isotonic).
 
 fig, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
 for method in ("sigmoid", "isotonic"):
@@ -31,7 +31,7 @@ ax.set_title("adult, 16,281 people that were not fitted")
 plt.show()
 
 # %%
-# Every one of the fits inside has its certificate:
+# Every fit of the cross-validation has a certificate:
 
 for fold in calibrated.calibrated_classifiers_:
     print(fold.estimator.status_.value, f"{fold.estimator.certificate_.gap:.1g}")

@@ -2,8 +2,8 @@
 Algorithms side by side
 =======================
 
-``compare`` runs algorithms on the same problem, data and seed. Since each of them is judged by bounds from
-the data, the pictures show what they reached, not what they believed of themselves.
+``compare`` runs several algorithms on the same problem, data and seed. The plots show bounds that are computed from the
+data for every algorithm, and not the algorithms' own estimates.
 """
 
 import matplotlib.pyplot as plt
@@ -14,9 +14,9 @@ from maxmargin import IMA, PUMMA, compare
 X, y = real_data.load("sonar")
 
 # %%
-# The hard margin of sonar, 104 echoes of rocks and mines: it is small, and so a hard problem for whatever
-# counts mistakes. The Perceptron with margin promises a third of the largest directional margin with
-# ``b=1``; it has more.
+# The hard margin of sonar, 104 echoes of rocks and mines. The margin is small, so that algorithms that update on
+# mistakes need many updates. The Perceptron with margin guarantees a third of the largest directional margin with
+# ``b=1``; here it reaches more.
 
 algorithms = ["dcd", "mpu", PUMMA(delta=0.1), "perceptron", IMA(alpha=0.2)]
 hard = compare(X, y, algorithms, C=float("inf"), tol=0.02, max_time=3, random_state=0)
@@ -25,8 +25,8 @@ hard.plot()
 plt.show()
 
 # %%
-# And a soft margin, where all have less to do. Algorithms that do not solve the problem are listed, with
-# what they do solve.
+# A soft margin needs fewer updates. The table lists algorithms that cannot solve this problem, with the problems that
+# they solve.
 
 soft = compare(
     X,

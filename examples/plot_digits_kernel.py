@@ -1,9 +1,9 @@
 """
-Digits: a kernel, and the images that carry it
-==============================================
+Digits: a kernel classifier and its support vectors
+===================================================
 
-``KernelMaxMarginClassifier`` has the names of ``SVC``. What it adds is that each of the ten surfaces comes
-with bounds, in the kernel's space, that allow for the rounding of every kernel value.
+``KernelMaxMarginClassifier`` has the parameter names of ``SVC``. In addition, each of the ten decision functions has
+certified bounds in the kernel's feature space, which account for the rounding of every kernel value.
 """
 
 import matplotlib.pyplot as plt
@@ -22,12 +22,12 @@ print(clf.certificate_)
 print(f"test accuracy {clf.score(X_test, y_test):.4f}, {clf.support_.size} of {len(y_train)} images in use")
 
 # %%
-# The certificate is recomputed from the images, in float64:
+# ``verify`` recomputes the certificate from the images, in float64:
 
 print(f"largest gap after verification {verify(clf, X_train, y_train).gap:.2g}")
 
 # %%
-# ``SVC`` solves pairs of classes. Asked for the same, both have the same answer.
+# ``SVC`` solves one problem for each pair of classes. With ``multi_class="ovo"`` both have the same solution.
 
 ovo = KernelMaxMarginClassifier(C=5.0, multi_class="ovo", tol=1e-6).fit(X_train, y_train)
 svc = SVC(C=5.0, tol=1e-6).fit(X_train, y_train)
@@ -35,7 +35,7 @@ print("the same predictions:", (ovo.predict(X_test) == svc.predict(X_test)).all(
 print(f"largest difference of a dual coefficient {np.abs(ovo.dual_coef_ - svc.dual_coef_).max():.1g}")
 
 # %%
-# The images with the largest dual weights: those that are hardest to tell from the rest.
+# The images with the largest dual variables are the hardest ones to separate from the other digits.
 
 fig, axes = plt.subplots(3, 10, figsize=(9, 3.2), layout="constrained")
 for k, digit in enumerate(clf.classes_):

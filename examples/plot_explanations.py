@@ -1,9 +1,10 @@
 """
-Which rows hold the margin, and which are suspect
-=================================================
+Support rows and rows that may be mislabelled
+=============================================
 
-What follows from a certificate about single rows: those that can never matter, those that may be mislabelled, and how
-each would be labelled by the classifier learnt without it, without learning it.
+A certificate implies statements about single rows. Some rows have no influence on the optimum. Some may be mislabelled.
+For many rows, the certificate gives the label that a classifier fitted without this row would predict, without fitting
+that classifier.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ report = support_report(clf, X, y)
 print(report)
 
 # %%
-# The labels of five rows are exchanged. They come first among the suspects.
+# The labels of five rows are exchanged. These rows come first in the list of suspects.
 
 rng = np.random.default_rng(0)
 wrong = rng.choice(len(y), 5, replace=False)
@@ -33,7 +34,7 @@ print("exchanged:", sorted(wrong.tolist()))
 print("suspects: ", suspects[:8].tolist())
 
 # %%
-# The looser the certificate, the less is certain; nothing that is said is ever wrong.
+# A looser certificate decides fewer rows; its statements are correct at every tolerance.
 
 tols = np.logspace(-6, -1, 11)
 told = []

@@ -1,9 +1,9 @@
 """
-Feature elimination: which genes?
-=================================
+Feature elimination on gene expressions
+=======================================
 
-``MarginRFE`` trains, ranks features by their weights, deletes the last of them, and trains again. No set of
-features has a larger margin than a set that contains it: the certificates say what every deletion costs.
+``MarginRFE`` fits a classifier, ranks the features by their weights, removes the last ones, and fits again. A subset of
+the features never has a larger margin than the whole set. The certificates show the decrease with every removal.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ Z = Z[:, Z.std(axis=0) > 0]
 print(f"{Z.shape[0]} people with one of two lymphomas, {Z.shape[1]} genes")
 
 # %%
-# With ``cv`` every fold has an elimination of its own, and its test people have no say in it. (One or two
-# genes do not separate the people of any fold: there is no hard margin, and no score.)
+# With ``cv`` every fold has its own elimination, which does not use the fold's test rows. (One or two genes do not
+# separate the rows of any fold: there is no hard margin, and no score.)
 
 selector = MarginRFE("auto", p=2, C=float("inf"), step=0.5, cv=4, tol=1e-2, random_state=0).fit(Z, y)
 for size, accuracy in zip(selector.cv_results_["n_features"], selector.cv_results_["mean_test_score"]):
@@ -32,12 +32,12 @@ for size, accuracy in zip(selector.cv_results_["n_features"], selector.cv_result
 print(selector.reason_)
 
 # %%
-# Accuracy where it was not fitted, and the certified margin of each set.
+# Accuracy on the test rows, and the certified margin of each set of features.
 
 EliminationDisplay.from_estimator(selector)
 plt.show()
 
 # %%
-# The genes that are left, by their column:
+# The columns of the genes that were kept:
 
 print(selector.order_[: selector.n_features_][:20])

@@ -2,8 +2,8 @@
 Searching over norms, losses and algorithms
 ===========================================
 
-Everything is a parameter of a scikit-learn estimator, rules with parameters of their own included: they are
-values like any other, and can stand in a grid.
+Every setting is a parameter of a scikit-learn estimator. An algorithm with its own parameters is a parameter value too,
+and can be part of a grid.
 """
 
 import matplotlib.pyplot as plt
@@ -48,8 +48,7 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Rules in a grid. They solve the same problem, so that they differ by what they promise, and hardly by
-# accuracy.
+# Algorithms in a grid. They solve the same problem with different guarantees, and their accuracies hardly differ.
 
 rules = {
     "maxmarginclassifier__algorithm": ["auto", MPU(schedule="two-level"), PUMMA(delta=0.3), PUMMA(delta=0.03)]

@@ -2,8 +2,8 @@
 The hard margin, or the proof that there is none
 ================================================
 
-``C=inf`` asks for the widest street between two classes. Where there is one, the certificate is an interval
-around its width; where there is none, a few rows prove that, in rational numbers.
+``C=inf`` is the hard margin: the hyperplane with the largest distance from both classes. If the classes are separable,
+the certificate is an interval that contains this margin. If they are not, a few rows prove it, in rational numbers.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ names = ("setosa", "versicolor", "virginica")
 
 
 def pair(first, second, columns):
-    """Two kinds of flowers, by two measurements."""
+    """Return the rows of two species with two of the measurements."""
     rows = (y == first) | (y == second)
     return X[rows][:, columns], np.where(y[rows] == second, names[second], names[first])
 
@@ -28,9 +28,9 @@ def draw(ax, X, y):
 
 
 # %%
-# Setosa and versicolor, by sepal length and petal length. The rows of the proof lie on the edge of the
-# street: a mean of those on one side, and a mean of those on the other, are no farther apart than the
-# street is wide.
+# Setosa and versicolor, by sepal length and petal length. The rows of the certificate lie on the two margin lines. The
+# distance between a weighted mean of the rows on one line and a weighted mean of those on the other is an upper bound
+# of the width between the lines.
 
 X_apart, y_apart = pair(0, 1, [0, 2])
 clf = MaxMarginClassifier(C=float("inf"), random_state=0).fit(X_apart, y_apart)
@@ -38,8 +38,8 @@ verify(clf, X_apart, y_apart)
 print(clf.certificate_)
 
 # %%
-# Versicolor and virginica, by petal length and petal width, overlap. The smallest proof of all: two equal
-# flowers of different kinds.
+# Versicolor and virginica, by petal length and petal width, overlap. The smallest possible proof consists of two equal
+# rows of different species.
 
 X_mixed, y_mixed = pair(1, 2, [2, 3])
 mixed = MaxMarginClassifier(C=float("inf"), random_state=0).fit(X_mixed, y_mixed)
@@ -47,7 +47,7 @@ print(mixed.status_.value)
 print(mixed.verdict_)
 
 # %%
-# Is that all there is to it? Without such pairs, the question can be asked again.
+# Such pairs are removed, and the rest is fitted again, until the proof has more than two rows.
 
 while mixed.verdict_.support.size == 2:
     print("left out:", X_mixed[mixed.verdict_.support[0]])
@@ -57,7 +57,7 @@ print(mixed.verdict_)
 mixed.verdict_.verify(X_mixed, y_mixed)
 
 # %%
-# No: the weighted mean of some versicolor flowers *is* the weighted mean of some virginica flowers.
+# The rest is not separable either: a weighted mean of some versicolor rows equals a weighted mean of virginica rows.
 
 for row, weight in zip(mixed.verdict_.support, mixed.verdict_.weights):
     print(f"{float(weight):.6f} (a fraction) of {X_mixed[row]}, {y_mixed[row]}")
@@ -67,7 +67,7 @@ draw(left, X_apart, y_apart)
 (a, c), b = clf.coef_[0], clf.intercept_[0]
 ends = np.array(left.get_xlim())
 for level, style in ((-1, "--"), (0, "-"), (1, "--")):
-    # the weights are scaled so that the edges of the street are at -1 and 1
+    # the weights are scaled so that the decision function is -1 and 1 on the margin lines
     half = clf.certificate_.upper * np.hypot(a, c)
     left.plot(ends, (level * half - b - a * ends) / c, style, color="#0f172a", lw=1.2)
 left.scatter(*X_apart[clf.certificate_.support].T, s=110, facecolors="none", edgecolors="#0f172a")
@@ -82,7 +82,7 @@ for name in np.unique(y_mixed):
     right.plot(*closed.T, color="#0f172a", lw=1.2)
     share = alpha[y_mixed[mixed.verdict_.support] == name]
     mean = share @ X_mixed[rows] / share.sum()
-right.plot(*mean, "*", ms=16, color="#0f172a", label="the mean that both have")
+right.plot(*mean, "*", ms=16, color="#0f172a", label="the mean of both")
 right.set(xlabel="petal length", ylabel="petal width", title="not separable, and why")
 right.legend(frameon=False)
 plt.show()

@@ -1,9 +1,9 @@
 """
-A real intercept
-================
+Free and regularised intercepts
+===============================
 
-``LinearSVC`` and liblinear regularise the intercept, as if it were one more weight. Then the answer depends
-on where the origin of the data is. An intercept that is free does not.
+``LinearSVC`` and liblinear regularise the intercept like a weight. The solution then depends on the origin of the data.
+With a free intercept it does not.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 
 # %%
-# Add the same number to every feature, which changes nothing about the cells that were measured.
+# The same number is added to every feature. This does not change the information in the data.
 
 shifts = np.array([0.0, 1.0, 3.0, 10.0, 30.0, 100.0])
 models = {
@@ -38,9 +38,11 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A constant feature of a large value comes near to a free intercept, and makes the problem harder for the
-# solver. Here it is exact: the dual weights of both classes balance, and the certificate says so.
+# A constant feature with a large value approximates a free intercept, and makes the problem harder for the solver. Here
+# the intercept is exactly free: the dual variables of both classes have the same sum, as the certificate shows.
 
 clf = MaxMarginClassifier(C=0.01, random_state=0).fit(X + 100.0, y)
 alpha, rows = clf.certificate_.dual, clf.certificate_.support
-print(f"the classes' dual weights differ by {abs(alpha[y[rows] == 1].sum() - alpha[y[rows] == 0].sum()):.1g}")
+print(
+    f"the sums of the dual variables differ by {abs(alpha[y[rows] == 1].sum() - alpha[y[rows] == 0].sum()):.1g}"
+)

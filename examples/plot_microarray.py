@@ -2,9 +2,8 @@
 Micro-arrays: 2,000 genes, 62 people
 ====================================
 
-With more genes than people every labelling has a separator, and the largest margin is one way to choose
-among them. The norm in which it is measured decides how many genes take part: p = 2 uses all, p = ∞ a
-handful.
+With more genes than people, every labelling usually has many separators. The largest margin selects one of them. The
+norm of the margin determines the number of genes with a weight: p = 2 uses all genes, p = ∞ only a few.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +19,8 @@ X, y = real_data.load("colon")
 print(f"{X.shape[0]} people, {(y == -1).sum()} with a tumour; {X.shape[1]} genes")
 
 # %%
-# Intensities are measured on a logarithmic scale, and every gene brought to the same variance. Each hard
-# margin is certified in milliseconds.
+# The logarithm of the intensities is taken, and every gene is scaled to the same variance. Each hard margin is
+# certified in milliseconds.
 
 prepare = make_pipeline(FunctionTransformer(np.log1p), StandardScaler())
 Z = prepare.fit_transform(X)
@@ -35,12 +34,12 @@ for p in (2, 4, np.inf):
     )
 
 # %%
-# Leaving one person out at a time, 62 fits:
+# Leave-one-out cross-validation, 62 fits:
 
 for p in (2, np.inf):
     model = make_pipeline(prepare, MaxMarginClassifier(C=float("inf"), p=p, tol=1e-2, random_state=0))
     right = cross_val_predict(model, X, y, cv=LeaveOneOut()) == y
-    print(f"p = {p}: {right.sum()} of {len(y)} people are classified rightly")
+    print(f"p = {p}: {right.sum()} of {len(y)} people are classified correctly")
 
 # %%
 # The weights of the genes, largest first.

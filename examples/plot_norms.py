@@ -1,10 +1,10 @@
 """
-Norms: what p does to the weights
-=================================
+Norms: the influence of p on the weights
+========================================
 
-Threes against eights: 784 grey values, one weight each. Distance measured in the 1-norm bounds the largest
-weight, so that all of them are used alike; in the 2-norm it bounds their squares; in the ∞-norm their sum,
-and most of them vanish.
+Threes are separated from eights by 784 grey values, with one weight each. p is the norm in which distances are
+measured. p = 1 penalises the largest weight, so that all weights have similar sizes. p = 2 penalises the sum of their
+squares. p = ∞ penalises the sum of their absolute values, and most weights are zero.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,8 @@ rows, tests = np.flatnonzero(np.isin(y, (3, 8)))[:1500], np.isin(y_test, (3, 8))
 X, y, X_test, y_test = X[rows], y[rows], X_test[tests], y_test[tests]
 
 # %%
-# A value of C means another thing in every norm; these were chosen by accuracy, in factors of ten. With
-# ``norm_power=1`` the norm itself is weighed against the losses, which makes the problems of p = 1 and p =
-# ∞ linear programs.
+# The scale of C depends on the norm. The values here were chosen by accuracy, in factors of ten. With ``norm_power=1``
+# the objective contains the norm itself instead of its square, so that p = 1 and p = ∞ are linear programs.
 
 models = {}
 for p, C in ((1, 0.01), (2, 0.01), (np.inf, 0.1)):
@@ -34,7 +33,7 @@ for p, C in ((1, 0.01), (2, 0.01), (np.inf, 0.1)):
     )
 
 # %%
-# Blue speaks for a three, red for an eight.
+# Blue weights favour a three, red weights an eight.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")
 for ax, (p, model) in zip(axes, models.items()):
@@ -45,7 +44,7 @@ for ax, (p, model) in zip(axes, models.items()):
 plt.show()
 
 # %%
-# All three answers are optimal, each for its own question: the certificate of each is in its own norm.
+# Each model is optimal in its own norm, and its certificate is about that norm.
 
 for model in models.values():
     print(model.certificate_)

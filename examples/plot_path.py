@@ -2,7 +2,8 @@
 A certified path, and the choice of C
 =====================================
 
-Twenty costs on the income data of adult, each from where the last one ended, every point with its own proof.
+A path fits twenty values of C on the income data of adult. Each fit starts from the solution of the one before, and
+each has its own certificate.
 """
 
 import matplotlib.pyplot as plt
@@ -18,15 +19,15 @@ path = margin_path(X, y, Cs, loss="hinge", random_state=0)
 print(path)
 
 # %%
-# All of them together took no longer than a few of them would alone: once C is large, dual weights grow like C, and w
-# hardly changes.
+# All fits together take about as long as a few separate fits. For large C the dual variables grow in proportion to C,
+# and w hardly changes.
 
 print(f"{path.seconds.sum():.2f} s for {len(path)} certified classifiers")
 PathDisplay.from_path(path).plot()
 plt.show()
 
 # %%
-# A path in every fold chooses C; scores differ because C does, and never because a fit ended too soon.
+# C is chosen by a path in every fold. Every fit is certified, so that the scores differ only because of C.
 
 some = np.random.default_rng(0).choice(X.shape[0], 4000, replace=False)
 clf = MaxMarginClassifierCV(np.logspace(-3, 1, 9), cv=5, loss="hinge", random_state=0).fit(X[some], y[some])

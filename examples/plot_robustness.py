@@ -1,10 +1,10 @@
 """
-Robustness: how far may a row move?
+Robustness: certified radii of rows
 ===================================
 
-The distance of a row to the surface is how far it may move before its label can change, in the norm in
-which it is measured. ``certified_radius`` gives it, rounded downwards. A classifier that was fitted for one
-norm is robust in that one.
+The label of a row can change only if the row moves at least by its distance to the decision surface, in the norm p of
+the classifier. ``certified_radius`` is this distance, rounded downwards. A classifier that was fitted in one norm is
+robust in that norm.
 """
 
 import matplotlib.pyplot as plt
@@ -20,14 +20,14 @@ rows, tests = np.flatnonzero(np.isin(y, (4, 9)))[:1500], np.isin(y_test, (4, 9))
 X, y, X_test, y_test = X[rows], y[rows], X_test[tests], y_test[tests]
 
 # %%
-# Fours and nines. For p = 2 somebody may change the image by a vector of some length; for p = ∞ every grey
-# value by some amount, from 0 to 1.
+# Fours and nines. For p = 2 an image may change by a vector of limited length. For p = ∞ every grey value, from 0 to 1,
+# may change by a limited amount.
 
 euclid = MaxMarginClassifier(0.01, loss="hinge", p=2, tol=1e-2, random_state=0).fit(X, y)
 cube = MaxMarginClassifier(0.1, loss="hinge", p=np.inf, norm_power=1, tol=1e-2, random_state=0).fit(X, y)
 
 # %%
-# What share of the test images stays right, whatever happens within a radius:
+# The share of the test images whose label is correct and cannot change within a radius:
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 RobustnessDisplay.from_estimator(euclid, X_test, y_test, ax=axes[0])
@@ -35,12 +35,12 @@ RobustnessDisplay.from_estimator(cube, X_test, y_test, ax=axes[1])
 plt.show()
 
 # %%
-# And the attack itself: the shortest way to the surface goes along the weights. A little farther than the
-# radius, and the label is another one; a little less far, and it is not.
+# An attack moves the image on the shortest way to the surface, which is determined by the weights. The label changes if
+# the image moves slightly farther than the radius, and does not change if it moves slightly less.
 
 
 def attacked(model, x, share):
-    """x, moved by so many certified radii along the direction that costs least."""
+    """Return x, moved towards the surface on the shortest way by `share` certified radii."""
     w, radius = model.coef_[0], model.certified_radius(x[None])[0]
     step = w / np.linalg.norm(w) if model.p == 2 else np.sign(w)
     return x - share * radius * np.sign(model.decision_function(x[None])[0]) * step

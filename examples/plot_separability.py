@@ -1,10 +1,9 @@
 """
-Which of the well-known data sets are separable?
-================================================
+Separability of well-known data sets
+====================================
 
-People argue about it; ``separate`` decides it. Either there is a hyperplane, with an interval around the
-largest margin, or at most d + 2 rows prove that there is none, with fractions for weights that add up to
-zero exactly.
+``separate`` decides whether a hyperplane separates two classes. If it does, the result contains an interval for the
+largest margin. If not, at most d + 2 rows with rational weights prove it: the weighted sum is exactly zero.
 """
 
 import time
@@ -33,7 +32,7 @@ sets = {
 sets["breast cancer"] = load_breast_cancer(return_X_y=True)
 
 # %%
-# One line a data set. ``tol=inf`` asks for the verdict alone; 1 % would narrow the interval around the margin.
+# One line per data set. ``tol=inf`` computes the verdict only; the default of 1 % also narrows the margin's interval.
 
 lines = []
 for name, (X, y) in sets.items():
@@ -50,7 +49,7 @@ for name, (X, y) in sets.items():
     print(f"{name:14} {X.shape[0]:5} x {X.shape[1]:5}  {seconds:6.2f} s  {words}")
 
 # %%
-# More columns than rows make it easy, but that is not all: mushrooms has 72 times as many rows as columns.
+# Data with more columns than rows are usually separable. Mushrooms is separable with 72 times as many rows as columns.
 
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for name, (n, d), verdict, _ in lines:
@@ -67,7 +66,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The smallest of the proofs, in full:
+# The smallest proof:
 
 name, _, verdict, _ = min(
     (line for line in lines if not line[2].separable), key=lambda line: line[2].support.size

@@ -2,9 +2,9 @@
 A stream: every row once
 ========================
 
-Rows of adult come in small batches, and none is kept. Each batch is first predicted and then learnt from,
-so that the accuracy is that of rows never seen. ``bounds_`` says what is certain about all rows so far,
-though they are gone.
+The rows of adult arrive in small batches, and none is stored. The labels of each batch are predicted before the batch
+is learnt, so that the accuracy is that on new rows. ``bounds_`` holds bounds on the objective for all rows so far,
+although these are not stored.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ X, y = X[order], y[order]
 batches = [slice(first, first + 200) for first in range(0, len(y), 200)]
 
 # %%
-# Three ways to predict from the weights on the way: their mean, a vote among those that lasted longest, the
-# last one; and scikit-learn's ``SGDClassifier`` with an average.
+# ``trail`` selects the weights that predict: the mean of all weights, a vote among those that lasted longest, or the
+# last weight. scikit-learn's ``SGDClassifier`` with an average is shown for comparison.
 
 learners = {
     "mean weight (default)": OnlineMarginClassifier(),
@@ -36,7 +36,7 @@ for name, learner in learners.items():
             right[name].append((learner.predict(X[batch]) == y[batch]).sum())
         learner.partial_fit(X[batch], y[batch], classes=[-1, 1])
     print(
-        f"{name:28} {sum(right[name]) / (len(y) - 200):.4f} of the rows were predicted rightly before they were seen"
+        f"{name:28} {sum(right[name]) / (len(y) - 200):.4f} of the rows were predicted correctly before learning"
     )
 
 fig, ax = plt.subplots(layout="constrained")
@@ -48,7 +48,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# What is certain about a soft margin, from the classes' sums alone:
+# Bounds for a soft margin, from the sums over the classes alone:
 
 soft = OnlineMarginClassifier("pumma", C=1.0)
 for batch in batches:

@@ -2,9 +2,9 @@
 Text: a path of C on Reuters
 ============================
 
-7,770 news stories, 8,315 words: is it about money and foreign exchange? The best C is found on a path, each
-fit starting where the last one ended; the certificates say that every point of the path is a solution, not
-a moment at which a solver gave up.
+The data are 7,770 news stories with 8,315 words. The label says whether a story is about money and foreign exchange. C
+is chosen on a path, in which each fit starts from the solution of the one before. The certificates show that every
+point of the path is solved to the tolerance.
 """
 
 import time
@@ -21,12 +21,12 @@ X_test, y_test = real_data.load("reuters-test")
 print(f"{X.shape[0]} rows, {X.nnz / X.shape[0]:.0f} of {X.shape[1]} words in each, {(y == 1).sum()} positive")
 
 # %%
-# ``warm_start=True`` keeps the dual weights of the last fit.
+# With ``warm_start=True`` a fit starts from the dual variables of the last one.
 
 path = np.logspace(-2, 2, 9)
 clf = MaxMarginClassifier(loss="hinge", warm_start=True, random_state=0)
 rows = []
-clf.set_params(C=path[0]).fit(X[:3000], y[:3000])  # compiles, where this machine has not yet
+clf.set_params(C=path[0]).fit(X[:3000], y[:3000])  # compiles the code if this machine has not yet
 start = time.perf_counter()
 for C in path:
     clf.set_params(C=C).fit(X, y)
@@ -35,8 +35,7 @@ for C in path:
 print(f"the whole path: {time.perf_counter() - start:.2f} s")
 
 # %%
-# The objective divided by C is the mean hinge loss and what the norm costs; both bounds are drawn, and lie
-# on each other.
+# The left panel shows both bounds of the objective, divided by C. They coincide within the width of the line.
 
 rows = np.array(rows)
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
@@ -46,14 +45,14 @@ left.set(xlabel="C", ylabel="objective / C", title="certified at every C")
 right.semilogx(rows[:, 0], rows[:, 4], "o-", color="#c2410c", label="F1 on the test stories")
 right.set(xlabel="C", ylabel="F1")
 twin = right.twinx()
-twin.semilogx(rows[:, 0], rows[:, 3], "s--", color="#94a3b8", label="rows in the proof")
-twin.set_ylabel("rows in the proof")
-right.set_title("how good, and by how many rows")
+twin.semilogx(rows[:, 0], rows[:, 3], "s--", color="#94a3b8", label="rows with a dual variable")
+twin.set_ylabel("rows with a dual variable")
+right.set_title("F1 and number of support rows")
 fig.legend(loc="outside lower center", ncols=2, frameon=False)
 plt.show()
 
 # %%
-# The words that speak for and against it have numbers only; this is how much a few of them carry:
+# The words have only numbers as names. The largest weights hold much of the sum of all weights:
 
 best = rows[np.argmax(rows[:, 4]), 0]
 clf = MaxMarginClassifier(best, loss="hinge", random_state=0).fit(X, y)

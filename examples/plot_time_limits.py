@@ -1,9 +1,9 @@
 """
-Callbacks and time limits: stop when you like
-=============================================
+Callbacks and time limits
+=========================
 
-A fit can be ended by a clock, by a condition of your own, or by Ctrl-C. Whatever ends it, the best model so
-far comes back, with what is proved of it.
+A fit can be ended by a time limit, by a callback, or by Ctrl-C. In each case the result is the best model so far, with
+the bounds that have been proved.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ X, y = real_data.load("adult")
 X_test, y_test = real_data.load("adult-test")
 
 # %%
-# A large C makes adult slow for dual coordinate descent. More time, a smaller gap (a few rows compile it
-# first, where this machine has not yet):
+# Dual coordinate descent is slow on adult with a large C. The gap is smaller with more time. (The first fit, of a few
+# rows, compiles the code if this machine has not yet.)
 
 C = 10.0
 MaxMarginClassifier(C, loss="hinge", algorithm="dcd", max_iter=3, random_state=0).fit(X[:3000], y[:3000])
@@ -29,14 +29,14 @@ for max_time in (0.05, 0.3, 1.0):
     )
 
 # %%
-# A callback gets a ``Report`` after every round, and ends the fit by returning something true. This one has
-# seen enough when nothing much happens any more.
+# A callback gets a ``Report`` after every round, and ends the fit by returning a true value. This one ends the fit when
+# the upper bound hardly decreases any more.
 
 seen = []
 
 
 def patient(report):
-    """Stop when the upper bound fell by less than a hundredth in three rounds."""
+    """Stop if the upper bound decreased by less than 1 % in three rounds."""
     seen.append(report.upper)
     return len(seen) > 3 and seen[-4] - seen[-1] < 1e-2 * seen[-1]
 
@@ -46,8 +46,8 @@ print(clf.status_.value, f"after {clf.n_iter_} rounds, gap {clf.certificate_.gap
 print("the last report:", clf.history_[-1])
 
 # %%
-# ``algorithm="auto"`` hands over to proximal points where that is quicker, and says why. Here is the
-# picture of both.
+# ``algorithm="auto"`` changes to the proximal-point method if that is estimated to be faster. The reports state the
+# reason. The plot shows the bounds of both fits.
 
 auto = MaxMarginClassifier(C, loss="hinge", tol=1e-4, random_state=0).fit(X, y)
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")

@@ -1,9 +1,9 @@
 """
-Web pages: one class in thirty-three
-====================================
+Web pages: a rare class
+=======================
 
-24,692 pages, 300 binary features, and only 740 pages of the class that is looked for. ``class_weight``
-moves the surface; whatever the weights are, the gap is certified.
+The data are 24,692 pages with 300 binary features. Only 740 pages, one in thirty-three, belong to the positive class.
+``class_weight`` changes the weight of this class in the objective. The gap is certified for all weights.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ X_test, y_test = real_data.load("web-test")
 print(f"{(y == 1).sum()} of {len(y)} rows are positive; {X.nnz / len(y):.1f} features a row")
 
 # %%
-# The same classifier with three weights for the rare class. ``"balanced"`` makes both classes count as much.
+# The same classifier with three weights of the rare class. With ``"balanced"`` both classes have the same total weight.
 
 fig, ax = plt.subplots(layout="constrained")
 for weight in (None, {1: 5.0}, "balanced"):
@@ -32,12 +32,11 @@ for weight in (None, {1: 5.0}, "balanced"):
     ax.plot(
         recall_score(y_test, found), precision_score(y_test, found), "o", color=ax.lines[-1].get_color(), ms=7
     )
-ax.set_title("web pages: the dots are where each classifier draws its line")
+ax.set_title("web pages: the dots are the classifiers' predictions")
 plt.show()
 
 # %%
-# Many pages have no feature at all. They are rows of zeros, which have a loss like others, and are nothing
-# special:
+# Many pages have no feature at all. Their rows are zero, and have a loss like all other rows:
 
 empty = X.getnnz(axis=1) == 0
 print(f"{empty.sum()} empty rows, {(y[empty] == 1).sum()} of them positive")

@@ -1,6 +1,6 @@
-"""Where the examples find real data: in the folder that the environment's MAXMARGIN_DATA names.
+"""Loaders of the examples' real data, from the folder in the environment variable MAXMARGIN_DATA.
 
-It holds the files of LIBSVM's and UCI's collections under the names below, gzipped or not.
+The folder holds files of the LIBSVM and UCI collections, under the names below.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = (ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")).resolve()
 
-# a file, and how many columns it has
+# a file, and its number of columns
 SVMLIGHT = {
     "adult": ("adult/a9a.gz", 123),
     "adult-test": ("adult/a9a.t.gz", 123),
@@ -55,16 +55,16 @@ MNIST = {"mnist": "train", "mnist-test": "t10k"}
 
 
 class MissingDataError(FileNotFoundError):
-    """A file that an example needs is not there."""
+    """A file that an example needs does not exist."""
 
 
 def load(name: str) -> tuple[Any, np.ndarray]:
-    """Rows and labels of one of the data sets above; dense where most entries are not zero.
+    """Return the rows and labels of one of the data sets above; dense if most entries are not zero.
 
     Raises
     ------
     MissingDataError
-        If the file is not there; the message says where it was looked for.
+        If the file does not exist; the message contains its path.
     """
     if name in MNIST:
         return _pictures(MNIST[name])
@@ -75,13 +75,13 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     X, y = load_svmlight_file(str(_path(file)), n_features=columns)
     if name in DENSE:
         return X.toarray(), y.astype(int)
-    # as most packages want them
+    # 32-bit indices, which most packages expect
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y.astype(int)
 
 
 def _pictures(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Handwritten digits, 28 x 28 grey values from 0 to 1."""
+    """Return handwritten digits, 28 x 28 grey values from 0 to 1, and their labels."""
     with gzip.open(_path(f"mnist/{part}-images-idx3-ubyte.gz")) as file:
         X = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
     with gzip.open(_path(f"mnist/{part}-labels-idx1-ubyte.gz")) as file:
