@@ -1,1 +1,1 @@
-"""How maxmargin fits where others are at home: their own tests, run on its classes."""
+"""Tests of other packages, run on maxmargin's classes."""

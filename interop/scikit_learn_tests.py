@@ -133,7 +133,7 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
     lines = [
         f"Of scikit-learn {sklearn.__version__}, by `make test-sklearn`:",
         "",
-        "| file | tests that use our classes | passed | differ | skipped |",
+        "| file | tests that meet our classes | passed | differ | skipped |",
         "|---|---:|---:|---:|---:|",
     ]
     total = Counter()
