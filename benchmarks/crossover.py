@@ -1,4 +1,4 @@
-"""Times of the solvers of soft margins at p = 2, by which the policy of `algorithm="auto"` is chosen.
+"""What `algorithm="auto"` is measured by: the solvers of soft margins at p = 2 side by side, where each is the fastest.
 
 `python -m benchmarks.crossover`.
 """
@@ -32,14 +32,13 @@ SOLVERS = {
     "squared_hinge": ("dcd", "interior-point", "newton"),
 }
 COLUMNS = tuple(dict.fromkeys(solver for solvers in SOLVERS.values() for solver in solvers))
-# Time limit of a solver: LIMIT_FACTOR times the time of auto plus LIMIT_SECONDS.
-LIMIT_FACTOR, LIMIT_SECONDS = 10.0, 0.5
+LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
 
 Rows = tuple[Any, np.ndarray]
 
 
 def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
-    """Return the loader of a data set of docs/benchmarks.md."""
+    """One of the data sets of the first benchmark."""
 
     def rows() -> Rows:
         found = load()
@@ -49,7 +48,7 @@ def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
 
 
 def _first(name: str) -> Callable[[], Rows]:
-    """Return the loader of a data set with the first class against the rest."""
+    """The first class of a set against the rest."""
 
     def rows() -> Rows:
         X, y = SETS[name]()
@@ -59,7 +58,7 @@ def _first(name: str) -> Callable[[], Rows]:
 
 
 def equal(n: int, d: int, seed: int = 0) -> Rows:
-    """Generate normal columns of equal scale, and noisy labels."""
+    """Normal columns of one scale, and noisy labels."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0.0
@@ -82,7 +81,7 @@ DATA: dict[str, Callable[[], Rows]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit: processor time, whether it was certified, and the algorithms that were run."""
+    """One fit: seconds of the processor, whether it was certified, and who was at work."""
 
     seconds: float
     certified: bool
@@ -93,7 +92,7 @@ class Outcome:
 
 
 def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patience: float) -> Outcome:
-    """Fit twice, and return the faster fit."""
+    """The faster of two fits."""
     model = MaxMarginClassifier(
         C, loss=loss, tol=tol, algorithm=algorithm, max_time=patience, max_iter=10**6, random_state=0
     )
@@ -109,7 +108,7 @@ def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patienc
 
 
 def measured(name: str) -> list[list[str]]:
-    """Measure a data set, and return its rows of the table."""
+    """The rows of a data set in the table."""
     rows, lines = DATA[name](), []
     what = f"{name}, {rows[0].shape[0]:,} x {rows[0].shape[1]:,}" + (
         ", sparse" if sp.issparse(rows[0]) else ""
@@ -118,7 +117,7 @@ def measured(name: str) -> list[list[str]]:
         for C in COSTS:
             for tol in GAPS:
                 auto = outcome(rows, loss, C, tol, "auto", 60.0)
-                patience = LIMIT_FACTOR * auto.seconds + LIMIT_SECONDS
+                patience = LONGER * auto.seconds + LEAST
                 asked = [
                     solver for solver in solvers if ALGORITHMS[solver]().refuses(Problem(loss, C)) is None
                 ]
@@ -138,9 +137,9 @@ def measured(name: str) -> list[list[str]]:
 
 
 def document(names: list[str]) -> str:
-    """Measure, and return the page."""
+    """The whole page."""
     with threadpool_limits(limits=1):
-        for loss in SOLVERS:  # loads or compiles the machine code
+        for loss in SOLVERS:  # what is compiled or loaded once
             for X in (equal(3000, 3)[0], sp.csr_array(equal(3000, 3)[0])):
                 for solver in (*SOLVERS[loss], "auto"):
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
@@ -150,7 +149,7 @@ def document(names: list[str]) -> str:
     return _PAGE.format(
         python=platform.python_version(), packages=versions("maxmargin", "numpy", "scipy", "numba"),
         table=table(head, lines), count=ratios.size,
-        within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LIMIT_FACTOR, least=LIMIT_SECONDS,
+        within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LONGER, least=LEAST,
     )  # fmt: skip
 
 

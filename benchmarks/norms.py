@@ -1,4 +1,4 @@
-"""The largest inf-norm margin: time to a certified 1 %, time of HiGHS on the same linear program, and columns used.
+"""The largest inf-norm margin: seconds to a certified 1 %, against HiGHS on the same linear program; features found.
 
 `python -m benchmarks.norms`.
 """
@@ -30,7 +30,7 @@ from .report import deliver, page_parser, table, versions
 PAGE = Path(__file__).parents[1] / "docs" / "norms.md"
 TOL = 0.01
 METHODS = ("highs-ds", "highs-ipm")
-LARGE_C = 1e3  # C of LinearSVC with an L1 penalty, in place of an infinite one
+LARGE_C = 1e3  # of the peers whose C is finite
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Set:
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     relevant : ndarray of int or None
-        The columns that determine the labels, if they are known.
+        The columns that make the labels, where they are known.
     goal : float
-        Smallest ratio of the time of HiGHS to ours that meets the goal.
+        How many times faster than HiGHS is asked for.
     """
 
     name: str
@@ -57,17 +57,17 @@ class Set:
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a learner.
+    """What a learner found, and what it took.
 
     Attributes
     ----------
     learner : str
     seconds : float
     margin : float
-        min y_i (w.x_i + b) / |w|_1 with the best b for w, computed by the judge.
+        min y_i (w.x_i + b) / |w|_1, b the best for w, by the judge.
     w : ndarray of shape (d,)
     ended : bool
-        Whether it ended before the time limit.
+        Did it end by itself?
     """
 
     learner: str
@@ -78,12 +78,12 @@ class Found:
 
     @property
     def used(self) -> np.ndarray:
-        """The columns whose weight is more than 1e-9 of the largest one."""
+        """Columns whose weight is not next to nothing."""
         return np.flatnonzero(np.abs(self.w) > 1e-9 * np.abs(self.w).max(initial=0.0))
 
 
 def sets() -> list[Set]:
-    """Load the data sets of the comparison."""
+    """The sets of the comparison."""
     out = []
     for name, file in (("arcene", "arcene/arcene_train.svm.gz"), ("prostate", "prostate/prostate.svm.gz")):
         X, y = load_svmlight_file(str(_path(file)))
@@ -93,20 +93,20 @@ def sets() -> list[Set]:
 
 
 def judged(X: Any, y: np.ndarray, w: np.ndarray, order: float = 1) -> float:
-    """Return the margin of a direction with the best intercept, |w| in the norm of this order."""
+    """The margin of a direction measured in the norm of this order, with the best intercept: code of neither side."""
     z, length = X @ w, float(np.linalg.norm(w, order))
     return 0.5 * float(z[y > 0].min() - z[y < 0].max()) / length if length > 0.0 else -np.inf
 
 
 def bound(X: Any, y: np.ndarray, alpha: np.ndarray, order: float = np.inf) -> float:
-    """Return an upper bound on every margin from dual variables, class by class, in the norm of this order."""
+    """An upper bound on every margin, from dual weights, class by class; in the norm of this order."""
     parts = [alpha * (y > 0), alpha * (y < 0)]
     apart = X.T @ (parts[0] / parts[0].sum() - parts[1] / parts[1].sum())
     return 0.5 * float(np.linalg.norm(apart, order))
 
 
 def ours(data: Set) -> tuple[Found, float]:
-    """Fit with default settings and a tol of 1 %; return the result and the bound that the dual variables prove."""
+    """A fit with default settings, tol 1 %; and the bound that its dual weights prove."""
     clf = MaxMarginClassifier(C=np.inf, p=np.inf, tol=TOL, random_state=0)
     begin = time.perf_counter()
     clf.fit(data.X, data.y)
@@ -121,7 +121,7 @@ def ours(data: Set) -> tuple[Found, float]:
 
 
 def highs(data: Set, method: str, limit: float) -> Found:
-    """Minimise |w|_1 with all margins at least 1, by HiGHS. The time to build its matrix is not counted."""
+    """min |w|_1 with all margins at least 1, by HiGHS; making its matrix is not counted."""
     n, d = data.X.shape
     A = sp.csr_matrix(data.X).multiply(data.y[:, None])
     G: Any = -sp.hstack([A, -A, sp.csr_matrix(data.y[:, None])], format="csc")
@@ -137,7 +137,7 @@ def highs(data: Set, method: str, limit: float) -> Found:
 
 
 def sparse_peers(data: Set) -> list[Found]:
-    """Fit the classifiers with an L1 penalty that are commonly used for feature selection."""
+    """The classifiers with an L1 penalty that people use to find features."""
     models: dict[str, Callable[[], Any]] = {
         f'LinearSVC(penalty="l1", C={LARGE_C:g})': lambda: LinearSVC(
             penalty="l1", dual=False, C=LARGE_C, random_state=0
@@ -159,7 +159,7 @@ def sparse_peers(data: Set) -> list[Found]:
 
 
 def measure(data: Set, repeats: int, limit: float) -> tuple[list[list[Found]], float]:
-    """Fit all learners, ours and HiGHS in turn; return the results and the smallest upper bound."""
+    """All learners, ours and HiGHS by turns; and the least upper bound."""
     turns, least = [], np.inf
     for turn in range(repeats):
         mine, upper = ours(data)
@@ -170,7 +170,7 @@ def measure(data: Set, repeats: int, limit: float) -> tuple[list[list[Found]], f
 
 
 def lines(data: Set, turns: list[list[Found]], upper: float) -> list[list[str]]:
-    """Return the rows of the page's table."""
+    """The rows of the page's table."""
     out = []
     for k, first in enumerate(turns[0]):
         rows = [turn[k] for turn in turns if k < len(turn)]
@@ -199,11 +199,11 @@ def lines(data: Set, turns: list[list[Found]], upper: float) -> list[list[str]]:
 
 
 def document(repeats: int, limit: float) -> str:
-    """Measure, and return the page."""
+    """The whole page."""
     rows, verdicts = [], []
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        MaxMarginClassifier(C=np.inf, p=np.inf).fit([[0.0], [1.0]], [0, 1])  # loads code and libraries once
+        MaxMarginClassifier(C=np.inf, p=np.inf).fit([[0.0], [1.0]], [0, 1])  # what is loaded once
         for data in sets():
             turns, upper = measure(data, repeats, limit)
             rows += lines(data, turns, upper)
@@ -263,7 +263,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/norms.md`."""
     parser = page_parser("norms", __doc__, PAGE)
     parser.add_argument("--repeats", type=int, default=3, help="turns")
-    parser.add_argument("--limit", type=float, default=300.0, help="time limit of HiGHS, in seconds")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which HiGHS is given up")
     options = parser.parse_args(arguments)
     text = document(options.repeats, options.limit)
     deliver(text, PAGE if options.write else None)

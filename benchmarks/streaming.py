@@ -1,6 +1,6 @@
-"""Streams: rows per second of one pass in batches of 1000, and accuracy after it. `python -m benchmarks.streaming`.
+"""Streams: rows a second of one pass in batches of 1000, and accuracy after it. `python -m benchmarks.streaming`.
 
-Vowpal Wabbit and River are included if they can be imported (`pip install "maxmargin[bench]"`).
+Vowpal Wabbit and River take part where they can be imported (`pip install "maxmargin[bench]"`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .report import deliver, page_parser, table, versions
 PAGE = Path(__file__).parents[1] / "docs" / "streaming.md"
 BATCH = 1000
 CLASSES = [-1.0, 1.0]
-DIGIT_ORDERS = 3  # random orders of the ten-class problem, each of which takes ten times as long
-ROW_BY_ROW = 3000  # number of rows for learners that take them one by one
+DIGIT_ORDERS = 3  # of the ten classes, which take ten times as long
+ROW_BY_ROW = 3000  # rows for those that take them one by one
 
 OURS: dict[str, Callable[[int], Any]] = {
     "OnlineMarginClassifier": lambda seed: OnlineMarginClassifier(random_state=seed),
@@ -49,14 +49,14 @@ SCIKIT: dict[str, Callable[[int], Any]] = {
 
 @dataclass
 class Speed:
-    """Rows per second of one learner on one stream, for every turn."""
+    """Rows a second of one learner on one stream, turn by turn."""
 
     learner: str
     rows: list[float] = field(default_factory=list)
 
 
 def _batches(model: Any, X: Any, y: np.ndarray) -> float:
-    """Return the rows per second in batches; the first call, which initialises the model, is not counted."""
+    """Rows a second in batches; the first call, which sets the model up, is not counted."""
     model.partial_fit(X[:BATCH], y[:BATCH], classes=CLASSES)
     parts = [(X[k : k + BATCH], y[k : k + BATCH]) for k in range(BATCH, len(y), BATCH)]
     begin = time.perf_counter()
@@ -74,7 +74,7 @@ def _dicts(X: Any) -> list[dict[int, float]]:
 
 
 def _vowpal(X: Any, y: np.ndarray, parsed: bool) -> float:
-    """Return the rows per second of Vowpal Wabbit with the hinge loss, on text lines or on parsed examples."""
+    """Its hinge loss, on text lines that are made before, or on examples that are parsed before."""
     from vowpalwabbit import Workspace
 
     lines = [
@@ -95,7 +95,7 @@ def _vowpal(X: Any, y: np.ndarray, parsed: bool) -> float:
 
 
 def _river(X: Any, y: np.ndarray, name: str) -> float:
-    """Return the rows per second of a learner of River, on dicts."""
+    """Row by row, on dicts that are made before."""
     from river import linear_model
 
     learner = getattr(linear_model, name)()
@@ -107,7 +107,7 @@ def _river(X: Any, y: np.ndarray, name: str) -> float:
 
 
 def _peers() -> tuple[dict[str, Callable[[Any, np.ndarray], float]], list[str]]:
-    """Return the installed row-by-row learners, and the names of missing packages."""
+    """Row-by-row learners that are there, and the names of packages that are not."""
     found: dict[str, Callable[[Any, np.ndarray], float]] = {}
     missing = []
     try:
@@ -128,7 +128,7 @@ def _peers() -> tuple[dict[str, Callable[[Any, np.ndarray], float]], list[str]]:
 
 
 def streams() -> dict[str, tuple[Any, np.ndarray]]:
-    """Return a CSR stream (the rows of Reuters four times, in random order), and dense rows with 50 columns."""
+    """A CSR stream like Reuters (its rows four times over, in random order), and dense rows of 50."""
     data, rng = reuters(), np.random.default_rng(0)
     order = np.concatenate([rng.permutation(len(data.y)) for _ in range(4)])
     dense = rng.standard_normal((50_000, 50))
@@ -140,7 +140,7 @@ def streams() -> dict[str, tuple[Any, np.ndarray]]:
 
 
 def speeds(repeats: int) -> tuple[dict[str, list[Speed]], list[str]]:
-    """Measure all learners in turn, in random order."""
+    """All learners in turn, in random order."""
     peers, missing = _peers()
     found = {}
     for name, (X, y) in streams().items():
@@ -190,7 +190,7 @@ SETS: dict[str, Callable[[], tuple[Any, np.ndarray, Any, np.ndarray]]] = {
 
 
 def accuracies(repeats: int) -> dict[str, dict[str, np.ndarray]]:
-    """Return the test accuracies after one pass in random order, for every seed."""
+    """Test accuracy after one pass in random order, seed by seed."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for name, load in SETS.items():
         X, y, T, z = load()
@@ -207,7 +207,7 @@ def accuracies(repeats: int) -> dict[str, dict[str, np.ndarray]]:
 
 
 def ten_classes(repeats: int) -> dict[str, np.ndarray]:
-    """Return the test accuracies on the ten digits, one against the rest, after one pass in random order."""
+    """Test accuracy on the ten digits after one pass in random order, one against the rest, seed by seed."""
     X = _csr(sp.csr_matrix(_idx("mnist/train-images-idx3-ubyte.gz").reshape(60000, 784) / 255.0))
     T = _csr(sp.csr_matrix(_idx("mnist/t10k-images-idx3-ubyte.gz").reshape(10000, 784) / 255.0))
     y, z = (_idx(f"mnist/{part}-labels-idx1-ubyte.gz").astype(int) for part in ("train", "t10k"))
@@ -275,14 +275,14 @@ def _verdict(found: dict[str, list[Speed]]) -> str:
 
 
 def document(speed_repeats: int, accuracy_repeats: int) -> str:
-    """Measure, and return the page."""
+    """The whole page."""
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found, missing = speeds(speed_repeats)
         accurate = accuracies(accuracy_repeats)
         digits = ten_classes(DIGIT_ORDERS)
     names = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river")
-    absent = f"\n\nNot installed for this measurement: {', '.join(missing)}." if missing else ""
+    absent = f"\n\nNot there when this was measured: {', '.join(missing)}." if missing else ""
     return _PAGE.format(
         python=platform.python_version(),
         packages=versions(*names),
@@ -349,7 +349,7 @@ All ten digits of mnist, one against the rest; {digit_orders} orders.
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/streaming.md`."""
     parser = page_parser("streaming", __doc__, PAGE)
-    parser.add_argument("--repeats", type=int, default=9, help="turns of the speed measurement")
+    parser.add_argument("--repeats", type=int, default=9, help="turns of the race")
     parser.add_argument("--orders", type=int, default=15, help="orders for the accuracy")
     options = parser.parse_args(arguments)
     text = document(options.repeats, options.orders)
