@@ -171,7 +171,8 @@ columns.
    Otherwise the active set is taken from the iterates of another solver: Newton's method (squared hinge), proximal
    points (hinge), interior points (hinge with fewer rows than a quarter of the squared number of columns, and hard
    margins). If that active set does not lead to the optimum, the next solver follows. A soft margin of more than 2,000
-   rows ends at the first iterate that certifies `tol`.
+   rows ends at the first iterate that certifies `tol`. For a hard margin with fewer columns than rows, a limited
+   number of passes of dual coordinate descent precedes this stage.
 2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method. It is compiled for dense rows of up to 99 columns and
    30,000 rows. Interior points follow if rounding ends Newton's method.
 3. **p = 2, squared hinge, more columns**: dual coordinate descent. After 50 passes Newton's method with conjugate
