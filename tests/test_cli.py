@@ -250,7 +250,7 @@ class TestFit:
 
     def test_number_of_features_of_a_table(self, table, tmp_path):
         said = refused("fit", table, "-o", tmp_path / "m", "--n-features", "9")
-        assert said.endswith("the header says which features there are; leave --n-features out.")
+        assert said.endswith("the number of features is that of the header; leave --n-features out.")
 
     def test_features_that_do_not_occur(self, data, tmp_path):
         assert run("fit", data, "-o", tmp_path / "m", "--n-features", "9").exit_code == 0
@@ -275,10 +275,10 @@ class TestFit:
             (["--n-features", "0"], "--n-features must be at least 1, got 0; leave it out to count those"),
             (["--n-features", "-3"], "--n-features must be at least 1, got -3; leave it out"),
             (["--label", "y"], "--label names a column of a .csv, .parquet or .arrow file"),
-            (["--gamma", "0.1"], "--gamma belongs to --kernel: name a kernel, or leave it out"),
-            (["--kernel", "rbf", "--p", "1"], "--p does not go with --kernel: leave it out"),
+            (["--gamma", "0.1"], "--gamma applies only with --kernel: name a kernel, or leave it out"),
+            (["--kernel", "rbf", "--p", "1"], "--p cannot be combined with --kernel: leave it out"),
             (["--kernel", "magic"], "kernel must be one of 'additive_chi2', "),
-            (["--kernel", "precomputed"], "--kernel precomputed takes a matrix"),
+            (["--kernel", "precomputed"], "--kernel precomputed needs a kernel matrix"),
             (["--kernel", "rbf", "--multi-class", "all"], 'multi_class must be "ovr" or "ovo"'),
         ],
     )
@@ -403,13 +403,13 @@ class TestPredict:
         (tmp_path / "new.csv").write_text("a,b,c\n1,2,3\n")
         assert "needs the column 'd'" in refused("predict", tmp_path / "m", tmp_path / "new.csv")
         said = refused("predict", tmp_path / "m", table, "--label", "question")
-        assert said == f"{table}: there is no column 'question' for the labels."
+        assert said == f"{table}: there is no label column 'question'; name another column with --label."
 
     def test_rows_without_labels_have_a_zero_in_front(self, model, tmp_path):
         (tmp_path / "new").write_text("0 1:1\n0 1:-3 2:1\n")
         result = run("predict", model, tmp_path / "new")
         assert result.stdout.split() == ["1", "-1"]
-        assert result.stderr == "accuracy unknown: the labels of the data are none of the model's classes\n"
+        assert result.stderr == "accuracy unknown: no label of the data is a class of the model\n"
 
     def test_label_where_columns_have_no_names(self, model, data):
         for command in ("predict", "check"):
@@ -435,7 +435,7 @@ class TestPredict:
         assert refused("predict", tmp_path / "m", data) == f"{tmp_path / 'm'}: there is no such file."
         assert refused("predict", tmp_path, data) == f"{tmp_path}: this is a folder; name a file in it."
         assert "this is not a text file" in refused("fit", model, "-o", tmp_path / "m")
-        assert "this is no model file of maxmargin" in refused("predict", data, data)
+        assert "this is not a model file of maxmargin" in refused("predict", data, data)
         assert "there is no such file" in refused("predict", model, tmp_path / "m")
 
 
@@ -476,7 +476,9 @@ class TestCheck:
     def test_data_without_labels(self, table, tmp_path):
         run("fit", table, "-o", tmp_path / "m")
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
-        assert "the file holds none" in refused("check", tmp_path / "m", tmp_path / "new.csv")
+        assert "a check needs labels, and the file has none" in refused(
+            "check", tmp_path / "m", tmp_path / "new.csv"
+        )
 
 
 class TestDemo:
@@ -492,7 +494,10 @@ class TestDemo:
     def test_picture_of_another_kind(self, tmp_path, monkeypatch):
         monkeypatch.setattr("maxmargin.cli.demo._data", pytest.fail)  # told before anything is done
         said = refused("demo", "--picture", tmp_path / "x.foo")
-        assert said == f"{tmp_path / 'x.foo'}: a picture is a .png, .pdf or .svg; give it a name that ends so"
+        assert (
+            said
+            == f"{tmp_path / 'x.foo'}: a picture is a .png, .pdf or .svg file; use a name with one of these endings"
+        )
 
     @pytest.mark.parametrize(("name", "begin"), [("a.PDF", b"%PDF"), ("a", b"\x89PNG"), ("a.svg", b"<?xml")])
     def test_kinds_of_pictures(self, tmp_path, name, begin):
@@ -503,7 +508,9 @@ class TestDemo:
     def test_missing_matplotlib_is_told_first(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         output = run("demo", "--picture", tmp_path / "a.png").output
-        assert output.startswith("There will be no picture: it needs pip install 'maxmargin[plot]'.")
+        assert output.startswith(
+            "No picture is drawn, because matplotlib is not installed: pip install 'maxmargin[plot]'."
+        )
         assert "picture: " not in output.split("\n", 1)[1]
 
     def test_json_without_matplotlib(self, tmp_path, monkeypatch):
@@ -691,7 +698,7 @@ class TestOnline:
         result = run("fit", "--online", data, "-o", path, "--n-features", 4, "--C", 2.0)
         assert result.exit_code == 0
         assert result.stdout.startswith("60 rows in ")
-        assert "mistakes on the way" in result.stdout
+        assert "mistakes during the pass" in result.stdout
         assert result.stderr == ""
         model = OnlineMarginClassifier(C=2.0).partial_fit(csr_matrix(X), Y, classes=[-1, 1])
         fitted = load(path)
@@ -750,11 +757,14 @@ class TestOnline:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["--tol", "0.1"], "--tol is of no use in a stream; leave it out, or leave out --online."),
-            (["--max-iter", "3"], "--max-iter is of no use in a stream"),
-            (["--algorithm", "mpu"], "'mpu' cannot learn from a stream, which brings a pattern only once"),
+            (["--tol", "0.1"], "--tol does not apply with --online; leave one of them out."),
+            (["--max-iter", "3"], "--max-iter does not apply with --online"),
+            (["--algorithm", "mpu"], "'mpu' cannot learn from a stream, where each row occurs only once"),
             (["--n-features", "0"], "--n-features must be at least 1, got 0"),
-            (["--n-features", "4", "--hashing", "8"], "--hashing is for files whose width is not known"),
+            (
+                ["--n-features", "4", "--hashing", "8"],
+                "--hashing is for files whose number of columns is unknown",
+            ),
             (["--n-features", "2"], "line 1: the index 3 is beyond the 2 features"),
             (["--classes", "a,b"], "--classes takes whole numbers, as in -1,1; got a,b"),
             (["--classes", "1,2"], "y holds -1, which is none of the classes announced: [1, 2]. Name all"),
@@ -766,7 +776,7 @@ class TestOnline:
 
     def test_other_files_and_commands(self, data, table, tmp_path):
         assert "--online reads svmlight text" in refused("fit", "--online", table, "-o", tmp_path / "m")
-        assert "belong to --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
+        assert "apply only with --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
         one = tmp_path / "one.svm"
         one.write_text("1 1:1\n1 2:1\n")
         assert "are all of class 1; name all classes" in refused("fit", "--online", one, "-o", tmp_path / "m")

@@ -444,9 +444,7 @@ class TestCommand:
         other.write_text("\n".join(data.read_text().splitlines()[:30]) + "\n")
         result = self.run("report", model, other, "-o", path)
         assert result.exit_code == 0
-        assert (
-            "not verified: these are other data than those of the fit (60 rows then, 29 now)" in result.stdout
-        )
+        assert "not verified: the data are not those of the fit (60 rows then, 29 now)" in result.stdout
         fitted = load(model)
         object.__setattr__(fitted.certificate_, "upper", 0.99 * fitted.certificate_.lower)
         object.__setattr__(fitted.certificate_, "lower", 0.98 * fitted.certificate_.lower)
@@ -486,7 +484,7 @@ class TestCommand:
             assert f"this model was read from a {kind} file, which holds no proof" in result.stderr
         result = self.run("report", model, data, "-o", tmp_path / "page.pdf")
         assert result.exit_code == 2
-        assert "a report is a page of HTML" in result.stderr
+        assert "a report is an HTML page" in result.stderr
         assert not (tmp_path / "page.pdf").exists()
         assert not path.exists()
 

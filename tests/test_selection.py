@@ -499,7 +499,7 @@ class TestCommand:
             (("--folds", "1"), "--folds must be at least 2"),
             (
                 ("--folds", "50"),
-                "class 0 has 40 of the rows, and each of 50 folds needs one: ask for --folds 40",
+                "class 0 has 40 of the rows, and each of 50 folds needs one: use --folds 40",
             ),
             (("--keep", "13"), "13 features cannot be kept of 12"),
             (("--step", "0"), "step must be a whole number of features"),

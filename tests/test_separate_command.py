@@ -56,7 +56,7 @@ def test_a_proof_in_words(square):
     assert "rows 1, 2, 3, 4 (4 in all)" in result.stdout
     assert "       1         yes  0.25 = 1/4\n" in result.stdout
     assert "adds up to exactly 0" in result.stdout
-    assert "some row is at most -0.353553" in result.stdout
+    assert "the margin of at least one row is at most -0.353553" in result.stdout
 
 
 def test_a_separator_in_words(half_line):
@@ -133,7 +133,7 @@ def test_a_question_left_open(tmp_path):
         (("--p", "log"), "p must be a number"),
         (("--label", "a"), "leave --label out"),
         (("--kernel", "gauss"), "kernel must be one of"),
-        (("--kernel", "precomputed"), "ask in Python"),
+        (("--kernel", "precomputed"), "use maxmargin.separate in Python"),
         (("--kernel", "sigmoid", "--gamma", 9, "--coef0", -9), "not positive semidefinite"),
     ],
 )
@@ -174,14 +174,14 @@ def test_whole_numbers_that_float64_rounds_are_refused(tmp_path):
     for path in rounded_files(tmp_path):
         result = run(path)
         assert result.exit_code == 2
-        assert f"{NEXT}, which no float64 is" in " ".join(result.output.split())
+        assert f"{NEXT}, which is not a float64 number" in " ".join(result.output.split())
         assert read(path).rounded == str(NEXT)
         output = tmp_path / "model.mm"
         fit = ["fit", str(path), "--output", str(output), "--quiet"]
         for command in (fit, ["compare", str(path)], ["select", str(path)]):
             hard = CliRunner().invoke(app, [*command, "--C", "inf"])
             assert hard.exit_code == 2
-            assert "which no float64 is" in " ".join(hard.output.split())
+            assert "which is not a float64 number" in " ".join(hard.output.split())
         assert not output.exists()
         assert CliRunner().invoke(app, [*fit, "--C", "1"]).exit_code in (0, 3)
         output.unlink()

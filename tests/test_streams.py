@@ -215,9 +215,7 @@ class TestCtrlC:
         data.write_text(text(50, 2))
         done = command(SMALL_BLOCKS + CTRL_C, 4000, 0, "fit", data, "-o", out, "--online")
         assert done.returncode == 130
-        assert (
-            done.stderr == "maxmargin: stopped before anything was learnt and written; there is no model.\n"
-        )
+        assert done.stderr == "maxmargin: interrupted; no model was written.\n"
         assert done.stdout == ""
         assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
 
@@ -250,7 +248,7 @@ class TestBadLines:
         assert 0 < rows <= 400
         assert message in facts["stopped"]
         assert message in done.stderr
-        assert done.stderr.rstrip().endswith(f"; the model holds the {rows} rows before.")
+        assert done.stderr.rstrip().endswith(f"; the model was learnt from the first {rows} rows.")
         good = tmp_path / "good.svm"
         good.write_text(text(400, 2))
         assert np.array_equal(load(out).coef_, partial(good, rows).coef_)
@@ -289,9 +287,9 @@ def test_rows_without_entries(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--algorithm", "cramma"], "--algorithm cramma needs a rate, for which there is no option here: name an"),
-        (["--algorithm", "fixed-margin"], "needs the margin to reach, for which there is no option here"),
-        (["--algorithm", "mpu"], "brings a pattern only once: leave out --online, or name one of perceptron, "),
+        (["--algorithm", "cramma"], "--algorithm cramma needs a rate, and the command line has no option for it"),
+        (["--algorithm", "fixed-margin"], "needs the margin to reach, and the command line has no option for it"),
+        (["--algorithm", "mpu"], "where each row occurs only once: leave out --online, or name one of perceptron, "),
         (["--algorithm", "smo"], "--algorithm must be auto or one of perceptron, local-perceptron"),
         (["--algorithm", "pumma", "--no-intercept"], "pumma learns an intercept: leave out --no-intercept"),
         (["--C", "0"], "--C must be a positive number, or inf for the hard margin; got 0."),

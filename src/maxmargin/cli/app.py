@@ -17,7 +17,7 @@ from .select import select
 from .separate import separate
 
 app = typer.Typer(
-    epilog="Exit codes: 0 certified, 3 stopped before the tolerance, 2 bad input or a failed check.",
+    epilog="Exit codes: 0 certified; 2 invalid input or a failed check; 3 ended above the tolerance.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

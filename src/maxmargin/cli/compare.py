@@ -29,27 +29,27 @@ def compare(
     quiet: bool = False,
     **parameters: Any,
 ) -> Result:
-    """Run algorithms on the same problem, data and seed, and set what they reach against each other.
+    """Run algorithms on the same problem, data and seed, and compare their results.
 
-    Those that do not solve the problem are listed with the reason. Ctrl-C ends the comparison with what is known.
-    Exit code 3 if an algorithm stopped before the tolerance.
+    Algorithms that do not solve the problem are listed with the reason. Ctrl-C ends the comparison, and the results so
+    far are printed. Exit code 3 if an algorithm ended above the tolerance.
 
     Parameters
     ----------
     tol : float
         Certified relative gap at which an algorithm ends.
     max_iter : int
-        Most rounds of each algorithm.
+        Maximum number of rounds of each algorithm.
     max_time : float
-        Seconds that each algorithm may take.
+        Time limit of each algorithm in seconds.
     algorithms : str
-        Names with commas between, as dcd,mpu,pumma; all, if left out.
+        Names separated by commas, as in dcd,mpu,pumma; by default all.
     csv : Path
         Write every report of every algorithm to this file.
     picture : Path
-        Draw them against updates and time, as .png, .pdf or .svg.
+        Draw margins or objectives against updates and time, as .png, .pdf or .svg.
     quiet : bool
-        No live line and no table.
+        Print no progress line and no table.
     """
     from ..numerics.files import check_place
     from .data import read_labelled
@@ -58,7 +58,7 @@ def compare(
     if csv is not None:
         check_place(csv, data)
         if picture is not None and csv.resolve() == picture.resolve():
-            raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
+            raise ValueError(f"{picture}: --csv and --picture name the same file; use different files")
     drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
     hard = isinf(parameters["C"])
     table = read_labelled(data, n_features, columns, exact=hard)

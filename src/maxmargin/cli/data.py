@@ -49,10 +49,10 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
             f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
         )
     if n_features is not None and names_columns(data):
-        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
+        raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
     table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
     if table.y is None:
-        raise DataError(f"{data}: there are no labels to learn from.")
+        raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
     if table.y.dtype.kind in "mM":
         raise DataError(
             f"{data}: the labels (column {table.label_name!r}) are dates or times, not classes; name another column "
@@ -65,9 +65,9 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
         raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
     if exact and table.rounded is not None:
         raise DataError(
-            f"{data} holds {table.rounded}, which no float64 is, and proofs are about float64 numbers: rows that "
-            "differ could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 "
-            "holds every number; or, if rounding is meant, write it with a decimal point."
+            f"{data} contains {table.rounded}, which is not a float64 number. After rounding, different rows could be "
+            "proved equal. Subtract a constant from its column, or divide the column, so that all numbers are float64 "
+            "numbers; or, to accept the rounding, write the number with a decimal point."
         )
     return table
 
@@ -97,7 +97,9 @@ def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) ->
             "--label."
         )
     if columns.label is not None and table.label_name != columns.label:
-        raise DataError(f"{data}: there is no column {columns.label!r} for the labels.")
+        raise DataError(
+            f"{data}: there is no label column {columns.label!r}; name another column with --label."
+        )
     if table.y is not None:
         table = replace(table, y=_labels_as_classes(table.y, model.classes_))
     if names is not None:
@@ -112,7 +114,7 @@ def read_certified(model_path: Path, data: Path, columns: ColumnOptions, purpose
     if not hasattr(model, "certificate_"):
         raise DataError(f"{model_path}: {model.uncertified_}")
     if table.y is None:
-        raise DataError(f"{data}: {purpose} is about labels too, and the file holds none.")
+        raise DataError(f"{data}: {purpose} needs labels, and the file has none; add a label to each row.")
     return model, table
 
 

@@ -14,12 +14,12 @@ from .options import STOPPED, Result, command
 
 @command()
 def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
-    """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it.
+    """Fit a data set of scikit-learn, check the certificate, and draw the bounds.
 
     Parameters
     ----------
     picture : Path
-        Bounds against time, as .png, .pdf or .svg.
+        File for the picture of the bounds against time: .png, .pdf or .svg.
     """
     from .display import PictureFile
 
@@ -27,7 +27,10 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
     try:
         drawn = PictureFile(picture, (7.2, 4.6))
     except ImportError:
-        typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
+        typer.echo(
+            "No picture is drawn, because matplotlib is not installed: pip install 'maxmargin[plot]'.\n",
+            err=True,
+        )
 
     from ..certificates.verification import verify
     from ..estimators.linear import MaxMarginClassifier
@@ -38,14 +41,13 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
     if not as_json:
         typer.echo(
             f"Breast cancer (Wisconsin, diagnostic): {X.shape[1]} standardised measurements of cell nuclei,\n"
-            f"malignant or benign; {X.shape[0]} patients to learn from, {len(y_test)} to test.\n"
+            f"malignant or benign; {X.shape[0]} patients for training, {len(y_test)} for testing.\n"
         )
     # a fit of a few rows first, so that times and picture show the algorithm and not the compiler
     compile_seconds = _timed_fit(MaxMarginClassifier(random_state=0), X[:60], y[:60])
     lines = []
     if compile_seconds > 2.0:
-        took = f"{compile_seconds:.1f} s; the next start takes it from the cache"
-        lines.append(f"(compiled for this machine in {took})\n")
+        lines.append(f"(compilation took {compile_seconds:.1f} s; the next start loads the compiled code)\n")
     model = MaxMarginClassifier(random_state=0)
     seconds = _timed_fit(model, X, y)
     accuracy = float(model.score(X_test, y_test))
@@ -59,7 +61,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
     facts |= {"test_accuracy": accuracy, "picture": None if drawn is None else str(picture)}
     lines += [
         *_history_lines(model),
-        f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for.",
+        f"\n{model.status_.value} in {seconds:.2g} s; the tolerance is a gap of {model.tol:g}.",
         f"{model.certificate_}\n",
         "verified: recomputed from the data in compensated sums, both bounds hold.",
         f"test accuracy: {accuracy:.4f}",

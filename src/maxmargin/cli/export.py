@@ -23,11 +23,11 @@ def export(
     output : Path
         The file to write.
     to : str
-        onnx, liblinear, libsvm or json; .onnx and .json say it by themselves.
+        Format: onnx, liblinear, libsvm or json; by default that of the ending .onnx or .json.
     labels : str
         For liblinear and libsvm: a whole number for each class, in sorted order, as in 0,1,2.
     single : bool
-        For onnx: rows and scores of float32 numbers instead of float64.
+        For onnx: rows and scores in float32 instead of float64.
     """
     from ..io.readers.files import check_file
     from ..numerics.files import check_place
@@ -38,10 +38,12 @@ def export(
         raise ValueError(f"--to must be one of {', '.join(FORMATS)}; {got}")
     if labels is not None and kind in ("onnx", "json"):
         raise ValueError(
-            f"--labels is for liblinear and libsvm; {kind} holds classes of any name: leave it out"
+            f"--labels is only for liblinear and libsvm; {kind} files can hold any class names: leave it out"
         )
     if single and kind != "onnx":
-        raise ValueError(f"--single is for onnx; a file of {kind} has all digits of numbers: leave it out")
+        raise ValueError(
+            f"--single is only for onnx; {kind} files hold numbers with all digits: leave it out"
+        )
     check_file(model)
     check_place(output, model)
 
@@ -60,20 +62,20 @@ def export(
 
 @command()
 def import_model(file: Path, *, output: Path, of: str | None = None, n_features: int | None = None) -> None:
-    """Read a model of another program, and write it as one that `maxmargin predict` takes.
+    """Read a model of another program, and write a model file for `maxmargin predict`.
 
-    It has no certificate: no such file holds a proof.
+    The model has no certificate, because files of other programs do not contain one.
 
     Parameters
     ----------
     file : Path
         A model file of liblinear or libsvm, or JSON that `export` wrote.
     output : Path
-        The model file to write, for `maxmargin predict`.
+        The model file to write.
     of : str
-        liblinear, libsvm or json; the beginning of the file says it, too.
+        Format: liblinear, libsvm or json; by default detected from the beginning of the file.
     n_features : int
-        Of libsvm: columns of the data, where support vectors do not have all of them.
+        For libsvm: number of columns of the data, if no support vector has an entry in the last ones.
     """
     from ..io.readers.files import check_file
     from ..numerics.files import check_place
@@ -84,7 +86,9 @@ def import_model(file: Path, *, output: Path, of: str | None = None, n_features:
     if kind not in OPENINGS:
         raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
     if n_features is not None and kind != "libsvm":
-        raise ValueError(f"--n-features is for libsvm; a file of {kind} says their number: leave it out")
+        raise ValueError(
+            f"--n-features is only for libsvm; {kind} files contain the number of features: leave it out"
+        )
 
     from ..io.json import from_json
     from ..io.model_file import save

@@ -31,9 +31,9 @@ def fit(
     trail: str | None = None,
     **parameters: Any,
 ) -> Result:
-    """Learn a classifier, prove how good it is, and write both to a file.
+    """Fit a classifier, certify it, and write the model and its certificate to a file.
 
-    Ctrl-C ends the fit with the best model so far, which is written; a second Ctrl-C gives up.
+    Ctrl-C ends the fit, and the best model so far is written. A second Ctrl-C ends the command without a model.
 
     Parameters
     ----------
@@ -42,17 +42,17 @@ def fit(
     loss : str, default=squared_hinge; with --kernel hinge
         squared_hinge or hinge.
     max_iter : int, default=1000; with --kernel no limit
-        Most rounds.
+        Maximum number of rounds.
     quiet : bool
-        No live line and no report.
+        Print no progress line and no report.
     online : bool
         One pass over svmlight text of any length, in constant memory.
     classes : str
-        With --online: all labels, as in -1,1; else those of the first 4 MB.
+        With --online: all labels, as in -1,1; by default those in the first 4 MB.
     hashing : int
-        With --online, without --n-features: columns that indices are hashed into; 262144.
+        With --online, without --n-features: number of columns that indices are hashed into; by default 262144.
     trail : str
-        With --online: average, vote or last; which weights predict.
+        With --online: the weights used for prediction: average, vote or last.
     """
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
     commanded = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
@@ -63,9 +63,7 @@ def fit(
 
             return fit_online(data, output, given)
         except KeyboardInterrupt:  # before there is a model, or a second one while it is written
-            typer.echo(
-                "maxmargin: stopped before anything was learnt and written; there is no model.", err=True
-            )
+            typer.echo("maxmargin: interrupted; no model was written.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
     from ..numerics.files import check_place
@@ -73,7 +71,9 @@ def fit(
 
     check_place(output, data)
     if classes is not None or hashing is not None or trail is not None:
-        raise ValueError("--classes, --hashing and --trail belong to --online: add it, or leave them out")
+        raise ValueError(
+            "--classes, --hashing and --trail apply only with --online: add --online, or leave them out"
+        )
     hard = isinf(parameters["C"])
     table = read_labelled(data, n_features, columns, exact=hard)
 
@@ -108,14 +108,16 @@ def _classifier(parameters: dict[str, Any]) -> Any:
     from ..estimators.linear import MaxMarginClassifier
 
     if parameters.get("kernel") == "precomputed":
-        raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
+        raise ValueError(
+            "--kernel precomputed needs a kernel matrix, not a file of rows: use KernelMaxMarginClassifier in Python."
+        )
     classifier = KernelMaxMarginClassifier if "kernel" in parameters else MaxMarginClassifier
     known = classifier().get_params()
     unknown = [name for name in parameters if name not in known]
     if unknown:
-        fault = "does not go with --kernel: leave it out"
+        fault = "cannot be combined with --kernel: leave it out"
         if classifier is MaxMarginClassifier:
-            fault = "belongs to --kernel: name a kernel, or leave it out"
+            fault = "applies only with --kernel: name a kernel, or leave it out"
         raise ValueError(f"{dashed(unknown[0])} {fault}")
     return classifier(**parameters)
 

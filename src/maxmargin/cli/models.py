@@ -23,16 +23,18 @@ def predict(
     columns: ColumnOptions,
     as_json: bool = False,
 ) -> None:
-    """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error.
+    """Write the predicted class of each row, one per line or as JSON.
+
+    If the data have labels, the accuracy is printed on standard error.
 
     Parameters
     ----------
     data : Path
         Rows to classify; labels are not needed in .csv, .npz, .parquet and .arrow.
     output : Path
-        Where to write; else standard output.
+        File to write; by default standard output.
     scores : bool
-        After each label, and tabs, the score, or that of every class.
+        Write the score, or the score of every class, after each label, separated by tabs.
     """
     from ..estimators.decisions import text_of
     from ..numerics.files import check_place, written_whole
@@ -58,7 +60,7 @@ def predict(
             file.write(text.encode())
     if table.y is not None:
         truth, classes = [text_of(name) for name in table.y], [text_of(name) for name in fitted.classes_]
-        accuracy = "unknown: the labels of the data are none of the model's classes"
+        accuracy = "unknown: no label of the data is a class of the model"
         if set(truth).intersection(classes):
             right = sum(one == two for one, two in zip(labels, truth, strict=True))
             accuracy = f"{right / len(truth):.6g} ({right} of {len(truth)} rows)"
@@ -67,22 +69,23 @@ def predict(
 
 @command()
 def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = False) -> Result:
-    """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
+    """Recompute every bound of a model from the data.
 
-    The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 3 if all bounds hold, but
-    are farther apart than the tolerance of the fit, or there is no separator, or nothing is proved.
+    The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 2 if a bound does not
+    hold; the message names it. Exit code 3 if all bounds hold, but the gap is above the tolerance of the fit, if there
+    is no separator, or if nothing is proved.
 
     Parameters
     ----------
     data : Path
-        The data that it was fitted to.
+        The data of the fit.
     """
     from ..certificates.certificate import CertificateError
     from ..certificates.verification import verify, verify_verdicts
     from .data import read_certified
     from .words import bound_lines, fit_facts, is_inseparable, nothing_proved
 
-    fitted, table = read_certified(model, data, columns, "a certificate")
+    fitted, table = read_certified(model, data, columns, "a check")
     try:
         certificate = verify(fitted, table.X, table.y)
         verify_verdicts(fitted, table.X, table.y)
@@ -114,21 +117,22 @@ def report(
     as_json: bool = False,
     quiet: bool = False,
 ) -> Result:
-    """Write one page that stands by itself: verdict, certificate rechecked, pictures, decisive rows and features.
+    """Write a self-contained HTML page: verdict, rechecked certificate, pictures, largest dual variables and weights.
 
-    The page is written in any case that data fit the model, and says what was found. Exit code 2 if a bound does not
-    hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit, or nothing is proved.
+    The page is written whenever the data have the features of the model, and states the result of the check. Exit code
+    2 if a bound does not hold on the data of the fit, 3 if the gap is above the tolerance of the fit, or if nothing is
+    proved.
 
     Parameters
     ----------
     data : Path
-        The data that it was fitted to, or others with labels.
+        The data of the fit, or other data with labels.
     output : Path
-        Where to write the page, as .html.
+        The page to write, as .html.
     name : str
-        What the data are called; else as their file.
+        Name of the data on the page; by default the name of their file.
     top : int
-        Rows and features that tables have at most.
+        Maximum number of rows and of features in a table.
     """
     from ..numerics.files import check_place
 
@@ -136,8 +140,8 @@ def report(
     # a device or a pipe takes anything
     if output.suffix.lower() not in PAGES and (output.is_file() or not output.exists()):
         raise ValueError(
-            f"{output}: a report is a page of HTML, for a browser, which can print it to PDF; name a file that "
-            f"ends in {PAGES[0]}."
+            f"{output}: a report is an HTML page; name a file that ends in {PAGES[0]} (a browser can print the page to "
+            "PDF)."
         )
 
     from ..plots.style import new_figure
@@ -163,7 +167,7 @@ def report(
     holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds"
     sentence = unproved or holds
     if found.outcome is Outcome.OTHER_DATA:
-        sentence = f"not verified: these are other data than those of the fit ({found.words})"
+        sentence = f"not verified: the data are not those of the fit ({found.words})"
     if found.outcome is Outcome.FAILS:
         sentence = f"the certificate does not hold: {found.words}"
     code = BAD_INPUT if found.outcome is Outcome.FAILS else 0 if gap <= fitted.tol else STOPPED

@@ -53,7 +53,7 @@ def fit_online(data: Path, output: Path, given: dict[str, Any]) -> Result:
     seconds = time.perf_counter() - begin
     save(model, output)
     if stopped not in (None, CTRL_C):
-        rows = f"the model holds the {model.n_seen_} rows before."
+        rows = f"the model was learnt from the first {model.n_seen_} rows."
         typer.echo(f"maxmargin: {stopped.rstrip('.')}; {rows}", err=True)
     end = "" if stopped is None else ", stopped before the end"
     facts = _stream_facts(model)
@@ -67,11 +67,13 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     """Raise DataError where an option, or the kind of file, does not go with a stream."""
     unused = [name for name in given if name not in PARAMETERS + OTHER_OPTIONS]
     if unused:
-        raise DataError(f"{dashed(unused[0])} is of no use in a stream; leave it out, or leave out --online.")
+        raise DataError(f"{dashed(unused[0])} does not apply with --online; leave one of them out.")
     if not data.is_file():
-        raise DataError(f"{data}: --online needs a file, not a pipe: write the rows to one first.")
+        raise DataError(f"{data}: --online reads a file, not a pipe; write the rows to a file first.")
     if names_columns(data) or data.suffix.lower() == ".npz":
-        raise DataError(f"{data}: --online reads svmlight text; write the data so, or leave out --online.")
+        raise DataError(
+            f"{data}: --online reads svmlight text; write the data in this format, or leave out --online."
+        )
     _check_algorithm(given.get("algorithm", "auto"), given.get("fit_intercept", True))
     if given.get("trail", "average") not in TRAILS:
         raise DataError(f"--trail must be average, vote or last; got {given['trail']}.")
@@ -83,7 +85,9 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
         if given.get(name) is not None and given[name] < 1:
             raise DataError(f"{dashed(name)} must be at least 1, got {given[name]}.")
     if "n_features" in given and "hashing" in given:
-        raise DataError("--hashing is for files whose width is not known; leave out --n-features or it.")
+        raise DataError(
+            "--hashing is for files whose number of columns is unknown; leave out --n-features or --hashing."
+        )
 
 
 def _check_algorithm(name: str, fit_intercept: bool) -> None:
@@ -92,19 +96,19 @@ def _check_algorithm(name: str, fit_intercept: bool) -> None:
     if name in EXAMPLE_RATES:
         needed = "the margin to reach" if name == "fixed-margin" else "a rate"
         raise DataError(
-            f"--algorithm {name} needs {needed}, for which there is no option here: name another one "
+            f"--algorithm {name} needs {needed}, and the command line has no option for it: name another algorithm "
             f"({', '.join(able)}), or use OnlineMarginClassifier in Python."
         )
     if name not in ("auto", *ALGORITHMS):
         raise DataError(f"--algorithm must be auto or one of {', '.join(able)}; got {name}.")
     if name != "auto" and name not in able:
         raise DataError(
-            f"'{name}' cannot learn from a stream, which brings a pattern only once: leave out --online, or name "
+            f"'{name}' cannot learn from a stream, where each row occurs only once: leave out --online, or name "
             f"one of {', '.join(able)}."
         )
     if name == "pumma" and not fit_intercept:
         raise DataError(
-            "--algorithm pumma learns an intercept: leave out --no-intercept, or name another one."
+            "--algorithm pumma learns an intercept: leave out --no-intercept, or name another algorithm."
         )
 
 
@@ -174,6 +178,6 @@ def _problem_line(model: Any, problem: dict[str, Any]) -> str:
     quantity = "margin" if isinf(model.C) else "objective"
     name = "" if len(model.mistakes_) == 1 else f"{text_of(problem['class'])}: "
     return (
-        f"{name}{problem['mistakes']} mistakes on the way, {problem['updates']} updates; "
+        f"{name}{problem['mistakes']} mistakes during the pass, {problem['updates']} updates; "
         f"{problem['lower']:.6g} <= best {quantity} <= {problem['upper']:.6g}"
     )

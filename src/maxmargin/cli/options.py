@@ -53,23 +53,23 @@ class CommonOptions:
     loss : str
         squared_hinge or hinge.
     p : float or str
-        Norm of distances: 1 to inf, or log, max(2, 2 ln d).
+        Norm of distances: 1 to inf, or log, which is max(2, 2 ln d) for d features.
     norm_power : int
-        2: half the squared norm of w; 1: the norm itself.
+        Regulariser: 2 for half the squared norm of w, 1 for the norm itself.
     tol : float
         Certified relative gap at which the fit ends.
     kernel : str
         linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels.
     gamma : float or str
-        Of the kernel: a number, scale or auto.
+        Parameter of the kernel: a number, scale or auto.
     degree : int
-        Of the kernel poly.
+        Degree of the kernel poly.
     coef0 : float
-        Of the kernels poly and sigmoid.
+        Constant term of the kernels poly and sigmoid.
     multi_class : str
-        With --kernel: ovr, each class against the rest, or ovo, against each other.
+        With --kernel: ovr, each class against the rest, or ovo, each pair of classes.
     cache_size : float
-        With --kernel: megabytes for its rows.
+        With --kernel: megabytes of cached kernel rows.
     algorithm : str
         auto, or a name: dcd, mpu, pumma, perceptron and others.
     fit_intercept : bool
@@ -77,29 +77,29 @@ class CommonOptions:
     intercept : str
         free, or augmented (regularised).
     intercept_scaling : float
-        With an augmented intercept.
+        Value of the constant feature of an augmented intercept.
     class_weight : str
-        balanced: every class counts as much as any other.
+        balanced: the weights of each class have the same sum.
     max_iter : int
-        Most rounds.
+        Maximum number of rounds.
     max_time : float
-        Seconds; then the best model so far is kept.
+        Time limit in seconds; the best model so far is kept.
     seed : int
-        Order of presentation; none takes a fresh one.
+        Seed of the order of the rows; by default another order in each run.
     n_jobs : int
-        Classes solved at the same time.
+        Number of classes solved at the same time.
     n_features : int
-        Columns of a sparse file, where not all of them occur in it.
+        Number of columns, if not all of them occur in a sparse file.
     label : str
         The label column of a .csv, .parquet or .arrow file.
     columns : list of str
-        Feature columns of such a file, as in a,b,c; all others are left out.
+        Feature columns of a .csv, .parquet or .arrow file, as in a,b,c; all others are left out.
     drop : list of str
-        Columns of such a file that are left out, as in id,date.
+        Columns of a .csv, .parquet or .arrow file to leave out, as in id,date.
     as_json : bool
-        One JSON object on standard output.
+        Print one JSON object on standard output.
     quiet : bool
-        Nothing is printed.
+        Print nothing.
     """
 
     C: float = 1.0
@@ -281,7 +281,7 @@ def errors_in_one_sentence() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         raise _bad_input(f"{place}{error.strerror or error}") from None
     except MemoryError as error:
-        raise _bad_input(f"the memory was used up ({error}); use fewer rows or sparse data") from None
+        raise _bad_input(f"there is not enough memory ({error}); use fewer rows or sparse data") from None
     except (ValueError, ImportError) as error:  # the latter for packages that are optional
         raise _bad_input(str(error)) from None
 

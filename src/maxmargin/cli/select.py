@@ -32,33 +32,33 @@ def select(
     quiet: bool = False,
     **parameters: Any,
 ) -> Result:
-    """Rank features by elimination: train, delete those of the smallest weights, train again.
+    """Rank features by elimination: fit, delete the features with the smallest weights, fit again.
 
-    The accuracy at each size is that of rows which had no say in the elimination. Weights can be compared only where
-    features can: see --standardize. Exit code 3 if a fit stopped before the tolerance.
+    The accuracy at each size is measured on rows that the elimination did not use. Weights can be compared only if the
+    features have the same scale: see --standardize. Exit code 3 if a fit ended above the tolerance.
 
     Parameters
     ----------
     p : float or str
-        1 to inf, or log: max(2, ln f) for f features left.
+        Norm of distances: 1 to inf, or log, which is max(2, ln f) for f features left.
     tol : float
         Certified relative gap at which each fit ends.
     algorithm : str
-        auto, ima, alma or another: what ranks the features.
+        Algorithm whose weights rank the features: auto, ima, alma or another.
     max_iter : int
-        Most rounds of each fit.
+        Maximum number of rounds of each fit.
     n_jobs : int
-        Folds at the same time.
+        Number of folds solved at the same time.
     keep : int
-        How many features; none takes the best in cross-validation.
+        Number of features to keep; by default the best number in cross-validation.
     step : float
-        Features that leave at a time; below 1 a share of those left.
+        Number of features deleted at a time; below 1, a share of the features left.
     folds : int
-        Of the cross-validation, with an elimination in each.
+        Number of folds of the cross-validation; each has an elimination of its own.
     standardize : bool
-        Bring all columns to one variance, that of all rows, before.
+        Scale all columns to variance 1 over all rows before the elimination.
     top : int
-        How much of the ranking is printed; --json has all of it.
+        Number of features of the ranking that are printed; --json has all.
     picture : Path
         Draw accuracy and bounds against the number of features, as .png, .pdf or .svg.
     """
@@ -67,7 +67,7 @@ def select(
 
     drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
     if folds < 2:
-        raise ValueError(f"--folds must be at least 2, to test on rows not learnt from; got {folds}.")
+        raise ValueError(f"--folds must be at least 2, so that test rows are not training rows; got {folds}.")
     if top < 0:
         raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
     table = read_labelled(data, n_features, columns, exact=isinf(parameters["C"]))
@@ -111,11 +111,12 @@ def _check_folds(table: Table, folds: int) -> None:
     if classes.size > 1 and counts.min() < folds:
         fewest = int(counts.min())
         remedy = (
-            f"--folds {fewest}, or give more of it" if fewest > 1 else "no class of one row, or more of it"
+            f"use --folds {fewest}, or add rows of it"
+            if fewest > 1
+            else "remove the class, or add rows of it"
         )
         raise ValueError(
-            f"class {classes[counts.argmin()]} has {fewest} of the rows, and each of {folds} folds needs one: ask for "
-            f"{remedy}."
+            f"class {classes[counts.argmin()]} has {fewest} of the rows, and each of {folds} folds needs one: {remedy}."
         )
 
 

@@ -23,24 +23,26 @@ def separate(
 ) -> Result:
     """Find a hyperplane, or a function of a kernel, that separates two classes, or prove that there is none.
 
-    A proof that none can names rows whose weighted sum is zero. Both hold whatever the rounding. Exit
-    code 0 with either proof, 3 if the question was left open.
+    A proof that there is none lists rows whose weighted sum is zero. Rounding affects neither answer. Exit code 0 with
+    a separator or a proof, 3 if the result is undecided.
 
     Parameters
     ----------
     bias : bool
-        May the hyperplane pass beside the origin?
+        Whether the hyperplane has a bias; without it, the hyperplane contains the origin.
     p : float
         Norm in which the margin is measured: 1 to inf.
     tol : float
-        Relative width of the interval around the largest margin; inf: the verdict alone.
+        Relative gap of the bounds on the largest margin; inf for the verdict alone.
     max_time : float
-        Seconds, after which the question is left open.
+        Time limit in seconds; the result is then undecided.
     """
     from .data import read_labelled
 
     if parameters["kernel"] == "precomputed":
-        raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
+        raise ValueError(
+            "--kernel precomputed needs a kernel matrix, not a file of rows: use maxmargin.separate in Python."
+        )
     table = read_labelled(data, n_features, columns, exact=True)
 
     from ..separability.separate import separate as find_separator

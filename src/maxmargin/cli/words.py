@@ -145,7 +145,7 @@ def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = 
         return f"SEPARABLE: a {claim} {found}\n{bounds}{digits}"
     return (
         f"UNDECIDED: {verdict.reason} {found}\n"
-        f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), as weights on {verdict.support.size} rows show"
+        f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), proved by weights on {verdict.support.size} rows"
     )
 
 
@@ -164,5 +164,5 @@ def _proof_lines(verdict: Inseparable, labels: Any) -> list[str]:
     ]
     if verdict.radius:
         least = f"-{verdict.radius:.6g} (p = {verdict.p:g})"
-        lines.append(f"whatever the hyperplane, the margin of some row is at most {least}")
+        lines.append(f"for every hyperplane, the margin of at least one row is at most {least}")
     return lines
