@@ -116,15 +116,15 @@ def test_bad_input(model, data, tmp_path):
         (("export", model, "-o", out, "--to", "pmml"), "got pmml"),
         (("export", model, "-o", out, "--to", "libsvm"), "to_liblinear"),
         (("export", model, "-o", out, "--to", "json", "--labels", "1,2"), "leave it out"),
-        (("export", model, "-o", out, "--to", "json", "--single"), "--single is for onnx"),
+        (("export", model, "-o", out, "--to", "json", "--single"), "--single is only for onnx"),
         (("export", tmp_path / "none", "-o", out, "--to", "json"), "there is no such file"),
-        (("export", data, "-o", out, "--to", "json"), "no model file"),
+        (("export", data, "-o", out, "--to", "json"), "not a model file"),
         (("export", model, "-o", model, "--to", "json"), "read from"),
         (("import", model, "-o", out), "needs no import"),
         (("import", data, "-o", out), "neither a model of liblinear"),
         (("import", data, "-o", out, "--from", "liblinear"), "does not begin with 'solver_type'"),
         (("import", data, "-o", out, "--from", "onnx"), "--from must be liblinear, libsvm or json"),
-        (("import", data, "-o", out, "--from", "json", "--n-features", 3), "--n-features is for libsvm"),
+        (("import", data, "-o", out, "--from", "json", "--n-features", 3), "--n-features is only for libsvm"),
         (("import", tmp_path / "none", "-o", out), "there is no such file"),
     ):
         assert said in refused(*arguments)

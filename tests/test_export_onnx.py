@@ -104,7 +104,7 @@ class TestLinear:
             assert np.array_equal(found, expected)
             assert agree(found, scores, model.classes_)
         voting = OnlineMarginClassifier(trail="vote", random_state=0).fit(X, SPECIES)
-        with pytest.raises(ModelFileError, match='learn with trail="average"'):
+        with pytest.raises(ModelFileError, match='fit with trail="average"'):
             to_onnx(voting, tmp_path / "b.onnx")
         hashed = OnlineMarginClassifier(hasher=8).partial_fit([{"a": 1}, {"b": 1}], [0, 1], classes=[0, 1])
         with pytest.raises(ModelFileError, match=r"without a hasher .* with --n-features"):
@@ -211,9 +211,9 @@ class TestKernels:
 
     def test_kernels_without_a_graph(self, tmp_path):
         for kernel, data, said in (
-            ("precomputed", X @ X.T, "precomputed, and the graph has rows to begin with"),
-            ("laplacian", X, "the kernel laplacian has no graph"),
-            (lambda A, B: A @ B.T, X, "a function of Python's"),
+            ("precomputed", X @ X.T, "precomputed, and the input of the graph consists of rows"),
+            ("laplacian", X, "the kernel laplacian cannot be written as a graph"),
+            (lambda A, B: A @ B.T, X, "the kernel is a Python function"),
         ):
             model = KernelMaxMarginClassifier(kernel=kernel).fit(data, LABELS["two"])
             with pytest.raises(ModelFileError, match=said):

@@ -126,20 +126,20 @@ class TestSvmlight:
         text = b"".join(b"%d %d:%d\n" % (k % 2, k % 97 + 1, k * k) for k in range(5000))
         path = write("a" + suffix, text)
         path.write_bytes(path.read_bytes()[:-200])
-        assert message(path) == "the compressed file is cut short; copy or fetch it again."
+        assert message(path) == "the compressed file is cut short; copy or download it again."
 
     @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
     def test_name_says_compressed_but_is_not(self, tmp_path, suffix):
         path = tmp_path / ("a" + suffix)
         path.write_bytes(TEXT)
-        assert f"not a sound {suffix} file" in message(path)
+        assert f"not a valid {suffix} file" in message(path)
 
     def test_damaged_gzip(self, write):
         path = write("a.gz", TEXT * 100)
         content = bytearray(path.read_bytes())
         content[-6] ^= 0xFF  # in the check sum
         path.write_bytes(content)
-        assert "not a sound .gz file (CRC check failed" in message(path)
+        assert "not a valid .gz file (CRC check failed" in message(path)
 
     def test_compressed_without_its_name(self, tmp_path):
         path = tmp_path / "a9a"
@@ -167,7 +167,7 @@ class TestSvmlight:
     def test_csv_under_another_name(self, write):
         said = message(write("a.txt", b"u,v,y\n1,2,3\n"))
         assert said.startswith(
-            "line 1: the label 'u,v,y' is a list; a row has one label, and CSV a name that"
+            "line 1: the label 'u,v,y' is a list, and a row has one label; give a CSV file"
         )
 
     def test_missing_file_and_folder(self, tmp_path):
@@ -191,7 +191,7 @@ class TestSvmlight:
             raise MemoryError
 
         monkeypatch.setattr(sklearn.datasets, "load_svmlight_file", no_memory)
-        assert message(write("a", TEXT)).startswith("the memory was used up while reading")
+        assert message(write("a", TEXT)).startswith("there is not enough memory to read the file")
 
     def test_available_memory_is_a_sensible_number(self):
         assert 1e8 < files.available_memory() < 1e15
@@ -239,7 +239,7 @@ class TestCsv:
         path = write("a.csv", b"u,v\n1,2\n3,4\n")
         assert read(path, n_features=2).y is None
         assert np.array_equal(read(path, n_features=1).y, [2, 4])
-        assert message(path, n_features=3).startswith("the model has 3 features, the file holds 1")
+        assert message(path, n_features=3).startswith("the model has 3 features, and the file has 1")
 
     def test_one_feature_and_no_label(self, write):
         assert read(write("a.csv", b"u\n1\n3\n"), n_features=1).X.shape == (2, 1)
@@ -250,8 +250,8 @@ class TestCsv:
             (b"1,,x", "column 'v' is empty; fill it in"),
             (b"1,two,x", "column 'v': 'two' is not a number"),
             (b"1,nan,x", "column 'v' is 'nan'; fill it in"),
-            (b"inf,1,x", "column 'u' is 'inf', no finite number"),
-            (b"1,-1e400,x", "column 'v' is '-1e400', no finite number"),
+            (b"inf,1,x", "column 'u' is 'inf', which is not a finite float64 number"),
+            (b"1,-1e400,x", "column 'v' is '-1e400', which is not a finite float64 number"),
             (b'"-1,5e3",1,x', "column 'u': '-1,5e3' has a decimal comma; write numbers with a decimal point"),
             (b"1,True,x", "column 'v': 'True' is not a number"),
             (b"1,2", "2 columns, but the header has 3"),
@@ -276,7 +276,7 @@ class TestCsv:
         ("content", "said"),
         [
             (b"1,2\n3,4\n", "line 1: the file needs a header"),
-            (b"only\n1\n", "line 1: the header ['only'] is one column"),
+            (b"only\n1\n", "line 1: the header ['only'] has one column"),
             (b"u,u,y\n1,2,3\n", "line 1: two columns are named 'u'"),
             (b"u,y\n", "the file holds a header, but no rows."),
             ("u,y\n1,\xe9\n".encode("latin-1"), "this is not text in UTF-8"),
@@ -344,14 +344,14 @@ class TestCsv:
     def test_row_instead_of_a_header(self, write):
         said = message(write("a.csv", b"1.5,2,yes\n3,4,no\n5,6,yes\n"))
         assert said == (
-            "line 1: the file needs a header with the names of the columns, and begins with a row, whose label "
+            "line 1: the file needs a header with the names of the columns, but seems to begin with a row: its label "
             "'yes' occurs again."
         )
 
     def test_line_ends_of_old_macs(self, write):
         assert "carriage return alone" in message(write("a.csv", b"u,y\r1,a\r2,b\r"))
         # in the header alone: told in csv's own words
-        assert "no sound table" in message(write("b.csv", b"u\rv,y\n1,a\n2,b\n"))
+        assert "not a valid table" in message(write("b.csv", b"u\rv,y\n1,a\n2,b\n"))
 
     @pytest.mark.parametrize("column", ["y", "note"])
     def test_quote_that_is_never_closed(self, write, column):
@@ -435,14 +435,14 @@ class TestNpz:
         [
             (
                 {"a": 1},
-                "there is neither X nor data, indices, indptr and shape; name the arrays so, which are 'a'.",
+                "the file needs an array X, or the arrays data, indices, indptr and shape; its arrays are 'a'.",
             ),
             ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
             ({"X": np.ones((3, 2)), "y": [1, 2]}, "y must hold one label for each of the 3 rows"),
             ({"X": [[1.0], [np.nan]], "y": [1, 2]}, "row 1 (counted from 0), column 0 is nan"),
             (
                 {"X": [[1.0], [-np.inf]], "y": [1, 2]},
-                "row 1 (counted from 0), column 0 is -inf, no finite number; correct such entries",
+                "row 1 (counted from 0), column 0 is -inf, which is not a finite number; correct such entries",
             ),
             ({"X": np.ones((2, 2)), "y": [1, np.nan]}, "the label of row 1 (counted from 0) is nan"),
             ({"X": np.ones((0, 2)), "y": []}, "X is empty: 0 rows, 2 features."),
@@ -450,7 +450,7 @@ class TestNpz:
             ({"X": [[1j]], "y": [1]}, "the array 'X' must hold real numbers; its type is complex128"),
             (
                 {"data": [1.0], "indices": [7], "indptr": [0, 1], "shape": (1, 2), "y": [1]},
-                "the arrays are no sound CSR matrix",
+                "the arrays are not a valid CSR matrix",
             ),
             (
                 {"data": [np.nan], "indices": [0], "indptr": [0, 1], "shape": (1, 2), "y": [1]},
@@ -458,7 +458,7 @@ class TestNpz:
             ),
             (
                 {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": (1, 2), "format": b"bsr"},
-                "the sparse matrix is stored as 'bsr'",
+                "the sparse matrix has the format 'bsr'",
             ),
         ],
     )
@@ -480,11 +480,14 @@ class TestNpz:
         np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
         content = (tmp_path / "a.npz").read_bytes()
         (tmp_path / "a.npz").write_bytes(content[:-100])
-        assert message(tmp_path / "a.npz").startswith("this is no .npz file, or it is cut short")
+        assert message(tmp_path / "a.npz").startswith("this is not an .npz file, or it is cut short")
 
     def test_wrong_number_of_features(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
-        assert message(tmp_path / "a.npz", 3) == "the model has 3 features, X holds 4."
+        assert (
+            message(tmp_path / "a.npz", 3)
+            == "the model has 3 features, and X has 4; give the features of the fit."
+        )
 
     def test_too_large_for_the_memory_is_refused_before_it_is_read(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:
@@ -539,7 +542,7 @@ class TestParquet:
         path = write_table(u=[1, 2], y=[0, 1])
         path.write_bytes(path.read_bytes()[:-20])
         said = message(path)
-        assert said.startswith("this is no sound Parquet file, or it is cut short (")
+        assert said.startswith("this is not a valid Parquet file, or it is cut short (")
         assert said.endswith("); write or copy it again.")
         assert ". " not in said
 
@@ -555,7 +558,8 @@ class TestParquet:
 
     def test_compressed_once_more(self, write):
         assert (
-            message(write("a.parquet.gz", b"x")) == "a .parquet file is read as it is; decompress it first."
+            message(write("a.parquet.gz", b"x"))
+            == "a .parquet file cannot be read in compressed form; decompress it first."
         )
 
 

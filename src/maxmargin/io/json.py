@@ -49,7 +49,7 @@ def to_dict(model: Any) -> dict[str, Any]:
     names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
     labels, bounds = linear.labels.tolist(), _bounds(model)
     if not all(isinstance(label, bool | int | float | str) for label in labels):
-        raise ModelFileError("JSON holds classes that are numbers, booleans or strings.")
+        raise ModelFileError("classes in JSON must be numbers, booleans or strings; fit with such labels.")
     decisions = []
     for k, label in enumerate(labels if len(labels) > 2 else labels[1:]):
         coef: Any = linear.coef[k].tolist()
@@ -142,16 +142,16 @@ def _parsed(text: bytes) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        message = f"this is no JSON, or it is cut short ({error.msg}); copy or write it again."
+        message = f"this is not JSON, or it is cut short ({error.msg}); copy or write it again."
         raise Fault(message, error.lineno) from None
     except (UnicodeDecodeError, RecursionError):
-        raise Fault("this is no JSON text in UTF-8.") from None
+        raise Fault("this is not JSON text in UTF-8; copy or write it again.") from None
     except ValueError:  # of Python, for whole numbers of thousands of digits
-        raise Fault("a whole number is too long to be one of a model.") from None
+        raise Fault("a whole number is too long; a model has no such number.") from None
 
 
 def _refuse(word: str) -> NoReturn:
-    raise Fault(f"{word} is no number that JSON knows.")
+    raise Fault(f"{word} is not a number in JSON.")
 
 
 # from the model
@@ -191,10 +191,10 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
 def _model(record: Any) -> ImportedLinearClassifier:
     """Return the classifier of a record; raise Fault where something is missing or not as it must be."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise Fault(f'this is no model that to_json wrote: there is no "format": "{FORMAT}".')
+        raise Fault(f'this is not a model that to_json wrote: "format" is not "{FORMAT}".')
     version = _entry(record, "version", int)
     if version < 1:
-        raise Fault(f'"version" must be 1 at least, and is {version}.')
+        raise Fault(f'"version" must be at least 1; got {version}.')
     if version > VERSION:
         raise Fault(
             f"the record has version {version}, and this version of maxmargin reads up to {VERSION}; install a newer "
@@ -203,7 +203,9 @@ def _model(record: Any) -> ImportedLinearClassifier:
     labels = _classes(_entry(record, "classes", list))
     count, width = labels.size, _entry(record, "n_features", int)
     if count < 2 or np.unique(labels).size < count or width < 1:
-        raise Fault("two classes, all of them different, and a feature are the least of a model.")
+        raise Fault(
+            "a model must have at least two classes, all of them different, and at least one feature."
+        )
     names = record.get("features")
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if names is not None and not (texts and len(names) == width):
@@ -227,7 +229,7 @@ def _entry(record: dict[str, Any], name: str, kind: type) -> Any:
     value = record.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         found = "is missing" if name not in record else f"is {str(value)[:40]!r}"
-        raise Fault(f'"{name}" must be {"a list" if kind is list else "a whole number"}, and {found}.')
+        raise Fault(f'"{name}" must be {"a list" if kind is list else "a whole number"}; it {found}.')
     return value
 
 
@@ -242,7 +244,7 @@ def _classes(classes: list[Any]) -> np.ndarray:
         labels = np.array(classes, dtype=object)
     # numbers that are too long for 64 bits, or not finite
     if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
-        raise Fault('"classes" holds a class that cannot be one of an array of NumPy.')
+        raise Fault('"classes" contains a class that a NumPy array cannot hold.')
     return labels
 
 
@@ -251,12 +253,12 @@ def _decisions(record: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any
     decisions = _entry(record, "decisions", list)
     rows = 1 if labels.size == 2 else labels.size
     if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
-        raise Fault(f'{labels.size} classes have {rows} "decisions"; there are {len(decisions)}.')
+        raise Fault(f'{labels.size} classes need {rows} "decisions"; got {len(decisions)}.')
     for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
         named = one.get("class")
         if _kind(named) != _kind(label) or named != label:
             raise Fault(
-                f'decision {k} must be that of the class {label!r}, for decisions have the order of "classes"; its '
+                f'decision {k} must have the class {label!r}, because decisions are in the order of "classes"; its '
                 f'"class" is {str(named)[:40]!r}.'
             )
     return decisions
@@ -267,7 +269,7 @@ def _weights(k: int, decision: dict[str, Any], names: list[str] | None, width: i
     coef = decision.get("coef")
     if isinstance(coef, dict):
         if names is None or coef.keys() != set(names) or len(coef) != width:
-            raise Fault(f'the names in "coef" of decision {k} must be those of "features".')
+            raise Fault(f'"coef" of decision {k} must have the names of "features".')
         coef = [coef[name] for name in names]
     if not isinstance(coef, list) or len(coef) != width:
         raise Fault(f'"coef" of decision {k} must be {width} numbers.')

@@ -112,14 +112,16 @@ def load(path: str | os.PathLike[str]) -> Model:
         try:
             return _model(record, arrays)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise Fault(f"this is no complete model ({error!r}).") from None
+            raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
 
 
 def _model(record: Record, arrays: Arrays) -> Model:
     """Return the model of a record and its arrays; an exception says what is missing or does not fit."""
     cls = next((cls for cls in _LAYOUTS if cls.__name__ == record["class"]), None)
     if cls is None:
-        raise Fault(f"models of class {record['class']!r} are not known to this version.")
+        raise Fault(
+            f"models of class {record['class']!r} are not known to this version of maxmargin; install a newer one."
+        )
     model = cls(**_parameters_from(cls, record["parameters"]))
     (attributes, parts), fitted = _LAYOUTS[cls], record["fitted"]
     for name in attributes:
@@ -229,7 +231,9 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
         arrays["classes"] = classes
     else:
         if not all(isinstance(name, str) for name in classes):
-            raise ModelFileError("a model file holds classes that are numbers, booleans or strings.")
+            raise ModelFileError(
+                "classes in a model file must be numbers, booleans or strings; fit with such labels."
+            )
         kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
     if hasattr(model, "feature_names_in_"):

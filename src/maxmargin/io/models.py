@@ -50,24 +50,24 @@ class LinearModel:
         if isinstance(model, OnlineMarginClassifier):
             if model.trail == "vote":
                 raise ModelFileError(
-                    "several hyperplanes vote in this model, and the file has room for one a class: learn with "
-                    'trail="average" or "last".'
+                    "this model predicts by a vote of several hyperplanes, and the file can hold one for each class: "
+                    'fit with trail="average" or "last".'
                 )
             if model.hasher is not None:
                 raise ModelFileError(
-                    "the features of this model are hashed before they are weighed, which the file cannot say: learn "
-                    "without a hasher (on the command line, with --n-features)."
+                    "this model hashes its features, and the file cannot hold a hash function: fit without a hasher "
+                    "(on the command line, with --n-features)."
                 )
         machine = isinstance(model, MACHINES)
         if machine and not isinstance(model.kernel_, Linear):
             raise ModelFileError(
-                f"only the linear kernel has weights of features, and this one is {model.kernel_.name!r}: write the "
-                "model with to_libsvm or to_onnx."
+                f"only the linear kernel has weights of features, and this model has the kernel "
+                f"{model.kernel_.name!r}: write the model with to_libsvm or to_onnx."
             )
         if machine and len(model.classes_) > 2 and model.multi_class_ == "ovo":
             raise ModelFileError(
-                "the file has one row of weights a class, and this model compares classes in pairs: write it with "
-                'to_libsvm or to_onnx, or fit with multi_class="ovr".'
+                "the file has one row of weights for each class, and this model compares classes in pairs: write it "
+                'with to_libsvm or to_onnx, or fit with multi_class="ovr".'
             )
         labels, coef = labels_of(model), np.asarray(model.coef_, float)
         intercept = np.ravel(model.intercept_).astype(float)
@@ -99,11 +99,11 @@ def _check_kind(model: Any, what: str) -> None:
     if not isinstance(model, KINDS):
         remedy = ""
         if hasattr(model, "steps"):
-            remedy = " The file has no place for the other steps of a pipeline: to_onnx has."
+            remedy = " The file cannot hold the other steps of a pipeline: use to_onnx."
         elif isinstance(model, MarginRFE):
-            remedy = " Write its estimator_, whose columns are those that support_ names."
+            remedy = " Write its estimator_, which was fitted to the columns in support_."
         raise ModelFileError(
-            f"the file holds {what} of one of {', '.join(kind.__name__ for kind in KINDS)}; got "
+            f"the file can hold {what} of one of {', '.join(kind.__name__ for kind in KINDS)}; got "
             f"{type(model).__name__}.{remedy}"
         )
     check_is_fitted(model)
@@ -114,7 +114,7 @@ def check_machine(model: Any) -> None:
     _check_kind(model, "support vectors")
     if not isinstance(model, MACHINES):
         raise ModelFileError(
-            f"a {type(model).__name__} has no support vectors, but weights of features: write it with to_liblinear, "
+            f"a {type(model).__name__} has weights of features and no support vectors: write it with to_liblinear, "
             "to_json or to_onnx."
         )
 
@@ -146,8 +146,8 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
         )
     if not whole:
         raise ModelFileError(
-            f"the classes of such a file are whole numbers of 32 bits, and these are {numbers!r}: name numbers for "
-            "them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order."
+            f"the classes in such a file must be whole numbers of 32 bits, and those of the model are {numbers!r}: "
+            "give a number for each, in this order, with labels=[0, 1, ...] (on the command line, --labels 0,1,...)."
         )
     return given.astype(int)[np.searchsorted(classes, names)]
 
@@ -163,7 +163,7 @@ def check_numbers(**arrays: np.ndarray) -> None:
     for name, numbers in arrays.items():
         if not np.isfinite(numbers).all():
             raise ModelFileError(
-                f"{name} of the model holds numbers that are not finite: nothing is written."
+                f"{name} of the model contains numbers that are not finite; no file is written."
             )
 
 
@@ -175,7 +175,7 @@ def kernel_error(kernel: Kernel, precomputed: str, named: str) -> ModelFileError
     if isinstance(kernel, Precomputed):
         reason = f"the kernel matrix was precomputed, and {precomputed}"
     elif isinstance(kernel, Pairwise) and callable(kernel.function):
-        reason = "the kernel is a function of Python's"
+        reason = "the kernel is a Python function"
     else:
         reason = f"the kernel {getattr(kernel, 'function', kernel)!s} {named}"
     return ModelFileError(f'{reason}: fit with kernel="linear", "poly", "rbf" or "sigmoid".')

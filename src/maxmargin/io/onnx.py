@@ -70,13 +70,15 @@ def to_onnx(
     types = {"float64": data_types.DoubleTensorType, "float32": data_types.FloatTensorType}
     name = np.dtype(dtype).name
     if name not in types:
-        raise ModelFileError(f"dtype must be float64 or float32, of the input of the graph; got {name}.")
+        raise ModelFileError(
+            f"dtype, the type of the input of the graph, must be float64 or float32; got {name}."
+        )
     check_is_fitted(model)
     width = getattr(model, "n_features_in_", None)
     if width is None:
         raise ModelFileError(
-            "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher (on "
-            "the command line, with --n-features)."
+            "the graph needs a fixed number of columns, and a model that hashes its features has none: fit without a "
+            "hasher (on the command line, with --n-features)."
         )
     last = _final_classifier(model)
     _check_around(last)
@@ -112,9 +114,9 @@ def _check_around(last: Any) -> None:
     name = type(last).__name__
     if not hasattr(last, "calibrated_classifiers_"):
         raise ModelFileError(
-            "a classifier of maxmargin has a graph alone, at the end of pipelines, in searches and in "
-            f"CalibratedClassifierCV, not in {name}: write the classifier alone, of a MarginRFE its estimator_ on the "
-            "columns of support_."
+            "a classifier of maxmargin can be written alone, at the end of pipelines, in searches and in "
+            f"CalibratedClassifierCV, not in {name}: write the classifier alone, of a MarginRFE its estimator_, which "
+            "was fitted to the columns in support_."
         )
     if last.method != "sigmoid":
         raise ModelFileError(
@@ -143,13 +145,13 @@ def _remedy(error: RuntimeError) -> str:
     words = " ".join(str(error).split())
     if "column name" in words:
         return (
-            "a step of the model takes columns by their names, and the graph has one input X without any: give "
+            "a step of the model selects columns by name, and the input X of the graph has no column names: give "
             "ColumnTransformer the numbers of the columns, or call maxmargin.io.onnx.register() and then "
-            "skl2onnx.to_onnx with one input a column."
+            "skl2onnx.to_onnx with one input for each column."
         )
     return (
         f"skl2onnx cannot convert this model ({words.split('. ')[0][:200].rstrip('.')}); write the classifier alone, "
-        "of a MarginRFE its estimator_ on the columns of support_."
+        "of a MarginRFE its estimator_, which was fitted to the columns in support_."
     )
 
 
@@ -392,4 +394,4 @@ def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
         if isinstance(kernel, Sigmoid):
             return graph.node("Tanh", shifted)
         return graph.node("Pow", shifted, float(kernel.degree))
-    raise kernel_error(kernel, "the graph has rows to begin with", "has no graph")
+    raise kernel_error(kernel, "the input of the graph consists of rows", "cannot be written as a graph")

@@ -57,8 +57,8 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     end = 8 + int.from_bytes(content[:8], "little")
     if not content[8:].startswith(_OPENING):
         raise Fault(
-            "this is no model file of maxmargin, or its beginning is damaged; name one that `save` or `maxmargin fit` "
-            "wrote."
+            "this is not a model file of maxmargin, or its beginning is damaged; name a file that `save` or "
+            "`maxmargin fit` wrote."
         )
     if len(content) < end:
         raise Fault(_CUT_SHORT)
@@ -68,7 +68,9 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         number = int(record["format"])
         size = max(array["data_offsets"][1] for array in header.values())
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Fault("the file was altered after it was saved; its header cannot be read.") from None
+        raise Fault(
+            "the file was altered after it was saved; its header cannot be read; save or copy it again."
+        ) from None
     if number > FORMAT:
         raise Fault(
             f"the file has format {number}, and this version of maxmargin reads up to {FORMAT}; install a newer "
@@ -78,12 +80,14 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise Fault(_CUT_SHORT)
     seal = _SEAL.search(content, 0, end)
     if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
-        raise Fault("the file was altered after it was saved; its seal does not fit.")
+        raise Fault(
+            "the file was altered after it was saved; its checksum does not match; save or copy it again."
+        )
     try:
         arrays = safetensors.load(content)
         return record["model"], {name: a.copy() for name, a in arrays.items()}  # writable
     except (KeyError, SafetensorError) as error:
-        raise Fault(f"this is no complete model ({error!r}).") from None
+        raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
 
 
 def _digest(content: bytes, seal: int) -> str:
@@ -122,10 +126,10 @@ def plain(value: Any) -> Any:
         return value
     if callable(value):
         raise ModelFileError(
-            f"a model file holds no code, and the kernel is the function {value!r}: use a kernel by name, or "
+            f"a model file cannot hold code, and the kernel is the function {value!r}: use a kernel by name, or "
             'kernel="precomputed" with the matrix that the function makes.'
         )
-    raise ModelFileError(f"a model file holds numbers and strings; {value!r} is neither.")
+    raise ModelFileError(f"a model file can hold numbers and strings; {value!r} is neither.")
 
 
 def _number(value: dict[str, Any]) -> Any:

@@ -111,9 +111,7 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     """Return the classifier of a header of liblinear and the numbered lines of weights below it."""
     solver = header.word("solver_type")
     if solver not in LIBLINEAR_SOLVERS:
-        raise Fault(
-            f"a model of {solver!r} is none of liblinear's classifiers: {', '.join(LIBLINEAR_SOLVERS)}."
-        )
+        raise Fault(f"{solver!r} is not a classifier of liblinear, which has {', '.join(LIBLINEAR_SOLVERS)}.")
     classes = header.count("nr_class", 2, "a classifier")
     features = header.count("nr_feature", 1, "a model")
     labels, bias = header.labels(classes), float(header.numbers("bias", float)[0])
@@ -121,7 +119,7 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     columns = classes if classes > 2 or solver == ONE_PROBLEM else 1
     weights = [_weight(word, number) for number, line in lines for word in line.split()]
     expected = (features + biased) * columns
-    needed = f"{features} features, {classes} classes and bias {bias:g} take {expected} weights"
+    needed = f"{features} features, {classes} classes and bias {bias:g} need {expected} weights"
     _check_length(len(weights), expected, needed)
     weights = np.reshape(weights, (-1, columns))
     intercept = bias * weights[features] if biased else np.zeros(columns)
@@ -138,7 +136,7 @@ def _weight(word: bytes, line: int) -> float:
     with suppress(ValueError):
         if isfinite(weight := float(word)):
             return weight
-    raise Fault(f"{word.decode('utf-8', 'replace')[:40]!r} is no finite number.", line)
+    raise Fault(f"{word.decode('utf-8', 'replace')[:40]!r} is not a finite number.", line)
 
 
 def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:
@@ -169,12 +167,12 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     kernel, labels_in_order, counts = model.kernel_, labels_of(model), model.n_support_
     name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
     if name is None:
-        raise kernel_error(kernel, "its rows are nowhere", "is none of libsvm's")
+        raise kernel_error(kernel, "a libsvm file would need its rows", "is not one of libsvm")
     parameters = [one for one in KERNEL_PARAMETERS if hasattr(kernel, one)]
     count = len(labels_in_order)
     if count > 2 and model.multi_class_ == "ovr":
         raise ModelFileError(
-            "libsvm compares classes in pairs, and this model each class with the rest: fit with "
+            "libsvm compares classes in pairs, and this model compares each class with the rest: fit with "
             'multi_class="ovo" (on the command line, --multi-class ovo), or write it with to_onnx.'
         )
     vectors: Any = sp.csr_matrix(model.support_vectors_)
@@ -245,15 +243,15 @@ def _libsvm_model(
     """Return the classifier of a header of libsvm and the numbered lines of support vectors below it."""
     kind = header.word("svm_type")
     if kind not in ("c_svc", "nu_svc"):
-        raise Fault(f"a model of {kind!r} is none of libsvm's classifiers: c_svc, nu_svc.")
+        raise Fault(f"{kind!r} is not a classifier of libsvm, which has c_svc and nu_svc.")
     kernel = _kernel(header)
     classes, total = header.count("nr_class", 2, "a classifier"), header.count("total_sv", 0, "a model")
     labels = header.labels(classes)
     rho = header.numbers("rho", float, classes * (classes - 1) // 2)
     counts = header.numbers("nr_sv", int, classes)
     if sum(counts.tolist()) != total or (counts < 0).any():
-        raise Fault(f"'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}.")
-    _check_length(len(lines), total, f"it has {total} support vectors")
+        raise Fault(f"'nr_sv' must add up to 'total_sv', {total}; got {counts.tolist()!r}.")
+    _check_length(len(lines), total, f"{total} support vectors are needed")
     coefficients, vectors = _support_vectors(lines, classes - 1)
     width = vectors.shape[1] if n_features is None else int(n_features)
     if width < vectors.shape[1]:
@@ -278,15 +276,15 @@ def _kernel(header: _Header) -> Kernel:
     """Return the kernel that a libsvm file names."""
     name = header.word("kernel_type")
     if name not in LIBSVM_KERNELS:
-        rows = " (its rows are numbers of a matrix that is not here)" if name == "precomputed" else ""
-        raise Fault(f"the kernel {name!r} is none that can be read: {', '.join(LIBSVM_KERNELS)}{rows}.")
+        rows = " (the file does not contain the matrix)" if name == "precomputed" else ""
+        raise Fault(f"the kernel {name!r} cannot be read{rows}; the others are {', '.join(LIBSVM_KERNELS)}.")
     kernel = LIBSVM_KERNELS[name]
     known = {field.name for field in fields(kernel)}
     values = {
         one: header.numbers(one, kind)[0].item() for one, kind in KERNEL_PARAMETERS.items() if one in known
     }
     if not 0 <= values.get("degree", 0) <= C_INT:
-        raise Fault(f"'degree' is {values['degree']}, and must be from 0 to {C_INT}.")
+        raise Fault(f"'degree' must be from 0 to {C_INT}; got {values['degree']}.")
     return kernel(**values)
 
 
@@ -296,24 +294,22 @@ def _support_vectors(lines: list[tuple[int, bytes]], count: int) -> tuple[np.nda
     for number, line in lines:
         words = line.split()
         if len(words) < count or b":" in b"".join(words[:count]):
-            raise Fault(f"a support vector begins with {count} coefficients.", number)
+            raise Fault(f"a support vector must begin with {count} coefficients.", number)
         entries = [word.split(b":") for word in words[count:]]
         try:
             columns = [int(index) for index, _ in entries]
             coefficients += map(float, words[:count])
             values += [float(value) for _, value in entries]
         except ValueError:
-            raise Fault(f"entries are index:value, and numbers; got {line[:60]!r}.", number) from None
+            raise Fault(f"entries must be index:value, both numbers; got {line[:60]!r}.", number) from None
         if any(after <= before for before, after in pairwise([0, *columns])):
-            raise Fault(f"indices must count from 1, and grow; got {columns[:8]!r}.", number)
+            raise Fault(f"indices must be at least 1, and increase; got {columns[:8]!r}.", number)
         if columns and columns[-1] > C_INT:
-            raise Fault(
-                f"indices are {C_INT} at most, numbers of 32 bits; got {str(columns[-1])[:40]}.", number
-            )
+            raise Fault(f"indices must be at most {C_INT}; got {str(columns[-1])[:40]}.", number)
         indices += columns
         indptr.append(len(indices))
     if not (np.isfinite(coefficients).all() and np.isfinite(values).all()):
-        raise Fault("a coefficient or an entry is not finite.")
+        raise Fault("a coefficient or an entry is not a finite number.")
     shape = (len(lines), max(indices, default=1))
     vectors = sp.csr_matrix((np.array(values), np.array(indices, np.int64) - 1, indptr), shape)
     return np.ascontiguousarray(np.reshape(coefficients, (len(lines), count)).T), vectors
@@ -322,8 +318,8 @@ def _support_vectors(lines: list[tuple[int, bytes]], count: int) -> tuple[np.nda
 def _check_length(found: int, expected: int, needed: str) -> None:
     """Raise Fault where the block of a file is shorter or longer than its header says."""
     if found != expected:
-        end = "is cut short" if found < expected else "goes on after its end"
-        raise Fault(f"the file {end}: {needed}, and there are {found}; copy or write it again.")
+        end = "is cut short" if found < expected else "is too long"
+        raise Fault(f"the file {end}: {needed}, and it has {found}; copy or write it again.")
 
 
 def digits(numbers: Iterable[float]) -> str:
@@ -359,7 +355,7 @@ def _sections(
     lines = content.splitlines()
     if not lines or not lines[0].startswith(opening.encode() + b" "):
         what = "the file is empty" if not content else f"it does not begin with {opening!r}"
-        raise Fault(f"this is no such model file: {what}.")
+        raise Fault(f"this is not such a model file: {what}; name another file.")
     header = _Header()
     numbered = list(enumerate(lines, 1))
     for number, line in numbered:
@@ -370,7 +366,7 @@ def _sections(
         try:
             name, _, value = line.decode("ascii").strip().partition(" ")
         except UnicodeDecodeError:
-            raise Fault("this is no text of a model.", number) from None
+            raise Fault("this line is not ASCII text; copy or write the file again.", number) from None
         header[name] = value.strip()
     raise Fault(f"the file is cut short: there is no line {block!r}; copy or write it again.")
 
@@ -395,14 +391,14 @@ class _Header(dict[str, str]):
             what = "whole" if kind is int else "finite"
             raise Fault(f"{name!r} must be {what} numbers; got {' '.join(words)[:60]!r}.") from None
         if numbers.size != count:
-            raise Fault(f"{name!r} must be {count} numbers; there are {numbers.size}.")
+            raise Fault(f"{name!r} must be {count} numbers; got {numbers.size}.")
         return numbers
 
     def count(self, name: str, least: int, what: str) -> int:
         """Return the whole number on the line of this name, at least `least`."""
         count = int(self.numbers(name, int)[0])
         if count < least:
-            raise Fault(f"{name!r} is {count}, and {what} has {least} at least.")
+            raise Fault(f"{name!r} must be at least {least} for {what}; got {count}.")
         return count
 
     def labels(self, count: int) -> np.ndarray:

@@ -61,7 +61,7 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
             raise Fault("a pipe or device can be read only once; write the data to a file first.")
         kind, compressed = _kind(path)
         if kind in (".npz", ".parquet", *_ARROW) and compressed:
-            raise Fault(f"a {kind} file is read as it is; decompress it first.")
+            raise Fault(f"a {kind} file cannot be read in compressed form; decompress it first.")
         return _READERS.get(kind, read_svmlight)(path, expected)
 
 

@@ -21,7 +21,7 @@ _SPARSE = ("data", "indices", "indptr", "shape")
 def read_npz(path: Path, expected: Expected) -> Table:
     """Read an archive; nothing in it is unpickled."""
     if not zipfile.is_zipfile(path):
-        raise Fault("this is no .npz file, or it is cut short; write or copy it again.")
+        raise Fault("this is not an .npz file, or it is cut short; write or copy it again.")
     headers = _headers(path)
     needed = 0.0
     for name, (shape, dtype) in headers.items():
@@ -47,14 +47,14 @@ def read_npz(path: Path, expected: Expected) -> Table:
         X = _sparse(arrays)
     else:
         raise Fault(
-            "there is neither X nor data, indices, indptr and shape; name the arrays so, which are "
+            "the file needs an array X, or the arrays data, indices, indptr and shape; its arrays are "
             f"{listed(list(headers)) or 'none'}."
         )
     width = expected.n_features
     if width is not None and sp.issparse(X) and X.shape[1] < width:
         X.resize(X.shape[0], width)
     if width is not None and X.shape[1] != width:
-        raise Fault(f"the model has {width} features, X holds {X.shape[1]}.")
+        raise Fault(f"the model has {width} features, and X has {X.shape[1]}; give the features of the fit.")
     y = arrays.get("y")
     if y is None and not expected.for_model:
         raise Fault("there is no array 'y' with the labels; save them beside X.")
@@ -81,7 +81,9 @@ def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
                     read = form.read_array_header_1_0 if first_version else form.read_array_header_2_0
                     shape, _, dtype = read(file)
                 except (ValueError, SyntaxError) as error:
-                    raise Fault(f"the array {member!r} is damaged ({error}).") from None
+                    raise Fault(
+                        f"the array {member!r} is damaged ({error}); write or copy the file again."
+                    ) from None
             headers[member.removesuffix(".npy")] = (shape, dtype)
     return headers
 
@@ -91,7 +93,7 @@ def _sparse(arrays: dict[str, np.ndarray]) -> Any:
     kind = arrays["format"].item() if "format" in arrays else "csr"
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if kind not in ("csr", "csc"):
-        raise Fault(f"the sparse matrix is stored as {kind!r}; save X.tocsr().")
+        raise Fault(f"the sparse matrix has the format {kind!r}; save X.tocsr().")
     data = _numbers("data", arrays["data"])
     if not np.isfinite(data).all():
         raise Fault("'data' holds NaN or infinity; save a sparse matrix of finite numbers.")
@@ -100,7 +102,7 @@ def _sparse(arrays: dict[str, np.ndarray]) -> Any:
         X: Any = matrix((data, arrays["indices"], arrays["indptr"]), arrays["shape"].ravel().tolist())
         X.check_format(full_check=True)
     except (TypeError, ValueError) as error:
-        raise Fault(f"the arrays are no sound {kind.upper()} matrix: {error}.") from None
+        raise Fault(f"the arrays are not a valid {kind.upper()} matrix: {error}.") from None
     return X.tocsr()
 
 

@@ -26,7 +26,7 @@ def read_arrow(path: Path, expected: Expected) -> Table:
     """Read a table of numbers from an Arrow file or stream; the label column may hold strings."""
     with open(path, "rb") as file:
         if file.read(4) == _OLD_FEATHER:
-            raise Fault("this is a Feather file of version 1; write it again, in version 2.")
+            raise Fault("this is a Feather file of version 1; write it in version 2.")
     return _read(path, expected, "Arrow")
 
 
@@ -56,7 +56,7 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
         schema, rows, fetch = _opened(path, kind)
         names = list(schema.names)
         if (twice := repeated(names)) is not None:
-            raise Fault(f"two columns are named {twice!r}; give each its own name.")
+            raise Fault(f"two columns are named {twice!r}; give each column a name of its own.")
         feature_names, label_name = columns(names, expected, _row_names(schema))
         wanted = feature_names if label_name is None else [*feature_names, label_name]
         # the matrix, and the table where it is not a map of the file
@@ -66,7 +66,7 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
     except pa.ArrowException as error:
         reason = str(error).split(". ")[0].rstrip(".")
         raise Fault(
-            f"this is no sound {kind} file, or it is cut short ({reason}); write or copy it again."
+            f"this is not a valid {kind} file, or it is cut short ({reason}); write or copy it again."
         ) from None
     if not table.num_rows:
         raise Fault("the file holds no rows.")

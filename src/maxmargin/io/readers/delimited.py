@@ -40,7 +40,10 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     booleans: list[int] | None = None
     for line, row in _rows(path, delimiter):
         if len(row) != len(names):
-            raise Fault(f"{len(row)} columns, but the header has {len(names)}.", line)
+            raise Fault(
+                f"the row has {len(row)} columns, but the header has {len(names)}; write the same number.",
+                line,
+            )
         if label is not None:
             text = row[place[label]].strip()
             if text not in shared:
@@ -77,7 +80,7 @@ def _header(path: Path, expected: Expected) -> tuple[str, list[str]]:
     """
     text, ratio = sample(path)
     if b"\r" in text.strip() and b"\n" not in text:
-        raise Fault("lines end with a carriage return alone, as on Macs of old; save it with line feeds.")
+        raise Fault("lines end with a carriage return alone; save the file with line feeds.")
     line = text.split(b"\n", 1)[0].decode("utf-8-sig")
     headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in ",;\t"}
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
@@ -90,22 +93,22 @@ def _header(path: Path, expected: Expected) -> tuple[str, list[str]]:
 def _check_header(names: list[str], expected: Expected) -> None:
     """Raise Fault where the first line is no header, or its names are not distinct."""
     if names and all(_number(name) is not None for name in names):
-        raise Fault("the file needs a header with the names of the columns, and begins with numbers.", 1)
+        raise Fault("the file needs a header with the names of the columns, but begins with numbers.", 1)
     if len(names) < (1 if expected.for_model else 2):
         raise Fault(
-            f"the header {names!r} is one column; columns are separated by commas, semicolons or tabs, and there have "
-            "to be a label and a feature.",
+            f"the header {names!r} has one column; write a label and at least one feature, separated by commas, "
+            "semicolons or tabs.",
             line=1,
         )
     empty = [k for k, name in enumerate(names, 1) if not name.strip()]
     if empty and expected.features is None and not expected.use:
         raise Fault(
-            f"column {empty[0]} has no name; give it one, or leave the column out (pandas numbers the rows there "
-            "unless told index=False).",
+            f"column {empty[0]} has no name; give it one, or leave the column out (pandas writes row numbers "
+            "there unless index=False).",
             line=1,
         )
     if (twice := repeated(names)) is not None:
-        raise Fault(f"two columns are named {twice!r}; a header gives each its own name.", 1)
+        raise Fault(f"two columns are named {twice!r}; give each column a name of its own.", 1)
 
 
 def _refuse_row_as_header(features: list[str], label: str, classes: list[str], expected: Expected) -> None:
@@ -117,7 +120,7 @@ def _refuse_row_as_header(features: list[str], label: str, classes: list[str], e
         return
     if label in classes:
         raise Fault(
-            "the file needs a header with the names of the columns, and begins with a row, whose label "
+            "the file needs a header with the names of the columns, but seems to begin with a row: its label "
             f"{label!r} occurs again.",
             line=1,
         )
@@ -162,7 +165,7 @@ def _label(text: str, name: str, line: int) -> str:
     if "\n" in text:
         raise Fault(
             f"the label (column {name!r}) that ends here has several lines, {text[:20]!r} and so on; close or remove "
-            "the quote that it begins with.",
+            "its first quote.",
             line,
         )
     return text
@@ -207,7 +210,7 @@ def _fault(text: str, boolean: bool, column: str) -> str | None:
     if isnan(number):
         return f"{column} is {text!r}; fill it in or leave the row out"
     if not isfinite(number):
-        return f"{column} is {shown}, no finite number of 64 bits; correct it or leave the row out"
+        return f"{column} is {shown}, which is not a finite float64 number; correct it or leave the row out"
     return None
 
 

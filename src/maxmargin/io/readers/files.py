@@ -32,16 +32,16 @@ _MAGIC = {
 _REMEDY = "use fewer rows, sparse data (svmlight text, .npz with CSR arrays), or a machine with more memory"
 # What an error of these kinds says about a file, and the remedy; the first kind that fits counts.
 _DAMAGED = (
-    "this is not a sound {suffix} file ({error}); it is damaged, or its name does not fit: copy or fetch it again, or "
+    "this is not a valid {suffix} file ({error}): it is damaged or has the wrong name; copy or download it again, or "
     "rename it"
 )
 _SENTENCES: dict[type[Exception], str] = {
-    EOFError: "the compressed file is cut short; copy or fetch it again",
+    EOFError: "the compressed file is cut short; copy or download it again",
     **dict.fromkeys((zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile), _DAMAGED),
     UnicodeDecodeError: "this is not text in UTF-8; save it in that encoding",
-    csv.Error: "this is no sound table of lines and columns ({error}); save it as CSV again",
-    MemoryError: f"the memory was used up while reading; {_REMEDY}",
-    OSError: "this is not a sound {suffix} file: copy or fetch it again",  # bz2: "Invalid data stream"
+    csv.Error: "this is not a valid table of lines and columns ({error}); save it as CSV again",
+    MemoryError: f"there is not enough memory to read the file; {_REMEDY}",
+    OSError: "this is not a valid {suffix} file; copy or download it again",  # bz2: "Invalid data stream"
 }
 _SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
@@ -90,11 +90,13 @@ def sample(path: Path) -> tuple[bytes, float]:
         bytes_read = max(raw.tell(), 1)
     for magic, suffix in _MAGIC.items():
         if text.startswith(magic):
-            raise Fault(f"this is a {suffix} file by its content; give it a name that ends so.")
+            raise Fault(f"this is a {suffix} file by its content; give it a name that ends in {suffix}.")
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Fault("this is text in UTF-16; save it in UTF-8.")
     if b"\0" in text[:4096]:
-        raise Fault("this is not a text file; other kinds have names that end in .npz, .parquet or .arrow.")
+        raise Fault(
+            "this is not a text file; the name of another kind of file must end in .npz, .parquet or .arrow."
+        )
     if len(text) < _SAMPLE:
         if not text.strip():
             raise Fault("the file is empty.")

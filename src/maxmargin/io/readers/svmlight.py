@@ -151,9 +151,11 @@ def _line_fault(words: list[bytes], width: int | None, first: int) -> str | None
     """Return the reason why a line cannot be read, None where it can."""
     label, shown = _number(words[0], float), _shown(words[0])
     if b":" in words[0]:
-        return f"the row begins with {shown}, not with a label; write 0 in front where it is not known"
+        return f"the row begins with {shown}, not with a label; write a label first (0 if it is not known)"
     if b"," in words[0]:
-        return f"the label {shown} is a list; a row has one label, and CSV a name that ends in .csv"
+        return (
+            f"the label {shown} is a list, and a row has one label; give a CSV file a name that ends in .csv"
+        )
     if label is None:
         return f"the label {shown} is not a number; number the classes, or use CSV"
     if not isfinite(label):
@@ -164,7 +166,7 @@ def _line_fault(words: list[bytes], width: int | None, first: int) -> str | None
         text, colon, value = entry.partition(b":")
         index, number = _number(text, int), _number(value, float)
         if not colon:
-            return f"{_shown(entry)} has no colon; entries are written index:value"
+            return f"{_shown(entry)} has no colon; write entries as index:value"
         if index is None:
             return f"the index {_shown(text)} of {_shown(entry)} is not a whole number"
         if number is None:
@@ -179,7 +181,7 @@ def _index_fault(indices: list[int], width: int | None, first: int) -> str | Non
     """Return the fault of the indices of a row in words, of their range or their order; None if there is none."""
     for index in indices:
         if index < first:
-            return f"the index {index} is below {first}, from which indices count"
+            return f"the index {index} is below {first}, the first index"
         if index > _LARGEST_INDEX:
             return f"the index {index} is too large; number the features up to {_LARGEST_INDEX}"
         if width is not None and index - first >= width:

@@ -150,10 +150,12 @@ def columns(
         label = usual or (labels[-1] if labels else None)
     features = used or [name for name in left if name != label]
     if label is None and not expected.for_model:
-        raise Fault("every column is a feature by --columns; name the label column with --label.")
+        raise Fault("--columns names every column as a feature; name the label column with --label.")
     if expected.n_features is not None and len(features) != expected.n_features:
         beside = "" if label is None else f" (and the label column {label!r})"
-        raise Fault(f"the model has {expected.n_features} features, the file holds {len(features)}{beside}.")
+        raise Fault(
+            f"the model has {expected.n_features} features, and the file has {len(features)}{beside}."
+        )
     if not features:
         raise Fault(f"the only column is the label {label or names[0]!r}; a classifier needs features.")
     return features, label
@@ -195,7 +197,7 @@ def _named(option: str, words: Sequence[str], names: list[str]) -> list[str]:
         asked += [word] if word in known else [part.strip() for part in word.split(",") if part.strip()]
     for name in asked:
         if name not in known:
-            raise Fault(f"{option} names {name!r}, and the columns are {listed(names)}.")
+            raise Fault(f"{option} names {name!r}, which is not a column; the columns are {listed(names)}.")
     if (twice := repeated(asked)) is not None:
         raise Fault(f"{option} names the column {twice!r} twice.")
     return asked
@@ -220,7 +222,11 @@ def check_finite(X: np.ndarray, names: list[str] | None = None) -> None:
     if len(bad):
         i, j = bad[0]
         column = repr(names[j]) if names else j
-        remedy = "; fill such entries in" if np.isnan(X[i, j]) else ", no finite number; correct such entries"
+        remedy = (
+            "; fill such entries in"
+            if np.isnan(X[i, j])
+            else ", which is not a finite number; correct such entries"
+        )
         raise Fault(f"row {i} (counted from 0), column {column} is {X[i, j]}{remedy} or leave the row out.")
 
 
