@@ -325,7 +325,7 @@ def test_a_pipe_is_no_file(tmp_path):
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == (
-        "maxmargin: /dev/stdin: --online needs a file, not a pipe: write the rows to one first.\n"
+        "maxmargin: /dev/stdin: --online reads a file, not a pipe; write the rows to a file first.\n"
     )
 
 
