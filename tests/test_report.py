@@ -469,7 +469,7 @@ class TestCommand:
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
         result = self.run("report", model, tmp_path / "new.csv", "-o", path)
         assert result.exit_code == 2
-        assert "the file holds none" in result.stderr
+        assert "the file has none" in result.stderr
         save(OnlineMarginClassifier(random_state=0).fit(X, Y), tmp_path / "stream")
         result = self.run("report", tmp_path / "stream", data, "-o", path)
         assert result.exit_code == 2
