@@ -1,4 +1,4 @@
-"""Every norm in MaxMarginClassifier: certified, bracketing an oracle that shares no code, verified from the data."""
+"""All norms of MaxMarginClassifier: certified, bracketed by an independent oracle, verified from the data."""
 
 import math
 from decimal import Decimal, getcontext
@@ -29,7 +29,7 @@ KINDS = [
 INTERCEPTS = [{}, {"intercept": "augmented", "intercept_scaling": 0.7}, {"fit_intercept": False}]
 
 
-def names(options: dict) -> str:
+def option_names(options: dict) -> str:
     return "-".join(f"{k}={v}" for k, v in options.items()) or "free"
 
 
@@ -43,7 +43,7 @@ def clouds(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def separable(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that some w separates through the origin."""
+    """Rows that a hyperplane through the origin separates."""
     rng = np.random.default_rng(seed)
     w, X = rng.normal(size=d), rng.normal(size=(n, d))
     y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
@@ -52,8 +52,8 @@ def separable(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X + np.outer(y * (0.2 + np.abs(z)) - z, w) / (w @ w), y
 
 
-def brackets(model, X, y, weights=None) -> None:
-    """lower - e <= oracle <= upper + e."""
+def assert_bounds_contain_the_oracle(model, X, y, weights=None) -> None:
+    """Assert lower <= oracle and upper >= oracle, up to the error of the oracle."""
     weights = np.ones(len(y)) if weights is None else weights
     certificate = model.certificate_
     oracle = optimum_in_norm(certificate.problem, X, y, weights)
@@ -61,22 +61,22 @@ def brackets(model, X, y, weights=None) -> None:
     assert certificate.upper >= oracle.lower
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS, ids=names)
-@pytest.mark.parametrize("kind", KINDS, ids=names)
+@pytest.mark.parametrize("intercept", INTERCEPTS, ids=option_names)
+@pytest.mark.parametrize("kind", KINDS, ids=option_names)
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_certified_and_true(p, kind, intercept):
+def test_fits_are_certified_and_contain_the_oracle(p, kind, intercept):
     hard, tol = kind["C"] == INF, 1e-6 if p in ENDS else 1e-4
     for seed, (n, d) in enumerate([(30, 4), (12, 25)]):
         X, y = separable(n, d, seed) if hard else clouds(n, d, seed)
         model = MaxMarginClassifier(p=p, tol=tol, random_state=0, **kind, **intercept).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert model.certificate_.gap <= tol
-        brackets(model, X, y)
+        assert_bounds_contain_the_oracle(model, X, y)
         verify(model, X, y)
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_sample_weights_and_storage(p):
+def test_sample_weights_equal_copies_in_every_storage(p):
     X, y = clouds(30, 5, 3)
     X[np.abs(X) < 0.5] = 0.0
     weights = np.random.default_rng(0).integers(0, 3, 30).astype(float)
@@ -87,10 +87,10 @@ def test_sample_weights_and_storage(p):
         assert model.status_ is Status.CERTIFIED
         verify(model, stored, y, weights)
         objective[name] = model.certificate_.upper
-    brackets(model, X, y, weights)
+    assert_bounds_contain_the_oracle(model, X, y, weights)
     copies = np.repeat(np.arange(30), weights.astype(int))
-    again = MaxMarginClassifier(p=p, tol=1e-6, random_state=0).fit(X[copies], y[copies])
-    assert again.certificate_.upper == pytest.approx(objective["dense"], rel=3e-6)
+    copied = MaxMarginClassifier(p=p, tol=1e-6, random_state=0).fit(X[copies], y[copies])
+    assert copied.certificate_.upper == pytest.approx(objective["dense"], rel=3e-6)
     assert objective["csr"] == pytest.approx(objective["dense"], rel=3e-6)
     single = MaxMarginClassifier(p=p, random_state=0).fit(X.astype(np.float32), y, weights)
     assert single.status_ is Status.CERTIFIED
@@ -99,7 +99,7 @@ def test_sample_weights_and_storage(p):
 
 @pytest.mark.parametrize("p", EXPONENTS)
 @pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e100])
-def test_scales(p, scale):
+def test_rescaled_data_are_certified(p, scale):
     X, y = separable(25, 4, 5)
     expected = MaxMarginClassifier(C=INF, p=p, tol=1e-4, random_state=0).fit(X, y).certificate_
     model = MaxMarginClassifier(C=INF, p=p, tol=1e-4, random_state=0).fit(X * scale, y)
@@ -113,7 +113,7 @@ def test_scales(p, scale):
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
-def test_no_separator(p):
+def test_inseparable_data_are_recognised(p):
     X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
     model = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
@@ -123,7 +123,7 @@ def test_no_separator(p):
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
-def test_zero_rows_copies_and_contradictions(p):
+def test_zero_repeated_and_contradictory_rows_are_certified(p):
     X, y = clouds(20, 3, 6)
     X[4] = 0.0
     X[5] = X[6]
@@ -132,12 +132,12 @@ def test_zero_rows_copies_and_contradictions(p):
     for kind in KINDS[1:]:
         model = MaxMarginClassifier(p=p, tol=1e-4, random_state=0, **kind).fit(X, y)
         assert model.status_ is Status.CERTIFIED
-        brackets(model, X, y)
+        assert_bounds_contain_the_oracle(model, X, y)
         verify(model, X, y)
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_several_classes_and_the_reason(p):
+def test_multiclass_fits_are_certified_and_name_the_norm(p):
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(45, 4)), np.arange(45) % 3
     X[np.arange(45), y] += 2.0
@@ -149,19 +149,19 @@ def test_several_classes_and_the_reason(p):
     verify(model, X, y)
 
 
-def test_log_is_twice_the_logarithm_of_the_width():
+def test_log_is_twice_the_logarithm_of_the_number_of_features():
     X, y = clouds(40, 30, 9)
     model = MaxMarginClassifier(p="log", random_state=0).fit(X, y)
     assert model.certificate_.problem.p == pytest.approx(2.0 * math.log(30))
     assert MaxMarginClassifier(p="log").fit(X[:, :2], y).certificate_.problem.p == 2.0
 
 
-def test_large_p_makes_weights_sparse_and_small_p_makes_them_alike():
+def test_infinite_p_gives_sparse_weights_and_p_one_equal_magnitudes():
     X, y = separable(20, 60, 10)
     sparse = MaxMarginClassifier(C=INF, p=INF, random_state=0).fit(X, y).coef_.ravel()
     assert np.count_nonzero(np.abs(sparse) > 1e-9 * np.abs(sparse).max()) <= 20
-    alike = np.abs(MaxMarginClassifier(C=INF, p=1.0, tol=1e-6, random_state=0).fit(X, y).coef_.ravel())
-    assert np.mean(alike > 0.999 * alike.max()) >= 0.6
+    magnitudes = np.abs(MaxMarginClassifier(C=INF, p=1.0, tol=1e-6, random_state=0).fit(X, y).coef_.ravel())
+    assert np.mean(magnitudes > 0.999 * magnitudes.max()) >= 0.6
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, pytest.param(2.0, marks=pytest.mark.slow), 3.0, INF])
@@ -173,7 +173,7 @@ def test_ima_certifies_every_norm(p):
         model.fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert {report.stage for report in model.history_} == {"ima"}
-        brackets(model, X, y)
+        assert_bounds_contain_the_oracle(model, X, y)
         verify(model, X, y)
 
 
@@ -186,7 +186,7 @@ def test_ima_certifies_every_norm(p):
         ),
     ),
 )
-def test_ima_begins_where_the_last_fit_ended(intercept, C, p):
+def test_ima_warm_start_takes_few_steps(intercept, C, p):
     X, y = separable(30, 5, 14)
     model = MaxMarginClassifier(
         C,
@@ -212,7 +212,7 @@ def test_ima_begins_where_the_last_fit_ended(intercept, C, p):
 @pytest.mark.parametrize(
     ("C", "p"), selected(product((1.0, INF), (2.0, 3.0)), lambda C, p: (C, p) in [(1.0, 3.0), (INF, 2.0)])
 )
-def test_alma_begins_with_the_dual_weights_of_the_last_fit(C, p):
+def test_alma_warm_start_takes_few_steps(C, p):
     X, y = separable(30, 5, 14)
     model = MaxMarginClassifier(
         C, p=p, algorithm=ALMA(alpha=0.3), tol=1e-9, max_iter=10**5, random_state=0, warm_start=True
@@ -226,17 +226,17 @@ def test_alma_begins_with_the_dual_weights_of_the_last_fit(C, p):
 
 
 @pytest.mark.parametrize("p", [pytest.param(2.5, marks=pytest.mark.slow), 3.0, 10.0])
-def test_pumma_certifies_from_two_on(p):
+def test_pumma_certifies_p_above_two(p):
     X, y = separable(30, 5, 12)
     for C in (INF, 1.0):
         model = MaxMarginClassifier(C=C, p=p, tol=1e-2, algorithm=PUMMA(), random_state=0).fit(X, y)
         assert model.status_ is Status.CERTIFIED
-        brackets(model, X, y)
+        assert_bounds_contain_the_oracle(model, X, y)
         verify(model, X, y)
 
 
-def test_alma_keeps_its_promise_for_large_p():
-    """At its end the directional margin is at least 1 - alpha of the largest one."""
+def test_alma_reaches_its_guaranteed_margin_for_large_p():
+    """The directional margin is at least 1 - alpha times the largest."""
     X, y = separable(25, 4, 13)
     for p in (2.5, 4.0):
         options = {"C": INF, "p": p, "fit_intercept": False, "random_state": 0}
@@ -246,7 +246,7 @@ def test_alma_keeps_its_promise_for_large_p():
         assert model.certificate_.lower >= 0.6 * best.lower
 
 
-def test_the_problem_record_speaks_of_its_norm():
+def test_problem_checks_exponent_and_power():
     problem = Problem("hinge", 1.0, p=INF, power=1)
     assert problem.q == 1.0
     with pytest.raises(ValueError, match="from 1 to inf"):
@@ -256,7 +256,7 @@ def test_the_problem_record_speaks_of_its_norm():
 
 
 def decimal_norm(v: list[Decimal], r: float) -> Decimal:
-    """|v|_r to many digits."""
+    """|v|_r in 60-digit decimal arithmetic."""
     size = [abs(x) for x in v]
     if r == INF:
         return max(size)
@@ -267,7 +267,7 @@ def decimal_norm(v: list[Decimal], r: float) -> Decimal:
 
 
 def decimal_bounds(certificate, X, y, w, b) -> tuple[Decimal, Decimal]:
-    """What (w, b) and the dual weights prove, from the definitions, to 60 digits."""
+    """The bounds proved by (w, b) and the dual weights, from the definitions, to 60 digits."""
     problem = certificate.problem
     rows = [[Decimal(v) for v in row] for row in X.tolist()]
     sign = [int(label) for label in y]
@@ -285,7 +285,7 @@ def decimal_bounds(certificate, X, y, w, b) -> tuple[Decimal, Decimal]:
     balance = sum(a * s for a, s in zip(alpha, sign, strict=True))
     if problem.rho:
         v = [*v, Decimal(problem.rho) * balance]
-    if problem.free and balance:  # the heavier class scaled down: not more than its excess is lost
+    if problem.free and balance:  # the balance is zero up to rounding
         assert abs(balance) <= Decimal("1e-15") * sum(alpha)
     size, total = decimal_norm(v, problem.p), sum(alpha)
     if problem.hard:
@@ -299,13 +299,13 @@ def decimal_bounds(certificate, X, y, w, b) -> tuple[Decimal, Decimal]:
     return gains - size * size / 2, length * length / 2 + losses
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=names)
+@pytest.mark.parametrize("kind", KINDS, ids=option_names)
 @pytest.mark.parametrize("p", [1.0, 1.25, 1.5, 3.0, 30.0, INF])
-def test_claims_hold_to_the_last_digit(p, kind):
-    """Outward rounding: the bounds hold for the numbers as they are, with not a digit of grace."""
+def test_certified_bounds_hold_in_exact_arithmetic(p, kind):
+    """Outward rounding: the bounds hold for the exact values of the stored numbers, without tolerance."""
     getcontext().prec = 60
     for seed in range(6):
-        for intercept in INTERCEPTS[1:]:  # dual weights that need no balance have an exact value
+        for intercept in INTERCEPTS[1:]:  # without a balance constraint the dual value is exact
             X, y = separable(9, 3, seed) if kind["C"] == INF else clouds(9, 3, seed)
             model = MaxMarginClassifier(p=p, tol=1e-9, max_iter=60, random_state=0, **kind, **intercept).fit(
                 X, y
@@ -317,8 +317,8 @@ def test_claims_hold_to_the_last_digit(p, kind):
             assert certificate.gap < 1e-6
 
 
-def test_lengths_whose_squares_vanish():
-    """|w| itself counts where the norm stands to the first power; its square would underflow."""
+def test_norms_whose_squares_underflow():
+    """With norm_power=1 the bounds use |w| itself; its square would underflow."""
     getcontext().prec = 60
     rng = np.random.default_rng(3)
     X = rng.normal(size=(8, 20)) * 1e153
@@ -331,7 +331,7 @@ def test_lengths_whose_squares_vanish():
         assert Decimal(model.certificate_.lower) <= lower <= upper <= Decimal(model.certificate_.upper)
 
 
-def test_scores_that_have_lost_their_digits():
+def test_bounds_hold_for_scores_without_correct_digits():
     getcontext().prec = 60
     X = np.array([[-1.5129765647850685e-150], [-1.6082160558452114e-151], [1.0821818752667496e-150]])
     y = np.array([1.0, -1.0, 1.0])
@@ -350,7 +350,7 @@ def test_scores_that_have_lost_their_digits():
 
 
 @pytest.mark.parametrize(("C", "p"), [(1e300, 3.0), (1.4e303, 100.0)])
-def test_no_number_overflows_unseen(C, p):
+def test_overflow_does_not_give_false_certificates(C, p):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(14, 3)) * 1e-150
     y = np.where(rng.random(14) < 0.5, 1.0, -1.0)
@@ -361,7 +361,7 @@ def test_no_number_overflows_unseen(C, p):
             verify(model, X, y)
 
 
-def test_time_is_heard_within_a_round():
+def test_max_time_stops_within_a_round():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(2000, 300)), np.where(rng.random(2000) < 0.5, 1.0, -1.0)
     model = MaxMarginClassifier(p=3.0, tol=1e-9, algorithm="barrier", max_time=0.3, random_state=0).fit(X, y)
@@ -369,22 +369,22 @@ def test_time_is_heard_within_a_round():
     assert model.history_
 
 
-def test_time_is_heard_while_separability_is_asked(monkeypatch):
-    """Nothing is then said of it, and nothing is concluded."""
+def test_max_time_stops_the_separability_test(monkeypatch):
+    """The separability test is then neither reported nor used."""
     monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
     one_by_one = partial(linear_points, settings=Settings(whole=0, all_rows=0, rows=1))
     monkeypatch.setattr("maxmargin.fit.policy.linear_points", one_by_one)
     X, y = clouds(60, 30, 16)
-    asked = []
-    algorithm, reason = choose(Problem("hinge", INF, p=3.0), Patterns(X), y, lambda: not asked.append(0))
-    assert asked
+    polls = []
+    algorithm, reason = choose(Problem("hinge", INF, p=3.0), Patterns(X), y, lambda: not polls.append(0))
+    assert polls
     assert (algorithm.name, "separable" in reason) == ("pumma", False)
     assert choose(Problem("hinge", INF, p=3.0), Patterns(X), y)[0].name == "no-separator"
 
 
 @pytest.mark.parametrize("p", [1.0, INF])
 @pytest.mark.parametrize("size", [1.0, 1e-20, 1e-100])
-def test_a_linear_program_whose_optimum_is_zero(p, size):
+def test_linear_program_with_optimum_zero_is_certified(p, size):
     X, y = clouds(30, 4, 17)
     for C in (1e-3, 1e-12, 1e-15):
         model = MaxMarginClassifier(C, p=p, loss="hinge", norm_power=1).fit(X * size, y)
@@ -394,7 +394,7 @@ def test_a_linear_program_whose_optimum_is_zero(p, size):
         verify(model, X * size, y)
 
 
-def test_a_solver_that_comes_no_further_says_so():
+def test_stalled_solver_reports_stalled():
     X, y = clouds(30, 4, 18)
     model = MaxMarginClassifier(p=3.0).fit(X * 1e100, y)
     assert model.status_ is Status.STALLED
@@ -402,22 +402,22 @@ def test_a_solver_that_comes_no_further_says_so():
     verify(model, X * 1e100, y)
 
 
-def test_log_p_is_what_an_algorithm_is_asked_for():
+def test_log_p_is_accepted_by_euclidean_algorithms_and_checked():
     X, y = clouds(30, 2, 19)
     assert MaxMarginClassifier(p="log", algorithm="dcd").fit(X, y).status_ is Status.CERTIFIED
     with pytest.raises(ValueError, match=r"'lp' does not solve .* p=2 "):
         MaxMarginClassifier(p="log", algorithm="lp", C=INF).fit(X, y)
 
 
-def test_a_large_hard_margin_is_asked_whether_it_has_a_separator(monkeypatch):
+def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
     monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
     X, y = separable(30, 4, 15)
-    good = MaxMarginClassifier(C=INF, p=3.0, tol=1e-2, random_state=0).fit(X, y)
-    assert good.status_ is Status.CERTIFIED
-    assert (good.history_[0].stage, "separable" in good.history_[0].reason) == ("pumma", True)
+    separated = MaxMarginClassifier(C=INF, p=3.0, tol=1e-2, random_state=0).fit(X, y)
+    assert separated.status_ is Status.CERTIFIED
+    assert (separated.history_[0].stage, "separable" in separated.history_[0].reason) == ("pumma", True)
     X[1], y[1] = X[0], -y[0]
     for p in (1.5, 3.0):
-        bad = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
-        assert bad.status_ is Status.INSEPARABLE
-        assert "not separable" in bad.history_[0].reason
-        verify(bad, X, y)
+        inseparable = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
+        assert inseparable.status_ is Status.INSEPARABLE
+        assert "not separable" in inseparable.history_[0].reason
+        verify(inseparable, X, y)

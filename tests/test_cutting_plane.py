@@ -1,4 +1,4 @@
-"""Cutting planes: planes lie below the loss, the model's minimum is the least, and the bounds meet at the optimum."""
+"""Cutting planes: planes lie below the loss, the model is minimised exactly, and the bounds meet at the optimum."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def cloud(seed, n=40, d=4):
     return rng.normal(size=(n, d)) + 0.4 * y[:, None], y, 10.0 ** rng.uniform(-1, 1, n)
 
 
-def hinge(problem, X, y, s):
+def hinge_loss(problem, X, y, s):
     return Hinge(problem, X, y, s)
 
 
-def at(loss, w):
-    """The point with this w, the constant coordinate's weight its last entry where there is one."""
+def point_at(loss, w):
+    """The point with this w; its last entry is the weight of the constant coordinate, if there is one."""
     d = loss.X.shape[1]
     return loss.at(w, loss.X @ w[:d] + (loss.problem.rho * w[d] if loss.problem.rho else 0.0))
 
 
-def run_of(problem, X, y, s, **options):
+def cutting_plane_run(problem, X, y, s, **options):
     return Run(
         Task(problem, Patterns(X), y, s),
         CuttingPlane(**options),
@@ -48,30 +48,30 @@ def run_of(problem, X, y, s, **options):
     )
 
 
-def rounds(run, most):
-    """Rounds, until the algorithm ends."""
+def rounds(run, max_rounds):
+    """Yield the run after each round, until the algorithm ends."""
     for count, _ in enumerate(SCHEDULES["planes"](run), 1):
         yield run
-        if run.converged or count == most:
+        if run.converged or count == max_rounds:
             return
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_a_plane_touches_the_loss_from_below(intercept):
+def test_planes_support_the_loss_from_below(intercept):
     problem = Problem("hinge", 0.7, intercept=intercept, intercept_scaling=1.5)
     for seed in range(10):
         X, y, s = cloud(seed)
-        loss, rng = hinge(problem, X, y, s), np.random.default_rng(seed)
+        loss, rng = hinge_loss(problem, X, y, s), np.random.default_rng(seed)
         d = X.shape[1] + (1 if problem.rho else 0)
-        place = at(loss, rng.normal(size=d))
-        plane = loss.plane(place)
+        point = point_at(loss, rng.normal(size=d))
+        plane = loss.plane(point)
 
         def risk(point, loss=loss):
             return loss.value(point) - 0.5 * point.w @ point.w
 
-        assert plane.height - plane.slope @ place.w == pytest.approx(risk(place), rel=1e-12)
+        assert plane.height - plane.slope @ point.w == pytest.approx(risk(point), rel=1e-12)
         for _ in range(50):
-            other = at(loss, rng.normal(size=d) * 10.0 ** rng.uniform(-2, 2))
+            other = point_at(loss, rng.normal(size=d) * 10.0 ** rng.uniform(-2, 2))
             assert plane.height - plane.slope @ other.w <= risk(other) * (1.0 + 1e-12) + 1e-12
         theta = plane.theta(len(y))
         assert (theta >= 0.0).all()
@@ -81,15 +81,15 @@ def test_a_plane_touches_the_loss_from_below(intercept):
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_the_line_search_is_exact(intercept):
-    """No other point of the line is better, near or far; the intercept is kept on the line for this."""
+def test_line_search_is_exact(intercept):
+    """No other point of the ray has a smaller objective; the intercept is interpolated along the ray."""
     problem = Problem("hinge", 0.3, intercept=intercept)
     inside = 0
     for seed in range(30):
         X, y, s = cloud(seed)
-        loss, rng = hinge(problem, X, y, s), np.random.default_rng(seed)
+        loss, rng = hinge_loss(problem, X, y, s), np.random.default_rng(seed)
         d = X.shape[1] + (1 if problem.rho else 0)
-        one, two = at(loss, 0.3 * rng.normal(size=d)), at(loss, rng.normal(size=d))
+        one, two = point_at(loss, 0.3 * rng.normal(size=d)), point_at(loss, rng.normal(size=d))
 
         def value(k, one=one, two=two, loss=loss):
             parts = (a + k * (b - a) for a, b in zip(one, two, strict=True))
@@ -107,8 +107,8 @@ def test_the_line_search_is_exact(intercept):
     assert inside > 5
 
 
-def test_the_model_is_least_where_its_conditions_say():
-    """On the simplex; every plane of positive weight is largest there; planes that depend on each other included."""
+def test_model_minimum_has_no_duality_gap():
+    """The weights lie on the simplex; linearly dependent planes are included."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         count, d = int(rng.integers(1, 30)), int(rng.integers(1, 12))
@@ -127,8 +127,8 @@ def test_the_model_is_least_where_its_conditions_say():
         assert primal - dual <= 1e-9 * primal
 
 
-def model_by_clarabel(heights, slopes):
-    """The least of 1/2 |w|^2 + xi over xi >= 0, xi >= h_p - g_p.w."""
+def model_minimum_by_clarabel(heights, slopes):
+    """The minimiser of 1/2 |w|^2 + xi over xi >= 0, xi >= h_p - g_p.w."""
     d = slopes.shape[1]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -140,8 +140,8 @@ def model_by_clarabel(heights, slopes):
     return np.asarray(solution.x)[:d]
 
 
-def naive(problem, X, y, s, variant, mu, turns):
-    """SVMperf and OCAS without intercept, the model solved by Clarabel, the line search by trying many points."""
+def naive_rounds(problem, X, y, s, variant, mu, count):
+    """SVMperf and OCAS without intercept, with the model solved by Clarabel and a line search on grids."""
     caps = problem.caps(s)
 
     def objective(w):
@@ -149,34 +149,36 @@ def naive(problem, X, y, s, variant, mu, turns):
 
     heights, slopes = [0.0], [np.zeros(X.shape[1])]
     w = best = np.zeros(X.shape[1])
-    for _ in range(turns):
-        place = w
+    for _ in range(count):
+        point = w
         if variant == "ocas":
             low, high = 0.0, 4.0
-            for _ in range(60):  # a convex function: its least is between two of any five points
+            for _ in range(60):  # a convex function: its minimum lies next to the best of any five points
                 grid = np.linspace(low, high, 5)
                 j = int(np.argmin([objective(best + k * (w - best)) for k in grid]))
                 low, high = grid[max(j - 1, 0)], grid[min(j + 1, 4)]
             best = best + 0.5 * (low + high) * (w - best)
-            place = best + mu * (w - best)
+            point = best + mu * (w - best)
         yield w, best
-        wrong = y * (X @ place) < 1.0
-        heights.append(caps[wrong].sum())
-        slopes.append((caps * y)[wrong] @ X[wrong])
-        w = model_by_clarabel(np.array(heights), np.array(slopes))
+        violated = y * (X @ point) < 1.0
+        heights.append(caps[violated].sum())
+        slopes.append((caps * y)[violated] @ X[violated])
+        w = model_minimum_by_clarabel(np.array(heights), np.array(slopes))
 
 
 @pytest.mark.parametrize("variant", ["ocas", "svmperf"])
-def test_turns_are_the_naive_ones(variant):
+def test_rounds_equal_those_of_a_naive_implementation(variant):
     problem = Problem("hinge", 0.05, intercept="none")
     for seed in range(3):
         X, y, s = cloud(seed)
-        twin = naive(problem, X, y, s, variant, 0.1, 7)
+        reference = naive_rounds(problem, X, y, s, variant, 0.1, 7)
         best = np.inf
-        for run, (w, w_best) in zip(rounds(run_of(problem, X, y, s, variant=variant), 7), twin, strict=False):
+        for run, (w, w_best) in zip(
+            rounds(cutting_plane_run(problem, X, y, s, variant=variant), 7), reference, strict=False
+        ):
             assert run.h.space.vector.w == pytest.approx(w, abs=3e-5 * max(1.0, np.abs(w).max()))
-            place = w_best if variant == "ocas" else w
-            best = min(best, problem.primal(0.5 * (place @ place), y * (X @ place), s))
+            point = w_best if variant == "ocas" else w
+            best = min(best, problem.primal(0.5 * (point @ point), y * (X @ point), s))
             assert run.best.upper <= best * (1.0 + 1e-5)
             if variant == "ocas":
                 assert run.best.upper == pytest.approx(best, rel=1e-5)
@@ -184,13 +186,13 @@ def test_turns_are_the_naive_ones(variant):
 
 @given(cases(loss="hinge"))
 @settings(max_examples=30)
-def test_bounds_hold_the_exact_optimum_and_meet(case):
+def test_bounds_contain_the_exact_optimum(case):
     exact = optimum(case.problem, case.X, case.y, case.weights)
-    kept = case.weights > 0.0
-    X, y, s = case.X[kept], case.y[kept], case.weights[kept]
+    positive = case.weights > 0.0
+    X, y, s = case.X[positive], case.y[positive], case.weights[positive]
     lower, upper = float(exact.lower), float(exact.upper)
     for variant in ("ocas", "svmperf"):
-        for run in rounds(run_of(case.problem, X, y, s, variant=variant), 60):
+        for run in rounds(cutting_plane_run(case.problem, X, y, s, variant=variant), 60):
             assert (run.h.alpha >= 0.0).all()
             assert (run.h.alpha <= run.h.cap).all()
             assert run.best.lower <= upper + 1e-9 * float(case.problem.caps(s).sum())
@@ -200,7 +202,7 @@ def test_bounds_hold_the_exact_optimum_and_meet(case):
 @pytest.mark.parametrize("variant", ["ocas", "svmperf"])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
-def test_ends_at_the_optimum(variant, intercept, store, rules_alone):
+def test_fit_ends_at_the_optimum(variant, intercept, store, rules_alone):
     for seed in range(3):
         X, y, s = cloud(seed)
         problem = Problem("hinge", 0.5, intercept=intercept)
@@ -217,36 +219,36 @@ def test_ends_at_the_optimum(variant, intercept, store, rules_alone):
         assert certificate.gap <= 1e-8
 
 
-def test_a_best_point_never_gets_worse():
+def test_best_bounds_are_monotone():
     X, y, s = cloud(3, 200)
-    upper = [run.best.upper for run in rounds(run_of(Problem("hinge", 1.0), X, y, s), 40)]
-    lower = [run.best.lower for run in rounds(run_of(Problem("hinge", 1.0), X, y, s), 40)]
+    upper = [run.best.upper for run in rounds(cutting_plane_run(Problem("hinge", 1.0), X, y, s), 40)]
+    lower = [run.best.lower for run in rounds(cutting_plane_run(Problem("hinge", 1.0), X, y, s), 40)]
     assert (np.diff(upper) <= 0.0).all()
     assert (np.diff(lower) >= 0.0).all()
 
 
 @pytest.mark.parametrize("C", [0.01, 0.3])
 @pytest.mark.parametrize("eps", [0.1, 0.01])
-def test_number_of_planes_is_below_the_theorem_s(C, eps):
-    """At most log2(1 / (4 R^2 C n)) + 16 R^2 C n / eps turns, each part a whole number of at least 0."""
+def test_number_of_rounds_is_below_the_theoretical_bound(C, eps):
+    """At most log2(1 / (4 R^2 C n)) + 16 R^2 C n / eps rounds, each term rounded up and at least 0."""
     for n in (50, 800):
         X, y, _ = cloud(n, n)
         problem = Problem("hinge", C / n, intercept="none")
-        run = run_of(problem, X, y, np.ones(n), variant="svmperf", eps=eps)
-        turns = sum(1 for _ in rounds(run, 10**4))
+        run = cutting_plane_run(problem, X, y, np.ones(n), variant="svmperf", eps=eps)
+        count = sum(1 for _ in rounds(run, 10**4))
         R2 = (X * X).sum(axis=1).max()
         assert run.converged
-        assert turns <= max(np.ceil(np.log2(1.0 / (4.0 * R2 * C))), 0.0) + np.ceil(16.0 * R2 * C / eps)
+        assert count <= max(np.ceil(np.log2(1.0 / (4.0 * R2 * C))), 0.0) + np.ceil(16.0 * R2 * C / eps)
         assert run.best.upper - run.best.lower <= eps * C
 
 
 def test_planes_without_weight_are_dropped():
     problem = Problem("hinge", 1.0, intercept="none")
     X, y, s = cloud(5, 300)
-    loss = hinge(problem, X, y, s)
+    loss = hinge_loss(problem, X, y, s)
     model, w = Model(loss, X.shape[1], idle=2), np.zeros(X.shape[1])
     for _ in range(40):
-        plane = loss.plane(at(loss, w))
+        plane = loss.plane(point_at(loss, w))
         if not model.rises(plane, w):
             break
         model.add(plane)
@@ -261,7 +263,7 @@ def test_planes_without_weight_are_dropped():
     assert fit.status_ is Status.CERTIFIED
 
 
-def test_adult_takes_eighty_planes(data_folder):
+def test_adult_takes_about_eighty_planes(data_folder):
     X, y = load_svmlight_file(str(data_folder / "adult" / "a9a.gz"), n_features=123)
     model = MaxMarginClassifier(loss="hinge", fit_intercept=False, algorithm=CuttingPlane()).fit(X, y)
     assert model.status_ is Status.CERTIFIED
@@ -269,14 +271,14 @@ def test_adult_takes_eighty_planes(data_folder):
     assert model.certificate_.lower <= 11433.81 <= model.certificate_.upper
 
 
-def test_eps_ends_it(rules_alone):
+def test_eps_is_a_stopping_criterion(rules_alone):
     X, y, _ = cloud(1, 100)
     model = MaxMarginClassifier(loss="hinge", tol=1e-9, algorithm=CuttingPlane(eps=0.01)).fit(X, y)
     assert model.status_ is Status.CONVERGED
     assert model.certificate_.upper - model.certificate_.lower <= 0.01 * 100
 
 
-def test_begins_with_the_last_fit_s_dual_weights(rules_alone):
+def test_warm_start_uses_the_previous_dual_weights(rules_alone):
     X, y, _ = cloud(2, 100)
     model = MaxMarginClassifier(
         loss="hinge", tol=1e-4, warm_start=True, algorithm=CuttingPlane(), random_state=0
@@ -288,8 +290,8 @@ def test_begins_with_the_last_fit_s_dual_weights(rules_alone):
 
 @pytest.mark.parametrize("variant", ["ocas", "svmperf"])
 @pytest.mark.parametrize("spread", [1e5, pytest.param(1e6, marks=pytest.mark.slow)])
-def test_rounding_is_no_convergence(variant, spread, rules_alone):
-    """Columns of very different size hide planes in rounding: it goes on, and says what is left."""
+def test_rounding_errors_do_not_count_as_convergence(variant, spread, rules_alone):
+    """Columns of very different size hide planes in rounding: the status is certified or out of rounds."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(100, 4))
@@ -300,13 +302,13 @@ def test_rounding_is_no_convergence(variant, spread, rules_alone):
         assert model.status_ in (Status.CERTIFIED, Status.MAX_ITER)
         assert model.status_ is Status.CERTIFIED or spread > 1e5
         verify(model, X, y)
-    # asked for more than float64 has, it comes as near
+    # a tolerance below the precision of float64: the gap is still small
     X, y, _ = cloud(0)
     model = MaxMarginClassifier(loss="hinge", tol=1e-15, algorithm=CuttingPlane(variant), max_iter=200)
     assert model.fit(X, y).certificate_.gap < 1e-9
 
 
-def test_refuses_what_it_does_not_solve():
+def test_unsupported_problems_are_refused():
     for C, loss in ((np.inf, "hinge"), (1.0, "squared_hinge")):
         model = MaxMarginClassifier(C, loss=loss, algorithm=CuttingPlane())
         with pytest.raises(
@@ -316,7 +318,7 @@ def test_refuses_what_it_does_not_solve():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"variant": "perf"}, "variant must be 'ocas' or 'svmperf'; got 'perf'."),
         ({"eps": 0.0}, "eps must be a positive number or None; got 0.0."),
@@ -324,14 +326,14 @@ def test_refuses_what_it_does_not_solve():
         ({"idle": 0}, "idle must be a whole number of turns, at least 1; got 0."),
     ],
 )
-def test_parameters_are_checked(options, words):
+def test_invalid_parameters_are_refused(options, message):
     with pytest.raises(ValueError, match="must") as error:
         CuttingPlane(**options)
-    assert str(error.value) == words
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e60, 1e120])
-def test_data_of_any_scale(scale):
+def test_data_of_extreme_scales_are_certified(scale):
     X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 2
     model = MaxMarginClassifier(loss="hinge", algorithm="cutting-plane", random_state=0).fit(scale * X, y)
     assert model.status_ is Status.CERTIFIED

@@ -1,4 +1,4 @@
-"""MaxMarginClassifier as its user meets it: scikit-learn's checks, bad input, hard but legal input, and stopping."""
+"""MaxMarginClassifier: scikit-learn's checks, invalid input, degenerate input, and stopping."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from maxmargin.algorithms import ALGORITHMS
 from maxmargin.algorithms.programs import LinearProgram
 from maxmargin.fit.deadline import Deadline
 
-EUCLIDEAN = [name for name in ALGORITHMS if name != "lp"]  # those that solve p = 2
+EUCLIDEAN = [name for name in ALGORITHMS if name != "lp"]  # algorithms for p = 2
 FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
 
 
@@ -49,8 +49,8 @@ FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("h
         MaxMarginClassifier(loss="hinge", algorithm=MPU(schedule="two-level"), n_jobs=2),
     ]
 )
-def test_scikit_learn(estimator, check):
-    """Every check, with no expected failure."""
+def test_scikit_learn_checks_pass(estimator, check):
+    """All checks, without expected failures."""
     check(estimator)
 
 
@@ -63,7 +63,7 @@ def test_scikit_learn(estimator, check):
         MaxMarginClassifier(algorithm="perceptron", max_iter=20),
     ]
 )
-def test_scikit_learn_with_other_parameters(estimator, check):
+def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
 
 
@@ -82,8 +82,8 @@ def signs(y):
     return np.where(np.asarray(y) == np.max(y), 1.0, -1.0)
 
 
-def truth_holds(model, X, y, weights=None):
-    """The certificate of a two-class model brackets the oracle's optimum, and verifies."""
+def assert_optimum_is_bracketed(model, X, y, weights=None):
+    """Assert that the certificate of a two-class model brackets the oracle's optimum and verifies."""
     weights = np.ones(len(y)) if weights is None else weights
     verify(model, X, y, weights)
     dense = X.toarray() if sp.issparse(X) else np.asarray(X, float)
@@ -94,80 +94,88 @@ def truth_holds(model, X, y, weights=None):
     return truth
 
 
-# bad input: every message is read
+# invalid input: messages are asserted
 
 
-def bad(value, message, **parameters):
+def invalid(value, message, **parameters):
     return pytest.param({**parameters, **value}, message, id=message[:50])
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        bad({"C": -1.0}, r"C must be a positive number, or inf for the hard margin; got C=-1\.0"),
-        bad({"C": 0}, r"C must be a positive number, or inf for the hard margin; got C=0"),
-        bad({"C": np.nan}, r"C must be a positive number, or inf for the hard margin; got C=nan"),
-        bad({"C": "1"}, r"C must be a positive number, or inf for the hard margin; got C='1'"),
-        bad(
+        invalid({"C": -1.0}, r"C must be a positive number, or inf for the hard margin; got C=-1\.0"),
+        invalid({"C": 0}, r"C must be a positive number, or inf for the hard margin; got C=0"),
+        invalid({"C": np.nan}, r"C must be a positive number, or inf for the hard margin; got C=nan"),
+        invalid({"C": "1"}, r"C must be a positive number, or inf for the hard margin; got C='1'"),
+        invalid(
             {"tol": 0},
             "tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol=0",
         ),
-        bad({"tol": -1e-3}, r"tol must be positive: .* got tol=-0\.001"),
-        bad({"tol": np.nan}, "tol must be positive: .* got tol=nan"),
-        bad({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
-        bad({"p": 0.5}, r"p must be a number from 1 to inf; got p=0\.5"),
-        bad({"p": "inf"}, r'p must be a number from 1 to inf, or "log"; got p=.inf.'),
-        bad({"p": np.nan}, r"p must be a number from 1 to inf; got p=nan"),
-        bad({"norm_power": 3}, r"norm_power must be 2 .half the squared norm. or 1 .the norm itself.; got 3"),
-        bad({"p": 3, "algorithm": "dcd"}, r"'dcd' does not solve .*p=3.*: use p=2; for another p .*barrier"),
-        bad({"norm_power": 1, "algorithm": "dcd"}, r"'dcd' does not solve .*first power.*barrier"),
-        bad({"p": np.inf, "algorithm": "pumma"}, r"'pumma' does not solve .*p=inf.*: use p=.log."),
-        bad({"p": 1.5, "algorithm": "alma"}, r"'alma' does not solve .*p=1\.5.*ima"),
-        bad({"intercept": "real"}, 'intercept must be "free" or "augmented"; got \'real\''),
-        bad(
+        invalid({"tol": -1e-3}, r"tol must be positive: .* got tol=-0\.001"),
+        invalid({"tol": np.nan}, "tol must be positive: .* got tol=nan"),
+        invalid({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
+        invalid({"p": 0.5}, r"p must be a number from 1 to inf; got p=0\.5"),
+        invalid({"p": "inf"}, r'p must be a number from 1 to inf, or "log"; got p=.inf.'),
+        invalid({"p": np.nan}, r"p must be a number from 1 to inf; got p=nan"),
+        invalid(
+            {"norm_power": 3}, r"norm_power must be 2 .half the squared norm. or 1 .the norm itself.; got 3"
+        ),
+        invalid(
+            {"p": 3, "algorithm": "dcd"}, r"'dcd' does not solve .*p=3.*: use p=2; for another p .*barrier"
+        ),
+        invalid({"norm_power": 1, "algorithm": "dcd"}, r"'dcd' does not solve .*first power.*barrier"),
+        invalid({"p": np.inf, "algorithm": "pumma"}, r"'pumma' does not solve .*p=inf.*: use p=.log."),
+        invalid({"p": 1.5, "algorithm": "alma"}, r"'alma' does not solve .*p=1\.5.*ima"),
+        invalid({"intercept": "real"}, 'intercept must be "free" or "augmented"; got \'real\''),
+        invalid(
             {"intercept": "augmented", "intercept_scaling": 0},
             "intercept_scaling must be a positive, finite number",
         ),
-        bad({"max_iter": 0}, "max_iter must be a whole number of rounds, at least 1; got 0"),
-        bad({"max_iter": 2.5}, "max_iter must be a whole number of rounds, at least 1; got 2.5"),
-        bad({"max_time": 0}, "max_time must be a positive number of seconds, or None; got 0"),
-        bad({"max_time": -3.0}, r"max_time must be a positive number of seconds, or None; got -3\.0"),
-        bad(
+        invalid({"max_iter": 0}, "max_iter must be a whole number of rounds, at least 1; got 0"),
+        invalid({"max_iter": 2.5}, "max_iter must be a whole number of rounds, at least 1; got 2.5"),
+        invalid({"max_time": 0}, "max_time must be a positive number of seconds, or None; got 0"),
+        invalid({"max_time": -3.0}, r"max_time must be a positive number of seconds, or None; got -3\.0"),
+        invalid(
             {"algorithm": "smo"},
             "algorithm must be 'auto', one of 'dcd', 'mpu', .*, or an object such as",
         ),
-        bad({"algorithm": 3}, r"algorithm must be a name or a rule object such as MPU\(\); got 3"),
-        bad({"algorithm": MPU}, r"algorithm must be a name or a rule object such as MPU\(\)"),
-        bad(
+        invalid({"algorithm": 3}, r"algorithm must be a name or a rule object such as MPU\(\); got 3"),
+        invalid({"algorithm": MPU}, r"algorithm must be a name or a rule object such as MPU\(\)"),
+        invalid(
             {"algorithm": "perceptron", "loss": "hinge"},
             "algorithm 'perceptron' does not solve loss='hinge' with C=1",
         ),
-        bad({"p": None}, "p must be a number from 1 to inf, or .log.; got p=None"),
-        bad({"p": "2"}, "p must be a number from 1 to inf, or .log.; got p='2'"),
-        bad({"intercept_scaling": "x"}, "intercept_scaling must be a number; got intercept_scaling='x'"),
-        bad({"tol": True}, "tol must be positive"),
-        bad({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'"),
-        bad({"warm_start": 1}, "warm_start must be True or False; got 1"),
-        bad({"max_time": True}, "max_time must be a positive number of seconds, or None; got True"),
-        bad({"random_state": -1}, "random_state must be a whole number of at least 0; got -1"),
-        bad({"class_weight": {0: "a"}}, "class_weight must hold numbers; got {0: 'a'}"),
-        bad({"n_jobs": "all"}, "n_jobs must be a whole number of threads, -1 for as many as .* got 'all'"),
-        bad({"n_jobs": 0}, "n_jobs must be a whole number of threads, .* or None; got 0"),
-        bad(
+        invalid({"p": None}, "p must be a number from 1 to inf, or .log.; got p=None"),
+        invalid({"p": "2"}, "p must be a number from 1 to inf, or .log.; got p='2'"),
+        invalid({"intercept_scaling": "x"}, "intercept_scaling must be a number; got intercept_scaling='x'"),
+        invalid({"tol": True}, "tol must be positive"),
+        invalid({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'"),
+        invalid({"warm_start": 1}, "warm_start must be True or False; got 1"),
+        invalid({"max_time": True}, "max_time must be a positive number of seconds, or None; got True"),
+        invalid({"random_state": -1}, "random_state must be a whole number of at least 0; got -1"),
+        invalid({"class_weight": {0: "a"}}, "class_weight must hold numbers; got {0: 'a'}"),
+        invalid(
+            {"n_jobs": "all"}, "n_jobs must be a whole number of threads, -1 for as many as .* got 'all'"
+        ),
+        invalid({"n_jobs": 0}, "n_jobs must be a whole number of threads, .* or None; got 0"),
+        invalid(
             {"intercept": "augmented", "intercept_scaling": 1e200},
             r"The square of intercept_scaling=1e\+200 is beyond float64 numbers: take one of the size of the features",
         ),
-        bad({"max_iter": True}, "max_iter must be a whole number of rounds"),
-        bad({"callback": 3}, "callback must be a function of a report, or None; got 3"),
-        bad({"class_weight": "even"}, "class_weight must be a dict, \"balanced\" or None; got 'even'"),
-        bad({"class_weight": [1.0, 2.0]}, 'class_weight must be a dict, "balanced" or None; got'),
-        bad({"class_weight": {2: 1.0}}, r"class_weight names classes that y does not hold: \[2\]"),
-        bad({"class_weight": {0: -1.0}}, "class_weight must hold finite numbers of at least 0"),
-        bad({"class_weight": {0: np.inf}}, "class_weight must hold finite numbers of at least 0"),
-        bad({"class_weight": {0: 0.0}}, "class_weight leaves rows of only one class with a positive weight"),
+        invalid({"max_iter": True}, "max_iter must be a whole number of rounds"),
+        invalid({"callback": 3}, "callback must be a function of a report, or None; got 3"),
+        invalid({"class_weight": "even"}, "class_weight must be a dict, \"balanced\" or None; got 'even'"),
+        invalid({"class_weight": [1.0, 2.0]}, 'class_weight must be a dict, "balanced" or None; got'),
+        invalid({"class_weight": {2: 1.0}}, r"class_weight names classes that y does not hold: \[2\]"),
+        invalid({"class_weight": {0: -1.0}}, "class_weight must hold finite numbers of at least 0"),
+        invalid({"class_weight": {0: np.inf}}, "class_weight must hold finite numbers of at least 0"),
+        invalid(
+            {"class_weight": {0: 0.0}}, "class_weight leaves rows of only one class with a positive weight"
+        ),
     ],
 )
-def test_bad_parameters(parameters, message, data):
+def test_invalid_parameters_are_refused(parameters, message, data):
     with pytest.raises(ValueError, match=message):
         MaxMarginClassifier(**parameters).fit(*data)
 
@@ -224,13 +232,13 @@ X4 = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
         ),
     ],
 )
-def test_bad_data(X, y, message):
+def test_invalid_data_are_refused(X, y, message):
     with pytest.raises(ValueError, match=message):
         MaxMarginClassifier().fit(X, y)
 
 
-def test_labels_that_cannot_be_ordered():
-    """None among strings: an error that says what labels may be, not one from inside a sort."""
+def test_labels_without_an_order_are_refused():
+    """None among strings: the message names the labels."""
     with pytest.raises((ValueError, TypeError), match=r"label"):
         MaxMarginClassifier().fit(X4, np.array(["a", None, "b", "a"], dtype=object))
 
@@ -247,13 +255,13 @@ def test_labels_that_cannot_be_ordered():
         ([1.0, 0.0, 1.0, 0.0], r"needs rows of at least 2 classes .* all rows are of class 0 \(one class\)"),
     ],
 )
-def test_bad_weights(weights, message):
+def test_invalid_weights_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         MaxMarginClassifier().fit(X4, [0, 1, 0, 1], weights)
 
 
 @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
-def test_class_weights_whose_sum_is_beyond_float64(cls):
+def test_overflowing_sums_of_class_weights_are_refused(cls):
     with pytest.raises(ValueError, match="C times the sum of all weights is inf"):
         cls(class_weight={0: 1e308, 1: 1e308}).fit(X4, [0, 1, 0, 1])
 
@@ -269,7 +277,7 @@ def test_class_weights_whose_sum_is_beyond_float64(cls):
         (1e-20, [1.0, 1e-300, 1.0, 1.0], "C times the least weight of a row is 1e-320, .*: raise C"),
     ],
 )
-def test_costs_beyond_numbers(cls, loss, C, weights, message):
+def test_costs_beyond_float64_are_refused(cls, loss, C, weights, message):
     with pytest.raises(ValueError, match=message):
         cls(C, loss=loss).fit(X4, [0, 1, 0, 1], weights)
     cls(np.inf).fit(X4, [0, 1, 0, 1], weights)  # a hard margin has no costs
@@ -277,7 +285,7 @@ def test_costs_beyond_numbers(cls, loss, C, weights, message):
 
 @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
 @pytest.mark.parametrize("scaling", [1e-160, 1e160])
-def test_constants_beyond_numbers(cls, scaling):
+def test_intercept_scalings_beyond_float64_are_refused(cls, scaling):
     model = cls(intercept="augmented", intercept_scaling=scaling)
     with pytest.raises(ValueError, match=r"The square of intercept_scaling=1e.160 is beyond float64 numbers"):
         model.fit(X4, [0, 1, 0, 1])
@@ -301,8 +309,8 @@ def test_constants_beyond_numbers(cls, scaling):
     ],
     ids=str,
 )
-def test_numbers_of_every_size(model, scale, weight):
-    """Whose products leave the range of float64: no warning, which pytest makes an error, and a proof that holds."""
+def test_extreme_magnitudes_give_valid_certificates(model, scale, weight):
+    """Products leave the range of float64: no warning (pytest makes warnings errors), and valid bounds."""
     X, y = np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.5], [-1.0, 0.5]]) * scale, [0, 1, 0, 1]
     weights = [1.0, weight, 1.0, weight]
     model = clone(model).fit(X, y, weights)
@@ -312,7 +320,7 @@ def test_numbers_of_every_size(model, scale, weight):
     assert now.gap <= 1e-3 or model.status_ is not Status.CERTIFIED
 
 
-def test_bad_data_at_prediction(data):
+def test_invalid_data_at_prediction_are_refused(data):
     X, y = data
     model = MaxMarginClassifier()
     with pytest.raises(ValueError, match="not fitted yet"):
@@ -325,7 +333,7 @@ def test_bad_data_at_prediction(data):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "failing_fit",
     [
         lambda model, X, y: model.set_params(C=-1.0).fit(X, y),
         lambda model, X, y: model.set_params(algorithm="nothing").fit(X, y),
@@ -336,12 +344,12 @@ def test_bad_data_at_prediction(data):
         lambda model, X, y: model.set_params(class_weight={7: 1.0}).fit(X[:, :3], y),
     ],
 )
-def test_a_failed_fit_leaves_the_fitted_model_as_it_was(spoil, data):
+def test_a_failed_fit_leaves_the_fitted_model_unchanged(failing_fit, data):
     X, y = data
     model = MaxMarginClassifier(random_state=0).fit(X, y)
     before, scores = {k: v for k, v in vars(model).items() if k.endswith("_")}, model.decision_function(X)
     with pytest.raises(ValueError, match=r"\w"):
-        spoil(model, X, y)
+        failing_fit(model, X, y)
     after = {k: v for k, v in vars(model).items() if k.endswith("_")}
     assert after.keys() == before.keys()
     assert all(after[k] is before[k] for k in before if k != "n_features_in_")
@@ -349,11 +357,11 @@ def test_a_failed_fit_leaves_the_fitted_model_as_it_was(spoil, data):
     assert model.decision_function(X).tolist() == scores.tolist()
 
 
-# hard but legal input: solved and certified
+# degenerate but valid input: solved and certified
 
 
-def hard_but_legal(rng):
-    """Names and data; y in {0, 1}."""
+def degenerate_data(rng):
+    """Names, rows and labels in {0, 1}."""
     X, y = clouds(30, 5)
     zero = X.copy()
     zero[rng.random(30) < 0.5] = 0.0
@@ -373,7 +381,7 @@ def hard_but_legal(rng):
     yield "small numbers", X * 1e-6, y
 
 
-LEGAL = {name: (X, y) for name, X, y in hard_but_legal(np.random.default_rng(0))}
+DEGENERATE = {name: (X, y) for name, X, y in degenerate_data(np.random.default_rng(0))}
 
 
 @thorough
@@ -386,46 +394,51 @@ LEGAL = {name: (X, y) for name, X, y in hard_but_legal(np.random.default_rng(0))
         if ALGORITHMS[name].convergent and ALGORITHMS[name]().refuses(Problem(loss, 1.0)) is None
     ],
 )
-@pytest.mark.parametrize("name", LEGAL)
-def test_hard_but_legal(name, algorithm, loss):
-    X, y = LEGAL[name]
-    every = list(product((1e-3, 1.0, 1e3), (np.asarray, sp.csr_matrix)))
-    turn = list(LEGAL).index(name)
-    for C, store in every if THOROUGH else every[turn % 3 :: 3]:  # one dense and one CSR, of different C
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_data_are_certified(name, algorithm, loss):
+    X, y = DEGENERATE[name]
+    combinations = list(product((1e-3, 1.0, 1e3), (np.asarray, sp.csr_matrix)))
+    index = list(DEGENERATE).index(name)
+    for C, store in (
+        combinations if THOROUGH else combinations[index % 3 :: 3]
+    ):  # one dense and one CSR, of different C
         stored = store(X)
         model = MaxMarginClassifier(C, loss=loss, algorithm=algorithm, random_state=0).fit(stored, y)
         assert model.status_ is Status.CERTIFIED
         assert model.certificate_.gap <= 1e-3
-        truth_holds(model, stored, y)
+        assert_optimum_is_bracketed(model, stored, y)
 
 
-def test_a_zero_row_costs_what_a_weight_of_zero_leaves_it():
-    """Hinge without intercept: each all-zero row costs exactly C, whatever w is."""
+def test_zero_rows_cost_C_without_intercept():
+    """Hinge without intercept: each all-zero row costs exactly C for every w."""
     X, y = clouds(40, 3)
     padded = np.vstack([X, np.zeros((7, 3))])
     labels = np.append(y, [0, 1, 1, 0, 1, 1, 1])
     options = {"loss": "hinge", "C": 0.3, "fit_intercept": False, "random_state": 0, "tol": 1e-8}
-    plain, more = MaxMarginClassifier(**options).fit(X, y), MaxMarginClassifier(**options).fit(padded, labels)
-    assert more.coef_ == pytest.approx(plain.coef_, rel=1e-9)
-    assert more.certificate_.lower == pytest.approx(plain.certificate_.lower + 7 * 0.3, rel=1e-9)
-    assert more.certificate_.dual[-7:].tolist() == [0.3] * 7
+    plain, extended = (
+        MaxMarginClassifier(**options).fit(X, y),
+        MaxMarginClassifier(**options).fit(padded, labels),
+    )
+    assert extended.coef_ == pytest.approx(plain.coef_, rel=1e-9)
+    assert extended.certificate_.lower == pytest.approx(plain.certificate_.lower + 7 * 0.3, rel=1e-9)
+    assert extended.certificate_.dual[-7:].tolist() == [0.3] * 7
 
 
-def test_a_zero_row_makes_the_hard_margin_impossible():
+def test_zero_row_without_intercept_is_inseparable():
     X, y = clouds(40, 3, gap=4.0)
     X[5] = 0.0
     model = MaxMarginClassifier(np.inf, fit_intercept=False, random_state=0).fit(X, y)
     assert model.status_ is Status.INSEPARABLE
-    assert model.certificate_.support.tolist() == [5]  # the whole proof: this row is the origin
+    assert model.certificate_.support.tolist() == [5]  # this row is the origin, which proves it
     assert model.certificate_.upper == 0.0
 
 
 @pytest.mark.parametrize(
     "algorithm", [name for name in FOR_HARD if name != "pumma"]
-)  # it learns an intercept
+)  # it requires an intercept
 @pytest.mark.usefixtures("rules_alone")
-def test_a_zero_row_among_thousands(algorithm):
-    """Too many rows for the exact step: the rules themselves have to cope (hard margin: it is impossible)."""
+def test_zero_row_among_thousands_is_handled_by_every_algorithm(algorithm):
+    """Without the exact step: inseparable or undecided for the hard margin, certified for the soft margin."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 2500)
     X = sp.csr_matrix(
@@ -447,7 +460,7 @@ def test_a_zero_row_among_thousands(algorithm):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("C", [1.0, np.inf])
-def test_ten_thousand_times_more_features_than_rows(loss, C):
+def test_ten_thousand_times_more_features_than_rows_are_certified(loss, C):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10, 100_000)), np.arange(10) % 2
     for stored in (X, sp.random_array((10, 100_000), density=0.001, rng=rng, format="csr")):
@@ -461,8 +474,8 @@ def test_ten_thousand_times_more_features_than_rows(loss, C):
 
 @pytest.mark.parametrize("power", [-60, -20, 20, 60])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_any_scale(power, loss):
-    """k x with C / k^2 is the same problem."""
+def test_rescaled_data_with_rescaled_C_give_the_same_solution(power, loss):
+    """k x with C / k^2 is an equivalent problem."""
     X, y = clouds(20, 3)
     scale = 2.0 ** round(power * np.log2(10.0))
     plain = MaxMarginClassifier(1.0, loss=loss, random_state=0).fit(X, y)
@@ -485,8 +498,8 @@ SCALES = {
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("name", SCALES)
-def test_feature_scales_far_apart(name, loss, intercept):
-    """Columns from 1e-150 to 1e150, C = 1: certified. Where they are huge the largest of them separates."""
+def test_features_of_distant_scales_are_certified(name, loss, intercept):
+    """Columns from 1e-150 to 1e150, C = 1; the largest column separates if it is huge."""
     gap, powers = SCALES[name]
     rng = np.random.default_rng(0)
     y = np.arange(20) % 2
@@ -502,8 +515,8 @@ def test_feature_scales_far_apart(name, loss, intercept):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_feature_scales_that_do_not_separate(loss, intercept):
-    """Huge parts of sum alpha y x must vanish to 1e-150: real dual weights near the stored ones do that."""
+def test_inseparable_features_of_distant_scales_are_certified(loss, intercept):
+    """Large terms of sum alpha y x must cancel to 1e-150: real dual weights close to the stored ones do so."""
     X, y = clouds(20, 5)
     X = X * 10.0 ** np.array([-150.0, -75.0, 0.0, 75.0, 150.0])
     model = MaxMarginClassifier(1.0, loss=loss, fit_intercept=intercept, random_state=0).fit(X, y)
@@ -511,8 +524,8 @@ def test_feature_scales_that_do_not_separate(loss, intercept):
     verify(model, X, y)
 
 
-def test_feature_scales_beyond_proof():
-    """Nothing of the kind for the hard margin. An end, finite numbers, and bounds that hold all the same."""
+def test_hard_margin_with_distant_scales_has_finite_valid_bounds():
+    """No certificate within tolerance is required; the model is finite and its bounds hold."""
     X, y = clouds(20, 5)
     X = X * 10.0 ** np.array([-150.0, -75.0, 0.0, 75.0, 150.0])
     model = MaxMarginClassifier(np.inf, random_state=0, max_iter=50).fit(X, y)
@@ -523,7 +536,7 @@ def test_feature_scales_beyond_proof():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
-def test_hard_margin_at_any_scale(scale):
+def test_hard_margin_is_certified_at_extreme_scales(scale):
     X, y = clouds(20, 3, gap=4.0)
     model = MaxMarginClassifier(np.inf, random_state=0, tol=1e-6).fit(X * scale, y)
     assert model.status_ is Status.CERTIFIED
@@ -532,15 +545,15 @@ def test_hard_margin_at_any_scale(scale):
     assert model.certificate_.lower / scale <= float(truth.upper) * (1.0 + 1e-12)
 
 
-# the hard margin always ends
+# hard margins end
 
 
 @pytest.mark.parametrize(
     ("algorithm", "intercept"),
     [(name, kind) for name in FOR_HARD for kind in (True, False) if (name, kind) != ("pumma", False)],
 )
-def test_the_hard_margin_ends_on_inseparable_data(algorithm, intercept, request):
-    for n in (60, 2500):  # with the exact step and without
+def test_hard_margin_ends_on_inseparable_data(algorithm, intercept, request):
+    for n in (60, 2500):  # with and without the exact step
         if n == 2500:
             request.getfixturevalue("rules_alone")
         X, y = clouds(n, 3, gap=0.3)
@@ -553,22 +566,22 @@ def test_the_hard_margin_ends_on_inseparable_data(algorithm, intercept, request)
         verify(model, X, y)
         if n == 60 and ALGORITHMS[algorithm].convergent:
             assert model.status_ is Status.INSEPARABLE
-            # the proof: weights whose combination is the origin, to rounding
+            # dual weights whose combination is the origin, to rounding
             assert model.certificate_.upper <= 1e-13 * np.abs(X).max()
 
 
-def test_separable_data_are_never_called_inseparable():
+def test_separable_data_are_not_reported_inseparable():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(12, 2)) * 10.0 ** rng.uniform(-6, 6), np.arange(12) % 2
         X[:, 0] = np.where(y == 1, 1.0, -1.0) * 10.0 ** rng.uniform(-9, 0) * np.abs(X).max()
         model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
         assert model.status_ is Status.CERTIFIED
-        truth_holds(model, X, y)
+        assert_optimum_is_bracketed(model, X, y)
 
 
-def test_a_margin_of_rounding_is_found_in_any_order_of_the_rows():
-    """Products of a margin of 1e-7 are rounding: the interior point ends before it tells which rows hold it."""
+def test_margins_near_rounding_are_certified_in_any_row_order():
+    """Products for a margin of 1e-7 are rounding errors: the interior point ends before it finds the support."""
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(12, 2)) * 10.0 ** rng.uniform(-6, 6), np.arange(12) % 2
     X[:, 0] = np.where(y == 1, 1.0, -1.0) * 10.0 ** rng.uniform(-9, 0) * np.abs(X).max()
@@ -579,31 +592,31 @@ def test_a_margin_of_rounding_is_found_in_any_order_of_the_rows():
         assert model.certificate_.lower <= X[1, 0] <= model.certificate_.upper
 
 
-# what the parameters mean
+# meaning of the parameters
 
 
 def objective(model, X, y, C, loss, weights=None):
-    """1/2 |w|^2 + C sum s_i loss: straight from the definition."""
+    """1/2 |w|^2 + C sum s_i loss, by its definition."""
     xi = np.maximum(0.0, 1.0 - signs(y) * (X @ model.coef_[0] + model.intercept_[0]))
     s = np.ones(len(y)) if weights is None else weights
     return 0.5 * model.coef_[0] @ model.coef_[0] + C * (s @ (xi if loss == "hinge" else xi**2))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_the_objective_is_the_documented_one(loss, data):
+def test_objective_equals_the_documented_one(loss, data):
     X, y = data
     model = MaxMarginClassifier(0.7, loss=loss, random_state=0).fit(X, y)
     value = objective(model, X, y, 0.7, loss)
     assert value == pytest.approx(model.certificate_.upper, rel=1e-12)
     rng = np.random.default_rng(0)
-    for _ in range(50):  # nothing near is better, the intercept included
+    for _ in range(50):  # perturbed models are not better
         other = clone(model)
         other.coef_ = model.coef_ + 1e-3 * rng.normal(size=(1, 4))
         other.intercept_ = model.intercept_ + 1e-3 * rng.normal(size=1)
         assert objective(other, X, y, 0.7, loss) >= model.certificate_.lower
 
 
-def test_attributes(data):
+def test_fitted_attributes(data):
     X, y = data
     model = MaxMarginClassifier(random_state=0).fit(X, np.array(["no", "yes"])[y])
     assert model.coef_.shape == (1, 4)
@@ -622,7 +635,7 @@ def test_attributes(data):
         assert after.presentations >= before.presentations
 
 
-def test_feature_names(data):
+def test_feature_names_are_stored_and_checked(data):
     X, y = data
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     model = MaxMarginClassifier(random_state=0).fit(frame, y)
@@ -633,8 +646,8 @@ def test_feature_names(data):
         model.predict(frame[["b", "a", "c", "d"]])
 
 
-def test_intercepts(data):
-    """None is zero; free is unregularised; augmented is a feature of constant value whose weight counts."""
+def test_intercept_options(data):
+    """None is zero; free is unregularised; augmented equals a constant feature with a regularised weight."""
     X, y = data
     X = X + 5.0
     options = {"loss": "hinge", "C": 0.5, "tol": 1e-9, "random_state": 0}
@@ -654,7 +667,7 @@ def test_intercepts(data):
     assert wide.certificate_.upper == pytest.approx(free.certificate_.upper, rel=1e-4)
 
 
-def test_sample_weights(data):
+def test_sample_weights_equal_copies(data):
     X, y = data
     s = np.random.default_rng(0).integers(0, 4, 60)
     s[:2] = 1
@@ -672,7 +685,7 @@ def test_sample_weights(data):
     assert hard.fit(X, y, s).coef_ == pytest.approx(clone(hard).fit(X[kept], y[kept]).coef_, rel=1e-9)
 
 
-def test_weight_zero_removes_a_whole_class():
+def test_zero_sample_weights_remove_a_class():
     X, y = clouds(60, 4, classes=3)
     s = (y != 1).astype(float)
     model = MaxMarginClassifier(random_state=0).fit(X, y, s)
@@ -685,7 +698,7 @@ def test_weight_zero_removes_a_whole_class():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_class_weights(classes):
+def test_class_weights_equal_sample_weights(classes):
     rng = np.random.default_rng(0)
     X, y = clouds(60, 4, classes=classes)
     y = np.where(rng.random(60) < 0.4, 0, y)  # unequal classes
@@ -705,7 +718,7 @@ def test_class_weights(classes):
     assert partial.class_weight_.tolist() == [1.0, 3.0, 1.0][:classes]
 
 
-def test_class_weight_zero_removes_a_class():
+def test_zero_class_weight_removes_a_class():
     X, y = clouds(60, 4, classes=3)
     model = MaxMarginClassifier(class_weight={1: 0.0}, loss="hinge", tol=1e-8, random_state=0).fit(X, y)
     verify(model, X, y)
@@ -716,7 +729,7 @@ def test_class_weight_zero_removes_a_class():
 # several classes
 
 
-def test_one_against_the_rest():
+def test_multiclass_fits_equal_one_versus_rest_fits():
     X, y = load_iris(return_X_y=True)
     model = MaxMarginClassifier(loss="hinge", random_state=0, tol=1e-8).fit(X, y)
     assert model.coef_.shape == (3, 4)
@@ -734,7 +747,7 @@ def test_one_against_the_rest():
 
 @pytest.mark.parametrize("n", [150, 2500])
 @pytest.mark.usefixtures("rules_alone")
-def test_the_number_of_jobs_does_not_matter(n):
+def test_results_do_not_depend_on_n_jobs(n):
     X, y = clouds(n, 4, classes=3)
     one, two = (MaxMarginClassifier(random_state=5, n_jobs=jobs, max_iter=20).fit(X, y) for jobs in (1, 2))
     assert one.coef_.tolist() == two.coef_.tolist()
@@ -742,11 +755,11 @@ def test_the_number_of_jobs_does_not_matter(n):
     assert one.certificate_.gap == two.certificate_.gap
 
 
-# rules, searches, copies
+# algorithms, searches, copies
 
 
 @pytest.mark.parametrize("name", EUCLIDEAN)
-def test_names_and_objects_mean_the_same(name, data):
+def test_algorithm_names_and_objects_are_equivalent(name, data):
     loss = "squared_hinge" if name in FOR_HARD or name in ("flexible-ima", "newton") else "hinge"
     by_name = MaxMarginClassifier(loss=loss, algorithm=name, random_state=0, max_iter=10).fit(*data)
     by_object = clone(by_name).set_params(algorithm=ALGORITHMS[name]()).fit(*data)
@@ -758,8 +771,8 @@ def test_names_and_objects_mean_the_same(name, data):
 @thorough
 @pytest.mark.parametrize("name", EUCLIDEAN)
 @pytest.mark.usefixtures("rules_alone")
-def test_every_schedule_of_every_rule(name):
-    """More rows than the exact step takes: the schedule itself has to get there."""
+def test_every_schedule_of_every_algorithm_is_certified(name):
+    """More rows than the exact step takes; non-convergent algorithms and Pegasos are only verified."""
     X, y = clouds(2500, 4)
     C = 0.05
     loss = "squared_hinge" if name in FOR_HARD or name in ("flexible-ima", "newton") else "hinge"
@@ -768,31 +781,31 @@ def test_every_schedule_of_every_rule(name):
             model = MaxMarginClassifier(
                 C, loss=loss, algorithm=ALGORITHMS[name](schedule=schedule), random_state=0, max_iter=300
             ).fit(stored, y)
-            if ALGORITHMS[name].convergent and name != "pegasos":  # which comes near, and there gets slow
+            if ALGORITHMS[name].convergent and name != "pegasos":  # slow near the optimum
                 assert model.status_ is Status.CERTIFIED
                 assert model.certificate_.gap <= 1e-3
             verify(model, stored, y)
 
 
-def radius(model) -> float:
-    """How far w is from the best one at most: the objective is 1-strongly convex."""
+def distance_bound(model) -> float:
+    """An upper bound on the distance of w from the optimum: the objective is 1-strongly convex."""
     return float(np.sqrt(2.0 * (model.certificate_.upper - model.certificate_.lower))) + 1e-9
 
 
 @pytest.mark.usefixtures("rules_alone")
-def test_the_same_seed_is_the_same_run():
+def test_equal_seeds_give_equal_runs():
     X, y = clouds(2500, 4)
     first, second, other = (
         MaxMarginClassifier(algorithm="dcd", random_state=seed).fit(X, y) for seed in (3, 3, 4)
     )
     assert first.coef_.tolist() == second.coef_.tolist()
     assert [r.presentations for r in first.history_] == [r.presentations for r in second.history_]
-    # another seed: too many rows for the exact step, so only as near as the gaps say
+    # another seed, without the exact step: equal up to the gaps
     assert first.coef_.tolist() != other.coef_.tolist()
-    assert np.linalg.norm(first.coef_ - other.coef_) <= radius(first) + radius(other)
+    assert np.linalg.norm(first.coef_ - other.coef_) <= distance_bound(first) + distance_bound(other)
 
 
-def test_clone_pickle_and_search(data):
+def test_clone_pickle_and_grid_search(data):
     X, y = data
     model = MaxMarginClassifier(2.0, loss="hinge", algorithm=MPU(delta=1e-5), random_state=0)
     assert clone(model).get_params() == model.get_params()
@@ -810,21 +823,21 @@ def test_clone_pickle_and_search(data):
 
 
 @pytest.mark.usefixtures("rules_alone")
-def test_warm_start(data):
-    """It begins where the last fit ended, so a second fit has nothing left to do."""
+def test_warm_start_saves_presentations(data):
+    """A second fit starts from the previous solution and takes less than half of the presentations."""
     X, y = clouds(2500, 4)
     model = MaxMarginClassifier(algorithm="dcd", warm_start=True, random_state=0, tol=1e-4).fit(X, y)
     cold = model.history_[-1].presentations
-    first, before = model.coef_.copy(), radius(model)
+    first, before = model.coef_.copy(), distance_bound(model)
     model.fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert model.history_[-1].presentations < 0.5 * cold
-    assert np.linalg.norm(model.coef_ - first) <= radius(model) + before
+    assert np.linalg.norm(model.coef_ - first) <= distance_bound(model) + before
     model.set_params(C=1.5).fit(X, y)
     truth = MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y)
     assert model.certificate_.lower <= truth.certificate_.upper
     assert truth.certificate_.lower <= model.certificate_.upper
-    small, labels = data  # other data: it begins anew
+    small, labels = data  # other data: the start is discarded
     model.fit(small, labels)
     assert model.certificate_.rows == 60
     verify(model, small, labels)
@@ -845,18 +858,25 @@ def test_verbose_writes_to_standard_error(data, capsys):
 # stopping
 
 
-def slow_problem():
-    """Rounds without end: a gap that cannot be reached, on rows too many for the exact step."""
+def unreachable_problem():
+    """Data with more rows than the exact step takes, for a gap that no algorithm reaches."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 4000)
     return rng.normal(size=(4000, 40)) + 0.05 * (2 * y - 1)[:, None], y
 
 
-ENDLESS = {"C": 1e4, "loss": "hinge", "tol": 1e-15, "max_iter": 10**9, "random_state": 0, "algorithm": "dcd"}
+UNREACHABLE = {
+    "C": 1e4,
+    "loss": "hinge",
+    "tol": 1e-15,
+    "max_iter": 10**9,
+    "random_state": 0,
+    "algorithm": "dcd",
+}
 
 
-def best_so_far(model, X, y):
-    """What a fit that was stopped leaves: a whole model with an honest gap."""
+def assert_best_model_is_kept(model, X, y):
+    """Assert that a stopped fit has a model, verified bounds, and the best upper bound of its history."""
     assert model.certificate_.gap > 1e-15
     assert model.coef_.any()
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
@@ -864,21 +884,21 @@ def best_so_far(model, X, y):
 
 
 @pytest.mark.usefixtures("rules_alone")
-def test_max_time():
-    X, y = slow_problem()
-    MaxMarginClassifier(**{**ENDLESS, "max_iter": 1}).fit(X, y)  # compiled by now
+def test_max_time_stops_the_fit():
+    X, y = unreachable_problem()
+    MaxMarginClassifier(**{**UNREACHABLE, "max_iter": 1}).fit(X, y)  # compiles
     begin = time.perf_counter()
-    model = MaxMarginClassifier(**ENDLESS, max_time=0.3).fit(X, y)
+    model = MaxMarginClassifier(**UNREACHABLE, max_time=0.3).fit(X, y)
     assert 0.3 <= time.perf_counter() - begin < 3.0
     assert model.status_ is Status.MAX_TIME
-    best_so_far(model, X, y)
+    assert_best_model_is_kept(model, X, y)
 
 
-def test_digits_for_which_no_time_is_left_are_not_claimed(monkeypatch):
-    """The gap that was asked for needs them: it is time that was missing. Where it does not, it was the method."""
+def test_digits_skipped_for_lack_of_time_are_not_certified(monkeypatch):
+    """Status MAX_TIME if the gap needs the skipped digits, CONVERGED if the method itself ends short of it."""
     monkeypatch.setattr(Deadline, "can_afford", lambda deadline, seconds: False)
-    X, y = slow_problem()
-    X, y = X[:300, :5], y[:300]  # of more rows plain sums do
+    X, y = unreachable_problem()
+    X, y = X[:300, :5], y[:300]  # with more rows plain sums suffice
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     assert verify(model, X, y).gap < model.certificate_.gap < 1e-9
@@ -890,9 +910,9 @@ def test_digits_for_which_no_time_is_left_are_not_claimed(monkeypatch):
     ("algorithm", "p", "power", "C"),
     [("lp", 1.0, 1, 1e-4), ("lp", 1.0, 1, np.inf), ("barrier", 1.5, 2, 1.0), ("newton", 2.0, 2, 1.0)],
 )
-def test_no_time_at_all_is_reported_too(algorithm, p, power, C):
-    """At least one report, of at least one round, and a certificate that holds."""
-    X, y = slow_problem()
+def test_expired_time_still_gives_a_report_and_a_certificate(algorithm, p, power, C):
+    """At least one report, one round, and valid bounds."""
+    X, y = unreachable_problem()
     loss = "squared_hinge" if algorithm == "newton" else "hinge"
     model = MaxMarginClassifier(C, loss=loss, p=p, norm_power=power, algorithm=algorithm, max_time=1e-9).fit(
         X[:200], y[:200]
@@ -902,8 +922,8 @@ def test_no_time_at_all_is_reported_too(algorithm, p, power, C):
     verify(model, X[:200], y[:200])
 
 
-def test_a_point_found_too_late_counts_where_zero_is_the_best(monkeypatch):
-    """w = 0 with the dual weights that prove it, where no pass of another rule would find them."""
+def test_late_points_count_where_zero_is_optimal(monkeypatch):
+    """w = 0 with the dual weights that prove it, which other algorithms do not find."""
     usual = LinearProgram.points
 
     def late(*task):
@@ -912,7 +932,7 @@ def test_a_point_found_too_late_counts_where_zero_is_the_best(monkeypatch):
             yield point
 
     monkeypatch.setattr(LinearProgram, "points", staticmethod(late))
-    X, y = slow_problem()
+    X, y = unreachable_problem()
     model = MaxMarginClassifier(1e-4, loss="hinge", p=1.0, norm_power=1, algorithm="lp", max_time=0.15).fit(
         X[:300, :5], y[:300]
     )
@@ -921,32 +941,32 @@ def test_a_point_found_too_late_counts_where_zero_is_the_best(monkeypatch):
 
 
 @pytest.mark.usefixtures("rules_alone")
-def test_max_iter():
-    X, y = slow_problem()
-    model = MaxMarginClassifier(**{**ENDLESS, "max_iter": 3}).fit(X, y)
+def test_max_iter_stops_the_fit():
+    X, y = unreachable_problem()
+    model = MaxMarginClassifier(**{**UNREACHABLE, "max_iter": 3}).fit(X, y)
     assert model.status_ is Status.MAX_ITER
     assert model.n_iter_ == 3
-    best_so_far(model, X, y)
+    assert_best_model_is_kept(model, X, y)
 
 
 @pytest.mark.usefixtures("rules_alone")
-def test_callback():
-    X, y = slow_problem()
-    seen = []
+def test_callback_stops_the_fit():
+    X, y = unreachable_problem()
+    reports = []
 
-    def enough(report):
-        seen.append(report)
-        return len(seen) == 4
+    def stop_at_fourth(report):
+        reports.append(report)
+        return len(reports) == 4
 
-    model = MaxMarginClassifier(**ENDLESS, callback=enough).fit(X, y)
+    model = MaxMarginClassifier(**UNREACHABLE, callback=stop_at_fourth).fit(X, y)
     assert model.status_ is Status.INTERRUPTED
     assert model.n_iter_ == 4
-    assert all(isinstance(report, Report) for report in seen)
-    assert seen == model.history_
-    best_so_far(model, X, y)
+    assert all(isinstance(report, Report) for report in reports)
+    assert reports == model.history_
+    assert_best_model_is_kept(model, X, y)
 
 
-def test_a_callback_that_raises_is_heard(data):
+def test_exceptions_of_a_callback_propagate(data):
     def broken(report):
         raise RuntimeError("the callback's own")
 
@@ -958,15 +978,15 @@ CTRL_C = """
     import os, signal, sys, threading, time
     import numpy as np
     sys.path.insert(0, {tests!r})
-    from test_estimator import ENDLESS, best_so_far, slow_problem
+    from test_estimator import UNREACHABLE, assert_best_model_is_kept, unreachable_problem
     from maxmargin import MaxMarginClassifier, Status
     import maxmargin.fit.exact
     maxmargin.fit.exact.FEW_ROWS = maxmargin.fit.exact.MANY_ROWS = 0  # no exact step
-    X, y = slow_problem()
+    X, y = unreachable_problem()
     times = {times}
 
     def press(report):
-        # Ctrl-C while the fit is running: a real signal to the process itself
+        # Ctrl-C during the fit: a signal to the process itself
         if report.round in (3, 4)[:times]:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -986,13 +1006,13 @@ def run_and_interrupt(times: int, body: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_the_first_ctrl_c_keeps_the_best_model():
+def test_first_ctrl_c_keeps_the_best_model():
     done = run_and_interrupt(
         1,
         """
-model = MaxMarginClassifier(**ENDLESS, callback=press).fit(X, y)
+model = MaxMarginClassifier(**UNREACHABLE, callback=press).fit(X, y)
 assert model.status_ is Status.INTERRUPTED, model.status_
-best_so_far(model, X, y)
+assert_best_model_is_kept(model, X, y)
 assert signal.getsignal(signal.SIGINT) is before
 print("kept")
 """,
@@ -1000,17 +1020,17 @@ print("kept")
     assert done.stdout == "kept\n", done.stderr
 
 
-def test_the_second_ctrl_c_raises():
-    """Pressed twice before the fit could end."""
+def test_second_ctrl_c_raises():
+    """Two signals before the fit ends."""
     done = run_and_interrupt(
         2,
         """
-def twice(report):
+def press_twice(report):
     if report.round == 3:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
 try:
-    MaxMarginClassifier(**ENDLESS, callback=twice).fit(X, y)
+    MaxMarginClassifier(**UNREACHABLE, callback=press_twice).fit(X, y)
 except KeyboardInterrupt:
     assert signal.getsignal(signal.SIGINT) is before
     print("raised")
@@ -1019,14 +1039,14 @@ except KeyboardInterrupt:
     assert done.stdout == "raised\n", done.stderr
 
 
-def test_ctrl_c_from_outside():
-    """A signal at no particular moment of a fit, as a terminal sends it."""
+def test_ctrl_c_at_an_arbitrary_moment_keeps_the_model():
+    """A signal from a timer, as from a terminal."""
     done = run_and_interrupt(
         1,
         """
-MaxMarginClassifier(**{**ENDLESS, "max_iter": 1}).fit(X, y)  # compiled code is there
+MaxMarginClassifier(**{**UNREACHABLE, "max_iter": 1}).fit(X, y)  # compiles
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-model = MaxMarginClassifier(**ENDLESS).fit(X, y)
+model = MaxMarginClassifier(**UNREACHABLE).fit(X, y)
 assert model.status_ is Status.INTERRUPTED, model.status_
 print("kept")
 """,
@@ -1034,14 +1054,14 @@ print("kept")
     assert done.stdout == "kept\n", done.stderr
 
 
-def test_a_handler_of_the_user_stays():
+def test_user_signal_handlers_are_kept():
     done = run_and_interrupt(
         1,
         """
-heard = []
-signal.signal(signal.SIGINT, lambda *a: heard.append(a))
-model = MaxMarginClassifier(**{**ENDLESS, "max_iter": 6}, callback=press).fit(X, y)
-assert len(heard) == 1 and model.status_ is Status.MAX_ITER
+signals = []
+signal.signal(signal.SIGINT, lambda *a: signals.append(a))
+model = MaxMarginClassifier(**{**UNREACHABLE, "max_iter": 6}, callback=press).fit(X, y)
+assert len(signals) == 1 and model.status_ is Status.MAX_ITER
 print("stays")
 """,
     )
@@ -1049,8 +1069,8 @@ print("stays")
 
 
 @pytest.mark.usefixtures("rules_alone")
-def test_every_schedule_comes_to_an_end():
-    """A round ends, and with it max_iter counts, also where the schedule's own criterion is never met."""
+def test_every_schedule_ends_within_max_iter():
+    """Rounds end, and max_iter applies, even if the criterion of the schedule is never met."""
     X, y = clouds(2500, 3, gap=0.3)
     for name in FOR_HARD:
         cls = ALGORITHMS[name]
@@ -1063,7 +1083,7 @@ def test_every_schedule_comes_to_an_end():
 
 
 def test_bounds_of_data_far_from_the_origin_do_not_cross():
-    """Where ordinary sums lose digits, the bounds are summed with compensation."""
+    """The bounds use compensated sums where ordinary sums lose digits."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3))
     y = X[:, 0] + rng.normal(size=20) > 0
@@ -1075,7 +1095,7 @@ def test_bounds_of_data_far_from_the_origin_do_not_cross():
             verify(model, X + shift, y)
 
 
-def test_verify_leaves_the_data_alone():
+def test_verify_does_not_modify_the_data():
     rng = np.random.default_rng(0)
     columns = np.array([3, 1, 3, 0, 2, 2] * 4)
     X = sp.csr_matrix((rng.normal(size=24), columns, np.arange(0, 25, 6)), shape=(4, 4))
@@ -1085,7 +1105,7 @@ def test_verify_leaves_the_data_alone():
     assert X.nnz == 24
 
 
-def test_a_model_without_intercept_cannot_be_given_one():
+def test_verify_refuses_an_intercept_added_to_a_model_without_one():
     X, y = clouds(30, 2)
     model = MaxMarginClassifier(fit_intercept=False, random_state=0).fit(X, y)
     model.intercept_[:] = -0.1
@@ -1094,8 +1114,8 @@ def test_a_model_without_intercept_cannot_be_given_one():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_tiny_C_is_certified_truly(loss):
-    """Everything costs C: the bounds lie next to C times the losses of w = 0 and the best intercept."""
+def test_bounds_for_tiny_C_contain_the_optimum(loss):
+    """The optimum is C times the smallest loss at w = 0."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.integers(3, size=60) > 0
     model = MaxMarginClassifier(1e-300, loss=loss, random_state=0).fit(X, y)
@@ -1107,7 +1127,7 @@ def test_a_tiny_C_is_certified_truly(loss):
     assert model.certificate_.upper == pytest.approx(best * 1e-300, rel=1e-6)
 
 
-def test_tiny_contradictory_data_are_verified():
+def test_tiny_inseparable_data_are_verified():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(15, 1)) * 1e-140, rng.random(15) < 0.5
@@ -1117,7 +1137,7 @@ def test_tiny_contradictory_data_are_verified():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_class_without_weight_among_three_is_certified(loss):
+def test_three_classes_with_one_of_zero_weight_are_certified(loss):
     X, y = clouds(60, 4, classes=3)
     model = MaxMarginClassifier(class_weight={2: 0.0}, loss=loss, random_state=0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
@@ -1125,7 +1145,7 @@ def test_a_class_without_weight_among_three_is_certified(loss):
     verify(model, X, y)
 
 
-def test_classes_in_threads_whatever_the_backend(monkeypatch):
+def test_results_do_not_depend_on_the_joblib_backend(monkeypatch):
     import joblib
 
     monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
@@ -1136,11 +1156,11 @@ def test_classes_in_threads_whatever_the_backend(monkeypatch):
     assert np.array_equal(one.coef_, two.coef_)
 
 
-# where the exact step fails, the rule goes on
+# fits after a failed exact step
 
 
-def test_a_failed_exact_step_is_not_the_end():
-    """A zero row beside rows of a thousand, C = 1e4: its loss is all but all of the objective."""
+def test_fit_is_certified_after_a_failed_exact_step():
+    """A zero row beside rows of length 1000, C = 1e4: its loss is nearly the whole objective."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
     y[:2], X[2] = (0, 1), 0.0
@@ -1149,23 +1169,23 @@ def test_a_failed_exact_step_is_not_the_end():
     verify(model, 1e3 * X, y)
 
 
-def test_a_tolerance_beyond_float64():
-    """The optimum to rounding, and no proof of more: CONVERGED, not a number of rounds."""
+def test_tolerance_below_float64_precision_ends_as_converged():
+    """The optimum to rounding, with status CONVERGED instead of a round limit."""
     X, y = clouds(200, 5)
     model = MaxMarginClassifier(tol=1e-300, random_state=0).fit(X, y)
     assert model.status_ is Status.CONVERGED
     assert model.certificate_.gap < 1e-12
 
 
-def test_separable_by_a_column_that_rounding_hides():
-    """Not INSEPARABLE: the small column separates, though |v| is rounding beside the large one."""
+def test_separation_by_a_small_column_is_not_reported_inseparable():
+    """The small column separates, though |v| is at the level of rounding beside the large column."""
     X, y = np.array([[3e-12, 5e9], [0.0, 5e9]]), [0, 1]
     model = MaxMarginClassifier(np.inf, fit_intercept=False, random_state=0, max_iter=20).fit(X, y)
     assert model.status_ is not Status.INSEPARABLE
     verify(model, X, y)
 
 
-def test_class_weight_of_a_class_that_has_no_weight():
+def test_class_weight_of_a_class_without_rows_is_accepted():
     X, y = clouds(30, 3, classes=3)
     model = MaxMarginClassifier(class_weight={0: 1.0, 1: 2.0, 2: 5.0}).fit(X, y, (y != 2).astype(float))
     assert model.classes_.tolist() == [0, 1]

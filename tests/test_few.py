@@ -1,4 +1,4 @@
-"""Small dense problems solved before any other stage: against optimality conditions, Clarabel, and the other stages."""
+"""The exact stage of small dense problems: against optimality conditions, Clarabel, and the other stages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INTERCEPTS = ("free", "augmented", "none")
 
 
 def toy(n: int, d: int, seed: int = 0):
-    """Rows of noisy labels, and weights."""
+    """Rows, noisy labels of a linear rule, and weights."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + rng.normal(size=d)
     y = np.where((X - X.mean(axis=0)) @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
@@ -54,22 +54,22 @@ def optimum(problem: Problem, rows, y, weights):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The last iterate of each call."""
+    """A list with one entry per call of the small dense solver: the last iterate of that call."""
     found = []
 
-    def noted(problem, *task, **options):
+    def recorded(problem, *task, **options):
         found.append(None)
         for point in points(problem, *task[:3], task[4], interrupted=task[3], **options):
             found[-1] = point
             yield point
 
     for name in SOLVERS.values():
-        monkeypatch.setattr(maxmargin.fit.small_dense, name, noted)
+        monkeypatch.setattr(maxmargin.fit.small_dense, name, recorded)
     return found
 
 
 def change_points(monkeypatch, change) -> None:
-    """Let the small dense stage see other points than those that were found."""
+    """Apply a change to every iterate that the small dense stage receives."""
 
     def changed(problem, *task, **options):
         for point in points(problem, *task[:3], task[4], interrupted=task[3], **options):
@@ -80,8 +80,8 @@ def change_points(monkeypatch, change) -> None:
 
 
 @pytest.fixture
-def step_by_step(monkeypatch):
-    """As if the small dense stage found nothing."""
+def no_small_dense_stage(monkeypatch):
+    """Replace the small dense stage by one that yields no iterate."""
     for name in SOLVERS.values():
         monkeypatch.setattr(maxmargin.fit.small_dense, name, Mock(return_value=iter(())))
 
@@ -89,28 +89,28 @@ def step_by_step(monkeypatch):
 # the optimum
 
 
-def wrong(problem: Problem, X, y, weights, w, b, alpha) -> float:
-    """The most that any optimality condition lacks, each as a share of what it adds up."""
+def largest_violation(problem: Problem, X, y, weights, w, b, alpha) -> float:
+    """The largest relative violation of any optimality condition."""
     pattern = X * y[:, None]
     sizes = np.abs(X) @ np.abs(w) + abs(b) + 1.0
     slack = (1.0 - pattern @ w - y * b) / sizes
     total = float(alpha.sum())
-    lacks = [float(np.abs(pattern.T @ alpha - w).max()) / (float(np.abs(pattern.T).max()) * total)]
+    violations = [float(np.abs(pattern.T @ alpha - w).max()) / (float(np.abs(pattern.T).max()) * total)]
     if problem.free:
-        lacks.append(abs(float(alpha @ y)) / total)
+        violations.append(abs(float(alpha @ y)) / total)
     if problem.rho:
-        lacks.append(abs(problem.rho**2 * float(alpha @ y) - b) / (problem.rho**2 * total))
+        violations.append(abs(problem.rho**2 * float(alpha @ y) - b) / (problem.rho**2 * total))
     if problem.loss == "squared_hinge":
         own = 1.0 / (2.0 * problem.C * weights)
-        lacks.append(float(np.abs(alpha * own / sizes - np.maximum(slack, 0.0)).max()))
+        violations.append(float(np.abs(alpha * own / sizes - np.maximum(slack, 0.0)).max()))
     else:
         share = alpha / (problem.C * weights)
         assert share.min() >= 0.0
         assert share.max() <= 1.0 + 1e-15
-        lacks.append(float(np.minimum(share, np.maximum(-slack, 0.0)).max()))
-        lacks.append(float(np.minimum(1.0 - share, np.maximum(slack, 0.0)).max()))
-    assert np.isfinite(lacks).all()
-    return max(lacks)
+        violations.append(float(np.minimum(share, np.maximum(-slack, 0.0)).max()))
+        violations.append(float(np.minimum(1.0 - share, np.maximum(slack, 0.0)).max()))
+    assert np.isfinite(violations).all()
+    return max(violations)
 
 
 @given(
@@ -121,17 +121,17 @@ def wrong(problem: Problem, X, y, weights, w, b, alpha) -> float:
     loss=st.sampled_from(["hinge", "squared_hinge"]),
     intercept=st.sampled_from(INTERCEPTS),
 )
-def test_the_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, intercept):
+def test_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, intercept):
     X, y, weights = toy(n, d, seed)
     y[:2] = 1.0, -1.0
     problem = Problem(loss, C, intercept=intercept, intercept_scaling=1.5)
     found = optimum(problem, SmallDenseRows(problem, X), y, weights)
-    assert wrong(problem, X, y, weights, *found) <= 1e-11
+    assert largest_violation(problem, X, y, weights, *found) <= 1e-11
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_awkward_problems_have_one_optimum(seed, calls, monkeypatch):
-    """Whoever finds it; w is unique, and both objectives are that of Clarabel, in rational numbers."""
+def test_degenerate_problems_agree_with_clarabel_and_other_stages(seed, calls, monkeypatch):
+    """The bounds contain the optimum of Clarabel in rational numbers; w is the same without the small dense stage."""
     rng = np.random.default_rng([seed, 3])
     problem = case(drawn(rng, sparse=False))
     d = problem.X.shape[1]
@@ -145,15 +145,17 @@ def test_awkward_problems_have_one_optimum(seed, calls, monkeypatch):
     best = truth(problem.problem, problem.X, problem.y, problem.weights)
     assert Fraction(bounds.lower) <= best.upper
     assert Fraction(bounds.upper) >= best.lower
-    nothing = 1e-12 * float(bounds.dual.sum()) * float(np.abs(problem.X).max())  # what cancels in w
+    rounding = (
+        1e-12 * float(bounds.dual.sum()) * float(np.abs(problem.X).max())
+    )  # rounding of the cancelling terms of w
     monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)
     model.fit(problem.X, problem.y, sample_weight=problem.weights)
     assert model.status_ is Status.CERTIFIED
-    assert model.coef_[0] == pytest.approx(w, rel=1e-6, abs=1e-6 * np.abs(w).max() + nothing)
+    assert model.coef_[0] == pytest.approx(w, rel=1e-6, abs=1e-6 * np.abs(w).max() + rounding)
 
 
-def test_most_awkward_problems_are_solved_so(calls):
-    """One call would be of little use where others had to follow."""
+def test_most_degenerate_problems_are_solved_by_the_small_dense_stage(calls):
+    """At least 95 percent of the calls yield an iterate."""
     rng = np.random.default_rng(0)
     specs = [drawn(rng, sparse=False) for _ in range(120)]
     for spec in specs:
@@ -164,12 +166,12 @@ def test_most_awkward_problems_are_solved_so(calls):
     assert sum(found is not None for found in calls) >= 0.95 * len(calls)
 
 
-# in a fit
+# within a fit
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_one_call_is_all_there_is(loss, intercept, calls, monkeypatch):
+def test_one_call_certifies_a_small_dense_problem(loss, intercept, calls, monkeypatch):
     monkeypatch.setattr(
         maxmargin.fit.driver, "run_stages", Mock(side_effect=AssertionError("one call is enough"))
     )
@@ -189,7 +191,7 @@ def test_one_call_is_all_there_is(loss, intercept, calls, monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_rows_of_weight_zero_are_no_rows(loss, calls):
+def test_rows_of_weight_zero_are_ignored(loss, calls):
     X, y, weights = toy(90, 3)
     weights[::4] = 0.0
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
@@ -203,7 +205,7 @@ def test_rows_of_weight_zero_are_no_rows(loss, calls):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_copies_weights_and_orders_make_no_difference(loss, calls):
+def test_copies_and_order_of_rows_equal_weights(loss, calls):
     X, y, _ = toy(60, 4)
     times = np.random.default_rng(0).integers(1, 4, 60)
     model = MaxMarginClassifier(3.0, loss=loss).fit(X, y, sample_weight=times)
@@ -217,13 +219,13 @@ def test_copies_weights_and_orders_make_no_difference(loss, calls):
 
 
 def test_classes_share_their_rows(monkeypatch):
-    made = Mock(wraps=SmallDenseRows)
-    monkeypatch.setattr(maxmargin.fit.small_dense, "SmallDenseRows", made)
+    created = Mock(wraps=SmallDenseRows)
+    monkeypatch.setattr(maxmargin.fit.small_dense, "SmallDenseRows", created)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
     X[:, 0] += y
     model = MaxMarginClassifier().fit(X, y)
-    assert made.call_count == 1
+    assert created.call_count == 1
     assert [report.stage for report in model.history_] == ["exact"] * 3
     assert verify(model, X, y).gap <= 1e-9
 
@@ -233,7 +235,7 @@ def test_classes_share_their_rows(monkeypatch):
     [{"algorithm": "dcd"}, {"C": np.inf}, {"p": 3.0}, {"max_time": 1e-9}, {"norm_power": 1}],
     ids=lambda options: next(iter(options)),
 )
-def test_what_is_asked_otherwise_is_done_otherwise(options, calls):
+def test_other_options_skip_the_small_dense_stage(options, calls):
     X, y, _ = toy(60, 3)
     MaxMarginClassifier(**options).fit(X + 3.0 * y[:, None], y)
     assert not calls
@@ -241,7 +243,7 @@ def test_what_is_asked_otherwise_is_done_otherwise(options, calls):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_few_sparse_rows_are_dense_ones(loss, dtype, calls, monkeypatch):
+def test_small_sparse_data_are_solved_as_dense(loss, dtype, calls, monkeypatch):
     X, y, weights = toy(60, 5)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.5, X, 0.0).astype(dtype)
     dense, sparse = (
@@ -257,7 +259,7 @@ def test_a_few_sparse_rows_are_dense_ones(loss, dtype, calls, monkeypatch):
     assert len(calls) == 2
 
 
-def test_nor_are_wide_many_or_huge_rows(calls, monkeypatch):
+def test_wide_large_or_overflowing_rows_skip_the_small_dense_stage(calls, monkeypatch):
     X, y, _ = toy(60, 3)
     MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
     MaxMarginClassifier().fit(1e100 * X, y)
@@ -269,7 +271,7 @@ def test_nor_are_wide_many_or_huge_rows(calls, monkeypatch):
     assert not calls
 
 
-def test_more_rows_are_newtons_where_losses_are_squared(calls, monkeypatch):
+def test_more_rows_with_squared_losses_are_solved_by_newton(calls, monkeypatch):
     monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
     X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
     model = MaxMarginClassifier().fit(X, y)
@@ -280,7 +282,7 @@ def test_more_rows_are_newtons_where_losses_are_squared(calls, monkeypatch):
     assert verify(model, X, y).gap <= 1e-3
 
 
-def test_a_model_to_begin_with_is_begun_with(calls):
+def test_warm_start_skips_the_small_dense_stage(calls):
     X, y, _ = toy(60, 3)
     model = MaxMarginClassifier(warm_start=True).fit(X, y)
     model.set_params(C=2.0).fit(X, y)
@@ -290,20 +292,20 @@ def test_a_model_to_begin_with_is_begun_with(calls):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-def test_a_gap_that_is_never_reached_ends_at_the_optimum(loss, intercept, C):
-    """Where no row enters or leaves the active set any more."""
+def test_unreachable_tolerance_ends_at_the_optimum(loss, intercept, C):
+    """The iteration ends when the active set no longer changes."""
     X, y, weights = toy(300, 5)
     problem = Problem(loss, C, intercept=intercept)
     rows = SmallDenseRows(problem, X)
     *_, exact = points(problem, rows, y, weights)
     *_, found = points(problem, rows, y, weights, 1e-300)
-    for mine, theirs in zip(found[:3], exact[:3], strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+    for value, expected in zip(found[:3], exact[:3], strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_points_that_are_said_to_be_near_are_near(seed):
-    """Also where columns are hardly told apart, and a factor has few digits."""
+def test_iterates_reported_as_near_are_within_tolerance(seed):
+    """Including nearly collinear columns, for which a factorisation has few digits."""
     X, y, weights = toy(2500, 8, seed)
     X[:, 4:] = X[:, :4] + 1e-5 * X[:, 4:]
     problem, tol = Problem("squared_hinge", 1e9, intercept="augmented"), 1e-6
@@ -311,13 +313,13 @@ def test_points_that_are_said_to_be_near_are_near(seed):
         rows = np.hstack([X, np.ones((len(y), 1))]) * y[:, None]
         z, cost = np.append(w, b), 2.0 * problem.C * weights
         primal = 0.5 * z @ z + 0.5 * cost @ np.maximum(1.0 - rows @ z, 0.0) ** 2
-        made = alpha @ rows
-        dual = 0.5 * alpha.sum() ** 2 / (made @ made + (alpha * alpha / cost).sum())
+        product = alpha @ rows
+        dual = 0.5 * alpha.sum() ** 2 / (product @ product + (alpha * alpha / cost).sum())
         assert not near or primal - dual <= 2.0 * tol * dual
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_where_it_finds_nothing_others_do(loss, step_by_step):
+def test_other_stages_solve_when_the_small_dense_stage_yields_nothing(loss, no_small_dense_stage):
     X, y, weights = toy(80, 4)
     problem = Problem(loss, 1.0)
     w, *_ = optimum(problem, SmallDenseRows(problem, X), y, weights)
@@ -328,7 +330,7 @@ def test_where_it_finds_nothing_others_do(loss, step_by_step):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("n", [3000, 12_000])
 @pytest.mark.parametrize("tol", [1e-2, 1e-6])
-def test_many_rows_end_where_tol_is_proved(loss, n, tol, calls):
+def test_many_rows_stop_at_the_first_iterate_that_proves_tol(loss, n, tol, calls):
     X, y, _ = toy(n, 5)
     model = MaxMarginClassifier(10.0, loss=loss, tol=tol).fit(X, y)
     assert len(calls) == 1
@@ -340,24 +342,24 @@ def test_many_rows_end_where_tol_is_proved(loss, n, tol, calls):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_claim_that_is_not_proved_is_followed_by_the_optimum(loss, monkeypatch):
-    said = []
+def test_false_claims_are_followed_by_the_optimum(loss, monkeypatch):
+    claims = []
 
-    def boast(point):
-        said.append(point.near)
-        return point._replace(w=0.9 * point.w) if point.near and said.count(True) == 1 else point
+    def overclaim(point):
+        claims.append(point.near)
+        return point._replace(w=0.9 * point.w) if point.near and claims.count(True) == 1 else point
 
-    change_points(monkeypatch, boast)
+    change_points(monkeypatch, overclaim)
     X, y, _ = toy(3000, 5)
     model = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
-    assert True in said
+    assert True in claims
     assert model.history_[-1].reason.endswith("the optimality conditions on the support")
     assert model.certificate_.gap <= 1e-9
 
 
 @pytest.mark.parametrize("C", [1e3, 1e6])
-def test_costs_rise_where_classes_are_far_apart(C, monkeypatch):
-    """Newton's method alone would be long on its way."""
+def test_continuation_in_the_costs_solves_separable_data(C, monkeypatch):
+    """Under a large C; at the end the optimality conditions hold to rounding."""
     stages, usual = [], newton._raise_costs
     monkeypatch.setattr(newton, "_raise_costs", lambda state: stages.append(1) or usual(state))
     X, y, weights = toy(300, 20)
@@ -365,12 +367,12 @@ def test_costs_rise_where_classes_are_far_apart(C, monkeypatch):
     problem, settings = Problem("squared_hinge", C), newton.Settings(direct_steps=5)
     *_, found = newton_points(problem, SmallDenseRows(problem, X), y, weights, settings=settings)
     assert stages
-    assert wrong(problem, X, y, weights, *found[:3]) <= 1e-11
+    assert largest_violation(problem, X, y, weights, *found[:3]) <= 1e-11
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_wrong_point_is_not_believed(loss, monkeypatch):
-    """The certificate decides."""
+def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
+    """The fit then equals that of the unperturbed solver."""
     X, y, weights = toy(80, 4)
     right = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     change_points(monkeypatch, lambda point: point._replace(w=point.w * 1.001))
@@ -380,8 +382,8 @@ def test_a_wrong_point_is_not_believed(loss, monkeypatch):
 
 @pytest.mark.parametrize("n", [80, 3000])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
-    """As where time runs out, and others have none: its bounds are the fit's, and in the reports."""
+def test_iterates_short_of_tolerance_are_kept_when_time_ends(loss, n, monkeypatch):
+    """Their bounds are those of the certificate and of the first report."""
 
     def last_point(problem, *task, **options):
         w, b, alpha = optimum(problem, *task[:3])
@@ -404,15 +406,15 @@ def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
     verify(model, X, y, sample_weight=weights)
 
 
-def test_costs_that_vanish_are_left_to_others():
+def test_underflowing_costs_are_certified():
     X, y, _ = toy(60, 3)
     model = MaxMarginClassifier(1e-250, loss="hinge").fit(1e-40 * X, y)
     assert model.status_ is Status.CERTIFIED
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_steps_without_an_end_end(loss):
-    """NaN leads nowhere, and soon."""
+def test_nan_ends_the_iteration(loss):
+    """At most two iterates, none with a finite gap."""
     problem = Problem(loss, 1.0)
     X, y, weights = toy(20, 3)
     rows = SmallDenseRows(problem, X)
@@ -423,8 +425,8 @@ def test_steps_without_an_end_end(loss):
 
 
 @given(problem=cases(sparse=False, loss="squared_hinge"), pick=st.randoms(use_true_random=False))
-def test_the_matrix_follows_the_active_set(problem, pick):
-    """From set to set, as if it were made anew each time."""
+def test_hessian_updates_equal_a_recomputed_hessian(problem, pick):
+    """For arbitrary sequences of active sets."""
     n, rows = len(problem.y), SmallDenseRows(problem.problem, problem.X)
     costs = np.linspace(1.0, 2.0, n)
     hessian = ActiveHessian(rows, costs, lambda: False)
@@ -436,20 +438,20 @@ def test_the_matrix_follows_the_active_set(problem, pick):
         active[:] = [pick.random() < share for _ in range(n)]
         sigma = 10.0 ** pick.uniform(-3.0, 9.0)
         some = rows.rows[active]
-        made = some.T @ (costs[active, None] * some)
-        off = np.abs(hessian.regularised(active, sigma) - sigma * made - np.diag(rows.regular))
-        assert off.max(initial=0.0) <= 1e-12 * (1.0 + sigma * size)
+        product = some.T @ (costs[active, None] * some)
+        error = np.abs(hessian.regularised(active, sigma) - sigma * product - np.diag(rows.regular))
+        assert error.max(initial=0.0) <= 1e-12 * (1.0 + sigma * size)
         update_hessian(rows.rows, costs, np.array([active, inside]), places, largest, matrix, columns)
         inside[:] = active
-        off = np.abs(np.tril(matrix - made))
-        assert off.max(initial=0.0) <= 1e-12 * size
-        assert (np.diag(off) <= 1e-11 * np.diag(made)).all()
+        error = np.abs(np.tril(matrix - product))
+        assert error.max(initial=0.0) <= 1e-12 * size
+        assert (np.diag(error) <= 1e-11 * np.diag(product)).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
-def test_products_with_vectors(n):
+def test_products_equal_numpy(n):
     rng = np.random.default_rng(n)
-    for d in (1, 8, 9, 101):  # narrow rows, and others
+    for d in (1, 8, 9, 101):  # narrow and wide rows
         rows, z, c = rng.normal(size=(n, d)), rng.normal(size=d), rng.normal(size=n)
         out, sums, part = np.empty(n), np.ones(d), np.empty(d)
         scores(rows, z, out)

@@ -1,4 +1,4 @@
-"""KernelMaxMarginClassifier as its user meets it: scikit-learn's checks, SVC's attributes, proofs, bad input."""
+"""KernelMaxMarginClassifier: scikit-learn's checks, attributes of SVC, proofs, invalid input."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from maxmargin.certificates.sample import Sample
 from maxmargin.kernels.functions import Gaussian
 
 
-def not_gram_matrices(estimator):
-    """Checks that hand over matrices with negative eigenvalues as kernels: -2 and less, which are refused."""
+def indefinite_matrix_checks(estimator):
+    """Checks that pass matrices with eigenvalues of -2 and less as kernels, which are refused."""
     if estimator.kernel != "precomputed":
         return {}
     return dict.fromkeys(
@@ -55,10 +55,10 @@ PROBLEM = Problem("hinge", 1.0)
         KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
         KernelMaxMarginClassifier(kernel="precomputed"),
     ],
-    expected_failed_checks=not_gram_matrices,
+    expected_failed_checks=indefinite_matrix_checks,
 )
-def test_scikit_learn(estimator, check):
-    """Every check, with no expected failure but for matrices that no kernel has."""
+def test_scikit_learn_checks_pass(estimator, check):
+    """All checks, with expected failures for indefinite matrices alone."""
     check(estimator)
 
 
@@ -71,7 +71,7 @@ def test_scikit_learn(estimator, check):
         ),
     ]
 )
-def test_scikit_learn_with_other_parameters(estimator, check):
+def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
 
 
@@ -91,7 +91,7 @@ def gram(model, X):
     ("loss", "C"),
     [("hinge", 1.0), ("hinge", 30.0), ("squared_hinge", 1.0), ("squared_hinge", 30.0), ("hinge", np.inf)],
 )
-def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exact):
+def test_certificate_contains_the_optimum(kernel, intercept, loss, C, exact):
     """By Clarabel on a factor of scikit-learn's kernel matrix; with and without weights, some of them 0."""
     X, y, weights = rings(40, 0, noise=0.0)
     if kernel == "linear" and np.isinf(C):
@@ -115,7 +115,7 @@ def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exa
         e = float(truth.e) + 1e-9 * float(truth.upper)
         assert model.certificate_.lower - e <= float(truth.upper)
         assert model.certificate_.upper + e >= float(truth.lower)
-        # the model is the primal point: its own margins and length give the primal bound
+        # the model is the primal point: its margins and norm give the primal bound
         scores = model.decision_function(X)
         c = np.zeros(40)
         c[model.support_] = model.dual_coef_[0]
@@ -135,8 +135,8 @@ def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exa
 @pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("C", [1e10, 1e16, 1e100, 1e300])
-def test_a_large_weight_of_the_losses_is_a_hard_margin(intercept, loss, C):
-    """Margins that miss 1 by rounding would cost C times that: the widest function without losses is tried too."""
+def test_huge_C_gives_the_hard_margin(intercept, loss, C):
+    """Margins that miss 1 by rounding would cost C times the error: the hard-margin solution is also tried."""
     X, y, ones = *rings(40, 0)[:2], np.ones(40)
     X = X + 3.0 * y[:, None]
     hard = optimum(Problem(loss, np.inf, intercept=intercept, intercept_scaling=0.7), X, y, ones)
@@ -152,37 +152,37 @@ def test_a_large_weight_of_the_losses_is_a_hard_margin(intercept, loss, C):
     assert (y * model.decision_function(X) >= 1.0 - (loss == "squared_hinge") * 100.0 / C).all()
 
 
-class TestAsSVC:
-    """The same optimum under the same names."""
+class TestAgreementWithSVC:
+    """The same optimum, with the attribute names of SVC."""
 
     @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-    def test_two_classes(self, kernel):
+    def test_two_classes_agree_with_svc(self, kernel):
         X, y = load_iris(return_X_y=True)
         X, y = X[50:], np.where(y[50:] == 1, "versicolor", "virginica")
         svc = SVC(kernel=kernel, tol=1e-9).fit(X, y)
-        ours = KernelMaxMarginClassifier(kernel=kernel, tol=1e-9).fit(X, y)
+        model = KernelMaxMarginClassifier(kernel=kernel, tol=1e-9).fit(X, y)
         scale = np.abs(svc.decision_function(X)).max()
-        np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=1e-5 * scale)
-        np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
-        assert ours.dual_coef_.shape[0] == 1
-        assert ours.intercept_.shape == (1,)
-        assert ours.n_support_.sum() == ours.support_.size == ours.dual_coef_.shape[1]
-        np.testing.assert_array_equal(ours.support_vectors_, X[ours.support_])
-        np.testing.assert_allclose(ours.dual_coef_.sum(), 0.0, atol=1e-9)
-        assert np.abs(ours.dual_coef_).max() <= 1.0
-        assert ours.shape_fit_ == X.shape
+        np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=1e-5 * scale)
+        np.testing.assert_array_equal(model.predict(X), svc.predict(X))
+        assert model.dual_coef_.shape[0] == 1
+        assert model.intercept_.shape == (1,)
+        assert model.n_support_.sum() == model.support_.size == model.dual_coef_.shape[1]
+        np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+        np.testing.assert_allclose(model.dual_coef_.sum(), 0.0, atol=1e-9)
+        assert np.abs(model.dual_coef_).max() <= 1.0
+        assert model.shape_fit_ == X.shape
         if kernel == "linear":
-            np.testing.assert_allclose(ours.coef_, svc.coef_, atol=1e-4)
+            np.testing.assert_allclose(model.coef_, svc.coef_, atol=1e-4)
             with pytest.raises(ValueError, match="read-only"):
-                ours.coef_[0, 0] = 1.0
+                model.coef_[0, 0] = 1.0
         else:
             with pytest.raises(AttributeError, match="linear kernel"):
-                ours.coef_  # noqa: B018
-            assert ours.gamma_ == pytest.approx(svc._gamma, rel=1e-12)
+                model.coef_  # noqa: B018
+            assert model.gamma_ == pytest.approx(svc._gamma, rel=1e-12)
 
     @pytest.mark.parametrize("shape", ["ovr", "ovo"])
     @pytest.mark.parametrize("break_ties", [False, True])
-    def test_one_against_one(self, shape, break_ties):
+    def test_one_versus_one_agrees_with_svc(self, shape, break_ties):
         X, y = load_digits(n_class=5, return_X_y=True)
         X, y = X[:300], y[:300]
         if break_ties and shape == "ovo":
@@ -193,60 +193,60 @@ class TestAsSVC:
                 clf.predict(X)
             return
         svc = SVC(tol=1e-9, decision_function_shape=shape, break_ties=break_ties, C=3.0).fit(X, y)
-        ours = KernelMaxMarginClassifier(
+        model = KernelMaxMarginClassifier(
             3.0, tol=1e-9, multi_class="ovo", decision_function_shape=shape, break_ties=break_ties
         ).fit(X, y)
-        np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=2e-5)
-        np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
-        assert ours.dual_coef_.shape[0] == 4
-        assert ours.intercept_.shape == (10,)
-        np.testing.assert_allclose(ours.intercept_, svc.intercept_, atol=1e-5)
-        ours_whole, theirs = np.zeros((4, 300)), np.zeros((4, 300))
-        ours_whole[:, ours.support_], theirs[:, svc.support_] = (
-            ours.dual_coef_,
+        np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=2e-5)
+        np.testing.assert_array_equal(model.predict(X), svc.predict(X))
+        assert model.dual_coef_.shape[0] == 4
+        assert model.intercept_.shape == (10,)
+        np.testing.assert_allclose(model.intercept_, svc.intercept_, atol=1e-5)
+        ours_whole, expected = np.zeros((4, 300)), np.zeros((4, 300))
+        ours_whole[:, model.support_], expected[:, svc.support_] = (
+            model.dual_coef_,
             svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_,
         )
-        np.testing.assert_allclose(ours_whole, theirs, atol=1e-4)
-        assert (np.diff(y[ours.support_]) >= 0).all()  # by class
-        np.testing.assert_array_equal(np.bincount(y[ours.support_]), ours.n_support_)
-        assert [part.problem.C for part in ours.certificate_] == [3.0] * 10
-        assert ours.certificate_.classes == tuple(combinations(range(5), 2))
-        assert verify(ours, X, y).gap <= 1e-9
+        np.testing.assert_allclose(ours_whole, expected, atol=1e-4)
+        assert (np.diff(y[model.support_]) >= 0).all()  # sorted by class
+        np.testing.assert_array_equal(np.bincount(y[model.support_]), model.n_support_)
+        assert [part.problem.C for part in model.certificate_] == [3.0] * 10
+        assert model.certificate_.classes == tuple(combinations(range(5), 2))
+        assert verify(model, X, y).gap <= 1e-9
 
-    def test_one_against_the_rest(self):
+    def test_one_versus_rest_agrees_with_binary_svc(self):
         X, y = load_digits(n_class=4, return_X_y=True)
         X, y = X[:300], y[:300]
-        ours = KernelMaxMarginClassifier(tol=1e-8).fit(X, y)
-        assert ours.dual_coef_.shape == (4, ours.support_.size)
-        assert ours.intercept_.shape == (4,)
+        model = KernelMaxMarginClassifier(tol=1e-8).fit(X, y)
+        assert model.dual_coef_.shape == (4, model.support_.size)
+        assert model.intercept_.shape == (4,)
         for k in range(4):
-            svc = SVC(tol=1e-9, gamma=ours.gamma_).fit(X, y == k)
-            np.testing.assert_allclose(ours.decision_function(X)[:, k], svc.decision_function(X), atol=1e-5)
-        assert verify(ours, X, y).gap <= 1e-8
-        assert {report.label for report in ours.history_} == {0, 1, 2, 3}
+            svc = SVC(tol=1e-9, gamma=model.gamma_).fit(X, y == k)
+            np.testing.assert_allclose(model.decision_function(X)[:, k], svc.decision_function(X), atol=1e-5)
+        assert verify(model, X, y).gap <= 1e-8
+        assert {report.label for report in model.history_} == {0, 1, 2, 3}
 
-    def test_defaults(self):
-        theirs, ours = SVC().get_params(), KernelMaxMarginClassifier().get_params()
-        for name in theirs.keys() & ours.keys():
-            assert ours[name] == theirs[name] or name == "verbose", name
+    def test_defaults_equal_those_of_svc(self):
+        expected, model = SVC().get_params(), KernelMaxMarginClassifier().get_params()
+        for name in expected.keys() & model.keys():
+            assert model[name] == expected[name] or name == "verbose", name
 
 
-class TestRows:
-    """What stands for the same rows gives the same model."""
+class TestEquivalentRows:
+    """Equivalent representations of the rows give the same model."""
 
-    def test_copies_and_weights(self):
+    def test_weights_equal_copies(self):
         X, y, _ = rings(60, 1)
         counts = np.random.default_rng(0).integers(0, 4, 60)
         one = KernelMaxMarginClassifier(tol=1e-8).fit(X, y, counts)
         two = KernelMaxMarginClassifier(tol=1e-8).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
         assert one.gamma_ == pytest.approx(two.gamma_, rel=1e-12)
         np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), rtol=1e-7, atol=1e-7)
-        # each copy has its share, within its cap
+        # each copy has its share of the dual weight, within its cap
         assert np.abs(two.dual_coef_).max() <= 1.0
         assert two.support_.size == counts[one.support_].sum()
 
     @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
-    def test_storages_and_kernels(self, multi_class):
+    def test_storage_formats_and_kernel_forms_agree(self, multi_class):
         X, y = load_iris(return_X_y=True)
         weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], 150)
         reference = KernelMaxMarginClassifier(gamma=0.3, tol=1e-8, multi_class=multi_class).fit(X, y, weights)
@@ -267,7 +267,7 @@ class TestRows:
             if model.kernel == "precomputed":
                 assert model.support_vectors_.shape[0] == 0
 
-    def test_another_kernel_of_scikit_learn(self):
+    def test_other_scikit_learn_kernels_equal_precomputed_ones(self):
         X, y, _ = rings(60, 2)
         one = KernelMaxMarginClassifier(kernel="laplacian", gamma=0.4, tol=1e-8).fit(X, y)
         two = KernelMaxMarginClassifier(kernel="precomputed", tol=1e-8).fit(laplacian_kernel(X, gamma=0.4), y)
@@ -275,7 +275,7 @@ class TestRows:
             one.decision_function(X), two.decision_function(laplacian_kernel(X, gamma=0.4)), atol=1e-7
         )
 
-    def test_the_linear_kernel_is_the_linear_classifier(self):
+    def test_linear_kernel_agrees_with_the_linear_classifier(self):
         X, y, weights = rings(80, 3)
         for loss, intercept in product(("hinge", "squared_hinge"), ("free", "augmented")):
             one = KernelMaxMarginClassifier(kernel="linear", loss=loss, intercept=intercept, tol=1e-8).fit(
@@ -285,8 +285,8 @@ class TestRows:
             np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-6)
             assert one.certificate_.lower == pytest.approx(two.certificate_.lower, rel=1e-7)
 
-    def test_threads_and_blocks(self, monkeypatch):
-        """Scores do not depend on threads, nor on blocks but for rounding."""
+    def test_scores_do_not_depend_on_threads_and_blocks(self, monkeypatch):
+        """Equal for any number of threads; equal up to rounding for any block size."""
         X, y = load_digits(return_X_y=True)
         model = KernelMaxMarginClassifier(tol=1e-2).fit(X[:500], y[:500])
         one = model.decision_function(X)
@@ -294,7 +294,7 @@ class TestRows:
         monkeypatch.setattr("maxmargin.estimators.prediction.BLOCK", 1)
         np.testing.assert_allclose(model.decision_function(X), one, atol=1e-9)
 
-    def test_pairs_side_by_side(self):
+    def test_pairs_of_classes_do_not_depend_on_n_jobs(self):
         X, y = load_digits(n_class=5, return_X_y=True)
         one = KernelMaxMarginClassifier(multi_class="ovo").fit(X, y)
         two = KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2).fit(X, y)
@@ -302,45 +302,45 @@ class TestRows:
 
 
 class TestPrecision:
-    """Rows of the kernel beyond the cache: any tol is certified, whatever the size of entries and losses."""
+    """Kernel rows beyond the cache: any tol is certified, for all magnitudes of entries and losses."""
 
     @pytest.fixture(autouse=True)
-    def without_exact_stage(self, monkeypatch):
+    def no_exact_stage(self, monkeypatch):
         monkeypatch.setattr("maxmargin.fit.exact.GRAM_ROWS", 10)
 
     @pytest.mark.parametrize("tol", [1e-3, 1e-8])
-    def test_any_tol(self, tol):
+    def test_tolerances_are_certified(self, tol):
         X, y, _ = rings(300, 4)
         model = KernelMaxMarginClassifier(tol=tol, cache_size=0.5).fit(X, y)
         assert verify(model, X, y).gap <= tol
 
-    def test_rows_far_from_the_origin(self):
+    def test_rows_far_from_the_origin_are_certified(self):
         X, y, _ = rings(300, 4)
         model = KernelMaxMarginClassifier(gamma=0.3, cache_size=0.5).fit(X + 1e4, y)
         assert model.status_ is Status.CERTIFIED
 
-    def test_an_algorithm_that_ends_by_its_own_accuracy(self):
+    def test_algorithm_with_its_own_accuracy_ends_as_converged(self):
         X, y, _ = rings(300, 4)
         rule = PUMMA(delta=0.5)
         model = KernelMaxMarginClassifier(loss="squared_hinge", algorithm=rule, cache_size=0.5).fit(X, y)
         assert model.status_ is Status.CONVERGED
 
-    def test_large_losses(self):
+    def test_large_losses_are_certified(self):
         X, y, _ = rings(300, 4, noise=0.0)
         model = KernelMaxMarginClassifier(C=1e6, tol=1e-5, cache_size=0.5).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert verify(model, X, y).gap <= 1e-5
 
 
-class TestProof:
-    """A certificate that does not hold is found out."""
+class TestVerification:
+    """Invalid certificates are refused."""
 
     @pytest.fixture
     def fitted(self):
         X, y, _ = rings(80, 5)
         return KernelMaxMarginClassifier(tol=1e-4).fit(X, y), X, y
 
-    def test_other_data(self, fitted):
+    def test_other_data_are_refused(self, fitted):
         model, X, y = fitted
         with pytest.raises(CertificateError, match="other data"):
             verify(model, X + 1e-3, y)
@@ -349,7 +349,7 @@ class TestProof:
         with pytest.raises(CertificateError, match="other data"):
             verify(model, X, y, np.full(80, 2.0))
 
-    def test_bounds_that_claim_too_much(self, fitted):
+    def test_overstated_bounds_are_refused(self, fitted):
         model, X, y = fitted
         true = model.certificate_
         for wrong, side in (
@@ -363,7 +363,7 @@ class TestProof:
             with pytest.raises(CertificateError, match=side):
                 verify(model, X, y)
 
-    def test_support_that_was_changed(self, fitted):
+    def test_changed_support_is_refused(self, fitted):
         model, X, y = fitted
         support, vectors, counts, dual = (
             model.support_,
@@ -371,7 +371,7 @@ class TestProof:
             model.n_support_,
             model.dual_coef_,
         )
-        for changed, said in (
+        for changed, message in (
             ({"support_vectors_": -vectors}, "not the rows"),
             (
                 {"support_": np.where(np.arange(support.size) == 0, 10**6, support)},
@@ -387,7 +387,7 @@ class TestProof:
         ):
             for name, value in changed.items():
                 setattr(model, name, value)
-            with pytest.raises(CertificateError, match=said):
+            with pytest.raises(CertificateError, match=message):
                 verify(model, X, y)
             model.support_, model.support_vectors_, model.n_support_, model.dual_coef_ = (
                 support,
@@ -397,8 +397,8 @@ class TestProof:
             )
         verify(model, X, y)
 
-    def test_a_matrix_that_has_no_bounds(self):
-        """A certificate of an indefinite matrix is none, whoever made it."""
+    def test_certificates_of_indefinite_matrices_are_refused(self):
+        """Including a certificate with the fingerprint of the indefinite matrix."""
         X, y, _ = rings(60, 5)
         G = rbf_kernel(X, gamma=0.5)
         model = KernelMaxMarginClassifier(kernel="precomputed").fit(G, y)
@@ -407,13 +407,13 @@ class TestProof:
         with pytest.raises(CertificateError, match=r"no bound holds: .* not positive semidefinite"):
             verify(model, G - 0.3 * np.eye(60), y)
 
-    def test_a_model_that_was_changed(self, fitted):
+    def test_changed_coefficients_are_refused(self, fitted):
         model, X, y = fitted
         model.dual_coef_ = model.dual_coef_ * 1.5
         with pytest.raises(CertificateError, match="upper bound fails"):
             verify(model, X, y)
 
-    def test_the_class_is_named(self):
+    def test_message_names_the_class(self):
         X, y = load_iris(return_X_y=True)
         names = np.array(["setosa", "versicolor", "virginica"])[y]
         for scheme, match in (("ovr", "class 'versicolor'"), ("ovo", "classes 'setosa' and 'virginica'")):
@@ -424,17 +424,17 @@ class TestProof:
             with pytest.raises(CertificateError, match=match):
                 verify(model, X, names)
 
-    def test_it_says_what_it_is_about(self, fitted):
+    def test_certificate_names_kernel_and_intercept(self, fitted):
         model, _, _ = fitted
         assert "Gaussian" in str(model.certificate_)
         assert "free intercept" in str(model.certificate_)
 
 
 class TestHardMargin:
-    """Without a separator there is a proof, or what is known; never an answer that rests on rounding."""
+    """Inseparable data end with a proof or with an undecided status, and never with a false certificate."""
 
     @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "precomputed"])
-    def test_contradictory_rows(self, kernel):
+    def test_contradictory_rows_are_inseparable(self, kernel):
         X, y, _ = rings(40, 13)
         X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
         data = X @ X.T if kernel == "precomputed" else X
@@ -445,36 +445,36 @@ class TestHardMargin:
         assert not model.certificate_.lower > 0.0
         assert model.certificate_.upper < 1e-6
 
-    def test_too_few_monomials(self):
-        """Sphere against its inside takes squares: products of degree 1 do not separate, nor do many odd ones."""
+    def test_polynomials_of_insufficient_degree_are_inseparable(self):
+        """Concentric spheres need squares: the verdict has at most 12 rows, and separable labels are certified."""
         X, y, _ = rings(200, 14)
         model = KernelMaxMarginClassifier(np.inf, kernel="poly", degree=2, coef0=1.0, gamma=1.0).fit(X, y)
         assert model.status_ is Status.INSEPARABLE
-        assert model.verdict_.support.size <= 12  # 9 monomials, a bias, and two more
+        assert model.verdict_.support.size <= 12  # 9 monomials, a bias, and two further rows
         model.verdict_.verify(X, y)
         model.fit(X[:, :], np.where((X * X).sum(axis=1) > 2.4, 1, -1))
         assert model.status_ is Status.CERTIFIED
         assert not hasattr(model, "verdict_")
 
-    def test_several_classes(self):
+    def test_multiclass_verdicts(self):
         X, y = load_iris(return_X_y=True)
         model = KernelMaxMarginClassifier(np.inf, kernel="linear").fit(X, y)
         assert set(model.verdict_) == {1, 2}
         assert model.status_ is Status.INSEPARABLE
-        pairs = KernelMaxMarginClassifier(np.inf, kernel="linear", multi_class="ovo").fit(X, y)
-        assert set(pairs.verdict_) == {(1, 2)}
-        assert pairs.verdict_[(1, 2)].classes == (2, 1)
-        verify(pairs, X, y)
+        one_versus_one = KernelMaxMarginClassifier(np.inf, kernel="linear", multi_class="ovo").fit(X, y)
+        assert set(one_versus_one.verdict_) == {(1, 2)}
+        assert one_versus_one.verdict_[(1, 2)].classes == (2, 1)
+        verify(one_versus_one, X, y)
 
-    def test_margins_that_float64_cannot_tell(self):
-        """A Gaussian so wide that all rows look the same."""
+    def test_margins_below_float64_precision_are_undecided(self):
+        """A Gaussian kernel so wide that its values are equal to rounding."""
         X, y, _ = rings(60, 15)
         model = KernelMaxMarginClassifier(np.inf, gamma=1e-9).fit(X, y)
         assert model.status_ is Status.UNDECIDED
         assert model.certificate_.upper > 0.0
         assert model.verdict_.hi > 0.0
 
-    def test_rows_of_weight_zero_prove_nothing(self):
+    def test_rows_of_weight_zero_are_not_part_of_a_proof(self):
         X, y, _ = rings(40, 13, noise=0.0)
         X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
         weights = np.ones(41)
@@ -488,8 +488,8 @@ class TestHardMargin:
         assert model.verdict_.support.tolist() == [0, 40]
 
 
-class TestIncrementalRules:
-    """The same problem by other ways."""
+class TestIncrementalAlgorithms:
+    """The same problem by incremental algorithms."""
 
     @pytest.mark.parametrize(
         ("name", "loss"),
@@ -498,7 +498,7 @@ class TestIncrementalRules:
             lambda name, loss: loss != "squared_hinge" or name in ON_SPARSE,
         ),
     )
-    def test_bounds_hold(self, name, loss):
+    def test_bounds_contain_the_optimum(self, name, loss):
         X, y, weights = rings(60, 16, noise=0.0)
         C = np.inf if loss == "hard" else 3.0
         loss = "hinge" if loss == "hard" else loss
@@ -511,21 +511,21 @@ class TestIncrementalRules:
                 model.fit(X, y)
             return
         model.fit(X, y, weights)
-        found = verify(model, X, y, weights)
+        bounds = verify(model, X, y, weights)
         best = KernelMaxMarginClassifier(C, loss=loss, gamma=0.5, tol=1e-8).fit(X, y, weights).certificate_
-        assert found.lower <= best.upper
-        assert found.upper >= best.lower
+        assert bounds.lower <= best.upper
+        assert bounds.upper >= best.lower
         assert model.history_[0].stage == name
-        assert 0.0 < found.lower <= found.upper < np.inf  # how far each of them goes: test_kernel_rules.py
-        if KERNEL_ALGORITHMS[name].convergent and name != "pegasos":  # whose steps shrink with time
+        assert 0.0 < bounds.lower <= bounds.upper < np.inf  # final gaps: test_kernel_rules.py
+        if KERNEL_ALGORITHMS[name].convergent and name != "pegasos":  # its steps shrink with time
             assert model.status_ is Status.CERTIFIED
 
-    def test_an_object(self):
+    def test_algorithm_objects_are_accepted(self):
         X, y, _ = rings(60, 16, noise=0.0)
         model = KernelMaxMarginClassifier(np.inf, algorithm=PUMMA(delta=0.01), random_state=0).fit(X, y)
         assert model.certificate_.gap <= 0.02
 
-    def test_what_has_no_kernel_form(self):
+    def test_algorithms_without_a_kernel_form_are_refused(self):
         X, y, _ = rings(20, 16)
         with pytest.raises(ValueError, match="'cutting-plane' does not work with kernels"):
             KernelMaxMarginClassifier(algorithm=CuttingPlane()).fit(X, y)
@@ -537,49 +537,49 @@ class TestStopping:
         X, y, _ = rings(4000, 6)
         return X, y
 
-    def test_callback(self, large):
-        seen = []
+    def test_callback_stops_the_fit(self, large):
+        reports = []
         model = KernelMaxMarginClassifier(
-            tol=1e-9, callback=lambda report: seen.append(report) or len(seen) == 2
+            tol=1e-9, callback=lambda report: reports.append(report) or len(reports) == 2
         )
         model.fit(*large)
         assert model.status_ is Status.INTERRUPTED
-        assert len(seen) == 2
+        assert len(reports) == 2
         assert np.isfinite(model.certificate_.gap)
         assert verify(model, *large).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
 
-    def test_time(self, large):
+    def test_max_time_stops_the_fit(self, large):
         model = KernelMaxMarginClassifier(C=1e5, tol=1e-9, max_time=0.3).fit(*large)
         assert model.status_ is Status.MAX_TIME
         assert verify(model, *large).gap < np.inf
 
-    def test_rounds(self, large):
+    def test_max_iter_stops_the_fit(self, large):
         model = KernelMaxMarginClassifier(tol=1e-9, max_iter=1).fit(*large)
         assert model.status_ is Status.MAX_ITER
         assert model.n_iter_ == 1
         verify(model, *large)
 
-    def test_a_fit_that_fails_changes_nothing(self):
+    def test_a_failed_fit_leaves_the_model_unchanged(self):
         X, y, _ = rings(60, 7)
         model = KernelMaxMarginClassifier().fit(X, y)
         before = pickle.dumps(vars(model))
 
-        def fails(report):
+        def raise_error(report):
             raise RuntimeError("no")
 
-        model.set_params(callback=fails)
+        model.set_params(callback=raise_error)
         with pytest.raises(RuntimeError):
             model.fit(X, y)
         model.set_params(callback=None)
         assert pickle.dumps(vars(model)) == before
 
-    def test_reports(self, capsys):
+    def test_verbose_prints_one_line_per_report(self, capsys):
         X, y, _ = rings(700, 8)
         model = KernelMaxMarginClassifier(verbose=1).fit(X, y)
         assert len(capsys.readouterr().err.splitlines()) == len(model.history_) + 1
         assert [report.round for report in model.history_] == list(range(1, len(model.history_) + 1))
 
-    def test_from_another_thread(self):
+    def test_fit_in_another_thread_is_certified(self):
         X, y, _ = rings(100, 9)
         model = KernelMaxMarginClassifier()
         worker = threading.Thread(target=model.fit, args=(X, y))
@@ -589,7 +589,7 @@ class TestStopping:
 
 
 class TestInput:
-    """Bad input gets a sentence with a remedy."""
+    """Invalid input is refused with a remedy; degenerate input is certified."""
 
     @pytest.mark.parametrize(
         ("parameters", "message"),
@@ -623,7 +623,7 @@ class TestInput:
             ({"break_ties": 1}, "break_ties must be"),
         ],
     )
-    def test_parameters(self, parameters, message):
+    def test_invalid_parameters_are_refused(self, parameters, message):
         X, y, _ = rings(20, 10)
         model = KernelMaxMarginClassifier(**parameters)
         with pytest.raises(ValueError, match=message):
@@ -632,8 +632,8 @@ class TestInput:
 
     @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_a_class_of_weight_zero(self, multi_class, loss):
-        """Has no losses; a hard margin without a side is refused."""
+    def test_class_of_weight_zero_is_certified_or_refused(self, multi_class, loss):
+        """Certified for soft margins; hard margins without one of the classes are refused."""
         X, y = load_iris(return_X_y=True)
         model = KernelMaxMarginClassifier(loss=loss, multi_class=multi_class, class_weight={0: 0.0}).fit(X, y)
         assert model.status_ is Status.CERTIFIED
@@ -643,12 +643,12 @@ class TestInput:
             with pytest.raises(ValueError, match="no row of class 0 with a positive weight"):
                 estimator.set_params(C=np.inf).fit(X, y)
 
-    def test_a_matrix_that_is_not_square(self):
+    def test_matrices_that_are_not_square_are_refused(self):
         X, y, _ = rings(20, 10)
         with pytest.raises(ValueError, match="square"):
             KernelMaxMarginClassifier(kernel="precomputed").fit(X, y)
 
-    def test_numbers_that_overflow(self):
+    def test_overflowing_kernels_are_refused(self):
         X, y, _ = rings(20, 10)
         with pytest.raises(ValueError, match=r"The kernel overflows .* scale the features"):
             KernelMaxMarginClassifier(kernel="poly", gamma=1.0, degree=9).fit(X * 1e30, y)
@@ -660,8 +660,8 @@ class TestInput:
                     KernelMaxMarginClassifier(kernel=kernel).fit(X * scale, y)
 
     @pytest.mark.parametrize("C", [1.0, np.inf])
-    def test_sums_that_overflow_or_underflow(self, C):
-        """Refused with the remedy, not answered with what is left of the numbers."""
+    def test_overflowing_or_underflowing_sums_are_refused(self, C):
+        """Refused with a remedy."""
         X, y, _ = rings(40, 10)
         X = X + 3.0 * y[:, None]
         for matrix, scale, message in (
@@ -680,8 +680,8 @@ class TestInput:
 
     @pytest.mark.parametrize("scale", [1e-120, 1e-78, 1e78, 1e120])
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_scales_of_features(self, scale, loss):
-        """Within these limits margins grow with the features, and so do their bounds."""
+    def test_extreme_feature_scales_are_certified(self, scale, loss):
+        """Within these limits margins and their bounds scale with the features."""
         X, y, _ = rings(40, 10)
         X = X + 3.0 * y[:, None]
         plain = KernelMaxMarginClassifier(np.inf, kernel="linear", tol=1e-6).fit(X, y)
@@ -699,56 +699,56 @@ class TestInput:
     @pytest.mark.parametrize(
         "kernel", ["precomputed", "sigmoid", lambda A, B: -(A @ B.T)], ids=["matrix", "sigmoid", "function"]
     )
-    def test_indefinite_kernels(self, kernel):
-        """Refused with the eigenvalue that shows it."""
+    def test_indefinite_kernels_are_refused(self, kernel):
+        """The message states the negative eigenvalue."""
         X, y, _ = rings(40, 10)
         model = KernelMaxMarginClassifier(kernel=kernel, gamma=2.0, coef0=-1.0)
         with pytest.raises(ValueError, match=r"not positive semidefinite, its least eigenvalue is -\d"):
             model.fit(np.tanh(2.0 * X @ X.T - 1.0) if kernel == "precomputed" else X, y)
 
-    def test_a_matrix_that_is_not_symmetric(self):
+    def test_matrices_that_are_not_symmetric_are_refused(self):
         X, y, _ = rings(20, 10)
         K = rbf_kernel(X)
         K[3, 4] += 0.1
         with pytest.raises(ValueError, match="not symmetric: the value of rows 3 and 4"):
             KernelMaxMarginClassifier(kernel="precomputed").fit(K, y)
 
-    def test_a_callable_of_the_wrong_shape(self):
+    def test_kernel_functions_of_wrong_shape_are_refused(self):
         X, y, _ = rings(20, 10)
         with pytest.raises(ValueError, match="must return a matrix of shape"):
             KernelMaxMarginClassifier(kernel=lambda A, B: np.ones(3)).fit(X, y)
 
     @pytest.mark.parametrize("value", [0.0, 7.0, 0.1, 1000.0])
     @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-    def test_constant_features(self, value, store):
+    def test_constant_features_are_certified(self, value, store):
         X, y, _ = rings(20, 10)
         model = KernelMaxMarginClassifier().fit(store(np.full_like(X, value)), y)
         assert model.status_ is Status.CERTIFIED
         assert model.gamma_ == 1.0
 
-    def test_features_far_off(self):
-        """Where rounding takes everything, no model is worse than w = 0, and nothing is spoilt; it ends."""
+    def test_features_far_from_zero_are_refused_or_end(self):
+        """Where rounding removes all information, the fit ends and the model is not worse than w = 0."""
         X, y, _ = rings(60, 10)
         with pytest.raises(ValueError, match=r"lost in rounding: .* Take the mean"):
             KernelMaxMarginClassifier().fit(X + 1e8, y)
         for parameters in ({"kernel": "poly"}, {"kernel": "linear"}, {"kernel": "rbf"}):
-            for far in (1e4,) if parameters["kernel"] == "rbf" else (1e4, 1e8):
-                model = KernelMaxMarginClassifier(max_time=60, **parameters).fit(X + far, y)
+            for shift in (1e4,) if parameters["kernel"] == "rbf" else (1e4, 1e8):
+                model = KernelMaxMarginClassifier(max_time=60, **parameters).fit(X + shift, y)
                 assert model.status_ in (Status.CERTIFIED, Status.STALLED)
                 assert 0.0 <= model.certificate_.lower <= model.certificate_.upper < np.inf
-                rows, c = (X + far).astype(np.longdouble), np.zeros(y.size, np.longdouble)
+                rows, c = (X + shift).astype(np.longdouble), np.zeros(y.size, np.longdouble)
                 c[model.support_] = model.dual_coef_[0]
                 if model.kernel == "linear":
                     scores = rows @ (rows.T @ c)
                 elif model.kernel == "poly":
                     scores = (model.gamma_ * (rows @ rows.T)) ** 3 @ c
                 else:
-                    scores = rbf_kernel(X + far, gamma=model.gamma_) @ c
+                    scores = rbf_kernel(X + shift, gamma=model.gamma_) @ c
                 losses = np.maximum(0.0, 1.0 - y * (scores + model.intercept_[0])).sum()
                 assert float(c @ scores / 2.0 + losses) <= 2.0 * min((y > 0).sum(), (y < 0).sum()) + 1e-6
-                verify(model, X + far, y)
+                verify(model, X + shift, y)
 
-    def test_two_classes_of_weight_zero(self):
+    def test_two_classes_of_weight_zero_are_certified(self):
         X, y = load_digits(n_class=4, return_X_y=True)
         model = KernelMaxMarginClassifier(multi_class="ovo", class_weight={0: 0.0, 3: 0.0}).fit(
             X[:200], y[:200]
@@ -757,22 +757,22 @@ class TestInput:
         verify(model, X[:200], y[:200])
 
     @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e100])
-    def test_scales(self, scale):
-        """`gamma="scale"` takes any scale out of the data."""
+    def test_gamma_scale_removes_the_unit_of_the_data(self, scale):
+        """With `gamma="scale"` the lower bound is the same in every unit."""
         X, y, _ = rings(60, 11)
         model = KernelMaxMarginClassifier(tol=1e-6).fit(X * scale, y)
         assert model.status_ is Status.CERTIFIED
         plain = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
         assert model.certificate_.lower == pytest.approx(plain.certificate_.lower, rel=1e-5)
 
-    def test_dual_weights_that_are_all_rounding(self):
-        """Running bounds that cross, as |w|^2 is of 1e30 and its rounding more than C: the fit ends, and is honest."""
+    def test_dual_weights_dominated_by_rounding_end_as_stalled(self):
+        """Running bounds cross, since the rounding of |w|^2 = 1e30 exceeds C: the fit ends with a valid lower bound."""
         X, y, _ = rings(60, 3)
         model = KernelMaxMarginClassifier(1e10, kernel="linear", max_time=60).fit(X * 1e4, y)
         assert model.status_ is Status.STALLED
         assert verify(model, X * 1e4, y).lower <= 2e10 * (y > 0).sum()
 
-    def test_rows_with_both_labels(self):
+    def test_rows_with_both_labels_are_certified(self):
         X, y, _ = rings(40, 12)
         X, y = np.vstack([X, X[:5]]), np.append(y, -y[:5])
         model = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
@@ -781,10 +781,10 @@ class TestInput:
 
 
 class TestParametersAfterTheFit:
-    """A fitted model is what was fitted: parameters that are set afterwards wait for the next fit."""
+    """Parameters set after the fit have no effect on the fitted model before the next fit."""
 
     @pytest.mark.parametrize(("fitted", "later"), [("ovr", "ovo"), ("ovo", "ovr")])
-    def test_scheme(self, fitted, later):
+    def test_multi_class_applies_at_the_next_fit(self, fitted, later):
         X, y = load_iris(return_X_y=True)
         model = KernelMaxMarginClassifier(kernel="linear", multi_class=fitted).fit(X, y)
         scores, labels, coef, proved = (
@@ -798,7 +798,7 @@ class TestParametersAfterTheFit:
         assert model.multi_class_ == fitted
         assert model.fit(X, y).multi_class_ == later
 
-    def test_kernel(self):
+    def test_kernel_applies_at_the_next_fit(self):
         X, y, _ = rings(40, 13)
         linear = KernelMaxMarginClassifier(kernel="linear").fit(sp.csr_matrix(X), y)
         coef = linear.coef_
@@ -807,14 +807,14 @@ class TestParametersAfterTheFit:
         np.testing.assert_allclose(
             linear.decision_function(sp.csr_matrix(X)), X @ coef[0] + linear.intercept_
         )
-        bent = KernelMaxMarginClassifier().fit(X, y).set_params(kernel="linear")
+        gaussian = KernelMaxMarginClassifier().fit(X, y).set_params(kernel="linear")
         with pytest.raises(AttributeError, match=r"fitted with the kernel Gaussian"):
-            bent.coef_  # noqa: B018
+            gaussian.coef_  # noqa: B018
         given = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, y).set_params(kernel="linear")
         with pytest.raises(TypeError, match="Sparse"):
             given.predict(sp.csr_matrix(X @ X.T))
 
-    def test_what_acts_when_it_predicts(self):
+    def test_decision_function_parameters_apply_at_prediction(self):
         """As in SVC."""
         X, y = load_iris(return_X_y=True)
         X, y = np.vstack([X, X]), np.append(y, y + 3)
@@ -825,7 +825,7 @@ class TestParametersAfterTheFit:
         best = model.classes_[model.decision_function(X).argmax(axis=1)]
         np.testing.assert_array_equal(model.predict(X), best)
 
-    def test_linear_classifiers_too(self):
+    def test_parameters_of_linear_classifiers_apply_at_the_next_fit(self):
         X, y = load_iris(return_X_y=True)
         model = MaxMarginClassifier(random_state=0).fit(X, y)
         scores, radii, proved = (
@@ -839,7 +839,7 @@ class TestParametersAfterTheFit:
         assert str(verify(model, X, y)) == proved
 
 
-def test_fit_status_says_in_a_number_what_status_says():
+def test_fit_status_is_zero_if_certified():
     X, y, _ = rings(60, 14)
     assert KernelMaxMarginClassifier().fit(X, y).fit_status_ == SVC().fit(X, y).fit_status_ == 0
     cut = KernelMaxMarginClassifier(tol=1e-12, max_iter=1).fit(X, y)
@@ -848,7 +848,7 @@ def test_fit_status_says_in_a_number_what_status_says():
     assert not hasattr(KernelMaxMarginClassifier(), "fit_status_")
 
 
-def test_at_home_in_scikit_learn():
+def test_grid_search_pickle_and_clone():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), KernelMaxMarginClassifier()),
@@ -862,28 +862,28 @@ def test_at_home_in_scikit_learn():
     assert clone(model).get_params() == model.get_params()
 
 
-def test_the_linear_kernel_of_long_rows_and_large_caps():
-    """Terms of kernel values times dual weights are a billion times what is left: the sums themselves are certified."""
+def test_linear_kernel_with_long_rows_and_large_caps():
+    """Terms of kernel value times dual weight exceed their sum a billion times: compensated sums are certified."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 6))
     y = (X[:, 0] + rng.normal(size=120) > 0.0).astype(int)
     X, y = (
         1e3 * X[[*range(120), 0, 0, 1, 2, 2]],
         y[[*range(120), 0, 0, 1, 2, 2]],
-    )  # shares of equal rows are rounded
-    for some in (slice(120), slice(None)):
-        model = KernelMaxMarginClassifier(1e4, kernel="linear").fit(X[some], y[some])
-        other = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X[some], y[some]).certificate_
+    )  # the dual weights of equal rows are rounded
+    for subset in (slice(120), slice(None)):
+        model = KernelMaxMarginClassifier(1e4, kernel="linear").fit(X[subset], y[subset])
+        other = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X[subset], y[subset]).certificate_
         assert model.certificate_.lower <= other.upper
         assert other.lower <= model.certificate_.upper
-        assert verify(model, X[some], y[some]).gap <= 1e-3
-        primal = problem_value(model, X[some], y[some])
+        assert verify(model, X[subset], y[subset]).gap <= 1e-3
+        primal = hinge_objective(model, X[subset], y[subset])
         assert primal <= 1.0001 * other.upper
     assert KernelMaxMarginClassifier(1e4, kernel="linear").fit(X[:120], y[:120]).status_ is Status.CERTIFIED
 
 
 @pytest.mark.parametrize("C", [1e2, 1e5])
-def test_the_linear_kernel_of_features_as_they_are(C):
+def test_linear_kernel_on_unscaled_features_is_certified(C):
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[::2], y[::2]
     model = KernelMaxMarginClassifier(C, kernel="linear").fit(X, y)
@@ -892,55 +892,55 @@ def test_the_linear_kernel_of_features_as_they_are(C):
     assert max(model.certificate_.lower, other.lower) <= min(model.certificate_.upper, other.upper)
 
 
-def test_the_model_is_the_best_one_though_its_bound_is_not():
-    """Kernel values that say nothing of their rows: the certificate is loose, and the model is no constant."""
+def test_stalled_fit_returns_the_best_model():
+    """Kernel values dominated by rounding: the certificate is loose, but the objective is within 0.1 percent."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 6))
     y = (X[:, 0] + rng.normal(size=120) > 0.0).astype(int)
     X = 1e3 * X
     model = KernelMaxMarginClassifier(1e4, kernel="poly", degree=1, gamma=1.0).fit(X, y)
     best = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X, y).certificate_
-    found = verify(model, X, y)
+    bounds = verify(model, X, y)
     assert model.status_ is Status.STALLED
-    assert found.lower <= best.upper
-    assert best.lower <= found.upper
-    assert problem_value(model, X, y) <= 1.001 * best.upper
+    assert bounds.lower <= best.upper
+    assert best.lower <= bounds.upper
+    assert hinge_objective(model, X, y) <= 1.001 * best.upper
 
 
-def problem_value(model, X, y):
-    """The hinge's objective of a model of the linear kernel, in 80 bits where there are as many."""
+def hinge_objective(model, X, y):
+    """The hinge objective of a model with the linear kernel, in 80-bit arithmetic if available."""
     w = model.dual_coef_[0].astype(np.longdouble) @ X[model.support_].astype(np.longdouble)
     margins = (2.0 * y - 1.0) * (X @ w + model.intercept_[0])
     return float(w @ w / 2.0 + model.C * np.maximum(0.0, 1.0 - margins).sum())
 
 
-def test_little_memory_for_rows_that_move_all():
-    """The squared hinge moves more rows of a working set than two blocks of kernel rows hold beside what was kept."""
+def test_small_cache_with_large_working_sets_is_certified():
+    """Working sets of the squared hinge exceed the two blocks of kernel rows that fit beside the cache."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2500, 10))
     y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
     model = KernelMaxMarginClassifier(loss="squared_hinge", cache_size=1, max_time=20.0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= 1e-3
-    last = model.history_[-1]  # the running bounds are those of the kernel, but for rounding
+    last = model.history_[-1]  # the running bounds agree up to rounding
     assert (last.lower, last.upper) == pytest.approx(
         (model.certificate_.lower, model.certificate_.upper), rel=1e-5
     )
 
 
-def test_classes_report_one_after_another():
-    """Every report is of one class, and the callback sees them in the order of the history."""
+def test_classes_report_in_order():
+    """Reports are grouped by class, and the callback receives them in the order of the history."""
     X, y = load_digits(return_X_y=True)
-    heard = []
-    model = KernelMaxMarginClassifier(10.0, callback=heard.append).fit(X, y)
+    reports = []
+    model = KernelMaxMarginClassifier(10.0, callback=reports.append).fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert max(part.gap for part in model.certificate_.parts) <= model.tol
     labels = [report.label for report in model.history_]
-    assert labels == sorted(labels) == [report.label for report in heard]
+    assert labels == sorted(labels) == [report.label for report in reports]
 
 
-def test_classes_share_the_time():
-    """What one class leaves of the time the others have; no class is without a model."""
+def test_classes_share_max_time():
+    """Time left by one class is used by the others; every class has a model."""
     X = np.random.default_rng(0).normal(size=(3000, 20))
     y = np.arange(3000) % 5
     model = KernelMaxMarginClassifier(1e6, tol=1e-9, max_time=1.0, cache_size=20).fit(X, y)

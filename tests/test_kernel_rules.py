@@ -1,4 +1,4 @@
-"""Rules in kernel form: step for step the naive ones on explicit features, and bounds around the exact optimum."""
+"""Kernel forms of the algorithms: steps of naive implementations on explicit features, bounds on the exact optimum."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ TOL = 0.02
 
 
 def compiled_once(name: str, problem: Problem, *_) -> bool:
-    """Is this rule compiled for this problem by `make test`? Most for one problem, in turn."""
-    turn = KERNELISED.index(name) % len(SOLVED_BY[name])
-    return problem == SOLVED_BY[name][turn] or name in ("perceptron", "mpu", "dcd", "pumma")
+    """Return whether `make test` compiles this algorithm for this problem: for most algorithms one problem, in turn."""
+    position = KERNELISED.index(name) % len(SOLVED_BY[name])
+    return problem == SOLVED_BY[name][position] or name in ("perceptron", "mpu", "dcd", "pumma")
 
 
 PLAIN = {
     name: {"schedule": "plain"} for name in ("romma", "aggressive-romma", "fmp")
-}  # compiled for all tests once
+}  # compiled once for all tests
 
 
-class Few:
-    """Rows of a kernel matrix as `KernelRows` keeps them, with room for a few; the others are no numbers."""
+class FewKernelRows:
+    """Rows of a kernel matrix in the interface of `KernelRows`, with space for a few; other rows are NaN."""
 
     def __init__(self, K, most=None):
         self.K, self.n = K, len(K)
@@ -82,7 +82,7 @@ class Few:
         return np.array([self._slots[i] for i in wanted.tolist()], dtype=np.intp)
 
 
-def ids(value):
+def case_id(value):
     return f"{value.loss}-{value.C:g}-{value.intercept}" if isinstance(value, Problem) else str(value)
 
 
@@ -92,21 +92,21 @@ def features(K):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def started(problem, rows, y, weights, algorithm, tol=TOL, seed=0, start=None, interrupted=lambda: False):
+def started_run(problem, rows, y, weights, algorithm, tol=TOL, seed=0, start=None, interrupted=lambda: False):
     task = GramTask(problem, rows, y, weights, start)
     return GramRun(task, algorithm, tol, np.random.default_rng(seed), interrupted)
 
 
 def rounds(run, most=300, between=lambda: None):
-    """Rounds of its schedule until its bounds are near, or it has converged."""
+    """Run the rounds of its schedule until its bounds are near or it has converged."""
     for k, _ in enumerate(SCHEDULES[run.algorithm.schedule](run), 1):
         between()
         if run.best.gap <= run.tol or run.converged or k == most:
             return run
-    raise AssertionError("a schedule goes on for ever")
+    raise AssertionError("the schedule does not end")
 
 
-# step for step
+# steps
 
 
 @pytest.mark.parametrize("most", [4, None])
@@ -120,13 +120,13 @@ def rounds(run, most=300, between=lambda: None):
         ],
         compiled_once,
     ),
-    ids=ids,
+    ids=case_id,
 )
-def test_trajectory_is_the_naive_one_on_features(name, problem, most):
-    """The same rows make a step in the same order, whatever is at hand; rows of weight 0 take no part.
+def test_trajectory_equals_the_naive_one_on_features(name, problem, most):
+    """The same rows are updated in the same order, for any number of cached rows; rows of weight 0 are ignored.
 
-    As in `test_rules.py`, data are passed over on which a decision is within 1e-9 of its threshold. A free intercept
-    that is moved from outside stays where it is between two looks.
+    As in `test_rules.py`, data with a decision within 1e-9 of its threshold are skipped. A free intercept
+    that is set from outside is constant between two updates of it.
     """
     steps = compared = 0
     for seed in range(8):
@@ -136,21 +136,21 @@ def test_trajectory_is_the_naive_one_on_features(name, problem, most):
         weights[rng.random(30) < 0.2] = 0.0
         kernel = (Gaussian(0.4), Polynomial(0.5, 2, 1.0))[seed % 2]
         K = kernel.block(X, X)
-        run = started(problem, Few(K, most), y, weights, ALGORITHMS[name](**BUSY.get(name, {})))
+        run = started_run(problem, FewKernelRows(K, most), y, weights, ALGORITHMS[name](**BUSY.get(name, {})))
         used = np.flatnonzero(weights)
-        turns = [rng.permutation(used.size).astype(np.uint32) for _ in range(4)]
+        orders = [rng.permutation(used.size).astype(np.uint32) for _ in range(4)]
         delta2 = problem.delta2(weights[used])
         Y = reflected(features(K)[used], y[used], run.rho, delta2 if delta2.any() else None)
-        expected = replay(name, Y, y[used], np.concatenate(turns), run.h.cap, run.rule)
-        if expected.nearest <= 1e-9 or any(a[-1] == b[0] for a, b in pairwise(turns)):
+        expected = replay(name, Y, y[used], np.concatenate(orders), run.h.cap, run.rule)
+        if expected.nearest <= 1e-9 or any(a[-1] == b[0] for a, b in pairwise(orders)):
             continue
         compared += 1
         if hasattr(run.rule, "start"):
-            run._open(turns[0])
+            run._open(orders[0])
         moved = []
-        for order in turns:
-            made = run.sweep(run.h, order)
-            moved += run.moved[:made].tolist()
+        for order in orders:
+            count = run.sweep(run.h, order)
+            moved += run.moved[:count].tolist()
         assert moved == expected.moved
         assert run.steps == len(moved)
         steps += len(moved)
@@ -170,8 +170,8 @@ def fingerprint(run):
 
 @pytest.mark.parametrize("name", KERNELISED)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_what_is_at_hand_changes_nothing(name, loss):
-    """Bit for bit: all rows of the kernel, few of them, few that others use between the rounds."""
+def test_cached_rows_do_not_change_results(name, loss):
+    """Bit for bit: all kernel rows cached, a few, or a few shared with other users between rounds."""
     X, y, weights = rings(50, 1)
     K = Gaussian(0.4).block(X, X)
     problem = Problem(loss, 3.0, intercept="free")
@@ -179,18 +179,20 @@ def test_what_is_at_hand_changes_nothing(name, loss):
     if ALGORITHMS[name]().refuses(problem) is not None:
         return
     weights[::7] = 0.0
-    ends = []
-    for most, others in ((None, False), (4, False), (11, True)):
-        rows = Few(K, most)
-        run = started(problem, rows, y, weights, ALGORITHMS[name](**options))
-        rounds(run, 3, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if others else lambda: None)
+    results = []
+    for most, shared in ((None, False), (4, False), (11, True)):
+        rows = FewKernelRows(K, most)
+        run = started_run(problem, rows, y, weights, ALGORITHMS[name](**options))
+        rounds(run, 3, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if shared else lambda: None)
         assert rows.computed <= run.n if most is None else rows.computed > 4
-        ends.append(fingerprint(run))
-    assert ends[0] == ends[1] == ends[2]
-    # rows of weight 0 are as good as left out
+        results.append(fingerprint(run))
+    assert results[0] == results[1] == results[2]
+    # leaving out rows of weight 0 changes nothing
     used = np.flatnonzero(weights)
-    run = started(problem, Few(K[np.ix_(used, used)]), y[used], weights[used], ALGORITHMS[name](**options))
-    assert fingerprint(rounds(run, 3))[:3] == ends[0][:3]
+    run = started_run(
+        problem, FewKernelRows(K[np.ix_(used, used)]), y[used], weights[used], ALGORITHMS[name](**options)
+    )
+    assert fingerprint(rounds(run, 3))[:3] == results[0][:3]
 
 
 @pytest.mark.parametrize(
@@ -204,24 +206,24 @@ def test_what_is_at_hand_changes_nothing(name, loss):
         ],
         compiled_once,
     ),
-    ids=ids,
+    ids=case_id,
 )
-def test_the_linear_kernel_is_the_linear_space(name, problem):
-    """The same orders and steps; rows longer than their number, so that most rules score by look-up there as well.
+def test_linear_kernel_equals_the_linear_algorithm(name, problem):
+    """The same orders and steps; rows longer than their number, so that most algorithms score by look-up in both.
 
-    Bounds are at least as near, since the best length is sought for every primal point.
+    Bounds are at least as near, since the best length is computed for every primal point.
     """
     rng = np.random.default_rng(3)
     n, d = 24, 60
     y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     X = rng.normal(size=(n, d)) + 0.4 * y[:, None]
-    # sets that are left by their gap ask for the same bounds
+    # schedules that leave a set of rows by its gap need equal bounds
     schedule = {"schedule": "plain"} if name in ("mpu", *PLAIN) else {}
     algorithm = ALGORITHMS[name](**BUSY.get(name, {}), **schedule)
     linear = Run(
         Task(problem, Patterns(X), y, np.ones(n)), algorithm, 1e-6, np.random.default_rng(0), lambda: False
     )
-    kernel = started(problem, KernelRows(Linear(), X, 1.0), y, np.ones(n), algorithm, 1e-6)
+    kernel = started_run(problem, KernelRows(Linear(), X, 1.0), y, np.ones(n), algorithm, 1e-6)
     for run in (linear, kernel):
         rounds(run, 6)
     assert kernel.steps == linear.steps > 0
@@ -231,10 +233,10 @@ def test_the_linear_kernel_is_the_linear_space(name, problem):
     assert kernel.best.gap <= linear.best.gap * (1.0 + 1e-3)
 
 
-# where they end
+# final bounds
 
 
-QUICK = {
+FAST_OPTIONS = {
     "alma": {"alpha": 0.5},
     "cramma": {"beta": 1.3, "eta": 0.05},
     "micra": {"beta": 1.3, "eta": 0.5},
@@ -242,10 +244,10 @@ QUICK = {
     **PLAIN,
     "fmp": {"schedule": "plain", "gamma": 0.01},
 }
-CLOSE = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")
+CERTIFYING = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")
 
 
-@pytest.mark.parametrize(("name", "problem"), selected(SOLVED, compiled_once), ids=ids)
+@pytest.mark.parametrize(("name", "problem"), selected(SOLVED, compiled_once), ids=case_id)
 def test_bounds_bracket_the_optimum(name, problem):
     X, y, weights = rings(40, 0, noise=0.0)
     kernel = Polynomial(0.5, 2, 1.0)
@@ -253,15 +255,17 @@ def test_bounds_bracket_the_optimum(name, problem):
     exact = optimum(problem, features(K), y, weights)
     low, high = float(exact.lower) * (1.0 - 1e-9), float(exact.upper) * (1.0 + 1e-9)
     run = rounds(
-        started(problem, KernelRows(kernel, X, 1.0), y, weights, ALGORITHMS[name](**QUICK.get(name, {})))
+        started_run(
+            problem, KernelRows(kernel, X, 1.0), y, weights, ALGORITHMS[name](**FAST_OPTIONS.get(name, {}))
+        )
     )
     assert run.best.lower <= high
     assert low <= run.best.upper
-    if name in CLOSE:
+    if name in CERTIFYING:
         assert run.best.gap <= TOL
     else:
         assert run.converged
-    # what they are said to be of, they are
+    # the bounds are those of the primal and dual points of the run
     points, problem = run.best, run.problem
     c, b = points.primal
     z, length2 = K @ c, problem.norm2(float(c @ K @ c), b)
@@ -285,20 +289,20 @@ def test_bounds_bracket_the_optimum(name, problem):
     [MPU(schedule="two-level"), MPU(schedule="plain"), DualCoordinateDescent(schedule="shrinking")],
     ids=lambda algorithm: f"{algorithm.name}, {algorithm.schedule}",
 )
-def test_other_schedules_with_few_rows_at_hand(algorithm):
+def test_other_schedules_with_few_cached_rows_bracket_the_optimum(algorithm):
     X, y, weights = rings(40, 0, noise=0.0)
     weights[::6] = 0.0
     K = Polynomial(0.5, 2, 1.0).block(X, X)
     problem = Problem("hinge", 3.0)
     exact = optimum(problem, features(K), y, weights)
-    run = rounds(started(problem, Few(K, 6), y, weights, algorithm))
+    run = rounds(started_run(problem, FewKernelRows(K, 6), y, weights, algorithm))
     assert run.best.gap <= TOL
     assert run.best.lower <= float(exact.upper) * (1.0 + 1e-9)
     assert float(exact.lower) * (1.0 - 1e-9) <= run.best.upper
 
 
 def extended(problem, K, y, weights):
-    """R^2 and the largest margin of the extended patterns, from below: 1 / (2 Gamma^2) is the optimal objective."""
+    """R^2 and a lower bound of the largest extended margin Gamma: 1 / (2 Gamma^2) is the optimal objective."""
     exact = optimum(problem, features(K), y, weights)
     gamma = float(exact.lower) if problem.hard else (2.0 * float(exact.upper)) ** -0.5
     return float((np.diagonal(K) + problem.delta2(weights)).max()) + problem.rho**2, gamma
@@ -316,8 +320,8 @@ def extended(problem, K, y, weights):
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_theorems_hold_in_kernel_form(algorithm, fraction, most, C):
-    """Updates at most as many as the theorem says, and the fraction of the largest margin that it promises."""
+def test_kernel_forms_satisfy_their_theorems(algorithm, fraction, most, C):
+    """At most the number of updates of the theorem, and at least its fraction of the largest margin."""
     for seed in range(3):
         X, y, _ = rings(40, seed, noise=0.0)
         weights = np.ones(40)
@@ -326,7 +330,7 @@ def test_theorems_hold_in_kernel_form(algorithm, fraction, most, C):
         intercept = "free" if algorithm.bias is Bias.OWN else "augmented"
         problem = Problem("squared_hinge", C, intercept=intercept)
         R2, gamma = extended(problem, K, y, weights)
-        run = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9), 10**4)
+        run = rounds(started_run(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9), 10**4)
         assert run.converged
         assert run.steps <= most(R2 / gamma**2)
         achieved = run.best.lower if problem.hard else (2.0 * run.best.upper) ** -0.5
@@ -335,27 +339,27 @@ def test_theorems_hold_in_kernel_form(algorithm, fraction, most, C):
 
 
 @pytest.mark.parametrize(
-    "problem", [p for p in PROBLEMS if p.free and (p.hard or p.loss == "squared_hinge")], ids=ids
+    "problem", [p for p in PROBLEMS if p.free and (p.hard or p.loss == "squared_hinge")], ids=case_id
 )
-def test_halving_goes_down_to_the_accuracy(problem):
-    """Section 5.2: delta is halved when a full pass makes no update; the end is as near, with fewer updates."""
+def test_halving_ends_at_the_accuracy_with_fewer_updates(problem):
+    """Section 5.2: delta is halved after a full pass without updates, down to the given accuracy."""
     X, y, weights = rings(60, 2, noise=0.0)
     kernel = Polynomial(0.5, 2, 1.0)
     steps = {}
     for halving in (True, False):
         algorithm = PUMMA(delta=0.05, halving=halving)
-        run = started(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9)
-        seen, advance = [run.rule.delta], run.advance
+        run = started_run(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9)
+        deltas, advance = [run.rule.delta], run.advance
 
-        def noted(run=run, seen=seen, advance=advance):
+        def recorded(run=run, deltas=deltas, advance=advance):
             assert run.sweep(run.h, run.line) == 0
             advance()
-            seen.append(run.rule.delta)
+            deltas.append(run.rule.delta)
 
-        run.advance = noted
+        run.advance = recorded
         rounds(run)
         assert run.converged
-        assert seen == [*accuracies(0.05, halving), 0.05]
+        assert deltas == [*accuracies(0.05, halving), 0.05]
         fraction = (
             run.best.lower / run.best.upper if problem.hard else (run.best.lower / run.best.upper) ** 0.5
         )
@@ -364,13 +368,13 @@ def test_halving_goes_down_to_the_accuracy(problem):
     assert steps[True] < steps[False]
 
 
-def test_single_precision():
-    """Rows in float32, sums in float64: the same steps here, and bounds that agree to its digits."""
+def test_single_precision_rows_agree_with_double():
+    """Rows in float32, sums in float64: bounds agree to the digits of float32."""
     X, y, weights = rings(60, 4)
     problem = Problem("squared_hinge", 2.0)
     wide, narrow = (
         rounds(
-            started(
+            started_run(
                 problem,
                 KernelRows(Gaussian(0.4), X.astype(kind), 1.0),
                 y,
@@ -387,58 +391,65 @@ def test_single_precision():
     assert narrow.best.upper == pytest.approx(wide.best.upper, rel=1e-5)
 
 
-# what else a run may be asked for
+# warm starts, interruption, degenerate rows
 
 
-@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.free], ids=ids)
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.free], ids=case_id)
 @pytest.mark.parametrize("algorithm", [DualCoordinateDescent(), MPU()], ids=lambda a: a.name)
-def test_dual_weights_to_begin_with(algorithm, problem):
+def test_warm_start_from_dual_weights_keeps_their_bound(algorithm, problem):
     X, y, weights = rings(40, 0, noise=0.0)
     weights[5] = 0.0
-    rows = Few(Polynomial(0.5, 2, 1.0).block(X, X), 5)
-    first = rounds(started(problem, rows, y, weights, algorithm))
-    again = started(problem, rows, y, weights, algorithm, start=first.best.alpha)
-    again.score_rows()
-    assert again.steps == 0
-    # the intercept has to be found anew, but the bound of the dual weights stands
+    rows = FewKernelRows(Polynomial(0.5, 2, 1.0).block(X, X), 5)
+    first = rounds(started_run(problem, rows, y, weights, algorithm))
+    warm = started_run(problem, rows, y, weights, algorithm, start=first.best.alpha)
+    warm.score_rows()
+    assert warm.steps == 0
+    # the intercept is recomputed, but the bound of the dual weights holds
     if problem.hard:
-        assert again.best.upper <= first.best.upper * (1.0 + 1e-9)
+        assert warm.best.upper <= first.best.upper * (1.0 + 1e-9)
     else:
-        assert again.best.lower >= first.best.lower * (1.0 - 1e-9)
-    assert rounds(again).best.gap <= TOL
+        assert warm.best.lower >= first.best.lower * (1.0 - 1e-9)
+    assert rounds(warm).best.gap <= TOL
 
 
-def test_alma_begins_where_it_ended():
+def test_alma_warm_start_takes_fewer_steps():
     X, y, weights = rings(40, 0, noise=0.0)
     problem = Problem("hinge", np.inf, intercept="augmented")
     kernel = Polynomial(0.5, 2, 1.0)
-    first = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5)))
-    again = started(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.best.alpha)
-    assert again.h.norm2() == pytest.approx(1.0, rel=1e-12)
-    rounds(again)
-    assert again.converged
-    assert again.steps < first.steps
-    assert again.best.lower >= 0.5 * again.best.upper * 0.5
+    first = rounds(started_run(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5)))
+    warm = started_run(
+        problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.best.alpha
+    )
+    assert warm.h.norm2() == pytest.approx(1.0, rel=1e-12)
+    rounds(warm)
+    assert warm.converged
+    assert warm.steps < first.steps
+    assert warm.best.lower >= 0.5 * warm.best.upper * 0.5
 
 
-def test_time_may_run_out_within_a_sweep():
-    """A sweep that waits for a row is given up, and is no proof that all is right."""
+def test_interrupt_within_a_sweep_is_not_convergence():
+    """A sweep that is interrupted before a kernel row is abandoned and proves nothing."""
     X, y, weights = rings(40, 5)
     for algorithm in (PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos(), ALGORITHMS["ima"]()):
-        asked = []
+        polls = []
 
-        def interrupted(asked=asked):
-            asked.append(None)
-            return len(asked) > 20
+        def interrupted(polls=polls):
+            polls.append(None)
+            return len(polls) > 20
 
         problem = Problem("squared_hinge" if algorithm.name in ("pumma", "ima") else "hinge", 1.0)
-        run = started(
-            problem, Few(Gaussian(0.4).block(X, X), 4), y, weights, algorithm, interrupted=interrupted
+        run = started_run(
+            problem,
+            FewKernelRows(Gaussian(0.4).block(X, X), 4),
+            y,
+            weights,
+            algorithm,
+            interrupted=interrupted,
         )
         for _ in SCHEDULES[algorithm.schedule](run):
-            if len(asked) > 20:
+            if len(polls) > 20:
                 break
-        assert len(asked) > 20
+        assert len(polls) > 20
         assert not run.converged
         assert run.best.lower <= run.best.upper
 
@@ -447,16 +458,16 @@ def test_a_pattern_of_length_zero_has_no_margin():
     X, y, weights = rings(10, 6)
     X[3] = 0.0
     problem = Problem("hinge", np.inf, intercept="none")
-    run = started(problem, KernelRows(Linear(), X, 1.0), y, weights, DualCoordinateDescent())
+    run = started_run(problem, KernelRows(Linear(), X, 1.0), y, weights, DualCoordinateDescent())
     run.look_for_zero_rows()
     assert run.best.upper == 0.0
     assert run.best.alpha.nonzero()[0].tolist() == [3]
 
 
-def test_which_algorithms_have_a_kernel_form():
+def test_algorithms_without_a_kernel_form_name_an_alternative():
     without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "proximal-point", "newton"}
     assert set(ALGORITHMS) - set(KERNELISED) == without
     for name in ALGORITHMS:
-        said = ALGORITHMS[name]().refuses_kernels()
-        assert (said is None) == (name not in without)
-        assert said is None or ('algorithm="' in said and name not in said)
+        refusal = ALGORITHMS[name]().refuses_kernels()
+        assert (refusal is None) == (name not in without)
+        assert refusal is None or ('algorithm="' in refusal and name not in refusal)

@@ -1,4 +1,4 @@
-"""A few rows far longer than all the others (another unit, a sentinel): certified, as all of ordinary size is."""
+"""A few rows far longer than all others (another unit, a sentinel): certified like data of ordinary size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOSSES = ("hinge", "squared_hinge")
 
 
 def noisy(n: int, d: int, offset: float = 0.0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Overlapping classes about a point so far from 0, and labels -1.0 and 1.0."""
+    """Overlapping classes around a point at this distance from 0, and labels -1.0 and 1.0."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.where(X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=n) > 0.0, 1.0, -1.0)
@@ -26,7 +26,7 @@ def noisy(n: int, d: int, offset: float = 0.0, seed: int = 0) -> tuple[np.ndarra
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("intercept", ["free", "augmented"])
 @pytest.mark.parametrize("factor", [1e4, 1e9, 1e12])
-def test_three_rows_in_another_unit(factor, intercept, loss, C):
+def test_three_rows_in_another_unit_are_certified(factor, intercept, loss, C):
     X, y = noisy(300, 6, offset=30.0)
     X[[5, 100, 222]] *= factor
     model = MaxMarginClassifier(C, loss=loss, intercept=intercept).fit(X, y)
@@ -34,8 +34,8 @@ def test_three_rows_in_another_unit(factor, intercept, loss, C):
     assert verify(model, X, y).gap <= model.tol
 
 
-def test_three_rows_at_the_end_of_float64():
-    """Dual weights of the long rows are known to hardly more digits than a gap of 1e-3 takes."""
+def test_three_rows_near_the_limits_of_float64():
+    """At least 9 of 12 fits are certified; float64 gives the dual weights of long rows few digits."""
     certified = 0
     for seed in range(12):
         X, y = noisy(300, 6, offset=30.0, seed=seed)
@@ -48,7 +48,7 @@ def test_three_rows_at_the_end_of_float64():
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_among_many_rows(loss, storage):
+def test_long_rows_among_many_are_certified(loss, storage):
     X, y = noisy(MANY_ROWS + 1, 5, offset=30.0)
     X[[7, 70, 7000]] *= 1e9
     stored = storage(X)
@@ -59,7 +59,7 @@ def test_among_many_rows(loss, storage):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_sentinel_in_a_few_entries(loss):
+def test_sentinels_in_a_few_entries_are_certified(loss):
     X, y = noisy(MANY_ROWS + 1, 5)
     X[np.random.default_rng(1).random(X.shape) < 1e-4] = -(2.0**31)
     model = MaxMarginClassifier(1e3, loss=loss).fit(X, y)
@@ -67,17 +67,17 @@ def test_a_sentinel_in_a_few_entries(loss):
     assert verify(model, X, y).gap <= model.tol
 
 
-@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("satisfied", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_row_so_long_is_a_constraint(loss, right):
-    """It changes nothing where it is met by itself; where it is not, every solution without it is worse."""
+def test_a_very_long_row_acts_as_a_constraint(loss, satisfied):
+    """No effect if the solution without it satisfies it; otherwise a larger optimum that satisfies it."""
     X, y = noisy(300, 4)
     alone = MaxMarginClassifier(loss=loss, tol=1e-8).fit(X, y)
-    places = np.flatnonzero((y * (X @ alone.coef_[0]) > 0.0) == right)
+    places = np.flatnonzero((y * (X @ alone.coef_[0]) > 0.0) == satisfied)
     Z, labels = np.vstack([X, X[places[:1]] * 1e9]), np.append(y, y[places[0]])
     model = MaxMarginClassifier(loss=loss, tol=1e-8).fit(Z, labels)
     assert model.status_ is Status.CERTIFIED
-    if right:
+    if satisfied:
         assert model.coef_ == pytest.approx(alone.coef_, rel=1e-4)
     else:
         assert model.certificate_.lower > alone.certificate_.upper
@@ -86,23 +86,23 @@ def test_a_row_so_long_is_a_constraint(loss, right):
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("n", [300, 60_000])
-def test_what_most_rows_have_are_the_units(n, storage):
+def test_units_are_those_of_most_rows(n, storage):
     X, _ = noisy(n, 6, offset=30.0 if storage is np.asarray else 0.0)
-    most = centred_rows(Problem("hinge", 1.0), storage(X))
-    assert (most.lengths == 1.0).all()
+    ordinary = centred_rows(Problem("hinge", 1.0), storage(X))
+    assert (ordinary.lengths == 1.0).all()
     places = [3, 50, 299]
     X[places] *= 1e9
     blocks = centred_rows(Problem("hinge", 1.0), storage(X))
     assert (np.flatnonzero(blocks.lengths > 1.0) == places).all()
-    assert blocks.unit == pytest.approx(most.unit, rel=0.2)
+    assert blocks.unit == pytest.approx(ordinary.unit, rel=0.2)
     assert blocks.lengths[places] * blocks.unit == pytest.approx(
         np.sqrt(((X[places] - blocks.mean) ** 2).sum(axis=1))
     )
-    assert np.abs(blocks.mean - most.mean).max() <= 0.3
+    assert np.abs(blocks.mean - ordinary.mean).max() <= 0.3
 
 
-def test_the_length_of_most_columns_where_caps_would_be_lost():
-    """Caps beyond 1e20 count as none: columns of 1e9 beside those of 1 would take all of them away."""
+def test_program_scale_is_that_of_most_columns():
+    """Caps above 1e20 count as infinite: the scale of one large column would remove all caps."""
     X, y = noisy(100, 6)
     X[:, 0] *= 1e11
     program = quadratic(Problem("hinge", 1.0), X, y, np.ones(100))
@@ -112,7 +112,7 @@ def test_the_length_of_most_columns_where_caps_would_be_lost():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_polynomials_of_the_third_degree(loss):
+def test_cubic_polynomials_are_certified(loss):
     rng = np.random.default_rng(0)
     X = np.exp(rng.normal(size=(400, 5)) + np.array([0.0, 0.0, 2.0, 3.0, 6.0]))
     y = np.where(np.log(X) @ np.array([1.0, 1.0, -1.0, 1.0, -1.0]) + rng.normal(size=400) > -2.0, 1, 0)
@@ -122,7 +122,7 @@ def test_polynomials_of_the_third_degree(loss):
     assert verify(model, cubic, y).gap <= model.tol
 
 
-def test_many_equal_rows_are_not_what_most_are():
+def test_zero_rows_do_not_determine_the_unit():
     X = np.zeros((1000, 5))
     X[:400] = np.random.default_rng(0).normal(size=(400, 5))
     X[:2] *= 1e9
@@ -133,7 +133,7 @@ def test_many_equal_rows_are_not_what_most_are():
 
 @pytest.mark.parametrize("d", [3, 6])
 @pytest.mark.parametrize("seed", range(8))
-def test_two_rows_and_one_huge_entry(seed, d):
+def test_two_rows_with_one_huge_entry_are_certified(seed, d):
     X = np.random.default_rng(seed).normal(size=(2, d)) * 20.0
     X[1, 0] = -1e9
     assert MaxMarginClassifier(1e5, loss="hinge").fit(X, [0, 1]).status_ is Status.CERTIFIED
@@ -141,7 +141,7 @@ def test_two_rows_and_one_huge_entry(seed, d):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("factor", [1e9, 1e12])
-def test_hard_margins_with_a_fifth_of_the_rows_in_another_unit(factor, seed):
+def test_hard_margins_with_a_fifth_of_the_rows_in_another_unit_are_certified(factor, seed):
     X = np.random.default_rng(seed).normal(size=(60, 30))
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     X[:12] *= factor
@@ -152,13 +152,13 @@ def test_hard_margins_with_a_fifth_of_the_rows_in_another_unit(factor, seed):
 
 @pytest.mark.parametrize("n", [300, 3000])
 @pytest.mark.parametrize("factor", [1e4, 1e9, 1e12])
-@pytest.mark.parametrize("apart", [0.3, 3.0])
-def test_hard_margins(apart, factor, n):
+@pytest.mark.parametrize("separation", [0.3, 3.0])
+def test_hard_margins_with_two_long_rows_are_certified(separation, factor, n):
     X = np.random.default_rng(0).normal(size=(n, 6))
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
-    X[:, 0] += apart * y
+    X[:, 0] += separation * y
     X[[1, 5]] *= factor
-    for seed in range(3):  # of some orders running margins are rounding, and bounds cross
+    for seed in range(3):  # in some orders updated margins lose all digits
         model = MaxMarginClassifier(np.inf, random_state=seed).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert verify(model, X, y).gap <= model.tol
@@ -166,9 +166,9 @@ def test_hard_margins(apart, factor, n):
         assert all(report.lower <= report.upper * (1.0 + 1e-9) for report in model.history_)
 
 
-def test_squares_of_sparse_float32_are_of_float64():
+def test_squares_of_sparse_float32_rows_do_not_overflow():
     X = sp.random_array((400, 5), density=0.5, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
-    X.data[[3, 30]] = 1e25  # whose square float32 does not have
+    X.data[[3, 30]] = 1e25  # its square overflows float32
     blocks = centred_rows(Problem("hinge", 1.0), X)
     assert np.isfinite(blocks.lengths).all()
     assert np.count_nonzero(blocks.lengths > 1.0) == 2

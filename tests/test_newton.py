@@ -1,4 +1,4 @@
-"""Newton's method for the squared hinge: its direction against NumPy's, its ends against Clarabel."""
+"""Newton's method for the squared hinge: directions against NumPy, final points against Clarabel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STORES = {
 
 
 def toy(n: int, d: int, seed: int = 0, far: float = 1.0):
-    """Rows in single precision, labels that a line tells apart but for noise, and weights."""
+    """Rows in single precision, noisy labels of a linear rule, and weights."""
     rng = np.random.default_rng(seed)
     X = (rng.normal(size=(n, d)) + far * rng.normal(size=d)).astype(np.float32).astype(float)
     y = np.where((X - X.mean(axis=0)) @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
@@ -47,7 +47,7 @@ def toy(n: int, d: int, seed: int = 0, far: float = 1.0):
 
 
 def bounds_of(problem: Problem, X, y, weights, **settings) -> tuple[float, float]:
-    """The best bounds of all points."""
+    """The best bounds of all iterates."""
     task = Task(problem, Patterns(X), y, weights)
     lower, upper = -np.inf, np.inf
     for w, b, alpha, *_ in newton_points(problem, X, y, weights, settings=Settings(**settings)):
@@ -69,16 +69,16 @@ def newton_state(problem: Problem, X, y, weights, **settings) -> _State:
 
 
 def take_step(state: _State) -> bool:
-    """Take a step, unless the iteration has ended; return whether it led anywhere."""
+    """Take a step, unless the iteration has ended; return whether the iteration has not failed."""
     state.advance(1)
     return state.status != FAILED
 
 
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_the_direction_is_newtons(intercept, storage, monkeypatch):
-    """From any point: -H^-1 g of the objective as the definition has it, in the problem's own units."""
-    monkeypatch.setattr(centred_rows, "CHUNK_BYTES", 1000)  # several parts
+def test_the_direction_equals_the_newton_direction(intercept, storage, monkeypatch):
+    """From an arbitrary point: -H^-1 g of the objective by its definition, in the units of the problem."""
+    monkeypatch.setattr(centred_rows, "CHUNK_BYTES", 1000)  # several chunks
     X, y, weights = toy(70, 5)
     problem = Problem("squared_hinge", 3.0, intercept=intercept, intercept_scaling=2.0)
     rng = np.random.default_rng(1)
@@ -92,7 +92,7 @@ def test_the_direction_is_newtons(intercept, storage, monkeypatch):
     assert 0 < np.count_nonzero(costs) < 70
     expected = -np.linalg.solve(R + (full.T * costs) @ full, R @ v - full.T @ (costs * y * slack))
 
-    for columns in (1000, 0):  # by a factor, by conjugate gradients
+    for columns in (1000, 0):  # by Cholesky factorisation, by conjugate gradients
         state = newton_state(
             problem,
             STORES[storage](X),
@@ -104,7 +104,7 @@ def test_the_direction_is_newtons(intercept, storage, monkeypatch):
         )
         state.start_at(state.rows.coordinates(w, b))
         directions = [state.direction()]
-        state.advance(1)  # by compiled code, where rows are dense
+        state.advance(1)  # by compiled code if rows are dense
         directions.append(state.vectors[DIRECTION])
         for dw, db in map(state.rows.primal, directions):
             assert dw == pytest.approx(expected[:5], rel=1e-7, abs=1e-9)
@@ -112,11 +112,11 @@ def test_the_direction_is_newtons(intercept, storage, monkeypatch):
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
-def test_the_matrix_follows_the_active_set(storage, monkeypatch):
-    """Also where those that leave take nearly everything with them."""
+def test_hessian_updates_equal_a_recomputed_hessian(storage, monkeypatch):
+    """Including changes that remove rows of nearly the whole weight."""
     X, y, _ = toy(60, 4)
     weights = np.where(np.arange(60) < 5, 1e9, 1.0)
-    monkeypatch.setattr(semismooth, "SMALL_PRODUCT", 0)  # or it would be computed anew each time
+    monkeypatch.setattr(semismooth, "SMALL_PRODUCT", 0)  # else the matrix is recomputed each time
     state = newton_state(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights)
     rng = np.random.default_rng(0)
     system = ActiveHessian(state.rows, state.costs, never)
@@ -131,8 +131,8 @@ def test_the_matrix_follows_the_active_set(storage, monkeypatch):
         active[some] = ~active[some]
 
 
-def test_the_line_is_searched_to_its_least_point():
-    """Of a piecewise quadratic function: where its slope, kinks and all, changes sign."""
+def test_line_minimum_is_where_the_slope_changes_sign():
+    """Of a piecewise quadratic function, kinks included."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         slack, step, share = rng.normal(size=40), rng.normal(size=40), rng.random(40)
@@ -150,23 +150,23 @@ def test_the_line_is_searched_to_its_least_point():
 @pytest.mark.parametrize("wide", [0, 1000])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("trouble", ["none", "scales", "collinear", "far", "sparse", "separable"])
-def test_it_ends_at_the_optimum(trouble, intercept, C, wide):
-    """By Cholesky and by conjugate gradients: the truth lies between the bounds, and they meet."""
+@pytest.mark.parametrize("condition", ["none", "scales", "collinear", "far", "sparse", "separable"])
+def test_bounds_meet_at_the_optimum(condition, intercept, C, wide):
+    """By Cholesky and by conjugate gradients: the bounds contain the optimum, with a gap of 1e-9 at most."""
     X, y, weights = toy(60, 4, seed=1)
-    if trouble == "scales":
+    if condition == "scales":
         X = X * 10.0 ** np.array([-6.0, -1.0, 1.0, 3.0])
-    elif trouble == "collinear":
+    elif condition == "collinear":
         X[:, 3] = X[:, 2] + 1e-7 * X[:, 3]
-    elif trouble == "far":
+    elif condition == "far":
         X[:, 1] += 1e3
-    elif trouble == "sparse":
+    elif condition == "sparse":
         X = np.where(np.random.default_rng(2).random(X.shape) < 0.4, X, 0.0)
-    elif trouble == "separable":
+    elif condition == "separable":
         y = np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)
     problem = Problem("squared_hinge", C, intercept=intercept)
     lower, upper = bounds_of(
-        problem, sp.csr_matrix(X) if trouble == "sparse" else X, y, weights, max_columns=wide
+        problem, sp.csr_matrix(X) if condition == "sparse" else X, y, weights, max_columns=wide
     )
     truth = optimum(problem, X, y, weights)
     assert lower <= truth.upper * (1 + 1e-12)
@@ -184,8 +184,8 @@ def test_it_ends_at_the_optimum(trouble, intercept, C, wide):
     st.floats(0.0, 6.0),
     st.booleans(),
 )
-def test_no_scale_is_too_much(seed, n, d, intercept, log_C, columns, rows, copies):
-    """Columns and weights of many sizes, C from 1e-6 to 1e9, copies of rows and of columns: it ends, and near."""
+def test_bounds_close_for_extreme_scales(seed, n, d, intercept, log_C, columns, rows, copies):
+    """Columns, weights and C (1e-6 to 1e9) of many sizes, repeated rows and columns: bounds are ordered and close."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-columns, columns, d)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
@@ -195,40 +195,40 @@ def test_no_scale_is_too_much(seed, n, d, intercept, log_C, columns, rows, copie
     weights = 10.0 ** rng.uniform(-rows, rows, n)
     problem = Problem("squared_hinge", 10.0**log_C, intercept=intercept)
     lower, upper = bounds_of(problem, X, y, weights)
-    # what float64 makes of slacks: an ulp of a margin, in dual weights C s as large
+    # rounding errors of slacks in float64: an ulp of a margin, in dual weights C s as sample_from
     lost = (2.0 * problem.C * weights.max() * (X * X).sum(axis=1).max() + 1.0) * 1e-16
     assert lower <= upper * (1 + 1e-9)
     if lost <= 1e-4:
         assert problem.gap(lower, upper) <= 1e-7
 
 
-def test_many_rows_begin_with_a_sample(monkeypatch):
-    """Which changes the way, not the end."""
+def test_large_data_start_from_a_sample_and_reach_the_same_bounds(monkeypatch):
+    """A start from samples gives a smaller first gap and the same final bounds."""
     X, y, weights = toy(3000, 6, seed=2)
     problem = Problem("squared_hinge", 1e3)
-    seen, advance = [], _State.advance
+    recorded_steps, advance = [], _State.advance
 
-    def noted(self, steps, goal=-1.0):
+    def recorded(self, steps, goal=-1.0):
         taken = advance(self, steps, goal)
-        seen.append((self.y.size, self.gap))
+        recorded_steps.append((self.y.size, self.gap))
         return taken
 
-    monkeypatch.setattr(_State, "advance", noted)
-    found, begun = [], []
-    for large in (10**9, 100):
-        seen.clear()
-        found.append(bounds_of(problem, X, y, weights, sample_from=large))
-        begun.append(next(gap for n, gap in seen if n == 3000))
+    monkeypatch.setattr(_State, "advance", recorded)
+    found, first_gaps = [], []
+    for sample_from in (10**9, 100):
+        recorded_steps.clear()
+        found.append(bounds_of(problem, X, y, weights, sample_from=sample_from))
+        first_gaps.append(next(gap for n, gap in recorded_steps if n == 3000))
     assert found[0] == pytest.approx(found[1], rel=1e-12)
     assert problem.gap(*found[1]) <= 1e-12
-    assert {n for n, _ in seen} == {3000, 188, 12}
-    assert begun[1] < 0.1 * begun[0]
+    assert {n for n, _ in recorded_steps} == {3000, 188, 12}
+    assert first_gaps[1] < 0.1 * first_gaps[0]
 
 
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_bfgs_steps_from_the_hessian_of_a_sample_reach_the_gap(intercept, storage, monkeypatch):
-    """Without a step of Newton's method over all rows; with none of them the end is the same."""
+    """Without a step of Newton's method over all rows; without BFGS steps the final bounds are the same."""
     monkeypatch.setattr(centred_rows, "COPY_BYTES", 0)
     directions, direction = [], _State.direction
     monkeypatch.setattr(_State, "direction", lambda self: directions.append(self.y.size) or direction(self))
@@ -249,7 +249,7 @@ def test_bfgs_steps_from_the_hessian_of_a_sample_reach_the_gap(intercept, storag
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("copied", [True, False])
-def test_one_pass_over_the_rows_has_the_sums_of_several(copied, intercept, storage, monkeypatch):
+def test_fused_pass_equals_separate_products(copied, intercept, storage, monkeypatch):
     if not copied:
         monkeypatch.setattr(centred_rows, "COPY_BYTES", 0)
     X, y, weights = toy(3000, 5, seed=4)
@@ -267,9 +267,8 @@ def test_one_pass_over_the_rows_has_the_sums_of_several(copied, intercept, stora
     assert (state.active == (slack > 0.0)).all()
 
 
-def test_threads_share_rows():
-    """Whose results are those of one thread."""
-    X = np.random.default_rng(0).normal(size=(15_000, 60)) + 1.0  # beyond what is kept about its mean
+def test_results_do_not_depend_on_the_number_of_threads():
+    X = np.random.default_rng(0).normal(size=(15_000, 60)) + 1.0  # too sample_from for a centred copy
     y = np.random.default_rng(1).integers(3, size=15_000)
     options = {"C": 100.0, "tol": 1e-10, "algorithm": "newton"}
     one, two = (MaxMarginClassifier(**options, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
@@ -277,56 +276,56 @@ def test_threads_share_rows():
     assert one.status_ is two.status_ is Status.CERTIFIED
 
 
-def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):
-    """Mean, units and long rows are looked for once."""
+def test_classes_share_centred_rows_and_their_statistics(monkeypatch):
+    """Mean, unit and long rows are computed once for all classes."""
     monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
     monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", 0)
-    rng, made = np.random.default_rng(0), []
+    rng, computed = np.random.default_rng(0), []
     X, y = rng.normal(size=(4000, 5)) + 3.0, rng.integers(4, size=4000)
     blocks, squares = centred_rows.CentredRows.__init__, centred_rows._squares
 
-    def counted(self, problem, X, like=None, square=None):
-        made.append(len(X))
+    def recorded_init(self, problem, X, like=None, square=None):
+        computed.append(len(X))
         blocks(self, problem, X, like, square)
-        apart = float(((X - self.mean) ** 2).sum()) / len(X)
-        assert like is not None or self.unit == pytest.approx(apart**0.5, rel=1e-12)
+        variance = float(((X - self.mean) ** 2).sum()) / len(X)
+        assert like is not None or self.unit == pytest.approx(variance**0.5, rel=1e-12)
 
-    monkeypatch.setattr(centred_rows.CentredRows, "__init__", counted)
-    monkeypatch.setattr(centred_rows, "_squares", lambda parts: made.append("squares") or squares(parts))
+    monkeypatch.setattr(centred_rows.CentredRows, "__init__", recorded_init)
+    monkeypatch.setattr(centred_rows, "_squares", lambda parts: computed.append("squares") or squares(parts))
     model = MaxMarginClassifier(algorithm="newton").fit(X, y)
     assert model.status_ is Status.CERTIFIED
-    assert made == [4000]
+    assert computed == [4000]
 
 
-@pytest.mark.parametrize("trouble", ["one class", "sorted", "every 16th is longer", "outliers"])
-def test_a_sample_that_tells_little(trouble, monkeypatch):
-    """The way gets longer, not much, and its end is the same."""
+@pytest.mark.parametrize("condition", ["one class", "sorted", "every 16th is longer", "outliers"])
+def test_unrepresentative_samples_do_not_change_the_optimum(condition, monkeypatch):
+    """At most 40 passes over all rows, and the bounds of a start without a sample."""
     X, y, weights = toy(4000, 5, seed=8)
     every = np.arange(4000) % 16 == 0
-    if trouble == "one class":
+    if condition == "one class":
         y[every] = 1.0
-    elif trouble == "sorted":
+    elif condition == "sorted":
         order = np.lexsort((X[:, 0], y))
         X, y = X[order], y[order]
-    elif trouble == "every 16th is longer":
+    elif condition == "every 16th is longer":
         X[every] *= 1e3
     else:
         X[np.arange(4000) % 1000 == 1] *= 1e6
-    problem, looks, look = Problem("squared_hinge", 1.0), [], _State.advance
+    problem, row_counts, advance = Problem("squared_hinge", 1.0), [], _State.advance
 
-    def noted(self, steps, goal=-1.0):
-        taken = look(self, steps, goal)
-        looks.extend([self.y.size] * max(1, taken))
+    def recorded(self, steps, goal=-1.0):
+        taken = advance(self, steps, goal)
+        row_counts.extend([self.y.size] * max(1, taken))
         return taken
 
-    monkeypatch.setattr(_State, "advance", noted)
+    monkeypatch.setattr(_State, "advance", recorded)
     lower, upper = bounds_of(problem, X, y, weights, sample_from=1000)
     assert problem.gap(lower, upper) <= 1e-10
-    assert looks.count(4000) <= 40
+    assert row_counts.count(4000) <= 40
     assert (lower, upper) == pytest.approx(bounds_of(problem, X, y, weights), rel=1e-10)
 
 
-def test_some_rows_are_like_all_of_them():
+def test_row_subsets_keep_unit_and_scores():
     X = np.random.default_rng(1).normal(size=(400, 3)) + 5.0
     for rows in (X, sp.csr_array(X), X.astype(np.float32)):
         blocks = centred_rows.CentredRows(Problem("squared_hinge", 1.0), rows)
@@ -337,14 +336,14 @@ def test_some_rows_are_like_all_of_them():
         assert some.scores(z) == pytest.approx(blocks.scores(z)[::16])
 
 
-def test_costs_rise_where_it_is_far_from_zero_to_the_end():
-    """Separable classes and large C: by stages or not, the same end."""
+def test_continuation_in_the_costs_reaches_the_same_optimum():
+    """Separable classes and sample_from C: with or without continuation, the same final bounds."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((300, 40)) < 0.2, 1.0, 0.0)
     y = np.where(X @ rng.normal(size=40) > 0.0, 1.0, -1.0)
     problem, ends = Problem("squared_hinge", 1e4), []
-    for short in (1, 100):
-        ends.append(bounds_of(problem, sp.csr_matrix(X), y, np.ones(300), direct_steps=short))
+    for direct_steps in (1, 100):
+        ends.append(bounds_of(problem, sp.csr_matrix(X), y, np.ones(300), direct_steps=direct_steps))
         assert problem.gap(*ends[-1]) <= 1e-10
     assert ends[0] == pytest.approx(ends[1], rel=1e-9)
 
@@ -362,8 +361,8 @@ def test_estimator_is_certified(rules_alone, storage):
 
 
 @pytest.mark.parametrize(("wide", "storage"), [(1000, "dense"), (1000, "csr"), (0, "dense"), (0, "csr")])
-def test_nothing_of_the_size_of_the_data_is_made(wide, storage):
-    """Memory: some vectors of n numbers, a sample, and rows of a megabyte."""
+def test_peak_memory_is_below_half_of_the_data(wide, storage):
+    """Temporaries: a few vectors of n numbers, a sample, and chunks of rows of a megabyte."""
     X, y, weights = toy(40_000, 60)
     stored = STORES[storage](X)
     problem = Problem("squared_hinge", 1.0)
@@ -378,31 +377,33 @@ def test_nothing_of_the_size_of_the_data_is_made(wide, storage):
 
 @pytest.mark.parametrize("wide", [0, 1000])
 @pytest.mark.parametrize("patience", [0, 1, 5, 20, 60])
-def test_it_stops_when_it_is_told_to(patience, wide):
-    """Wherever it is, with the point it has."""
+def test_interrupt_stops_the_iteration(patience, wide):
+    """After any number of polls: the last iterate is yielded and finite."""
     settings = Settings(max_columns=wide, sample_from=300)
     X, y, weights = toy(500, 8)
-    asked = []
+    polls = []
 
-    def told() -> bool:
-        asked.append(None)
-        return len(asked) > patience
+    def interrupted() -> bool:
+        polls.append(None)
+        return len(polls) > patience
 
-    made = list(newton_points(Problem("squared_hinge", 1e6), X, y, weights, told, settings=settings))
-    assert made
-    assert np.isfinite(made[-1][0]).all()
-    assert len(asked) <= patience + 10
+    yielded = list(
+        newton_points(Problem("squared_hinge", 1e6), X, y, weights, interrupted, settings=settings)
+    )
+    assert yielded
+    assert np.isfinite(yielded[-1][0]).all()
+    assert len(polls) <= patience + 10
 
 
-@pytest.mark.parametrize("trouble", ["none", "scales", "rare"])
+@pytest.mark.parametrize("condition", ["none", "scales", "rare"])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_no_point_says_more_than_it_is_worth(intercept, C, trouble):
-    """What is called near enough is so by two passes over the rows, too, but for rounding."""
+def test_reported_gap_bounds_the_true_gap(intercept, C, condition):
+    """An iterate reported as near has a gap within the tolerance by two passes over the rows, up to rounding."""
     X, y, weights = toy(400, 4, seed=3)
-    if trouble == "scales":
+    if condition == "scales":
         X = X * 10.0 ** np.array([-6.0, -2.0, 3.0, 6.0])
-    elif trouble == "rare":  # an intercept of many units
+    elif condition == "rare":  # an intercept of sample_from magnitude
         X, y = 30.0 * X, np.where(X[:, 0] + X[:, 1] > np.quantile(X[:, 0] + X[:, 1], 0.97), 1.0, -1.0)
     problem = Problem("squared_hinge", C, intercept=intercept)
     task, descent = Task(problem, Patterns(X), y, weights), newton_state(problem, X, y, weights)
@@ -411,9 +412,9 @@ def test_no_point_says_more_than_it_is_worth(intercept, C, trouble):
         w, b, alpha, _, _ = descent.iterate(0.0)
         rounding.append(balance_by_rounding(problem, X, weights, w, b, alpha))
         gap = problem.gap(dual_point(task, alpha)[1], primal_point(task, w, b)[2])
-        said = [tol for tol in 10.0 ** np.arange(-9.0, 4.0, 0.25) if descent.iterate(tol).near]
-        assert gap <= min(said, default=np.inf) + 1e-10
-        near.append(min(said, default=np.inf))
+        accepted = [tol for tol in 10.0 ** np.arange(-9.0, 4.0, 0.25) if descent.iterate(tol).near]
+        assert gap <= min(accepted, default=np.inf) + 1e-10
+        near.append(min(accepted, default=np.inf))
         if descent.status != GOES_ON or not take_step(descent):
             break
     assert min(near) <= 1e-9 + 10.0**0.25 * rounding[np.argmin(near)]  # tolerances are a factor 10^0.25 apart
@@ -421,7 +422,7 @@ def test_no_point_says_more_than_it_is_worth(intercept, C, trouble):
 
 
 def balance_by_rounding(problem: Problem, X, weights, w, b, alpha) -> float:
-    """What a free intercept may cost, as a share of the optimum, where the balance sum y alpha is 0 but for rounding.
+    """The cost of a free intercept, as a share of the optimum, where the balance sum y alpha is 0 up to rounding.
 
     With c = 2 C weight, the dual weight of a slack is c times the slack. A slack is known to (d + 3) eps times the sum
     of the magnitudes of its terms, and the solution of a system of d + 1 equations leaves a residual of as much as
@@ -436,24 +437,24 @@ def balance_by_rounding(problem: Problem, X, weights, w, b, alpha) -> float:
     return float(error[alpha > 0.0].sum() * (1.0 + abs(b + mean @ w)) / (0.5 * alpha.sum()))
 
 
-def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
-    """The certificate has the last word before anything is reported, and what was known before is not lost."""
+def test_false_claims_are_corrected_by_the_certificate(monkeypatch):
+    """The certificate decides before anything is reported, and the best bounds so far are kept."""
     X, y, weights = toy(2500, 100)
-    honest, asked = _State.iterate, []
+    iterate, gaps = _State.iterate, []
 
-    def boast(self, tol):
-        asked.append(honest(self, tol).gap)
-        return honest(self, tol)._replace(near=True)
+    def overclaim(self, tol):
+        gaps.append(iterate(self, tol).gap)
+        return iterate(self, tol)._replace(near=True)
 
     truth = verify(MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-9).fit(X, y, weights), X, y, weights)
     assert truth.gap <= 1e-9
-    monkeypatch.setattr(_State, "iterate", boast)
-    often = partial(newton_points, settings=Settings(report_steps=1))
-    monkeypatch.setattr(maxmargin.algorithms.programs, "newton_points", often)
+    monkeypatch.setattr(_State, "iterate", overclaim)
+    frequent_reports = partial(newton_points, settings=Settings(report_steps=1))
+    monkeypatch.setattr(maxmargin.algorithms.programs, "newton_points", frequent_reports)
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
     assert model.status_ is Status.CERTIFIED
     assert model.certificate_.gap <= 1e-6
-    assert asked[0] > 1e-5
+    assert gaps[0] > 1e-5
     assert len(model.history_) > 1
     for report in model.history_:
         assert report.lower <= truth.upper
@@ -463,8 +464,8 @@ def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
     assert early.certificate_.gap <= early.history_[-1].gap * (1.0 + 1e-6)
 
 
-def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
-    """By its certificate alone: two passes over the rows that nobody else makes again."""
+def test_an_iterate_within_tolerance_is_evaluated_once(monkeypatch):
+    """By its certificate alone: two passes over the rows and no further evaluation."""
     X, y, weights = toy(2500, 100)
     counted = Mock(wraps=maxmargin.fit.certifier.certify)
     monkeypatch.setattr(maxmargin.fit.certifier, "certify", counted)
@@ -475,8 +476,8 @@ def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
     assert counted.call_count == 1
 
 
-def test_where_cholesky_fails_it_goes_downhill(monkeypatch):
-    """Steepest descent in the scale of the columns: slower, and still to the end."""
+def test_failed_factorisation_falls_back_on_steepest_descent(monkeypatch):
+    """Steepest descent in the scale of the columns still closes the gap to 1e-6."""
     monkeypatch.setattr(semismooth, "factor", lambda *task: None)
     X, y, weights = toy(50, 2, far=0.0)
     problem = Problem("squared_hinge", 0.1)
@@ -484,14 +485,14 @@ def test_where_cholesky_fails_it_goes_downhill(monkeypatch):
     assert problem.gap(lower, upper) <= 1e-6
 
 
-def test_what_it_does_not_solve_is_refused():
+def test_unsupported_problems_are_refused():
     with pytest.raises(ValueError, match="a finite C"):
         MaxMarginClassifier(np.inf, algorithm="newton").fit(*toy(20, 2)[:2])
     assert Newton().refuses(Problem("hinge", 1.0)) == 'loss="squared_hinge"'
     assert Newton().refuses(Problem("squared_hinge", 1.0, 3.0)) == "p=2 with norm_power=2"
 
 
-def test_a_stage_of_lower_costs_is_the_problem_of_lower_costs():
+def test_scaled_costs_equal_the_problem_of_smaller_C():
     X, y, weights = toy(50, 3)
     state = newton_state(Problem("squared_hinge", 10.0), X, y, weights)
     other = newton_state(Problem("squared_hinge", 0.1), X, y, weights)

@@ -1,4 +1,4 @@
-"""Rules in other norms than the Euclidean: the steps of their formulas, and what their theorems promise."""
+"""Algorithms in other norms than the Euclidean: steps against their formulas, and the bounds of their theorems."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from maxmargin.fit.schedules import SCHEDULES
 
 LINKED = (2.0, 2.5, 3.0, 6.8, 2.0 * float(np.log(12)), 100.0)
 EVERY = (1.0, 1.5, 2.0, 3.0, np.inf)
-# rows of 0 and 1 once as a rule; what takes minutes to compile in all is run with the slow tests
-LAST = pytest.mark.slow
-SOFT = [("real", False), ("real", True), ("binary", True), pytest.param("binary", False, marks=LAST)]
+# rows of 0 and 1 once per algorithm; the cases that take minutes to compile run with the slow tests
+SLOW = pytest.mark.slow
+SOFT = [("real", False), ("real", True), ("binary", True), pytest.param("binary", False, marks=SLOW)]
 INTERCEPTS = [
     ("real", "free"),
     ("real", "none"),
     ("binary", "free"),
-    pytest.param("binary", "none", marks=LAST),
+    pytest.param("binary", "none", marks=SLOW),
 ]
 seeds = st.integers(0, 2**20)
 EXACT = 1.0 - 1e-10  # rounding of the run
 
 
 def facts(problem: Problem, X, rho: float = 0.0) -> Facts:
-    """What a plan may know of these data."""
+    """The data statistics that a plan is given."""
     patterns = Patterns(X)
     largest = float((patterns.squares(problem.p, rho) + problem.delta2(np.ones(patterns.n))).max())
     return Facts(problem, largest, 0.1, n=patterns.n, length2=float(patterns.square.max()), d=patterns.d)
@@ -79,11 +79,11 @@ def dual(h) -> np.ndarray:
     return np.asarray(h.scale.to_dual(h.alpha)) + 0.0
 
 
-# the same steps as the formulas
+# steps against the formulas
 
 
-def sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Real numbers, and zeros and ones."""
+def datasets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Real features, and features of zeros and ones."""
     rng = np.random.default_rng(0)
     real = rng.normal(size=(40, 12))
     y = np.where(real[:, 0] > 0.0, 1.0, -1.0)
@@ -97,15 +97,15 @@ def problem(p: float, soft: bool, intercept: str, size: float = 1.0) -> Problem:
     return Problem("squared_hinge", 3.0 / size / size if soft else np.inf, p=p, intercept=intercept)
 
 
-def journey(algorithm, X, y, kind: Problem, passes: int = 12):
-    """(rows that made a step, weight) after some passes in order."""
+def trajectory(algorithm, X, y, kind: Problem, passes: int = 12):
+    """(rule, updated rows, state) after some passes in order."""
     line = np.arange(len(y))
     rule, h = state(algorithm, X, y, kind, line)
     moved, _ = present(rule, h, [line] * passes)
     return rule, moved, h
 
 
-def same(found, h, moved: list[int]) -> None:
+def assert_same_trajectory(found, h, moved: list[int]) -> None:
     assert found.nearest > 1e-9
     assert moved == found.moved
     assert len(moved) > 20
@@ -117,8 +117,8 @@ def same(found, h, moved: list[int]) -> None:
 @thorough
 @pytest.mark.parametrize("p", LINKED)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
-def test_alma_takes_the_steps_of_its_formula(name, soft, p):
-    X, y = sets()[name]
+def test_alma_steps_equal_its_formula(name, soft, p):
+    X, y = datasets()[name]
     kind = problem(p, soft, "none")
     algorithm = ALMA(alpha=0.37)
     found = alma_p(
@@ -126,21 +126,21 @@ def test_alma_takes_the_steps_of_its_formula(name, soft, p):
         facts(kind, X).R, p,
     )  # fmt: skip
     for store in stores(int(soft)):
-        _, moved, h = journey(algorithm, store(X), y, kind)
-        same(found, h, moved)
+        _, moved, h = trajectory(algorithm, store(X), y, kind)
+        assert_same_trajectory(found, h, moved)
 
 
 @interpreted
 @thorough
 @pytest.mark.parametrize("p", LINKED)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
-def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
-    X, y = sets()[name]
+def test_pumma_steps_equal_its_formula(name, soft, p):
+    X, y = datasets()[name]
     kind = problem(p, soft, "free")
     found = pumma_p(y[:, None] * X, kind.delta2(np.ones(40)), list(range(40)) * 12, 0.17, y, p)
     for store in stores(int(soft)):
-        _, moved, h = journey(PUMMA(delta=0.17, halving=False), store(X), y, kind)
-        same(found, h, moved)
+        _, moved, h = trajectory(PUMMA(delta=0.17, halving=False), store(X), y, kind)
+        assert_same_trajectory(found, h, moved)
         assert h.number[BIAS] == pytest.approx(found.bias, rel=1e-11, abs=1e-11 * found.trail[-1] ** 0.5)
         assert h.number[NORM2] == pytest.approx(found.trail[-1], rel=1e-11)
 
@@ -150,8 +150,8 @@ def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
 @pytest.mark.parametrize("p", EVERY)
 @pytest.mark.parametrize("form", ["hard", "soft", "flexible"])
 @pytest.mark.parametrize(("name", "intercept"), INTERCEPTS)
-def test_fmp_takes_the_steps_of_its_formula(name, intercept, form, p):
-    X, y = sets()[name]
+def test_fmp_steps_equal_its_formula(name, intercept, form, p):
+    X, y = datasets()[name]
     kind = problem(p, form != "hard", intercept)
     delta2, order = kind.delta2(np.ones(40)), list(range(40)) * 12
     rule = FMP(gamma=0.06).plan(facts(kind, X)).rule
@@ -169,36 +169,36 @@ def test_fmp_takes_the_steps_of_its_formula(name, intercept, form, p):
         assert h.number[BIAS] == pytest.approx(found.bias, rel=1e-11)
 
 
-def journeys() -> dict[str, list[int]]:
-    """Rows that made steps, of every rule and kind of vector."""
+def trajectories() -> dict[str, list[int]]:
+    """Updated rows of every algorithm, for each storage and kind of data."""
     out = {}
-    for name, (X, y) in sets().items():
+    for name, (X, y) in datasets().items():
         for store in (np.asarray, sp.csr_matrix):
             for soft in (False, True):
                 for p in (2.5, 6.8):
-                    what = f"{name} {store.__name__} {soft} {p}"
+                    case = f"{name} {store.__name__} {soft} {p}"
                     for kind, algorithm in (
                         ("none", ALMA(alpha=0.37)),
                         ("free", PUMMA(delta=0.17, halving=False)),
                     ):
-                        _, moved, h = journey(algorithm, store(X), y, problem(p, soft, kind), 4)
-                        out[f"{algorithm.name} {what}"] = moved
+                        _, moved, h = trajectory(algorithm, store(X), y, problem(p, soft, kind), 4)
+                        out[f"{algorithm.name} {case}"] = moved
                 for p in EVERY:
-                    _, moved, h = journey(FMP(gamma=0.06), store(X), y, problem(p, soft, "free"), 4)
+                    _, moved, h = trajectory(FMP(gamma=0.06), store(X), y, problem(p, soft, "free"), 4)
                     refresh(h)
                     out[f"fmp {name} {store.__name__} {soft} {p}"] = moved
     return out
 
 
 @pytest.mark.slow
-def test_interpreted_rules_take_the_same_steps():
+def test_interpreted_and_compiled_steps_are_equal():
     done = subprocess.run(
         [
             sys.executable,
             "-W",
             "error",
             "-c",
-            "import test_norm_rules as t, json; print(json.dumps(t.journeys()))",
+            "import test_norm_rules as t, json; print(json.dumps(t.trajectories()))",
         ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)},
         capture_output=True,
@@ -207,20 +207,20 @@ def test_interpreted_rules_take_the_same_steps():
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == journeys()
+    assert json.loads(done.stdout) == trajectories()
 
 
 @interpreted
 @pytest.mark.parametrize("size", [1e-150, 1e-100, 1e100, 1e150])
 @pytest.mark.parametrize("p", [2.5, 100.0])
-def test_the_unit_of_the_data_does_not_matter(p, size):
-    """No power over- or underflows: the same steps at every scale, and w as large as it should be."""
-    X, y = sets()["real"]
+def test_steps_do_not_depend_on_the_unit_of_the_data(p, size):
+    """No power over- or underflows: the same steps at every scale, and w scaled accordingly."""
+    X, y = datasets()["real"]
     for algorithm, intercept in ((ALMA(alpha=0.37), "none"), (PUMMA(delta=0.17, halving=False), "free")):
         for soft in (False, True):
-            _, moved, h = journey(algorithm, X, y, problem(p, soft, intercept))
-            _, again, other = journey(algorithm, X * size, y, problem(p, soft, intercept, size))
-            assert moved == again
+            _, moved, h = trajectory(algorithm, X, y, problem(p, soft, intercept))
+            _, rescaled_moved, other = trajectory(algorithm, X * size, y, problem(p, soft, intercept, size))
+            assert moved == rescaled_moved
             ratio = size if algorithm.name == "pumma" else 1.0
             np.testing.assert_allclose(
                 weight(other) / ratio, weight(h), rtol=0.0, atol=1e-9 * np.abs(weight(h)).max()
@@ -228,9 +228,9 @@ def test_the_unit_of_the_data_does_not_matter(p, size):
 
 
 @pytest.mark.parametrize("p", [3.0, 6.8, 100.0])
-def test_running_sums_are_what_they_stand_for(p):
-    """After thousands of updates the sum of powers is still that of theta, and own coordinates that of dual weights."""
-    X, y = sets()["real"]
+def test_running_sums_equal_recomputed_sums(p):
+    """After thousands of updates the sum of powers is that of theta, and own coordinates match the dual weights."""
+    X, y = datasets()["real"]
     rng = np.random.default_rng(1)
     for soft in (False, True):
         rule, h = state(
@@ -250,22 +250,24 @@ def test_running_sums_are_what_they_stand_for(p):
 @interpreted
 @pytest.mark.parametrize("name", ["pumma", "fmp"])
 @pytest.mark.parametrize("p", [2.5, 3.0])
-def test_packed_rows_take_the_same_steps(name, p):
-    X, y = sets()["real"]
+def test_packed_rows_give_the_same_steps(name, p):
+    X, y = datasets()["real"]
     algorithm = PUMMA(delta=0.17, halving=False) if name == "pumma" else FMP(gamma=0.06)
     rows = np.random.default_rng(2).permutation(40)[:30]
     for store in (np.asarray, sp.csr_matrix):
         for soft in (False, True):
             kind = problem(p, soft, "free")
-            (rule, loose), (_, tight) = (state(algorithm, store(X), y, kind, range(40)) for _ in range(2))
-            moved, scores = present(rule, loose, [rows, rows])
-            there, seen = present(rule, packed(tight, rows), [range(30)] * 2)
-            assert moved == [rows[k] for k in there]
-            assert scores.tolist() == seen.tolist()
-            assert weight(loose).tolist() == weight(tight).tolist()
+            (rule, unpacked), (_, packed_state) = (
+                state(algorithm, store(X), y, kind, range(40)) for _ in range(2)
+            )
+            moved, scores = present(rule, unpacked, [rows, rows])
+            packed_moved, packed_scores = present(rule, packed(packed_state, rows), [range(30)] * 2)
+            assert moved == [rows[k] for k in packed_moved]
+            assert scores.tolist() == packed_scores.tolist()
+            assert weight(unpacked).tolist() == weight(packed_state).tolist()
 
 
-def test_rows_are_measured_in_every_norm():
+def test_row_norms_equal_the_definition():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(9, 7)) * (rng.random((9, 7)) < 0.6) * 1e150
     X[4] = 0.0
@@ -312,15 +314,15 @@ def planted(seed: int, n: int, d: int, p: float, gamma: float, b: float = 0.0):
     return y[:, None] * (t + np.outer(far, theta)) - b * theta, y, u
 
 
-def updates(rule, h, n: int, rng, most: float) -> int:
-    """The number of updates until a full pass makes none, which is at most so many."""
-    made = 0
+def count_updates(rule, h, n: int, rng, most: float) -> int:
+    """The number of updates until a full pass makes none; at most `most`."""
+    count = 0
     while True:
         moved, _ = present(rule, h, [rng.permutation(n)])
-        made += len(moved)
-        assert made <= most
+        count += len(moved)
+        assert count <= most
         if not moved:
-            return made
+            return count
 
 
 def soft_point(X, y, u, b: float, gamma: float, C: float) -> float:
@@ -331,14 +333,14 @@ def soft_point(X, y, u, b: float, gamma: float, C: float) -> float:
 
 @settings(max_examples=40)
 @given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from(LINKED), st.sampled_from((0.3, 0.8)))
-def test_alma_bound(seed, n, d, p, alpha):
+def test_alma_updates_and_margin_satisfy_the_bound(seed, n, d, p, alpha):
     """Updates <= (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4, margin >= (1 - alpha) gamma."""
     X, y, _ = planted(seed, n, d, p, 0.5)
     kind = problem(p, False, "none")
     rule, h = state(ALMA(alpha=alpha), X, y, kind, range(n))
     gamma = 0.5 / facts(kind, X).R
     rng = np.random.default_rng(seed)
-    updates(rule, h, n, rng, 2.0 * (p - 1.0) / gamma**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0)
+    count_updates(rule, h, n, rng, 2.0 * (p - 1.0) / gamma**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0)
     size = p_norm(weight(h), p / (p - 1.0))
     assert size**2 == pytest.approx(h.number[NORM2], rel=1e-9)
     assert float(scored(h).min()) / size >= (1.0 - alpha) * 0.5 * EXACT
@@ -354,18 +356,18 @@ def test_alma_bound(seed, n, d, p, alpha):
     st.sampled_from((1.0, 0.4, 0.1)),
     st.sampled_from((0.0, 1.5)),
 )
-def test_pumma_theorem_3(seed, n, d, p, delta, b):
+def test_pumma_satisfies_theorem_3(seed, n, d, p, delta, b):
     """|w|_q^2 grows by delta^2 / (4 (p - 1) R^2) with each update, and never exceeds gamma^-2."""
     X, y, _ = planted(seed, n, d, p, 0.5, b)
     kind = problem(p, False, "free")
     R2, rng = facts(kind, X).radius2, np.random.default_rng(seed)
     rule, h = state(PUMMA(delta=delta, halving=False), X, y, kind, range(n))
-    last, quiet = 1.0 / h.number[NORM2], False
-    while not quiet:
-        quiet = True
+    last, finished = 1.0 / h.number[NORM2], False
+    while not finished:
+        finished = True
         for k in rng.permutation(n):
             if present(rule, h, [[k]])[0]:
-                now, quiet = 1.0 / h.number[NORM2], False
+                now, finished = 1.0 / h.number[NORM2], False
                 assert now >= (last + delta**2 / (4.0 * (p - 1.0) * R2)) * EXACT
                 assert now <= 4.0 / EXACT
                 assert scored(h)[h.pair] == pytest.approx(h.number[NORM2], rel=1e-9)
@@ -384,24 +386,24 @@ def test_pumma_theorem_3(seed, n, d, p, delta, b):
     st.sampled_from((1.0, 0.4, 0.1)),
     st.sampled_from((0.0, 1.5)),
 )
-def test_pumma_corollary_4(seed, n, d, c, delta, b):
+def test_pumma_satisfies_corollary_4(seed, n, d, c, delta, b):
     """p = c ln d: (1 - delta) e^(-1/c) gamma_inf is reached after 4 p e^(2/c) (R_inf / (delta gamma_inf))^2 updates.
 
-    |x|_inf <= |x|_p <= d^(1/p) |x|_inf = e^(1/c) |x|_inf, and the same of |w|_q and |w|_1, so that Theorem 3 speaks of
+    |x|_inf <= |x|_p <= d^(1/p) |x|_inf = e^(1/c) |x|_inf, and likewise for |w|_q and |w|_1, so that Theorem 3 covers
     gamma_p >= gamma_inf and of R_p <= e^(1/c) R_inf.
     """
     X, y, _ = planted(seed, n, d, np.inf, 0.5, b)
     p = max(2.0, c * float(np.log(d)))
     rule, h = state(PUMMA(delta=delta, halving=False), X, y, problem(p, False, "free"), range(n))
-    far = d ** (1.0 / p)  # e^(1/c), but where p is cut to 2
-    made = updates(
+    far = d ** (1.0 / p)  # e^(1/c), unless p is raised to 2
+    count = count_updates(
         rule,
         h,
         n,
         np.random.default_rng(seed),
         4.0 * (p - 1.0) * (far * np.abs(X).max() / (delta * 0.5)) ** 2,
     )
-    assert made > 0 or scored(h).min() > 0.0
+    assert count > 0 or scored(h).min() > 0.0
     margin = float(scored(h).min()) / float(np.abs(weight(h)).sum())
     assert margin >= (1.0 - delta) / far * 0.5 * EXACT
 
@@ -415,8 +417,8 @@ def test_pumma_corollary_4(seed, n, d, c, delta, b):
     st.sampled_from((1.0, 0.4, 0.1)),
     st.sampled_from((0.3, 3.0)),
 )
-def test_pumma_theorem_5(seed, n, d, p, delta, C):
-    """Updates <= (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 for every (u, b, xi) that is feasible.
+def test_pumma_satisfies_theorem_5(seed, n, d, p, delta, C):
+    """Updates <= (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 for every feasible (u, b, xi).
 
     With own coordinates e_k / sqrt(C), theta^ = (theta, own) and G = 1/2 (|theta|_p^2 + |own|^2), section 0.1 gives
     G(theta^ + a z^) <= G(theta^) + a w^.z^ + a^2 / 2 ((p - 1) |z|_p^2 + |own coordinates of z^|^2) for z^ = the sum
@@ -424,23 +426,23 @@ def test_pumma_theorem_5(seed, n, d, p, delta, C):
     at most K = 4 (p - 1) R^2 + 2 / C. The step is min 1/2 |w^|^2 with w^.z^ >= 2 and w^.theta^ >= |theta^|^2, whose
     dual at multipliers (a, 1) is 2 a + |theta^|^2 - G(theta^ + a z^) >= 1/2 |theta^|^2 + a (2 - w^.z^) - a^2 K / 2,
     and 2 - w^.z^ > delta: one pattern is tight, the other below 1 - delta, b cancels. With a = delta / K the squared
-    norm grows by delta^2 / K. It never exceeds that of a feasible point, |u|_q^2 + C |xi|^2, since every one of them
+    norm grows by delta^2 / K. It never exceeds |u|_q^2 + C |xi|^2 of a feasible point, since every feasible point
     satisfies the constraints of all steps.
     """
     X, y, u = planted(seed, n, d, p, 0.5)
     rng = np.random.default_rng(seed)
-    X = X + 0.5 * rng.normal(size=X.shape)  # no longer what was planted, nor separable in general
+    X = X + 0.5 * rng.normal(size=X.shape)  # the planted margin is lost, and in general separability
     kind = Problem("squared_hinge", 0.5 * C, p=p, intercept="free")
     R2 = float(Patterns(X).squares(p).max())
     K = 4.0 * (p - 1.0) * R2 + 2.0 / C
     points = [soft_point(X, y, u, 0.0, gamma, C) for gamma in (0.2, 0.5, 1.0, 3.0, 10.0)]
     rule, h = state(PUMMA(delta=delta, halving=False), X, y, kind, range(n))
-    last, quiet = 1.0 / h.number[NORM2], False
-    while not quiet:
-        quiet = True
+    last, finished = 1.0 / h.number[NORM2], False
+    while not finished:
+        finished = True
         for k in rng.permutation(n):
             if present(rule, h, [[k]])[0]:
-                now, quiet = 1.0 / h.number[NORM2], False
+                now, finished = 1.0 / h.number[NORM2], False
                 assert now >= (last + delta**2 / K) * EXACT
                 assert now <= min(points) / EXACT
                 last = now
@@ -463,17 +465,19 @@ def test_pumma_theorem_5(seed, n, d, p, delta, C):
     st.sampled_from((0.0, 1.5)),
     st.booleans(),
 )
-def test_fmp_bound(seed, n, d, p, share, b, free):
+def test_fmp_updates_and_margin_satisfy_the_bound(seed, n, d, p, share, b, free):
     """((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates; then the margin is above gamma."""
     b = b if free else 0.0
     X, y, u = planted(seed, n, d, p, 0.5, b)
     kind = problem(p, False, "free" if free else "none")
-    known = facts(kind, X)
-    rule, h = state(FMP(gamma=share * 0.5 / known.R), X, y, kind, range(n))
+    statistics = facts(kind, X)
+    rule, h = state(FMP(gamma=share * 0.5 / statistics.R), X, y, kind, range(n))
     gamma, c2, G = share * 0.5, rule.lift, float(d) ** max(0.0, 0.5 - 1.0 / p)
     assert rule.gamma == pytest.approx(gamma)
-    most = ((np.sqrt(known.length2) + gamma * G) ** 2 + c2) * (float(u @ u) + (b * b / c2 if free else 0.0))
-    updates(rule, h, n, np.random.default_rng(seed), most / (0.5 - gamma) ** 2 / EXACT)
+    most = ((np.sqrt(statistics.length2) + gamma * G) ** 2 + c2) * (
+        float(u @ u) + (b * b / c2 if free else 0.0)
+    )
+    count_updates(rule, h, n, np.random.default_rng(seed), most / (0.5 - gamma) ** 2 / EXACT)
     size = p_norm(weight(h), kind.q)
     assert float((y * (X @ weight(h) + h.number[BIAS])).min()) / size >= gamma * EXACT
 
@@ -488,13 +492,13 @@ def test_fmp_bound(seed, n, d, p, share, b, free):
     st.booleans(),
     st.booleans(),
 )
-def test_a_run_of_fmp_that_fails_is_a_certificate(seed, n, d, p, share, free, soft):
-    """|sum n_k l_k x_k|_p <= T gamma + |w|_p; balanced, it bounds every margin from above, and comes down to gamma."""
+def test_failed_fmp_runs_prove_an_upper_bound(seed, n, d, p, share, free, soft):
+    """|sum n_k l_k x_k|_p <= T gamma + |w|_p; balanced, it bounds every margin from above and approaches gamma."""
     X, y, _ = planted(seed, n, d, p, 0.5)
     kind = Problem("squared_hinge", 5.0 if soft else np.inf, p=p, intercept="free" if free else "none")
     delta2 = kind.delta2(np.ones(n))
     rule, h = state(FMP(gamma=1.0), X, y, kind, range(n))
-    optimum = 0.5 if not soft else 0.5 + delta2[0]  # no margin of the extended patterns exceeds that
+    optimum = 0.5 if not soft else 0.5 + delta2[0]  # an upper bound on margins of the extended patterns
     rule = rule._replace(gamma=share * optimum)
     moved, _ = present(rule, h, [np.random.default_rng(seed).permutation(n) for _ in range(3000)])
     counts = np.bincount(moved, minlength=n).astype(float)
@@ -515,7 +519,7 @@ def test_a_run_of_fmp_that_fails_is_a_certificate(seed, n, d, p, share, free, so
 
 
 def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000, start=None) -> Run:
-    """A run until it has converged, or is within tol."""
+    """A run until it has converged or is within tol."""
     task = Task(kind, Patterns(X), y, np.ones(len(y)), start)
     run = Run(task, algorithm, tol, np.random.default_rng(0), lambda: False)
     for k, _ in enumerate(SCHEDULES[algorithm.schedule](run)):
@@ -526,8 +530,8 @@ def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000, 
 
 @settings(max_examples=12)
 @given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from(LINKED), st.booleans(), st.booleans())
-def test_alma_keeps_its_bound_from_any_dual_weights(seed, n, d, p, soft, normalise):
-    """k is at most what the theorem says, the k to begin with included; the margin is what it promises."""
+def test_alma_satisfies_its_bound_from_any_dual_weights(seed, n, d, p, soft, normalise):
+    """The number of updates, initial ones included, and the margin satisfy the theorem."""
     X, y, _ = planted(seed, n, d, p, 0.5)
     rng = np.random.default_rng(seed)
     start = rng.random(n) * (rng.random(n) < 0.7)
@@ -550,8 +554,8 @@ def test_alma_keeps_its_bound_from_any_dual_weights(seed, n, d, p, soft, normali
     assert run.best.lower >= 0.0 < run.best.upper
 
 
-def test_alma_goes_on_at_its_end():
-    """The clock of a w that it has reached is that of its updates, or later; and nothing is left to do."""
+def test_alma_warm_start_at_its_end_makes_no_step():
+    """Its step counter is at least 0.99 times the number of updates that reached the start."""
     X, y, _ = planted(1, 30, 6, 3.0, 0.2)
     kind = problem(3.0, False, "none")
     cold = run_of(ALMA(alpha=0.2), X, y, kind)
@@ -562,8 +566,8 @@ def test_alma_goes_on_at_its_end():
 
 
 @pytest.mark.parametrize("k", [1, 2, 50, 2099, 2100, 2101, 3000, 10**5])
-def test_the_clock_of_alma(k):
-    """The largest k with s_k at most the sum that is given: exactly, and later on from below."""
+def test_elapsed_inverts_the_growth_of_alma(k):
+    """The largest k with s_k at most the given sum: exact below 2100, at least 0.99 k above."""
     eta, growth, s = 0.5, 20.0, 0.0
     for j in range(1, k):
         s = (s + eta * j**-0.5) / (1.0 + growth / j) ** 0.5
@@ -573,7 +577,7 @@ def test_the_clock_of_alma(k):
 
 @pytest.mark.parametrize("p", EVERY)
 @pytest.mark.parametrize("free", [True, False])
-def test_ima_comes_within_alpha_of_the_optimum(p, free):
+def test_ima_margin_is_within_alpha_of_the_optimum(p, free):
     for seed in range(3):
         X, y, _ = planted(seed, 30, 6, p, 0.5)
         run = run_of(IMA(alpha=0.1), X, y, problem(p, False, "free" if free else "none"))
@@ -582,7 +586,7 @@ def test_ima_comes_within_alpha_of_the_optimum(p, free):
 
 
 @pytest.mark.parametrize("p", [1.0, np.inf])
-def test_ima_and_the_linear_program(p):
+def test_ima_agrees_with_the_linear_program(p):
     rng = np.random.default_rng(4)
     y = np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
     X = rng.normal(size=(30, 40)) + 0.5 * y[:, None]
@@ -612,22 +616,22 @@ def test_ima_certifies_the_soft_margin(p):
     if FlexibleIMA().refuses(run.problem):
         return
     other = run_of(FlexibleIMA(), X, y, Problem("squared_hinge", 1.0, p=p), tol=1e-9)
-    assert other.converged  # it ends by its own criterion, with bounds that are true
+    assert other.converged  # its own criterion ends it, with valid bounds
     assert other.best.upper >= run.best.lower * EXACT
     assert other.best.lower <= run.best.upper / EXACT
 
 
-def test_a_budget_ends_ima():
+def test_budget_ends_ima():
     X, y, _ = planted(7, 30, 6, 3.0, 0.5)
     run = run_of(IMA(increment=0.02, budget=200), X, y, problem(3.0, False, "free"))
     assert run.converged
     assert 0.3 < run.best.lower <= 0.5 / EXACT
 
 
-# which problem which rule solves
+# supported problems
 
 
-def test_refusals_name_what_solves_the_norm():
+def test_refusals_name_algorithms_for_the_norm():
     for name, cls in ALGORITHMS.items():
         if cls.schedules[0] == "points":
             continue  # exact solvers of other norms
@@ -656,6 +660,6 @@ def test_refusals_name_what_solves_the_norm():
         (lambda: IMA(budget=0), "budget must be a whole number"),
     ],
 )
-def test_parameters_are_checked(make, message):
+def test_invalid_parameters_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()

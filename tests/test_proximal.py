@@ -1,4 +1,4 @@
-"""Proximal points on the dual of the hinge: each problem against its definition, ends against Clarabel."""
+"""Proximal points on the dual of the hinge: subproblems against their definition, ends against Clarabel."""
 
 from __future__ import annotations
 
@@ -51,32 +51,34 @@ def steps(monkeypatch):
     """A list that grows by one with every step."""
     made, usual = [], _State.advance
 
-    def noted(state, *task):
+    def recorded(state, *task):
         taken = usual(state, *task)
         made.extend([1] * taken)
         return taken
 
-    monkeypatch.setattr(_State, "advance", noted)
+    monkeypatch.setattr(_State, "advance", recorded)
     return made
 
 
-def started(problem: Problem, X, y, weights, start: Start | None = None, solved: float = 1e-12) -> _State:
-    """The state at a start, in the first proximal problem, which is to be solved at this share of its gradient."""
+def started_state(
+    problem: Problem, X, y, weights, start: Start | None = None, solved: float = 1e-12
+) -> _State:
+    """The state at a start, in the first proximal subproblem, solved to this share of its gradient."""
     rows, settings = centred_rows(problem, X), replace(SETTINGS, rules=SETTINGS.rules._replace(solved=solved))
     state = _State(rows, y, problem.caps(weights) * rows.unit**2, 1.0, lambda: False, settings)
     state.start_at(start)
     return state
 
 
-def smoothed(near, sigma, slack, cap):
-    """The most of s slack - (s - near)^2 / (2 sigma) over s in [0, 1], for every pattern, from many s."""
+def smoothed_hinge(near, sigma, slack, cap):
+    """The maximum of s slack - (s - near)^2 / (2 sigma) over a grid of s in [0, 1], summed over patterns."""
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
     return float(cap @ (s * slack - (s - near) ** 2 / (2.0 * sigma)).max(axis=0))
 
 
 @pytest.mark.parametrize("sigma", [0.1, 1.0, 30.0])
-def test_shares_are_those_of_the_smoothed_hinge(sigma):
-    """Where the most is reached, and the slope of the smoothed hinge in the slack."""
+def test_shares_maximise_the_smoothed_hinge(sigma):
+    """The shares are the maximisers, and their weighted sum is the slope of the smoothed hinge in the slack."""
     rng = np.random.default_rng(0)
     near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
     active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((7, 40))
@@ -99,7 +101,7 @@ def test_shares_are_those_of_the_smoothed_hinge(sigma):
     assert active[::2].all()
     assert share[::2] == pytest.approx((near + sigma * slack)[::2])
     assert share[1::2] == pytest.approx(np.clip(near + sigma * slack, 0.0, 1.0)[1::2])
-    values = [smoothed(near, sigma, slack + t, cap) for t in (-1e-3, 1e-3)]
+    values = [smoothed_hinge(near, sigma, slack + t, cap) for t in (-1e-3, 1e-3)]
     slope = float(cap @ np.clip(near + sigma * slack, 0.0, 1.0))
     assert slope == pytest.approx((values[1] - values[0]) / 2e-3, rel=1e-2, abs=1e-2)
 
@@ -110,8 +112,8 @@ def test_shares_are_those_of_the_smoothed_hinge(sigma):
     sigma=st.sampled_from([1e-3, 1.0, 1e3]),
     curvature=st.sampled_from([0.1, 10.0]),
 )
-def test_a_line_ends_at_its_least_point(seed, sigma, curvature):
-    """Against a search that knows values alone; the function is convex."""
+def test_line_minimum_minimises_the_objective(seed, sigma, curvature):
+    """Against a derivative-free search; the function is convex."""
     rng = np.random.default_rng(seed)
     near, slack, step, cap = rng.random(60), rng.normal(size=60), rng.normal(size=60), rng.random(60)
 
@@ -121,7 +123,7 @@ def test_a_line_ends_at_its_least_point(seed, sigma, curvature):
         return slope * t + 0.5 * curvature * t * t + float(cap @ hinges)
 
     at_zero = float(cap @ (step * np.clip(near + sigma * slack, 0.0, 1.0)))
-    slope = at_zero - 1.0 - 5.0 * rng.random()  # it falls at first
+    slope = at_zero - 1.0 - 5.0 * rng.random()  # negative at zero
     zero = np.zeros(60)
     t = line_minimum(sigma, 1.0, np.array([zero, cap, near, slack, zero, zero, step]), slope, curvature, 1e-9)
     least = minimize_scalar(
@@ -133,12 +135,12 @@ def test_a_line_ends_at_its_least_point(seed, sigma, curvature):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("sigma", [0.3, 20.0])
-def test_a_problem_that_is_solved_is_the_proximal_point(intercept, sigma):
-    """What Clarabel finds where every share has a square of its own: a weight of 1 / (sigma c) about `near`."""
+def test_solved_subproblem_is_the_proximal_point(intercept, sigma):
+    """Against Clarabel: every share has its own quadratic term, of weight 1 / (sigma c) about `near`."""
     X, y, weights = toy(60, 3, seed=2)
     problem = Problem("hinge", 0.7, intercept=intercept)
     near = np.random.default_rng(1).random(60)
-    state = started(problem, X, y, weights, Start(np.zeros(3), 0.0, near, sigma))
+    state = started_state(problem, X, y, weights, Start(np.zeros(3), 0.0, near, sigma))
     state.solve(100, -1.0)
     c = problem.caps(weights)
     rows = np.column_stack([X, np.full(60, problem.rho)]) * (y * c)[:, None]
@@ -160,7 +162,7 @@ def test_a_problem_that_is_solved_is_the_proximal_point(intercept, sigma):
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("stored", ["dense", "sparse", "float32"])
-def test_it_ends_at_the_optimum(stored, intercept, C):
+def test_final_point_is_the_optimum(stored, intercept, C):
     X, y, weights = toy(400, 5, seed=3)
     X = X.astype(np.float32).astype(float)
     rows = {"sparse": sp.csr_array, "float32": lambda X: X.astype(np.float32)}.get(stored, np.asarray)(X)
@@ -173,15 +175,15 @@ def test_it_ends_at_the_optimum(stored, intercept, C):
     assert proofs[-1].gap <= 1e-9
     assert proofs[-1].lower <= truth.upper
     assert proofs[-1].upper >= truth.lower
-    for gap, proof in zip(gaps, proofs, strict=True):  # what it says of itself is about what is proved
+    for gap, proof in zip(gaps, proofs, strict=True):  # reported gaps agree with proved gaps
         assert proof.gap <= 3.0 * gap + 1e-12
 
 
-def test_duals_rise_from_problem_to_problem():
-    """As the proximal-point method's do: each solution is better than the point that it is near to."""
+def test_dual_values_do_not_decrease():
+    """As in the proximal-point method: each solution is at least as good as its proximal centre."""
     X, y, weights = toy(300, 4, seed=4)
     problem = Problem("hinge", 1.0, intercept="none")
-    state = started(problem, X, y, weights, solved=1e-10)
+    state = started_state(problem, X, y, weights, solved=1e-10)
     values = []
     for _ in range(100):
         state.solve(100, -1.0)
@@ -195,8 +197,8 @@ def test_duals_rise_from_problem_to_problem():
     assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()
 
 
-def test_a_start_near_the_optimum_is_worth_steps(steps):
-    """The shares of a line that is nearly right, and its sigma: fewer steps than from w = 0."""
+def test_warm_start_saves_steps(steps):
+    """Shares and sigma of a nearly optimal hyperplane take fewer steps than a start at w = 0."""
     X, y, weights = toy(5000, 4, seed=5)
     problem = Problem("hinge", 1.0)
     *_, (w, b, *_) = proximal_points(problem, X, y, weights)
@@ -211,8 +213,8 @@ def test_a_start_near_the_optimum_is_worth_steps(steps):
 
 @pytest.mark.parametrize("C", [1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("d", [1, 4])
-def test_few_steps_whatever_the_cost(steps, d, C):
-    """Also where a single pattern is inside, or none, and where all slacks are as small as C."""
+def test_number_of_steps_is_bounded_for_all_costs(steps, d, C):
+    """Including one or no pattern within the margin, and slacks as small as C."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 4))
     y = np.where(X @ rng.normal(size=4) + rng.normal(size=600) > 0.0, 1.0, -1.0)
@@ -223,8 +225,8 @@ def test_few_steps_whatever_the_cost(steps, d, C):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e4])
-def test_patterns_that_cancel(intercept, C):
-    """Exclusive or: w = 0 is the optimum, and every gradient is zero; the shares move all the same."""
+def test_cancelling_patterns_end_at_zero(intercept, C):
+    """Exclusive or: w = 0 is the optimum, every gradient is zero, and the shares still move."""
     X = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)] * 50)
     found = list(
         proximal_points(Problem("hinge", C, intercept=intercept), X, X[:, 0] * X[:, 1], np.ones(200))
@@ -235,20 +237,20 @@ def test_patterns_that_cancel(intercept, C):
     assert alpha == pytest.approx(np.full(200, C))
 
 
-def test_interior_points_go_on_where_it_ends_too_early(monkeypatch):
+def test_interior_points_follow_an_early_end(monkeypatch):
     X, y, weights = toy(300, 4, seed=6)
     problem = Problem("hinge", 1.0)
     short = partial(proximal_points, settings=replace(SETTINGS, max_steps=3))
     monkeypatch.setattr(sifting, "proximal_points", short)
-    started, usual = [], sifting.by_interior_points
-    monkeypatch.setattr(sifting, "by_interior_points", lambda *task: started.append(1) or usual(*task))
+    fallbacks, usual = [], sifting.by_interior_points
+    monkeypatch.setattr(sifting, "by_interior_points", lambda *task: fallbacks.append(1) or usual(*task))
     *_, last = by_proximal_points(Rows(problem, X, y, weights), None)
-    assert started == [1]
+    assert fallbacks == [1]
     assert last.gap <= 1e-10
 
 
-def test_wide_data_are_not_for_it(monkeypatch):
-    """Fewer rows than a quarter of the columns' square: interior points from the beginning."""
+def test_wide_data_are_solved_by_interior_points(monkeypatch):
+    """Fewer rows than a quarter of the squared number of columns: interior points from the start."""
     monkeypatch.setattr(sifting, "proximal_points", None)
     X, y, weights = toy(200, 40, seed=7)
     *_, last = by_proximal_points(Rows(Problem("hinge", 1.0), X, y, weights), None)
@@ -256,19 +258,19 @@ def test_wide_data_are_not_for_it(monkeypatch):
 
 
 @pytest.mark.parametrize("patience", [0, 1, 5])
-def test_it_stops_when_it_is_told_to(patience):
-    """With the point that was reached."""
+def test_interrupt_stops_the_iteration(patience):
+    """The last iterate is yielded."""
     X, y, weights = toy(300, 4)
-    asked = iter([False] * patience)
-    found = list(proximal_points(Problem("hinge", 1.0), X, y, weights, lambda: next(asked, True)))
+    polls = iter([False] * patience)
+    found = list(proximal_points(Problem("hinge", 1.0), X, y, weights, lambda: next(polls, True)))
     assert len(found) >= 1
     assert np.isfinite(found[-1].w).all()
-    assert next(asked, None) is None
+    assert next(polls, None) is None
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-def test_units_do_not_matter(scale):
-    """The same problem in other units: as many points, the same gaps."""
+def test_number_of_points_is_independent_of_units(scale):
+    """The same problem in other units takes as many points, up to two."""
     X, y, weights = toy(500, 4, seed=8)
     gaps = [point.gap for point in proximal_points(Problem("hinge", 1.0), X, y, weights)]
     others = [point.gap for point in proximal_points(Problem("hinge", scale**-2), X * scale, y, weights)]
@@ -278,19 +280,19 @@ def test_units_do_not_matter(scale):
 
 
 class TestAlgorithm:
-    def test_it_certifies(self, rules_alone, monkeypatch):
-        started, usual = [], sifting.by_interior_points
-        monkeypatch.setattr(sifting, "by_interior_points", lambda *task: started.append(1) or usual(*task))
+    def test_problems_with_uneven_scales_are_certified(self, rules_alone, monkeypatch):
+        fallbacks, usual = [], sifting.by_interior_points
+        monkeypatch.setattr(sifting, "by_interior_points", lambda *task: fallbacks.append(1) or usual(*task))
         X, y, weights = toy(3000, 5, seed=9)
         X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
         model = MaxMarginClassifier(10.0, loss="hinge", algorithm="proximal-point", tol=1e-8)
         model.fit(X, y, sample_weight=weights)
         assert model.status_ is Status.CERTIFIED
         assert {report.stage for report in model.history_} == {"proximal-point"}
-        assert not started  # all by itself
+        assert not fallbacks  # without interior points
         assert verify(model, X, y, sample_weight=weights).gap <= 1e-8
 
-    def test_the_point_that_is_near_enough_is_proved_and_not_valued(self, rules_alone, monkeypatch):
+    def test_final_point_is_certified_and_not_evaluated(self, rules_alone, monkeypatch):
         X, y, weights = toy(3000, 5, seed=9)
         valued, evaluate = [], Run.evaluate
         certified = Mock(wraps=maxmargin.fit.certifier.certify)
@@ -305,7 +307,7 @@ class TestAlgorithm:
         assert valued
         assert not any(np.array_equal(w, model.coef_[0]) for w in valued)
 
-    def test_what_it_does_not_solve_is_refused(self):
+    def test_unsupported_problems_are_refused(self):
         X, y, _ = toy(20, 2)
         with pytest.raises(ValueError, match="finite C"):
             MaxMarginClassifier(np.inf, algorithm="proximal-point").fit(X, y)
