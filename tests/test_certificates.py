@@ -1,4 +1,4 @@
-"""Certificates hold whatever they are made of, and verification finds every lie."""
+"""Certificates hold for arbitrary points, and verification detects every false claim."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from maxmargin.numerics.sums import Compensated, Plain
 EPS = float(np.finfo(float).eps)
 
 
-# weak duality: any point will do
+# weak duality for arbitrary points
 
 
 multipliers = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
@@ -53,18 +53,18 @@ multipliers = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
     multipliers,
     st.sampled_from((0.0, 0.3, 1.0)),
 )
-def test_any_point_brackets_the_optimum(c, seed, length, weight, share):
-    """Non-negative dual weights and any (w, b): lower <= optimum <= upper."""
+def test_arbitrary_points_bracket_the_optimum(c, seed, length, weight, share):
+    """Non-negative dual weights and arbitrary (w, b): lower <= optimum <= upper."""
     rng = np.random.default_rng(seed)
     n, d = c.X.shape
     alpha = weight * rng.exponential(size=n) * (rng.random(n) < share)
     w, b = length * rng.normal(size=d), length * rng.normal()
-    if rng.random() < 0.5:  # or the weight that belongs to these dual weights
+    if rng.random() < 0.5:  # the weight of these dual weights
         w = c.X.T @ (alpha * c.y)
     b = b if c.problem.intercept != "none" else 0.0
     truth = optimum(c.problem, c.X, c.y, c.weights)
     found = certify(c.problem, Sample(c.stored, c.y, c.weights), w, b, alpha)
-    assert found.lower <= truth.upper  # rational numbers: not a digit of grace
+    assert found.lower <= truth.upper  # rational numbers: no tolerance
     assert found.upper >= truth.lower
     assert found.gap >= 0.0 or c.problem.hard
     assert (found.dual > 0.0).all()
@@ -73,7 +73,7 @@ def test_any_point_brackets_the_optimum(c, seed, length, weight, share):
 
 @settings(max_examples=200)
 @given(st.booleans().flatmap(lambda hard: cases(hard=hard)), st.integers(0, 2**20))
-def test_what_is_made_feasible_is_feasible(c, seed):
+def test_feasible_returns_feasible_dual_weights(c, seed):
     rng = np.random.default_rng(seed)
     n = len(c.y)
     caps = np.where(np.isfinite(c.problem.caps(c.weights)), c.problem.caps(c.weights), 1.0)
@@ -83,7 +83,7 @@ def test_what_is_made_feasible_is_feasible(c, seed):
     assert (out <= c.problem.caps(c.weights)).all()
     cut = np.clip(alpha, 0.0, c.problem.caps(c.weights))
     if not c.problem.hard:
-        # scaled down, never up but for the last digits; the hard margin does not know a scale
+        # scaled down, never up except by rounding; hard margins have no scale
         assert (out <= cut + 4.0 * EPS * cut.max(initial=0.0)).all()
     for members in (c.y > 0, c.y < 0) if c.problem.free else (c.y != 0,):
         assert out[members] * cut[members].sum() == pytest.approx(
@@ -97,8 +97,8 @@ def test_what_is_made_feasible_is_feasible(c, seed):
 
 @settings(max_examples=100)
 @given(cases(), st.integers(0, 2**20))
-def test_bounds_are_the_definitions(c, seed):
-    """The two values against rational arithmetic, formula by formula."""
+def test_bounds_equal_their_definitions(c, seed):
+    """Both bounds against rational arithmetic."""
     rng = np.random.default_rng(seed)
     n, d = c.X.shape
     p, s = c.problem, c.weights
@@ -126,7 +126,7 @@ def test_bounds_are_the_definitions(c, seed):
     dual = sum(a) - sum(t * t for t in v) / 2
     if not hinge:
         dual -= sum((t * t / (4 * k) for t, k in zip(a, cost, strict=True) if k), Fraction(0))
-    # rounded outwards, by no more than is said
+    # rounded outwards, by no more than the stated error
     for out in (found, bounds(p, Sample(c.stored, c.y, s), w, b, alpha, Compensated)):
         assert out.lower <= dual
         assert out.upper >= primal
@@ -157,13 +157,13 @@ MODELS = {
 
 
 def fitted(name, **data):
-    """A model and its data; the hard margin gets separable ones."""
+    """A model and its data, separable for hard margins."""
     X, y = two_clouds(**{"gap": 3.0 if name.startswith("hard") else 0.6, **data})
     return MaxMarginClassifier(random_state=0, tol=1e-3, **MODELS[name]).fit(X, y), X, y
 
 
 def altered(model, **changes):
-    """The same model with other contents, as a file from elsewhere might hold it."""
+    """The same model with changed attributes, as in a forged file."""
     names = ("coef_", "intercept_", "classes_", "class_weight_", "certificate_")
     return SimpleNamespace(**{**{name: getattr(model, name) for name in names}, **changes})
 
@@ -173,21 +173,21 @@ def with_certificate(model, **changes):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_fitted_model_verifies(name):
+def test_fitted_models_verify(name):
     model, X, y = fitted(name)
-    again = verify(model, X, y)
+    verified = verify(model, X, y)
     claim = model.certificate_
-    assert again.lower == pytest.approx(claim.lower, rel=1e-12)
-    assert again.upper == pytest.approx(claim.upper, rel=1e-12)
-    assert again.gap <= 1e-3
+    assert verified.lower == pytest.approx(claim.lower, rel=1e-12)
+    assert verified.upper == pytest.approx(claim.upper, rel=1e-12)
+    assert verified.gap <= 1e-3
     signs = np.where(y == 1, 1.0, -1.0)
     truth = optimum(claim.problem, X, signs, np.ones(len(y)))
-    assert again.lower <= float(truth.upper) * (1 + 1e-13)
-    assert again.upper >= float(truth.lower) * (1 - 1e-13)
+    assert verified.lower <= float(truth.upper) * (1 + 1e-13)
+    assert verified.upper >= float(truth.lower) * (1 - 1e-13)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_storage_is_no_part_of_a_certificate(name):
+def test_verification_does_not_depend_on_storage(name):
     model, X, y = fitted(name)
     narrow = X.astype(np.float32)
     other = MaxMarginClassifier(random_state=0, **MODELS[name]).fit(narrow, y)
@@ -201,12 +201,12 @@ def test_storage_is_no_part_of_a_certificate(name):
         ):
             assert verify(claim, data, y).lower == pytest.approx(claim.certificate_.lower, rel=1e-12)
     with pytest.raises(CertificateError):
-        verify(model, narrow, y)  # other numbers, from the eighth digit on
+        verify(model, narrow, y)  # values differ from the eighth digit on
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_another_weight_fails_the_primal_side(name):
-    """Soft: w proves the upper bound. Hard: it proves the lower one."""
+def test_changed_weights_fail_the_primal_bound(name):
+    """w proves the upper bound of soft margins and the lower bound of hard margins."""
     model, X, y = fitted(name)
     side = "lower" if name.startswith("hard") else "upper"
     for coef in (model.coef_ * [1.0, 1.0, 1.01, 1.0, 1.0], model.coef_[:, ::-1], np.zeros_like(model.coef_)):
@@ -220,45 +220,45 @@ def test_another_weight_fails_the_primal_side(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_weight_of_another_length_is_refused(name):
+def test_weights_of_wrong_length_are_refused(name):
     model, X, y = fitted(name)
     with pytest.raises(CertificateError):
         verify(altered(model, coef_=model.coef_[:, :-1]), X, y)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_dual_weights_that_are_not_feasible(name):
+def test_infeasible_dual_weights_are_refused(name):
     model, X, y = fitted(name)
     side = "upper" if name.startswith("hard") else "lower"
     dual = model.certificate_.dual
-    for bad in (-1e-9, np.nan):
-        wrong = dual.copy()
-        wrong[0] = bad
+    for invalid in (-1e-9, np.nan):
+        changed_values = dual.copy()
+        changed_values[0] = invalid
         with pytest.raises(
             CertificateError, match=f"the {side} bound fails: a dual weight is negative or not a"
         ):
-            verify(with_certificate(model, dual=wrong), X, y)
+            verify(with_certificate(model, dual=changed_values), X, y)
     if name in ("hinge", "no intercept", "augmented"):
-        wrong = dual.copy()
-        wrong[np.argmax(dual)] = 0.7 * 1.001
+        changed_values = dual.copy()
+        changed_values[np.argmax(dual)] = 0.7 * 1.001
         with pytest.raises(CertificateError, match="the lower bound fails: a dual weight is above its cap"):
-            verify(with_certificate(model, dual=wrong), X, y)
+            verify(with_certificate(model, dual=changed_values), X, y)
     if name in ("hinge", "squared", "hard"):
-        wrong = dual.copy()
-        wrong[np.argmin(dual)] *= 0.99
+        changed_values = dual.copy()
+        changed_values[np.argmin(dual)] *= 0.99
         with pytest.raises(CertificateError, match=f"the {side} bound fails: dual weights are not balanced"):
-            verify(with_certificate(model, dual=wrong), X, y)
+            verify(with_certificate(model, dual=changed_values), X, y)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_support_that_is_not_there(name):
+def test_invalid_support_is_refused(name):
     model, X, y = fitted(name)
-    for bad in (len(y), -1):
+    for invalid in (len(y), -1):
         support = model.certificate_.support.copy()
-        support[0] = bad
+        support[0] = invalid
         with pytest.raises(CertificateError):
             verify(with_certificate(model, support=support), X, y)
-    with pytest.raises(CertificateError):  # a row named twice would count once here and twice elsewhere
+    with pytest.raises(CertificateError):  # a duplicate index would count inconsistently
         verify(
             with_certificate(
                 model,
@@ -273,26 +273,26 @@ def test_support_that_is_not_there(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_bounds_that_claim_too_much(name):
+def test_overstated_bounds_are_refused(name):
     model, X, y = fitted(name)
     claim = model.certificate_
     with pytest.raises(CertificateError, match=r"the lower bound fails: .* is claimed, the data give"):
         verify(with_certificate(model, lower=claim.lower * (1 + 1e-9)), X, y)
     with pytest.raises(CertificateError, match=r"the upper bound fails: .* is claimed, the data give"):
         verify(with_certificate(model, upper=claim.upper * (1 - 1e-9)), X, y)
-    for nonsense in (np.nan, np.inf):
+    for invalid_bound in (np.nan, np.inf):
         with pytest.raises(CertificateError, match="the lower bound fails"):
-            verify(with_certificate(model, lower=nonsense), X, y)
+            verify(with_certificate(model, lower=invalid_bound), X, y)
         with pytest.raises(CertificateError, match="the upper bound fails"):
-            verify(with_certificate(model, upper=-nonsense), X, y)
-    # claiming less is no lie
+            verify(with_certificate(model, upper=-invalid_bound), X, y)
+    # weaker claims are accepted
     weaker = verify(with_certificate(model, lower=claim.lower * 0.5, upper=claim.upper * 2.0), X, y)
     assert weaker.lower == pytest.approx(claim.lower, rel=1e-12)
     assert weaker.upper == pytest.approx(claim.upper, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("hard")])
-def test_another_problem_has_other_bounds(name):
+def test_changed_C_is_refused(name):
     """The same dual weights and w do not prove the claim for another C."""
     model, X, y = fitted(name)
     problem = model.certificate_.problem
@@ -301,7 +301,7 @@ def test_another_problem_has_other_bounds(name):
 
 
 @pytest.mark.parametrize("name", ["hinge", "hard"])
-def test_other_data_are_named(name):
+def test_other_data_are_refused_with_the_difference(name):
     model, X, y = fitted(name)
     other = "this certificate was made for other data: "
     with pytest.raises(CertificateError, match=other + "40 rows then, 39 now"):
@@ -317,16 +317,16 @@ def test_other_data_are_named(name):
     changed = X.copy()
     changed[7, 2] += 1e-5
     order = np.random.default_rng(0).permutation(40)
-    beside = order.copy()
-    beside[:] = np.arange(40)
-    beside[[4, 6]] = 6, 4  # two rows of one class change places
+    exchanged = order.copy()
+    exchanged[:] = np.arange(40)
+    exchanged[[4, 6]] = 6, 4  # two rows of one class exchanged
     negative = X.copy()
     negative[0] *= -1.0
     for X_, y_ in (
         (X, swapped),
         (changed, y),
         (X[order], y[order]),
-        (X[beside], y[beside]),
+        (X[exchanged], y[exchanged]),
         (X[:, ::-1], y),
         (negative, y),
     ):
@@ -334,29 +334,29 @@ def test_other_data_are_named(name):
             CertificateError, match=other + "sizes agree, values, labels, weights or row order"
         ):
             verify(model, X_, y_)
-    heavy = np.ones(40)
-    heavy[5] = 1.01
+    changed_weights = np.ones(40)
+    changed_weights[5] = 1.01
     with pytest.raises(CertificateError, match=other + "sizes agree, values, labels, weights or row order"):
-        verify(model, X, y, heavy)
+        verify(model, X, y, changed_weights)
     verify(model, X, y, np.ones(40))
 
 
-def test_labels_that_the_model_does_not_know():
+def test_unknown_labels_are_refused():
     model, X, y = fitted("hinge")
     with pytest.raises(CertificateError):
         verify(model, X, np.where(y == 0, 7, y))
 
 
 @pytest.mark.parametrize("name", ["hinge", "squared", "hard"])
-def test_sample_weights_are_part_of_the_data(name):
+def test_changed_sample_weights_are_refused(name):
     X, y = two_clouds(gap=3.0 if name == "hard" else 0.6)
     s = np.random.default_rng(1).integers(0, 4, 40).astype(float)
     s[:2] = 1.0
     model = MaxMarginClassifier(random_state=0, **MODELS[name]).fit(X, y, s)
     assert verify(model, X, y, s).gap <= 1e-3
-    for wrong in (None, s + (np.arange(40) == 9), s * 2.0, s[::-1]):
+    for changed_values in (None, s + (np.arange(40) == 9), s * 2.0, s[::-1]):
         with pytest.raises(CertificateError, match="made for other data"):
-            verify(model, X, y, wrong)
+            verify(model, X, y, changed_values)
     truth = optimum(model.certificate_.problem, X, np.where(y == 1, 1.0, -1.0), s)
     assert model.certificate_.lower <= float(truth.upper) * (1 + 1e-13)
     assert model.certificate_.upper >= float(truth.lower) * (1 - 1e-13)
@@ -371,13 +371,13 @@ def test_sample_weights_are_part_of_the_data(name):
         (([[1.0], [2.0]], [0, 1], [1.0]), "sample_weight must hold one number a row"),
     ],
 )
-def test_data_of_wrong_shape(arguments, message):
+def test_data_of_wrong_shape_are_refused(arguments, message):
     model, *_ = fitted("hinge")
     with pytest.raises(CertificateError, match=message):
         verify(model, *arguments)
 
 
-def test_class_weights_are_part_of_the_problem():
+def test_changed_class_weights_are_refused():
     X, y = two_clouds()
     model = MaxMarginClassifier(class_weight={0: 3.0}, random_state=0, **SOFT).fit(X, y)
     assert verify(model, X, y).gap <= 1e-3
@@ -396,14 +396,14 @@ def three_clouds():
     return rng.normal(size=(45, 4)) + 1.5 * np.eye(4)[y], np.array(["ant", "bee", "cat"])[y]
 
 
-def test_one_certificate_a_class():
+def test_multiclass_models_have_one_certificate_per_class():
     X, y = three_clouds()
     model = MaxMarginClassifier(random_state=0).fit(X, y)
     claim = model.certificate_
     assert len(claim) == 3
     assert claim.gap == max(part.gap for part in claim) <= 1e-3
-    again = verify(model, X, y)
-    for part, name in zip(again, claim.classes, strict=True):
+    verified = verify(model, X, y)
+    for part, name in zip(verified, claim.classes, strict=True):
         truth = optimum(part.problem, X, np.where(y == name, 1.0, -1.0), np.ones(45))
         assert part.lower <= float(truth.upper) * (1 + 1e-13)
         assert part.upper >= float(truth.lower) * (1 - 1e-13)
@@ -413,18 +413,18 @@ def test_one_certificate_a_class():
         verify(altered(model, coef_=coef), X, y)
     with pytest.raises(CertificateError, match="class 'ant': this certificate was made for other data"):
         verify(model, X, np.roll(y, 1))
-    liar = replace(claim, parts=(claim[0], claim[1], replace(claim[2], lower=claim[2].lower * 1.01)))
+    false_claim = replace(claim, parts=(claim[0], claim[1], replace(claim[2], lower=claim[2].lower * 1.01)))
     with pytest.raises(CertificateError, match="class 'cat': the lower bound fails"):
-        verify(altered(model, certificate_=liar), X, y)
+        verify(altered(model, certificate_=false_claim), X, y)
     assert len(str(claim).splitlines()) == 4
     assert all(name in str(claim) for name in ("ant", "bee", "cat"))
 
 
-# what is printed and kept
+# printing and fingerprints
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_certificate_prints_in_a_few_lines(name):
+def test_certificates_print_in_a_few_lines(name):
     model, *_ = fitted(name)
     claim = model.certificate_
     text = str(claim)
@@ -439,7 +439,7 @@ def test_a_certificate_prints_in_a_few_lines(name):
     assert (np.diff(claim.support) > 0).all()
 
 
-def test_gaps_are_defined_once():
+def test_gap_equals_its_definition():
     soft, hard = Problem("hinge", 1.0), Problem("hinge", np.inf)
     assert soft.gap(2.0, 3.0) == 0.5  # (primal - dual) / dual
     assert soft.gap(0.0, 3.0) == soft.gap(-1.0, 3.0) == np.inf
@@ -450,7 +450,7 @@ def test_gaps_are_defined_once():
 
 @given(st.integers(0, 2**20), st.integers(0, 39), st.integers(0, 4), st.sampled_from((1e-6, 1e-3, 1.0, -2.0)))
 @settings(max_examples=100)
-def test_every_entry_counts_in_the_fingerprint(seed, i, j, change):
+def test_fingerprint_depends_on_every_entry(seed, i, j, change):
     X, y = two_clouds(seed=seed)
     signs, ones = np.where(y == 1, 1.0, -1.0), np.ones(40)
     before = Sample(X, signs, ones).fingerprint
@@ -461,23 +461,23 @@ def test_every_entry_counts_in_the_fingerprint(seed, i, j, change):
 
 @pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_bounds_of_many_rows_are_made_part_by_part(loss, intercept, monkeypatch):
-    """The same bounds and the same fingerprint but for rounding, whatever the parts are."""
+def test_bounds_do_not_depend_on_the_size_of_blocks(loss, intercept, monkeypatch):
+    """The same bounds and the same fingerprint up to rounding, for any block size."""
     X, y = two_clouds(n=200, seed=8)
     signs, weights = np.where(y == 1, 1.0, -1.0), np.linspace(0.5, 2.0, y.size)
     problem = Problem(loss, 2.0, intercept=intercept)
     w, alpha = X.T @ signs / 100.0, np.abs(np.sin(np.arange(y.size)))
     whole = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
     monkeypatch.setattr(maxmargin.numerics.sums, "TERMS", 7)
-    apart = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
-    assert apart.lower == pytest.approx(whole.lower, rel=1e-13)
-    assert apart.upper == pytest.approx(whole.upper, rel=1e-13)
-    assert whole.fingerprint.difference(apart.fingerprint) is None
-    assert apart.fingerprint.checksum == pytest.approx(whole.fingerprint.checksum, rel=1e-13)
+    blockwise = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
+    assert blockwise.lower == pytest.approx(whole.lower, rel=1e-13)
+    assert blockwise.upper == pytest.approx(whole.upper, rel=1e-13)
+    assert whole.fingerprint.difference(blockwise.fingerprint) is None
+    assert blockwise.fingerprint.checksum == pytest.approx(whole.fingerprint.checksum, rel=1e-13)
 
 
 def test_certificates_need_no_compiler():
-    """The module that proves is not the one that solves: it runs where numba and the solvers are missing."""
+    """The certifying module does not import numba, scikit-learn or a solver."""
     code = """
 import sys, types
 for name in ("numba", "llvmlite", "sklearn"):
@@ -501,8 +501,8 @@ assert c.upper - c.lower < 1e-14
     subprocess.run([sys.executable, "-c", code, root], check=True, timeout=120)
 
 
-def test_parts_of_a_certificate_that_are_missing():
-    """As many certificates, rows of coef_ and intercepts as there are problems."""
+def test_missing_parts_of_a_certificate_are_refused():
+    """One certificate, row of coef_ and intercept per problem."""
     X, y = two_clouds()
     labels = np.arange(40) % 3
     model = MaxMarginClassifier(random_state=0).fit(X, labels)
@@ -518,22 +518,22 @@ def test_parts_of_a_certificate_that_are_missing():
         ):
             verify(altered(model, **change), X, labels)
     binary = MaxMarginClassifier(random_state=0).fit(X, y)
-    lie = replace(binary.certificate_, support=binary.certificate_.support.astype(float))
+    invalid_claim = replace(binary.certificate_, support=binary.certificate_.support.astype(float))
     with pytest.raises(CertificateError, match="must be one dual weight for each row it names"):
-        verify(altered(binary, certificate_=lie), X, y)
+        verify(altered(binary, certificate_=invalid_claim), X, y)
 
 
 @pytest.mark.parametrize("arithmetic", [Plain, Compensated])
 @pytest.mark.parametrize("size", [5e-324, 1e-323, 1e-320, 1e-310, 1e-300])
-def test_products_that_underflow_prove_nothing(arithmetic, size):
-    """A quarter of the smallest number is 0, and no margin is."""
+def test_underflowing_products_do_not_lower_the_upper_bound(arithmetic, size):
+    """A quarter of the smallest number underflows to 0, which is not an upper bound of the margin."""
     y = np.array([1.0, 1.0, -1.0, -1.0])
     sample = Sample(size * y[:, None], y, np.ones(4))
     hard = Problem("hinge", np.inf, intercept="none")
     assert bounds(hard, sample, np.ones(1), 0.0, np.ones(4), arithmetic).upper >= size
 
 
-def test_fingerprints_of_large_numbers_tell_data_apart():
+def test_fingerprints_of_large_numbers_differ_for_different_data():
     X, y = np.array([[1e200, 2.0], [-1e200, 3.0], [4.0, 1e200]]), np.array([1.0, -1.0, 1.0])
     one = Sample(X, y, np.full(3, 1e200)).fingerprint
     assert one.difference(Sample(X.copy(), y, np.full(3, 1e200)).fingerprint) is None
@@ -541,8 +541,8 @@ def test_fingerprints_of_large_numbers_tell_data_apart():
         assert one.difference(other.fingerprint) is not None
 
 
-def solved(stored=np.asarray):
-    """A problem, its sample, and the points that are the optimum but for rounding."""
+def solved_problem(stored=np.asarray):
+    """A problem, its sample, and the optimal points up to rounding."""
     X, y = two_clouds()
     model = MaxMarginClassifier(1.0, tol=1e-12).fit(X, y)
     sample, certificate = Sample(stored(X), np.where(y > 0, 1.0, -1.0), np.ones(y.size)), model.certificate_
@@ -551,64 +551,64 @@ def solved(stored=np.asarray):
     return certificate.problem, sample, model.coef_[0], float(model.intercept_[0]), alpha
 
 
-def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
-    """Bounds are as true without, only wider apart."""
-    problem, sample, *points = solved()
-    used = []
+def test_unaffordable_compensated_sums_are_skipped(monkeypatch):
+    """The bounds are then valid but wider."""
+    problem, sample, *points = solved_problem()
+    arithmetics = []
     monkeypatch.setattr(
         maxmargin.certificates.rows,
         "bounds",
-        lambda *task: used.append(task[5]) or bounds(*task),
+        lambda *task: arithmetics.append(task[5]) or bounds(*task),
     )
     found = {}
     enough = Compensated.SECONDS * sample.X.size
     for left in (0.5 * enough, enough):
-        used.clear()
+        arithmetics.clear()
         found[left] = certify(problem, sample, *points, 0.0, left.__ge__)
-        assert used == ([Plain] if left < enough else [Plain, Compensated])
+        assert arithmetics == ([Plain] if left < enough else [Plain, Compensated])
     wide, narrow = found.values()
     assert wide.lower < narrow.lower <= narrow.upper < wide.upper
     assert wide.gap < 1e-9
 
 
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_matrix])
-def test_sums_that_are_told_to_stop_do(stored, monkeypatch):
-    """Before the next block of rows, with the bounds that there were; and later sums are made to their end."""
+def test_interrupted_compensated_sums_fall_back(stored, monkeypatch):
+    """Before the next block of rows, with the bounds found so far; later sums are complete."""
     monkeypatch.setattr(maxmargin.numerics.sums, "_BLOCK", 16)
-    problem, sample, *points = solved(stored)
-    asked, most = [], np.inf
+    problem, sample, *points = solved_problem(stored)
+    polls, limit = [], np.inf
 
     def affords(seconds):
-        asked.append(seconds)
-        return len(asked) <= most
+        polls.append(seconds)
+        return len(polls) <= limit
 
     narrow = certify(problem, sample, *points, 0.0, affords)
-    times = len(asked)
+    times = len(polls)
     assert times > 10
-    assert not any(asked[1:])
-    for most in (0, 1, 2, times // 2, times - 1):
-        asked.clear()
+    assert not any(polls[1:])
+    for limit in (0, 1, 2, times // 2, times - 1):
+        polls.clear()
         wide = certify(problem, sample, *points, 0.0, affords)
-        assert len(asked) == most + 1
+        assert len(polls) == limit + 1
         assert wide.lower < narrow.lower <= narrow.upper < wide.upper
         assert wide.gap < 1e-9
-    again = certify(problem, sample, *points)
-    assert (again.lower, again.upper) == (narrow.lower, narrow.upper)
+    verified = certify(problem, sample, *points)
+    assert (verified.lower, verified.upper) == (narrow.lower, narrow.upper)
 
 
-def test_what_has_no_certificate_of_its_own_says_what_has():
-    """Of pipelines, searches and selectors: the call that does verify, which works as it is printed."""
+def test_verify_refuses_other_estimators_with_a_remedy():
+    """For pipelines, searches and selectors the message states a call of `verify` that works as printed."""
     X, y = load_iris(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), MaxMarginClassifier(random_state=0)).fit(X, y)
     search = GridSearchCV(MaxMarginClassifier(random_state=0), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
     selector = MarginRFE("auto", p=2, n_features_to_select=2, random_state=0).fit(X, y)
     names = {"X": X, "y": y, "pipe": pipe, "search": search, "selector": selector, "verify": verify}
     for model, kind in ((pipe, "Pipeline"), (search, "GridSearchCV"), (selector, "MarginRFE")):
-        with pytest.raises(CertificateError, match=f"this is a {kind}") as caught:
+        with pytest.raises(CertificateError, match=f"this is a {kind}") as error:
             verify(model, X, y)
-        call = str(caught.value)[str(caught.value).index("verify(") :].rstrip(".")
+        call = str(error.value)[str(error.value).index("verify(") :].rstrip(".")
         assert eval(call, names).gap <= 1e-3
-    # rows that are no numbers before the pipeline are not what is wrong
+    # rows of text before the pipeline do not change the message
     with pytest.raises(CertificateError, match="this is a Pipeline"):
         verify(pipe, [["red"], ["blue"]], ["yes", "no"])
     for model in (LinearSVC().fit(X, y), SVC().fit(X, y), {"coef_": X}):
@@ -624,15 +624,15 @@ def test_what_has_no_certificate_of_its_own_says_what_has():
         verify(MaxMarginClassifier(), X, y)
 
 
-def test_classes_of_many_equal_dual_weights_balance():
-    """Sums of equal numbers are off on one side: what is left is taken from one of them."""
+def test_dual_weights_of_many_equal_values_are_balanced():
+    """Rounding errors of equal summands have one sign: the remainder is subtracted from one of them."""
     n = 2_000_000
     y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     alpha = feasible(Problem("hinge", 0.1), y, np.ones(n), np.full(n, 0.1))
     assert abs(math.fsum(alpha * y)) <= 1e-14 * alpha.sum()
 
 
-def test_fingerprints_tell_entries_at_the_end_of_the_range():
+def test_fingerprints_near_the_limit_of_float64_differ():
     y, ones = np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
     one, other = (
         Sample(np.array([[0.0], [1e308], [last], [3.0]]), y, ones, norms=ones).fingerprint

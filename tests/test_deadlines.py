@@ -1,4 +1,4 @@
-"""Time limits and Ctrl-C are heard within linear programs, and within products and factors of large matrices."""
+"""Time limits and Ctrl-C are observed within linear programs, products and factorisations of large matrices."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from maxmargin.fit.deadline import Deadline
 from maxmargin.numerics.stop_check import StopCheck, seconds_left
 from maxmargin.problem.problem import Problem
 
-LONG = 30.0  # seconds after which a call that should have been left ends by itself, and its test fails
+LONG = 30.0  # seconds after which an abandoned call ends by itself, and its test fails
 
 
 def half_at_the_margin(margin: float, n: int = 1000, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    """Separable rows, every second of which has this margin: HiGHS's simplex cycles on them at margins near 1e-9."""
+    """Separable rows, half of them at this margin: HiGHS's simplex method cycles on them for margins near 1e-9."""
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
     w /= np.linalg.norm(w)
@@ -43,10 +43,10 @@ def separable(n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 
 class EndlessSolver:
-    """Stands for a HiGHS that does not end, not even at its time limit, until it is released."""
+    """A replacement of HiGHS that exceeds its time limit until it is released."""
 
-    def __init__(self, at_work=lambda: None) -> None:
-        self.release, self.limits, self.at_work = threading.Event(), [], at_work
+    def __init__(self, on_call=lambda: None) -> None:
+        self.release, self.limits, self.at_work = threading.Event(), [], on_call
 
     def __call__(self, *program, options, **others):
         self.limits.append(options["time_limit"])
@@ -56,8 +56,8 @@ class EndlessSolver:
 
 
 @pytest.fixture
-def endless(monkeypatch):
-    """The solver in HiGHS's place; its threads have ended when the test has."""
+def endless_solver(monkeypatch):
+    """Replace HiGHS by a solver that does not end; its threads are joined after the test."""
     solver = EndlessSolver()
     monkeypatch.setattr(highs, "linprog", solver)
     yield solver
@@ -67,7 +67,7 @@ def endless(monkeypatch):
             thread.join()
 
 
-LINEAR = [
+LINEAR_PROGRAMS = [
     {"C": np.inf, "p": 1},
     {"C": np.inf, "p": np.inf},
     {"C": 1.0, "p": 1, "loss": "hinge", "norm_power": 1},
@@ -76,60 +76,60 @@ LINEAR = [
 
 
 @pytest.mark.parametrize("p", [1.5, 3])
-def test_a_program_that_cycles_ends_at_max_time(p):
-    """Such a fit ran for more than 400 s; the bound is that generous for slow machines."""
-    MaxMarginClassifier(C=np.inf, p=p, max_time=5.0).fit(*half_at_the_margin(0.1))  # compiled code is there
+def test_cycling_programs_end_at_max_time(p):
+    """Such a fit took more than 400 s; the limit is generous for slow machines."""
+    MaxMarginClassifier(C=np.inf, p=p, max_time=5.0).fit(*half_at_the_margin(0.1))  # compiles
     X, y = half_at_the_margin(1e-9)
-    begun = time.perf_counter()
+    begin = time.perf_counter()
     model = MaxMarginClassifier(C=np.inf, p=p, max_time=0.5).fit(X, y)
-    assert time.perf_counter() - begun < 10.0
+    assert time.perf_counter() - begin < 10.0
     assert np.isfinite(model.coef_).all()
     assert model.status_ is not Status.INTERRUPTED
 
 
-@pytest.mark.parametrize("asked", LINEAR)
-def test_a_fit_leaves_highs_at_its_deadline(endless, asked):
-    """And has a model, of which the certificate is right."""
+@pytest.mark.parametrize("options", LINEAR_PROGRAMS)
+def test_max_time_abandons_highs(endless_solver, options):
+    """The fit still has a model with a valid certificate."""
     X, y = separable()
-    model = MaxMarginClassifier(**asked, max_time=0.2).fit(X, y)
-    assert not endless.release.is_set()
+    model = MaxMarginClassifier(**options, max_time=0.2).fit(X, y)
+    assert not endless_solver.release.is_set()
     assert model.status_ is Status.MAX_TIME
-    assert len(endless.limits) == 1
-    assert 0.0 < endless.limits[0] <= 0.2
+    assert len(endless_solver.limits) == 1
+    assert 0.0 < endless_solver.limits[0] <= 0.2
     assert np.isfinite(model.coef_).all()
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap)
 
 
-@pytest.mark.parametrize("asked", LINEAR)
-def test_a_fit_hears_ctrl_c_while_highs_is_at_work(endless, asked):
-    endless.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
+@pytest.mark.parametrize("options", LINEAR_PROGRAMS)
+def test_ctrl_c_abandons_highs(endless_solver, options):
+    endless_solver.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
     before = signal.getsignal(signal.SIGINT)
-    model = MaxMarginClassifier(**asked).fit(*separable())
-    assert not endless.release.is_set()
+    model = MaxMarginClassifier(**options).fit(*separable())
+    assert not endless_solver.release.is_set()
     assert model.status_ is Status.INTERRUPTED
     assert np.isfinite(model.coef_).all()
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_thread_that_was_left_solves_no_further_slice(endless):
-    """Its time limit is finite where the fit has none."""
-    endless.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
+def test_an_abandoned_thread_solves_no_further_slice(endless_solver):
+    """The time limit of a slice is finite even if the fit has none."""
+    endless_solver.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
     MaxMarginClassifier(C=np.inf, p=np.inf).fit(*separable())
-    endless.release.set()
+    endless_solver.release.set()
     for thread in threading.enumerate():
         if thread.name.startswith("HiGHS"):
             thread.join()
-    assert len(endless.limits) == 1
-    assert endless.limits[0] < np.inf
+    assert len(endless_solver.limits) == 1
+    assert endless_solver.limits[0] < np.inf
 
 
-@pytest.mark.parametrize("asked", LINEAR)
-def test_a_time_limit_that_is_not_reached_changes_nothing(asked):
+@pytest.mark.parametrize("options", LINEAR_PROGRAMS)
+def test_unreached_time_limits_do_not_change_the_result(options):
     X, y = separable(200, 10)
-    free, limited = (MaxMarginClassifier(**asked, max_time=limit).fit(X, y) for limit in (None, 1e4))
-    assert np.array_equal(free.coef_, limited.coef_)
-    assert np.array_equal(free.intercept_, limited.intercept_)
-    assert free.status_ is limited.status_
+    unlimited, limited = (MaxMarginClassifier(**options, max_time=limit).fit(X, y) for limit in (None, 1e4))
+    assert np.array_equal(unlimited.coef_, limited.coef_)
+    assert np.array_equal(unlimited.intercept_, limited.intercept_)
+    assert unlimited.status_ is limited.status_
 
 
 def random_program() -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[float, float]]]:
@@ -138,8 +138,8 @@ def random_program() -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[flo
     return rng.standard_normal(6), G, np.ones(40), [(-1.0, 1.0)] * 6
 
 
-def test_slices_grow_until_the_program_is_solved(monkeypatch):
-    """And the solution is that of HiGHS in one piece."""
+def test_time_slices_grow_until_the_program_is_solved(monkeypatch):
+    """The solution equals that of an uninterrupted run of HiGHS."""
     limits = []
 
     def slow(*program, options, **others):
@@ -156,12 +156,12 @@ def test_slices_grow_until_the_program_is_solved(monkeypatch):
     assert found is not None
     assert limits == sorted(set(limits))
     assert len(limits) == 3
-    whole = linprog(cost, G, h, bounds=bounds, method="highs-ds")
-    np.testing.assert_allclose(found.x, whole.x, rtol=1e-9)
+    uninterrupted = linprog(cost, G, h, bounds=bounds, method="highs-ds")
+    np.testing.assert_allclose(found.x, uninterrupted.x, rtol=1e-9)
 
 
-def test_a_program_that_cycles_ends_without_a_time_limit(monkeypatch):
-    """The iteration limit is a multiple of rows and columns, and what it ends is not begun anew."""
+def test_cycling_programs_end_without_a_time_limit(monkeypatch):
+    """The iteration limit is a multiple of rows plus columns, and the program is not restarted after it."""
     limits = []
 
     def cycling(*program, options, **others):
@@ -176,7 +176,7 @@ def test_a_program_that_cycles_ends_without_a_time_limit(monkeypatch):
     assert limits == [highs.ITERATIONS * 46]
 
 
-def test_errors_of_highs_are_raised_where_it_was_called(monkeypatch):
+def test_exceptions_within_highs_propagate(monkeypatch):
     def broken(*program, **others):
         raise ZeroDivisionError("within HiGHS")
 
@@ -185,20 +185,20 @@ def test_errors_of_highs_are_raised_where_it_was_called(monkeypatch):
         highs.solve_linear(*random_program(), "highs-ds", 1e-9, lambda: False)
 
 
-def test_numpy_is_as_strict_within_highs_as_where_it_was_called(monkeypatch):
-    seen = []
+def test_numpy_error_state_is_kept_within_highs(monkeypatch):
+    error_states = []
 
-    def looking(*program, options, **others):
-        seen.append(np.geterr()["over"])
+    def recorded(*program, options, **others):
+        error_states.append(np.geterr()["over"])
         return linprog(*program, options=options, **others)
 
-    monkeypatch.setattr(highs, "linprog", looking)
+    monkeypatch.setattr(highs, "linprog", recorded)
     with np.errstate(over="ignore"):
         highs.solve_linear(*random_program(), "highs-ds", 1e-9, lambda: False)
-    assert seen == ["ignore"]
+    assert error_states == ["ignore"]
 
 
-def test_a_check_knows_the_time_that_is_left():
+def test_stop_check_returns_the_remaining_time():
     assert seconds_left(lambda: False) == np.inf
     assert seconds_left(StopCheck(Deadline().interrupted, Deadline().remaining)) == np.inf
     limited = Deadline(100.0)
@@ -216,8 +216,8 @@ def wide_clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "equal rows", "far off"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_interior_points_of_wide_rows_make_no_matrix_of_the_columns(kind, loss):
-    """The work of a step is n^3 then, and the memory n d."""
+def test_interior_points_of_wide_rows_need_no_matrix_of_the_columns(kind, loss):
+    """A step takes n^3 operations, and n d numbers of memory."""
     X, y = wide_clouds(20, 3000)
     if kind == "equal rows":
         X[3], X[5] = X[1], X[1]
@@ -246,12 +246,12 @@ def test_interior_points_of_wide_rows_certify_the_optimum():
 
 
 @pytest.mark.parametrize("after", [1, 2, 5, 9, 14, 30])
-def test_interior_points_that_are_left_within_a_step_are_feasible(after):
-    """Wherever time ends, the last point has dual weights within their bounds."""
+def test_interrupted_interior_points_are_feasible(after):
+    """After any number of polls the last point is finite and its dual weights are within their bounds."""
     X, y = wide_clouds(1200, 300)
-    asked = itertools.count()
+    polls = itertools.count()
     problem, signs, ones = Problem("hinge", 1.0), y.astype(float), np.ones(y.size)
-    points = list(interior_points(problem, X, signs, ones, lambda: next(asked) >= after))
+    points = list(interior_points(problem, X, signs, ones, lambda: next(polls) >= after))
     w, b, alpha = points[-1][:3]
     assert np.isfinite(w).all()
     assert np.isfinite(b)
@@ -259,27 +259,27 @@ def test_interior_points_that_are_left_within_a_step_are_feasible(after):
 
 
 @pytest.fixture(scope="module")
-def large() -> np.ndarray:
-    """A positive definite matrix beyond what is factored in one call."""
+def large_matrix() -> np.ndarray:
+    """A positive definite matrix too large for a single factorisation call."""
     A = np.random.default_rng(0).standard_normal((1600, 300))
     return A @ A.T + np.diag(np.linspace(1.0, 1e6, 1600))
 
 
-def test_a_large_factor_solves(large):
-    right = np.ones(len(large))
-    solve = factor(large)
+def test_large_factors_solve_systems(large_matrix):
+    right = np.ones(len(large_matrix))
+    solve = factor(large_matrix)
     assert solve is not None
-    expected = scipy.linalg.solve(large, right, assume_a="pos")
+    expected = scipy.linalg.solve(large_matrix, right, assume_a="pos")
     np.testing.assert_allclose(solve(right), expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
 
 
-def test_a_large_indefinite_matrix_has_no_factor(large):
-    broken = large.copy()
+def test_large_indefinite_matrices_have_no_factor(large_matrix):
+    broken = large_matrix.copy()
     broken[1200, 1300] = broken[1300, 1200] = 1e9
     assert factor(broken) is None
 
 
-def test_a_large_factor_is_left_when_it_is_time_to_stop(large):
-    asked = itertools.count()
-    assert factor(large, lambda: next(asked) >= 3) is None
-    assert next(asked) <= 6
+def test_interrupt_stops_a_large_factorisation(large_matrix):
+    polls = itertools.count()
+    assert factor(large_matrix, lambda: next(polls) >= 3) is None
+    assert next(polls) <= 6

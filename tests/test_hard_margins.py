@@ -1,4 +1,4 @@
-"""Hard margins without a separator: a prompt end, with a proof that does not rest on rounding."""
+"""Hard margins of inseparable data: a prompt end, with a proof in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INF = np.inf
 
 
 def flipped(n=350, d=10, flips=5, seed=0):
-    """Linear labels, a few of them flipped."""
+    """Labels of a linear rule, a few of them flipped."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     y = np.where(X @ rng.standard_normal(d) > 0.0, 1, -1)
@@ -37,7 +37,7 @@ def flipped(n=350, d=10, flips=5, seed=0):
 @pytest.mark.parametrize(
     "options", [{}, {"intercept": "augmented"}, {"fit_intercept": False}, {"p": 3}, {"p": INF}]
 )
-def test_the_proof_is_exact(options):
+def test_inseparability_is_proved_exactly(options):
     X, y = flipped()
     model = MaxMarginClassifier(INF, random_state=0, **options).fit(X, y)
     assert model.status_ is Status.INSEPARABLE
@@ -49,15 +49,15 @@ def test_the_proof_is_exact(options):
     assert cancels(
         X, np.where(y > 0, 1.0, -1.0), dict(zip(verdict.support, verdict.weights, strict=True)), bias
     )
-    # the certificate has the same weights, rounded
+    # the certificate holds the same weights, rounded
     assert model.certificate_.support.tolist() == verdict.support.tolist()
     assert 0.0 <= model.certificate_.upper <= 1e-14 * np.abs(X).max()
     verify(model, X, y)
 
 
 @pytest.mark.parametrize("p", [2, 3, INF])
-def test_never_on_rounding(p):
-    """Hulls that touch, and margins of 1e-9 of the data's size: the truth is that of rational numbers."""
+def test_status_agrees_with_exact_separability(p):
+    """Touching hulls and margins of 1e-9 of the data's size, against rational arithmetic."""
     for edge in edges(30, 11):
         model = MaxMarginClassifier(INF, p=p, fit_intercept=edge.bias, max_iter=60, random_state=0)
         model.fit(edge.X, edge.y)
@@ -65,7 +65,7 @@ def test_never_on_rounding(p):
         if edge.separable:
             if model.certificate_.lower > 0.0:
                 assert not hasattr(model, "verdict_")
-            else:  # more digits than float64 has
+            else:  # the separator needs more digits than float64 has
                 assert isinstance(model.verdict_, LinearSeparator)
                 assert model.status_ is Status.UNDECIDED
         if hasattr(model, "verdict_"):
@@ -74,10 +74,10 @@ def test_never_on_rounding(p):
         assert hasattr(model, "verdict_") or edge.separable
 
 
-def test_large_ones_end_promptly():
-    """Rows in their tens of thousands: without the question the rule goes on for minutes."""
+def test_large_inseparable_data_end_promptly():
+    """Tens of thousands of rows: without the separability test the fit takes minutes."""
     X, y = flipped(20_000, 30, 2000)
-    MaxMarginClassifier(INF).fit(X[:50], X[:50, 0] > 0)  # compiled
+    MaxMarginClassifier(INF).fit(X[:50], X[:50, 0] > 0)  # compiles
     begin = time.perf_counter()
     model = MaxMarginClassifier(INF, random_state=0).fit(sp.csr_matrix(X), y)
     assert time.perf_counter() - begin < 30.0
@@ -86,7 +86,7 @@ def test_large_ones_end_promptly():
     model.verdict_.verify(X, y)
 
 
-def test_rows_left_out_do_not_count():
+def test_rows_of_weight_zero_are_ignored():
     X, y = flipped()
     weights = np.ones(350)
     proof = MaxMarginClassifier(INF, random_state=0).fit(X, y).verdict_
@@ -96,7 +96,7 @@ def test_rows_left_out_do_not_count():
     assert not set(proof.support[:2]) & set(model.verdict_.support)
     model.verdict_.verify(X, y)
     verify(model, X, y, weights)
-    # labels that agree with a plane, but for one row of weight 0
+    # labels of a hyperplane, except for one row of weight 0
     clean = np.where(X[:, 0] > 0, 1, -1)
     X[:, 0] += 0.1 * clean
     clean[3] *= -1
@@ -104,20 +104,20 @@ def test_rows_left_out_do_not_count():
     assert MaxMarginClassifier(INF, random_state=0).fit(X, clean, weights).status_ is Status.CERTIFIED
 
 
-def test_several_classes():
+def test_multiclass_verdicts_name_the_inseparable_class():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.standard_normal((40, 2)) * 0.3 + centre for centre in ([0, 0], [4, 0], [8, 0])])
     y = np.repeat(["left", "middle", "right"], 40)
     model = MaxMarginClassifier(INF, random_state=0).fit(X, y)
     assert model.status_ is Status.INSEPARABLE
-    assert list(model.verdict_) == ["middle"]  # one against the rest: between the others
+    assert list(model.verdict_) == ["middle"]  # one versus the rest: the middle class lies between the others
     model.verdict_["middle"].verify(X, y == "middle")
     model.fit(X[y != "right"], y[y != "right"])
     assert model.status_ is Status.CERTIFIED
     assert not hasattr(model, "verdict_")
 
 
-def test_time_and_reach(monkeypatch):
+def test_max_time_and_limits_of_exact_arithmetic_are_reported(monkeypatch):
     X, y = flipped(4000, 200, 1500)
     model = MaxMarginClassifier(INF, max_time=0.05, random_state=0).fit(X, y)
     assert model.status_ in (Status.MAX_TIME, Status.INSEPARABLE)
@@ -131,7 +131,7 @@ def test_time_and_reach(monkeypatch):
     model.verdict_.verify(X, y)
 
 
-def test_separable_ones_have_no_verdict_but_their_certificate():
+def test_separable_data_have_no_verdict():
     X, y = flipped(flips=0)
     X += 0.05 * y[:, None] * np.sign(X[:1])
     model = MaxMarginClassifier(1.0).fit(X, y)
@@ -165,8 +165,8 @@ def test_model_files_keep_the_proof(reach, monkeypatch, tmp_path):
 
 
 class TestKernels:
-    def test_a_hyperplane_that_is_proved_is_the_model(self):
-        """The margin, 3.5e-10, is lost in the kernel's decomposition and exact step, not in the verdict."""
+    def test_proved_hyperplane_becomes_the_model(self):
+        """The margin, 3.5e-10, is lost in the kernel's decomposition and exact step, but not in the verdict."""
         X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5 - 1e-9]]), np.array([0, 1, 1, 0])
         margin = 1e-9 / np.sqrt(8.0)
         for rows in (X, sp.csr_matrix(X)):
@@ -178,7 +178,7 @@ class TestKernels:
             assert (model.predict(rows) == y).all()
             assert verify(model, rows, y).lower == pytest.approx(model.certificate_.lower)
 
-    def test_a_hyperplane_beyond_float64_is_no_model(self):
+    def test_hyperplanes_beyond_float64_are_undecided_or_certified(self):
         X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5 - 2.0**-53]]), [0, 1, 1, 0]
         model = KernelMaxMarginClassifier(INF, kernel="linear").fit(X, y)
         if model.status_ is Status.UNDECIDED:
@@ -189,12 +189,12 @@ class TestKernels:
             assert (model.predict(X) == y).all()
 
     @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
-    def test_rows_that_contradict_are_found_before_anything_is_solved(self, kernel):
+    def test_contradictory_rows_are_found_before_the_solver_starts(self, kernel):
         X, y = flipped(3000, 10, 300)
         X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
         begin = time.perf_counter()
         model = KernelMaxMarginClassifier(INF, kernel=kernel).fit(X, y)
-        assert time.perf_counter() - begin < 3.0  # 0.1 s alone
+        assert time.perf_counter() - begin < 3.0  # 0.1 s on an idle machine
         assert model.status_ is Status.INSEPARABLE
         assert model.n_iter_ == 0
         assert np.ptp(model.decision_function(X[:50])) == 0.0
@@ -202,7 +202,7 @@ class TestKernels:
         assert model.verdict_.verify(X, y) is model.verdict_
         assert verify(model, X, y).lower == -INF
 
-    def test_of_several_classes_the_others_are_solved(self):
+    def test_classes_without_contradictions_are_solved(self):
         X, y = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 3.0], [4.0, 1.0]]), np.array([0, 1, 2, 0])
         model = KernelMaxMarginClassifier(INF).fit(X, y)
         assert set(model.verdict_) == {0, 1}

@@ -1,4 +1,4 @@
-"""`shuffle=False` presents rows in the order of the data: merged copies stand where they first appear."""
+"""`shuffle=False` presents rows in the order of the data, merged copies at their first position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBLEMS = {"hard": {"C": np.inf}, "soft": {"C": 0.5, "loss": "squared_hinge"}}
 
 
 def separable(seed, n=60):
-    """Distinct rows of whole numbers with a separator through the origin, in random order."""
+    """Distinct rows of integers, separable through the origin, in random order."""
     rng = np.random.default_rng(seed)
     X = np.unique(rng.integers(-20, 21, size=(n, 3)), axis=0).astype(float)
     scores = X @ [3.0, -2.0, 1.0]
@@ -32,7 +32,7 @@ def naive_fit(rule, problem, X, y, weights):
     limit = 1.0 if rule == "local-perceptron" else (Y * Y).sum(axis=1).max()  # b = 1 times R^2 or |y_k|^2
     line = np.arange(len(y))
     updates, passes = -1, 1
-    while True:  # twice as many passes as before, until they make no more updates
+    while True:  # doubles the number of passes until the updates no longer increase
         run = naive.NAIVE[rule](Y, np.tile(line, passes), None, limit)
         if len(run.moved) == updates:
             return run
@@ -40,7 +40,7 @@ def naive_fit(rule, problem, X, y, weights):
 
 
 def fitted(kernel, rule, problem, X, y, weights=None):
-    """The estimator's fit without intercept, rows in the order of the data."""
+    """The fitted estimator without intercept, rows in the order of the data."""
     algorithm = ALGORITHMS[rule](b=1.0, schedule="plain", shuffle=False)
     options = {**PROBLEMS[problem], "fit_intercept": False, "algorithm": algorithm}
     if kernel is None:
@@ -49,46 +49,48 @@ def fitted(kernel, rule, problem, X, y, weights=None):
     return KernelMaxMarginClassifier(kernel=kernel, **options).fit(rows, y, weights)
 
 
-def shares(values):
-    """Dual variables up to their scale, which the certificate chooses."""
+def normalised(values):
+    """Dual variables divided by their sum, since certificates choose their scale."""
     return values / values.sum()
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("rule", ALGORITHMS)
 @pytest.mark.parametrize("kernel", ["linear", "precomputed", None])
-def test_updates_are_those_of_the_naive_loop_in_the_order_of_the_data(kernel, rule, problem):
+def test_updates_equal_those_of_a_naive_loop_in_data_order(kernel, rule, problem):
     for seed in range(5):
         X, y = separable(seed)
         expected = naive_fit(rule, problem, X, y, np.ones(len(y)))
         model = fitted(kernel, rule, problem, X, y)
         assert model.history_[-1].steps == len(expected.moved)
-        np.testing.assert_allclose(shares(model.certificate_.alpha), shares(expected.dual), rtol=1e-12)
+        np.testing.assert_allclose(
+            normalised(model.certificate_.alpha), normalised(expected.dual), rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_merged_copies_are_presented_where_they_first_appear(problem, store):
-    """A copy comes before, between and after other rows; some rows have weight 0 and take no part."""
+def test_merged_copies_are_presented_at_their_first_position(problem, store):
+    """Copies come before, between and after other rows; rows of weight 0 are ignored."""
     for seed in range(5):
         X, y = separable(seed)
         n, rng = len(y), np.random.default_rng(seed)
-        some = rng.permutation(n)[: n // 3]
-        rows = rng.permutation(np.concatenate([np.arange(n), np.repeat(some, 3)]))
-        left_out = np.isin(rows, some[:3])
-        weights = np.where(left_out, 0.0, 1.0)
-        seen = rows[~left_out]
-        distinct = seen[np.sort(np.unique(seen, return_index=True)[1])]
-        counts = np.bincount(seen, minlength=n)[distinct]
+        copied = rng.permutation(n)[: n // 3]
+        rows = rng.permutation(np.concatenate([np.arange(n), np.repeat(copied, 3)]))
+        ignored = np.isin(rows, copied[:3])
+        weights = np.where(ignored, 0.0, 1.0)
+        presented = rows[~ignored]
+        distinct = presented[np.sort(np.unique(presented, return_index=True)[1])]
+        counts = np.bincount(presented, minlength=n)[distinct]
         expected = naive_fit("perceptron", problem, X[distinct], y[distinct], counts.astype(float))
         model = fitted("linear", "perceptron", problem, store(X[rows]), y[rows], weights)
         assert model.history_[-1].steps == len(expected.moved)
-        together = np.bincount(rows, weights=model.certificate_.alpha, minlength=n)
-        np.testing.assert_allclose(shares(together[distinct]), shares(expected.dual), rtol=1e-12)
+        summed = np.bincount(rows, weights=model.certificate_.alpha, minlength=n)
+        np.testing.assert_allclose(normalised(summed[distinct]), normalised(expected.dual), rtol=1e-12)
 
 
 def test_equal_rows_of_both_classes_are_two_patterns():
-    """Only rows of one class are merged; the two patterns stay in their order."""
+    """Only rows of one class are merged, and patterns keep their order."""
     X = np.array([[2.0, 1.0], [-1.0, 3.0], [2.0, 1.0], [1.0, 2.0], [-1.0, 3.0], [2.0, 1.0]])
     y = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])
     distinct, counts = [0, 1, 2, 3], np.array([1.0, 4.0, 4.0, 1.0])
@@ -96,5 +98,5 @@ def test_equal_rows_of_both_classes_are_two_patterns():
     model = fitted("linear", "perceptron", "soft", X, y, np.array([1.0, 2.0, 2.0, 1.0, 2.0, 2.0]))
     assert model.history_[-1].steps == len(expected.moved)
     groups = np.array([0, 1, 2, 3, 1, 2])
-    together = np.bincount(groups, weights=model.certificate_.alpha)
-    np.testing.assert_allclose(shares(together), shares(expected.dual), rtol=1e-12)
+    summed = np.bincount(groups, weights=model.certificate_.alpha)
+    np.testing.assert_allclose(normalised(summed), normalised(expected.dual), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Separable by a kernel's function or not: the truth by construction, or by a simplex method in rational numbers."""
+"""Separability by kernel functions: against constructed truth or a simplex method in rational numbers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ XOR = [1, 1, 0, 0]
 
 
 def monomials(X, degree, lower):
-    """All of them, exactly: whole numbers in, whole numbers out."""
+    """All monomials, exact for integers."""
     X = np.hstack([X, np.ones((len(X), 1))]) if lower else X
-    some = list(combinations_with_replacement(range(X.shape[1]), degree))
-    return np.array([[prod(row[j] for j in chosen) for chosen in some] for row in X.tolist()])
+    exponents = list(combinations_with_replacement(range(X.shape[1]), degree))
+    return np.array([[prod(row[j] for j in chosen) for chosen in exponents] for row in X.tolist()])
 
 
 class TestPolynomials:
     @pytest.mark.parametrize("seed", range(4))
-    def test_verdicts_are_those_of_the_monomials(self, seed):
+    def test_verdicts_equal_those_of_the_monomials(self, seed):
         rng = np.random.default_rng(seed)
-        seen = set()
+        kinds = set()
         for k in range(30):
             d, degree = int(rng.integers(1, 4)), int(rng.integers(1, 4))
             lower, bias = bool(k % 2), bool(k % 3)
@@ -50,10 +50,10 @@ class TestPolynomials:
             truth = simplex(monomials(X, degree, lower), y, bias)
             assert verdict.separable is truth
             verdict.verify(X, y)
-            seen.add((truth, lower, bias))
+            kinds.add((truth, lower, bias))
             if isinstance(verdict, Inseparable):
                 alpha = dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
-                # a combination of feature vectors is zero just where its length is: in rational numbers
+                # a combination of feature vectors is zero if and only if its squared length is, in rational numbers
                 signed = {i: int(y[i]) * weight for i, weight in alpha.items()}
                 square = sum(
                     a
@@ -71,23 +71,25 @@ class TestPolynomials:
                 assert not bias or sum(signed.values()) == 0
                 assert cancels(monomials(X, degree, lower), y, alpha, bias)
                 assert len(alpha) <= dimension(verdict.kernel, d) + 1 + bias
-        assert len(seen) >= 6
+        assert len(kinds) >= 6
 
-    def test_the_circle_and_a_row_on_the_wrong_side(self):
+    def test_circles_need_degree_two(self):
         rng = np.random.default_rng(0)
         X = rng.standard_normal((200, 2))
         y = (X**2).sum(axis=1) < 1.2
         for matrix in (X, sp.csr_matrix(X)):
-            good = separate(matrix, y, kernel="poly", degree=2)
-            assert isinstance(good, KernelSeparator)
-            assert 0.0 < good.lo <= good.hi <= 1.02 * good.lo
-            assert good.verify(X, y) is good
+            separator = separate(matrix, y, kernel="poly", degree=2)
+            assert isinstance(separator, KernelSeparator)
+            assert 0.0 < separator.lo <= separator.hi <= 1.02 * separator.lo
+            assert separator.verify(X, y) is separator
             assert separate(matrix, y).separable is False
-            bad = separate(matrix, np.arange(200) == 0, kernel="poly", degree=2, bias=False)
-            assert bad.separable == simplex(monomials(X, 2, False), 2.0 * (np.arange(200) == 0) - 1.0, False)
+            outlier = separate(matrix, np.arange(200) == 0, kernel="poly", degree=2, bias=False)
+            assert outlier.separable == simplex(
+                monomials(X, 2, False), 2.0 * (np.arange(200) == 0) - 1.0, False
+            )
 
-    def test_margins_that_float64_kernel_values_lose(self):
-        """x on a line, the cubic that separates them as flat as the last digits of its values."""
+    def test_margins_below_float64_kernel_values_are_decided_exactly(self):
+        """Points on a line: the separating cubic is as flat as the last digits of its values."""
         x = 1.0 + np.array([-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]) * 2.0**-14
         y = np.array([0, 0, 1, 1, 1, 1, 0, 0])  # a parabola
         verdict = separate(x[:, None], y, kernel="poly", degree=3, gamma=1.0, coef0=1.0, tol=np.inf)
@@ -99,10 +101,10 @@ class TestPolynomials:
         assert "digits" in str(verdict)
         with pytest.raises(CertificateError, match="not on its side"):
             replace(verdict, b=verdict.b - 10**60).verify(x[:, None], y)
-        y[4] = 0  # four changes of sign: a quartic, and no cubic
+        y[4] = 0  # four changes of sign need a quartic
         assert separate(x[:, None], y, kernel="poly", degree=3, gamma=1.0, coef0=1.0).separable is False
 
-    def test_images_are_the_monomials(self):
+    def test_images_equal_the_monomials(self):
         rng = np.random.default_rng(3)
         X, y = rng.integers(-9, 10, (5, 3)) / 4.0, np.array([1.0, -1.0, 1.0, -1.0, -1.0])
         for lower in (False, True):
@@ -111,22 +113,22 @@ class TestPolynomials:
             assert rows.d == dimension(kernel, 3) == len(feature_map.image(kernel, X + 0.1, 0)[0])
             for i in range(5):
                 found = dict(zip(*feature_map.image(kernel, X, i), strict=True))
-                places, values = rows.row(i)
-                for k, value in zip(places, values, strict=True):
+                indices, values = rows.row(i)
+                for k, value in zip(indices, values, strict=True):
                     if k < rows.d:
-                        place, power = rows.column(k)
-                        assert int(y[i]) * value == Fraction(*found.pop(place)) * Fraction(2) ** power
+                        monomial, power = rows.column(k)
+                        assert int(y[i]) * value == Fraction(*found.pop(monomial)) * Fraction(2) ** power
                         assert y[i] * value / 2.0**rows.bits == pytest.approx(rows.scaled[i, k], rel=1e-14)
                 assert not any(Fraction(*ratio) for ratio in found.values())
             assert np.abs(rows.scaled).max() <= 1.0
 
-    def test_many_monomials_are_symbols(self):
+    def test_many_monomials_are_handled_symbolically(self):
         assert dimension(Polynomial(1.0, 3), 60) == np.inf
         X = np.random.default_rng(0).standard_normal((30, 60))
         X[7] = X[3]
         y = np.arange(30) % 2 == 0
-        same = separate(X, y, kernel="poly")
-        assert same.separable  # rows 3 and 7 agree
+        equal = separate(X, y, kernel="poly")
+        assert equal.separable  # rows 3 and 7 agree
         y[7] = not y[3]
         verdict = separate(X, y, kernel="poly")
         assert verdict.support.tolist() == [3, 7]
@@ -134,7 +136,7 @@ class TestPolynomials:
 
 
 class TestOtherKernels:
-    def test_a_gaussian_separates_whatever_differs(self):
+    def test_gaussian_kernel_separates_distinct_rows(self):
         rng = np.random.default_rng(1)
         X, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
         verdict = separate(X, y, kernel="rbf", gamma=2.0)
@@ -156,7 +158,7 @@ class TestOtherKernels:
         with pytest.raises(CertificateError, match="59 now"):
             verdict.verify(X[:-1], y[:-1])
 
-    def test_only_equal_rows_prove_that_there_is_none(self):
+    def test_only_equal_rows_prove_inseparability(self):
         X = np.vstack([SQUARE, SQUARE[2]])
         for kernel in ("rbf", "laplacian", lambda Z, X: np.exp(-((Z[:, None] - X) ** 2).sum(axis=2))):
             verdict = separate(X, [*XOR, 1], kernel=kernel)
@@ -165,12 +167,12 @@ class TestOtherKernels:
             assert verdict.weights == (Fraction(1, 2), Fraction(1, 2))
             verdict.verify(X, [*XOR, 1])
             assert "are the same to the kernel" in verdict.words()
-        # a proof for straight lines is none for the Gaussian
-        straight = separate(SQUARE, XOR)
+        # a proof for the linear kernel does not hold for the Gaussian
+        linear = separate(SQUARE, XOR)
         with pytest.raises(CertificateError, match="not 0"):
-            replace(straight, kernel=Gaussian(1.0)).verify(SQUARE, XOR)
+            replace(linear, kernel=Gaussian(1.0)).verify(SQUARE, XOR)
 
-    def test_margins_beyond_float64_are_left_open(self):
+    def test_margins_beyond_float64_are_undecided(self):
         rng = np.random.default_rng(1)
         X, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
         verdict = separate(X, y, kernel="rbf", gamma=1e-9)
@@ -180,16 +182,16 @@ class TestOtherKernels:
         assert "only equal rows" in verdict.reason
         with pytest.raises(CertificateError, match="upper bound fails"):
             replace(verdict, hi=-1.0).verify(X, y)
-        late = separate(X, y, kernel="poly", max_time=1e-9)
-        assert isinstance(late, Undecided)
-        assert "max_time" in late.reason
-        late.verify(X, y)
+        expired = separate(X, y, kernel="poly", max_time=1e-9)
+        assert isinstance(expired, Undecided)
+        assert "max_time" in expired.reason
+        expired.verify(X, y)
 
-    def test_matrices(self):
+    def test_precomputed_matrices_agree_with_kernels(self):
         rng = np.random.default_rng(2)
         X, y = rng.integers(-5, 6, (40, 2)).astype(float), rng.integers(0, 2, 40)
         for degree in (1, 2):
-            K = (X @ X.T + 1.0) ** degree  # whole numbers: exact
+            K = (X @ X.T + 1.0) ** degree  # integers: exact
             verdict = separate(K, y, kernel="precomputed")
             assert (
                 verdict.separable
@@ -198,20 +200,20 @@ class TestOtherKernels:
             assert verdict.separable is simplex(monomials(X, degree, True), 2.0 * y - 1.0, True)
             verdict.verify(K, y)
         K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-        same = separate(K, y, kernel="precomputed")
-        assert isinstance(same, Inseparable)  # whole numbers: some rows are equal
-        assert np.array_equal(*X[same.support])
+        equal = separate(K, y, kernel="precomputed")
+        assert isinstance(equal, Inseparable)  # integers: some rows are equal
+        assert np.array_equal(*X[equal.support])
         X = X + rng.uniform(0.0, 0.1, X.shape)
         K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
         separate(K, y, kernel="precomputed").verify(K, y)
 
-    def test_the_linear_kernel_is_none(self):
+    def test_linear_kernel_equals_no_kernel(self):
         for y in (XOR, [0, 1, 1, 1]):
             plain, named = separate(SQUARE, y), separate(SQUARE, y, kernel="linear")
             assert type(plain) is type(named)
             assert named.kernel == Linear()
 
-    def test_labels_and_float32(self):
+    def test_labels_and_float32_rows(self):
         X = SQUARE.astype(np.float32)
         verdict = separate(X, ["no", "no", "yes", "yes"], kernel="rbf", gamma=1.0)
         assert isinstance(verdict, Separable)
@@ -222,7 +224,7 @@ class TestOtherKernels:
         assert verdict.lo <= (1.0 - 2.0 * e + e * e) ** 0.5 / 2.0 <= verdict.hi
 
     @pytest.mark.parametrize(
-        ("options", "words"),
+        ("options", "message"),
         [
             ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "not positive semidefinite"),
             ({"kernel": lambda Z, X: -(Z @ X.T)}, "not positive semidefinite"),
@@ -238,13 +240,13 @@ class TestOtherKernels:
             ({"kernel": "poly", "degree": 400, "gamma": 1e6}, "beyond float64"),
         ],
     )
-    def test_what_cannot_be_used_is_refused_in_a_sentence(self, options, words):
-        with pytest.raises(ValueError, match=words) as caught:
+    def test_invalid_options_are_refused_in_one_sentence(self, options, message):
+        with pytest.raises(ValueError, match=message) as error:
             separate(SQUARE, XOR, **options)
-        assert "\n" not in str(caught.value)
+        assert "\n" not in str(error.value)
 
 
-def test_gamma_scale_is_scikit_learn_s():
+def test_gamma_scale_equals_that_of_scikit_learn():
     from maxmargin.kernels.names import kernel_named
 
     X = np.random.default_rng(0).standard_normal((20, 3))
@@ -256,11 +258,11 @@ def test_gamma_scale_is_scikit_learn_s():
     assert kernel_named("rbf", np.ones((4, 2)), "scale", 3, 0.0).gamma == 1.0
 
 
-class TestTheEndOfTheSearch:
-    """Noise, whose margins of a wide Gaussian are a few millionths."""
+class TestTermination:
+    """Random labels, whose margins under a wide Gaussian are a few millionths."""
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_few_rows_end_exactly(self, seed):
+    def test_few_rows_are_decided_exactly(self, seed):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(20, 2)), rng.integers(0, 2, 20)
         for gamma in (0.1, 0.3):
@@ -268,7 +270,7 @@ class TestTheEndOfTheSearch:
             assert verdict.separable, (seed, gamma, str(verdict))
             assert verdict.verify(X, y) is verdict
 
-    def test_the_margin_is_that_of_the_classifier(self):
+    def test_margin_agrees_with_the_classifier(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
         verdict = separate(X, y, kernel="rbf", gamma=0.03)
@@ -278,7 +280,7 @@ class TestTheEndOfTheSearch:
         assert model.certificate_.lower <= verdict.hi
         assert verdict.hi <= 1.01 * verdict.lo
 
-    def test_what_is_given_up_says_so_and_time_has_it_go_on(self, monkeypatch):
+    def test_exhausted_budget_is_reported_and_max_time_extends_it(self, monkeypatch):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(1200, 5))
         y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
@@ -286,11 +288,11 @@ class TestTheEndOfTheSearch:
         given_up = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf)
         assert given_up.separable is None
         assert "given up: max_time has it go on" in given_up.reason
-        lasting = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf, max_time=60.0)
-        assert lasting.separable
-        assert lasting.lo <= given_up.hi
+        extended = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf, max_time=60.0)
+        assert extended.separable
+        assert extended.lo <= given_up.hi
 
-    def test_margins_that_float64_cannot_tell_take_no_time(self):
+    def test_margins_below_float64_precision_end_early(self):
         X, y = np.linspace(0.0, 1.0, 40)[:, None], np.arange(40) % 2
         verdict = separate(X, y, kernel="rbf", gamma=1.0, max_time=60.0)
         assert verdict.separable is None
@@ -306,7 +308,7 @@ TWO_ROWS = [lambda a, b: float(a @ b), lambda a, b: np.exp(-((a - b) ** 2).sum()
 
 @pytest.mark.parametrize("metric", TWO_ROWS)
 @pytest.mark.parametrize("n", [2, 20])
-def test_a_kernel_of_two_rows_is_told_from_one_of_two_matrices(metric, n):
+def test_kernels_of_two_rows_are_refused_with_a_remedy(metric, n):
     X = np.random.default_rng(0).normal(size=(n, 2))
     y = np.arange(n) % 2
     for rows in (X, sp.csr_matrix(X)):
@@ -314,11 +316,11 @@ def test_a_kernel_of_two_rows_is_told_from_one_of_two_matrices(metric, n):
             separate(rows, y, kernel=metric)
     with pytest.raises(ValueError, match="gets two matrices"):
         KernelMaxMarginClassifier(kernel=metric).fit(X, y)
-    mended = separate(X, y, kernel=lambda Z, X: pairwise_kernels(Z, X, metric=metric), tol=np.inf)
-    assert mended.kernel.name == "pairwise"
+    wrapped = separate(X, y, kernel=lambda Z, X: pairwise_kernels(Z, X, metric=metric), tol=np.inf)
+    assert wrapped.kernel.name == "pairwise"
 
 
-def test_faults_of_a_kernel_s_own_are_not_hidden():
+def test_exceptions_of_a_kernel_function_propagate():
     def broken(Z, X):
         raise TypeError("of its own")
 
@@ -326,6 +328,6 @@ def test_faults_of_a_kernel_s_own_are_not_hidden():
         separate(SQUARE, XOR, kernel=broken)
 
 
-def test_a_sparse_matrix_of_kernel_values_is_refused():
+def test_sparse_precomputed_matrices_are_refused():
     with pytest.raises(ValueError, match=r"dense matrix.*toarray\(\)"):
         separate(sp.csr_matrix(np.eye(2)), [0, 1], kernel="precomputed")

@@ -1,4 +1,4 @@
-"""Fits that end before anything is found: every surface says that nothing is proved."""
+"""Fits that end before a bound is found: every output states that nothing is proved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from maxmargin.problem.problem import LOSSES, Problem
 from maxmargin.report import Outcome, write_report
 
 INF = np.inf
-OVER = 1e-9  # seconds, which have gone by before a fit first looks at the clock
+EXPIRED = 1e-9  # seconds: expired before the first check of the clock
 
 
 def labelled(classes=2, n=60):
@@ -37,9 +37,9 @@ def labelled(classes=2, n=60):
 def stopped(kind, classes=2):
     X, y = labelled(classes)
     model = (
-        KernelMaxMarginClassifier(C=INF, max_time=OVER, random_state=0)
+        KernelMaxMarginClassifier(C=INF, max_time=EXPIRED, random_state=0)
         if kind == "kernel"
-        else MaxMarginClassifier(C=INF, p=kind, max_time=OVER, random_state=0)
+        else MaxMarginClassifier(C=INF, p=kind, max_time=EXPIRED, random_state=0)
     )
     return model.fit(X, y), X, y
 
@@ -50,7 +50,7 @@ CLASSES = pytest.mark.parametrize("classes", [2, 3])
 
 @pytest.fixture
 def files(tmp_path):
-    """Write a stopped model of so many classes and its data; return both paths."""
+    """Write a stopped model with this number of classes and its data; return both paths."""
 
     def write(kind, classes):
         fitted, X, y = stopped(kind, classes)
@@ -71,7 +71,7 @@ def files(tmp_path):
 
 @KINDS
 @CLASSES
-def test_the_gap_is_infinite_and_the_text_says_that_nothing_is_proved(kind, classes):
+def test_gap_is_infinite_and_text_states_that_nothing_is_proved(kind, classes):
     model, X, y = stopped(kind, classes)
     assert model.status_ is Status.MAX_TIME
     for certificate in (model.certificate_, verify(model, X, y)):
@@ -87,7 +87,7 @@ def test_the_gap_is_infinite_and_the_text_says_that_nothing_is_proved(kind, clas
 
 @pytest.mark.parametrize("C", [1.0, INF])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_no_pair_of_bounds_has_a_gap_that_is_no_number(C, loss):
+def test_gaps_are_never_nan(C, loss):
     problem = Problem(loss, C)
     values = [-INF, -1e308, -1.0, -0.0, 0.0, 5e-324, 1.0, 1e308, INF, np.nan]
     for lower in values:
@@ -98,7 +98,7 @@ def test_no_pair_of_bounds_has_a_gap_that_is_no_number(C, loss):
                 assert gap == INF
 
 
-def test_a_certificate_with_one_bound_proves_something():
+def test_certificates_with_one_bound_prove_something():
     X, y = labelled()
     model = MaxMarginClassifier(C=INF, p=3, random_state=0, callback=lambda report: True).fit(X, y)
     assert not model.certificate_.proves_nothing
@@ -111,7 +111,7 @@ def test_a_certificate_with_one_bound_proves_something():
 
 @KINDS
 @CLASSES
-def test_check_says_so_and_leaves_with_3(files, kind, classes):
+def test_check_command_reports_it_and_exits_with_3(files, kind, classes):
     path, data = files(kind, classes)
     result = CliRunner().invoke(app, ["check", str(path), str(data)])
     assert result.exit_code == 3
@@ -127,7 +127,7 @@ def test_check_says_so_and_leaves_with_3(files, kind, classes):
 
 
 @CLASSES
-def test_fit_says_so(files, tmp_path, classes):
+def test_fit_command_reports_it_and_exits_with_3(files, tmp_path, classes):
     _, data = files(3, classes)
     options = [
         "fit",
@@ -137,7 +137,7 @@ def test_fit_says_so(files, tmp_path, classes):
         "--p",
         "3",
         "--max-time",
-        str(OVER),
+        str(EXPIRED),
         "-o",
         str(tmp_path / "again.model"),
     ]
@@ -152,7 +152,7 @@ def test_fit_says_so(files, tmp_path, classes):
 
 @KINDS
 @CLASSES
-def test_the_report_is_written_and_says_so(tmp_path, kind, classes):
+def test_report_states_that_nothing_is_proved(tmp_path, kind, classes):
     model, X, y = stopped(kind, classes)
     page = tmp_path / "page.html"
     assert write_report(model, X, y, page).outcome is Outcome.NOTHING_PROVED
@@ -163,7 +163,7 @@ def test_the_report_is_written_and_says_so(tmp_path, kind, classes):
     assert "nan" not in text
 
 
-def test_the_report_command_leaves_with_3(files, tmp_path):
+def test_report_command_reports_it_and_exits_with_3(files, tmp_path):
     path, data = files(3, 2)
     result = CliRunner().invoke(app, ["report", str(path), str(data), "-o", str(tmp_path / "page.html")])
     assert result.exit_code == 3
@@ -172,19 +172,19 @@ def test_the_report_command_leaves_with_3(files, tmp_path):
 
 
 @KINDS
-def test_the_picture_of_bounds_says_so(kind):
+def test_bounds_display_refuses_it(kind):
     with pytest.raises(ValueError, match="nothing is proved"):
         BoundsDisplay.from_estimator(stopped(kind)[0])
 
 
-def test_exported_json_says_so(tmp_path):
+def test_exported_json_records_it(tmp_path):
     to_json(stopped(3)[0], tmp_path / "model.json")
     record = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
     assert record["decisions"][0]["bounds"]["nothing_proved"] is True
 
 
-def test_a_soft_margin_without_dual_weights_has_a_report(tmp_path):
+def test_soft_margins_without_dual_weights_have_a_report(tmp_path):
     X, y = labelled()
-    model = MaxMarginClassifier(p=3, max_time=OVER, random_state=0).fit(X, y)
+    model = MaxMarginClassifier(p=3, max_time=EXPIRED, random_state=0).fit(X, y)
     assert all(part.support.size == 0 for part in model.certificate_.certificates)
     assert write_report(model, X, y, tmp_path / "page.html").outcome is Outcome.HOLDS
