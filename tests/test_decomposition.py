@@ -192,14 +192,14 @@ def test_products_of_integers_are_exact(unit):
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3)], ids=lambda k: k.name)
-@pytest.mark.parametrize("point_bounds", ["integers_only", "any"])
+@pytest.mark.parametrize("entries", ["integers_only", "any"])
 @pytest.mark.parametrize("share", [0.05, 0.01, 0.5])
-def test_sparse_rows_are_stored_and_multiplied_as_sparse(kernel, point_bounds, share):
+def test_sparse_rows_are_stored_and_multiplied_as_sparse(kernel, entries, share):
     """Including products with rows of the other storage."""
     rng = np.random.default_rng(14)
     dense = np.where(rng.random((50, 40)) < share, rng.integers(1, 9, (50, 40)).astype(float), 0.0)
     dense[0, 0] = 1.0
-    if point_bounds == "any":
+    if entries == "any":
         dense *= rng.random((50, 40))
     K = dense @ dense.T if kernel.name == "linear" else rbf_kernel(dense, gamma=0.3)
     for X in (dense, sp.csr_matrix(dense)):

@@ -1,4 +1,4 @@
-"""Which matrices are Gram matrices: eigenvalues that are known by construction."""
+"""Tests of positive semidefiniteness against constructed eigenvalues."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ def with_eigenvalues(values, seed=0):
 
 
 @pytest.fixture(params=[2000, 10])
-def whole(request, monkeypatch):
-    """The eigenvalue of all rows, and Lanczos' iteration."""
+def decomposed_size(request, monkeypatch):
+    """Matrices of at most this size are decomposed, larger ones use Lanczos' iteration."""
     monkeypatch.setattr(definiteness, "WHOLE", request.param)
     return request.param
 
 
 @pytest.mark.parametrize("least", [-1e-9, -1e-3, -2.0])
-def test_an_eigenvalue_below_zero_is_told(least, whole):
+def test_negative_eigenvalues_are_refused_and_stated(least, decomposed_size):
     K = with_eigenvalues(np.append(np.linspace(0.5, 1.0, 49), least))
-    with pytest.raises(ValueError, match="not positive semidefinite") as caught:
+    with pytest.raises(ValueError, match="not positive semidefinite") as error:
         check_gram(K)
-    told = float(str(caught.value).split("eigenvalue is ")[1].removeprefix("at most ").split(":")[0])
-    assert least * (1 + 1e-6) <= told <= (least * (1 - 1e-6) if whole > 50 else 0.2 * least)
-    assert "\n" not in str(caught.value)
-    # the remedy that it names
+    stated = float(str(error.value).split("eigenvalue is ")[1].removeprefix("at most ").split(":")[0])
+    assert least * (1 + 1e-6) <= stated <= (least * (1 - 1e-6) if decomposed_size > 50 else 0.2 * least)
+    assert "\n" not in str(error.value)
+    # the stated remedy
     check_gram(K - 1.02 * least * np.eye(50))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rank", [1, 5, 80])
-@pytest.mark.usefixtures("whole")
-def test_gram_matrices_pass_with_their_rounding(dtype, rank):
+@pytest.mark.usefixtures("decomposed_size")
+def test_gram_matrices_with_rounding_errors_are_accepted(dtype, rank):
     X = np.random.default_rng(rank).standard_normal((80, rank)).astype(dtype)
     check_gram(X @ X.T)
     check_gram(((X @ X.T) ** 3).astype(dtype))
@@ -48,7 +48,7 @@ def test_gram_matrices_pass_with_their_rounding(dtype, rank):
     check_gram(np.ones((1, 1), dtype))
 
 
-def test_float32_noise_is_an_eigenvalue_of_float64_numbers_that_were_never_float32():
+def test_float32_rounding_is_accepted_only_for_float32_numbers():
     X = np.random.default_rng(0).standard_normal((100, 3)).astype(np.float32)
     K = X @ X.T
     check_gram(K)
@@ -57,7 +57,7 @@ def test_float32_noise_is_an_eigenvalue_of_float64_numbers_that_were_never_float
         check_gram(K.astype(float) / 3.0)
 
 
-def test_asymmetry_is_told_with_its_place():
+def test_asymmetry_is_refused_with_its_position():
     K = np.eye(300)
     K[270, 3] = 0.25
     with pytest.raises(
@@ -70,12 +70,12 @@ def test_asymmetry_is_told_with_its_place():
         check_gram(K[:5])
 
 
-def test_eigenvalues_are_those_of_the_construction():
+def test_least_eigenvalue_equals_the_constructed_one():
     K = with_eigenvalues(np.linspace(0.25, 2.0, 40))
     assert least_eigenvalue(K) == pytest.approx(0.25, rel=1e-12)
 
 
-def test_kernels():
+def test_kernels_are_accepted_or_refused():
     X = np.random.default_rng(1).standard_normal((30, 4))
     for kernel in (Linear(), Gaussian(0.5), Polynomial(0.1, 3, 1.0), Polynomial(2.0, 2)):
         assert inner_product(kernel)
@@ -94,22 +94,22 @@ def test_kernels():
         check_kernel(Precomputed(), -(X @ X.T))
 
 
-def test_of_many_rows_some_are_looked_at(monkeypatch):
+def test_a_sample_of_many_rows_is_checked(monkeypatch):
     monkeypatch.setattr(definiteness, "WHOLE", 20)
     X = np.random.default_rng(1).standard_normal((300, 4))
-    seen = []
+    row_counts = []
 
     def product(Z, X):
-        seen.append(Z.shape[0])
+        row_counts.append(Z.shape[0])
         return Z @ X.T
 
     check_kernel(Pairwise(product), X)
-    assert seen == [20]
+    assert row_counts == [20]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_rare_direction_is_found_in_a_large_matrix(seed):
-    """Two rows of 2,600 that contradict each other: the rest looks like the identity."""
+def test_a_rare_negative_direction_of_a_large_matrix_is_found(seed):
+    """Two contradictory rows among 2,600; the rest is the identity."""
     K = np.eye(2600)
     i, j = np.random.default_rng(seed).choice(2600, 2, replace=False)
     K[i, j] = K[j, i] = 3.0
@@ -117,18 +117,18 @@ def test_a_rare_direction_is_found_in_a_large_matrix(seed):
         check_gram(K)
 
 
-def test_what_is_computed_has_room_in_the_budget(monkeypatch):
-    """Of a kernel that is none by its formula: no more rows than fit, and an indefinite one is still told."""
-    asked = []
+def test_checked_rows_fit_in_the_memory_budget(monkeypatch):
+    """For kernel functions: at most as many rows as fit, and indefinite kernels are still refused."""
+    row_counts = []
 
     def function(Z, X):
-        asked.append(Z.shape[0])
+        row_counts.append(Z.shape[0])
         return -(Z @ X.T)
 
     rows = np.random.default_rng(0).normal(size=(3000, 3))
     monkeypatch.setattr("maxmargin.certificates.definiteness.WHOLE", 900)
-    for room, most in ((1e6, 250), (6e6, 500), (np.inf, 900)):
-        asked.clear()
+    for budget, expected in ((1e6, 250), (6e6, 500), (np.inf, 900)):
+        row_counts.clear()
         with pytest.raises(ValueError, match="not positive semidefinite"):
-            check_kernel(Pairwise(function), rows, room)
-        assert asked == [most]
+            check_kernel(Pairwise(function), rows, budget)
+        assert row_counts == [expected]

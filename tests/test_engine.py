@@ -1,4 +1,4 @@
-"""Storage is not mathematics: every way to hold the same numbers leads to the same bits."""
+"""The storage of rows does not change results: equal numbers give equal bits."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ HARD = Problem("hinge", np.inf, intercept="none")
 
 
 def problem_for(name: str, intercept: str = "none") -> Problem:
-    """A problem that the rule solves, without slack."""
+    """A problem that the algorithm solves, without slack."""
     problem = Problem("hinge", 4.0, intercept=intercept)
     free = Problem("hinge", np.inf, intercept="free")
     return next(p for p in (problem, HARD, free) if ALGORITHMS[name]().refuses(p) is None)
 
 
 def plan_for(name: str, problem: Problem, X, weights=None):
-    """The rule as it is made for these data: as it comes where its arithmetic is whole, else busy."""
+    """The rule planned for these data: with default options if its arithmetic is exact, else with many updates."""
     return plan(name, problem, X, weights, **({} if name in WHOLE else BUSY.get(name, {})))
 
 
@@ -55,10 +55,10 @@ def signs(n, rng):
 
 
 def exact_rows(name, rng, n=40, d=9, binary=False, entries=4, spare=0.0):
-    """Rows on which the rule's arithmetic has no rounding.
+    """Rows for which the arithmetic of the rule is exact.
 
-    Integers for rules with whole steps. Dual coordinate descent divides by |x|^2: four entries of +-1 make it
-    a power of two (`spare` is what the problem adds to it), and twenty steps then need fewer than 53 bits.
+    Integers for rules with integer steps. Dual coordinate descent divides by |x|^2: four entries of +-1 make it
+    a power of two (`spare` is the contribution of the problem), and twenty steps then need fewer than 53 bits.
     """
     if name != "dcd":
         if binary:
@@ -71,7 +71,7 @@ def exact_rows(name, rng, n=40, d=9, binary=False, entries=4, spare=0.0):
 
 
 def orders(name, n, rng):
-    """Three random orders of all rows; for dual coordinate descent two, which is twenty presentations."""
+    """Three random orders of all rows; two for dual coordinate descent, which is twenty presentations."""
     return [rng.permutation(n) for _ in range(2 if name == "dcd" else 3)]
 
 
@@ -99,15 +99,15 @@ RULE_AND_STORAGE = selected(
 )
 
 
-def outcome(rule, h, turns):
-    """Everything that a run leaves behind."""
-    opened(rule, h, turns[0])
-    moved, scores = present(rule, h, turns)
+def outcome(rule, h, presented_orders):
+    """All results of a run."""
+    opened(rule, h, presented_orders[0])
+    moved, scores = present(rule, h, presented_orders)
     return moved, scores, weight(h), dual(h), scored(h)
 
 
-def agree(name, a, b):
-    """The same steps, and the same bits; to 1e-12 where the rule divides or draws roots."""
+def assert_equal_outcomes(name, a, b):
+    """Assert the same steps and the same bits; to 1e-12 if the rule divides or takes roots."""
     assert a[0] == b[0]
     for one, other in zip(a[1:], b[1:], strict=True):
         if name in WHOLE:
@@ -116,7 +116,7 @@ def agree(name, a, b):
             np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-12 * np.abs(other).max())
 
 
-# what these become once they are read; the others become dense float64, compiled once
+# storages after reading; the others become dense float64, compiled once
 KINDS = {
     "csr": "csr",
     "csr, 64-bit indices": "csr",
@@ -131,7 +131,7 @@ KINDS = {
     ("name", "storage"),
     selected(product(ONE_BY_ONE, STORAGES), lambda name, s: compiled_for(name, KINDS.get(s, "dense"))),
 )
-def test_every_storage_gives_the_same_bits(name, storage):
+def test_all_storages_give_the_same_bits(name, storage):
     rng = np.random.default_rng(3)
     problem = problem_for(name)
     for _ in range(3):
@@ -139,49 +139,55 @@ def test_every_storage_gives_the_same_bits(name, storage):
         y = signs(len(X), rng)
         p = plan_for(name, problem, X)
         unit = p.unit or 1.0
-        turns = orders(name, len(X), rng)
-        expected = outcome(p.rule, start(X, y, problem, unit, name=name), turns)
-        agree(
-            name, outcome(p.rule, start(STORAGES[storage](X), y, problem, unit, name=name), turns), expected
+        presented_orders = orders(name, len(X), rng)
+        expected = outcome(p.rule, start(X, y, problem, unit, name=name), presented_orders)
+        assert_equal_outcomes(
+            name,
+            outcome(p.rule, start(STORAGES[storage](X), y, problem, unit, name=name), presented_orders),
+            expected,
         )
-        assert len(expected[0]) > len(X) // 2  # something happened
+        assert len(expected[0]) > len(X) // 2  # steps were made
 
 
 @pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name in ON_ALL))
-def test_rows_of_zeros_and_ones_give_the_same_bits_dense_and_sparse(name):
+def test_dense_and_sparse_binary_rows_give_the_same_bits(name):
     rng = np.random.default_rng(4)
     problem = problem_for(name)
     X = exact_rows(name, rng, binary=True)
     y = signs(len(X), rng)
     p = plan_for(name, problem, X)
     unit = p.unit or 1.0
-    turns = orders(name, len(X), rng)
+    presented_orders = orders(name, len(X), rng)
     h = start(sp.csr_matrix(X), y, problem, unit, name=name)
     assert isinstance(h.space, Sparse)
     dense = start(X, y, problem, unit, name=name)
     assert isinstance(dense.space, Dense)
-    agree(name, outcome(p.rule, dense, turns), outcome(p.rule, h, turns))
+    assert_equal_outcomes(
+        name, outcome(p.rule, dense, presented_orders), outcome(p.rule, h, presented_orders)
+    )
 
 
 @pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name in ON_ALL))
-def test_64_bit_index_path(name, monkeypatch):
+def test_64_bit_indices_give_the_same_bits(name, monkeypatch):
     rng = np.random.default_rng(5)
     problem = problem_for(name)
     X = exact_rows(name, rng)
     y = signs(len(X), rng)
     p = plan_for(name, problem, X)
     unit = p.unit or 1.0
-    turns = orders(name, len(X), rng)
+    presented_orders = orders(name, len(X), rng)
     narrow = start(sp.csr_matrix(X), y, problem, unit, name=name)
     monkeypatch.setattr(maxmargin.data.rows, "_SMALL_INDEX", 0)
     wide = start(sp.csr_matrix(X), y, problem, unit, name=name)
     assert narrow.space.indices.dtype.itemsize == 4
     assert wide.space.indices.dtype.itemsize == wide.space.indptr.dtype.itemsize == 8
-    agree(name, outcome(p.rule, narrow, turns), outcome(p.rule, wide, turns))
-    rows = turns[0][:5]
-    some = [present(p.rule, packed(h, rows), [range(5)]) for h in (narrow, wide)]
-    agree(name, *some)
-    agree(name, (some[0][0], weight(narrow)), (some[1][0], weight(wide)))
+    assert_equal_outcomes(
+        name, outcome(p.rule, narrow, presented_orders), outcome(p.rule, wide, presented_orders)
+    )
+    rows = presented_orders[0][:5]
+    packed_runs = [present(p.rule, packed(h, rows), [range(5)]) for h in (narrow, wide)]
+    assert_equal_outcomes(name, *packed_runs)
+    assert_equal_outcomes(name, (packed_runs[0][0], weight(narrow)), (packed_runs[1][0], weight(wide)))
 
 
 @interpreted
@@ -196,21 +202,23 @@ def test_packed_rows_give_the_same_bits(name, sparse):
     n = len(X)
     rows = rng.permutation(n)[: n - 3]
     stored = sp.csr_matrix(X) if sparse else X
-    others = np.setdiff1d(np.arange(n), rows)  # what the rule begins with is not among the packed rows
-    loose, tight = (
+    others = np.setdiff1d(np.arange(n), rows)  # the packed rows exclude those that initialise the rule
+    unpacked, source = (
         opened(p.rule, start(stored, y, problem, unit, name=name), [*others, *rows]) for _ in range(2)
     )
-    moved, scores = present(p.rule, loose, [rows, rows])
-    active = packed(tight, rows)
-    moved_there, scores_there = present(p.rule, active, [range(rows.size)] * 2)
-    agree(name, (moved, scores), ([rows[k] for k in moved_there], scores_there))
-    # a packed set shares w and the dual weights with the set it was packed from: nothing is copied back
-    agree(name, *((*present(p.rule, h, [range(n)]), weight(h), dual(h), scored(h)) for h in (loose, tight)))
+    moved, scores = present(p.rule, unpacked, [rows, rows])
+    active = packed(source, rows)
+    packed_moved, packed_scores = present(p.rule, active, [range(rows.size)] * 2)
+    assert_equal_outcomes(name, (moved, scores), ([rows[k] for k in packed_moved], packed_scores))
+    # packed rows share w and the dual weights with their source
+    assert_equal_outcomes(
+        name, *((*present(p.rule, h, [range(n)]), weight(h), dual(h), scored(h)) for h in (unpacked, source))
+    )
 
 
 @interpreted
 @pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
-def test_biased_is_an_explicit_column(name, sparse):
+def test_intercept_scaling_equals_an_explicit_column(name, sparse):
     rng = np.random.default_rng(7)
     problem = problem_for(name, "augmented")
     rho = 1.0 if name == "dcd" else 3.0
@@ -219,20 +227,24 @@ def test_biased_is_an_explicit_column(name, sparse):
     wide = np.column_stack([X, np.full(len(X), rho)])
     p = plan_for(name, problem, wide)
     unit = p.unit or 1.0
-    turns = orders(name, len(X), rng)
+    presented_orders = orders(name, len(X), rng)
     store = sp.csr_matrix if sparse else np.asarray
     biased = start(store(X), y, problem, unit, rho, name=name)
     explicit = start(store(wide), y, problem, unit, name=name)
     assert biased.square.tolist() == explicit.square.tolist()
-    agree(name, outcome(p.rule, biased, turns), outcome(p.rule, explicit, turns))
-    rows = turns[0][::-1][:6]
-    agree(name, ([], scored(packed(biased, rows), 6)), ([], scored(packed(explicit, rows), 6)))
+    assert_equal_outcomes(
+        name, outcome(p.rule, biased, presented_orders), outcome(p.rule, explicit, presented_orders)
+    )
+    rows = presented_orders[0][::-1][:6]
+    assert_equal_outcomes(
+        name, ([], scored(packed(biased, rows), 6)), ([], scored(packed(explicit, rows), 6))
+    )
 
 
 @interpreted
 @pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
-def test_elastic_is_explicit_columns(name, sparse):
-    """The pattern's own coordinate is delta, here a power of two: 1 / (2 C s) = delta^2."""
+def test_squared_hinge_equals_explicit_columns(name, sparse):
+    """The own coordinate of a pattern is delta, here a power of two: 1 / (2 C s) = delta^2."""
     rng = np.random.default_rng(8)
     delta = 1.0 if name == "dcd" else 4.0
     problem, hard = Problem("squared_hinge", 0.5 / delta**2, intercept="none"), HARD
@@ -246,26 +258,32 @@ def test_elastic_is_explicit_columns(name, sparse):
     Y = y[:, None] * reflected(X, y, delta2=delta2)
     p = plan_for(name, problem, X, s)
     unit = p.unit or 1.0
-    turns = orders(name, n, rng)
+    presented_orders = orders(name, n, rng)
     store = sp.csr_matrix if sparse else np.asarray
     elastic = start(store(X), y, problem, unit, weights=s, name=name)
     explicit = start(store(Y), y, hard, unit, name=name)
     assert elastic.square.tolist() == explicit.square.tolist()
-    moved, scores, w, alpha, after = outcome(p.rule, elastic, turns)
-    again, expected, columns, beta, then = outcome(p.rule, explicit, turns)
-    # the own coordinates of w are delta alpha: nothing was stored, nothing is lost
+    moved, scores, w, alpha, after = outcome(p.rule, elastic, presented_orders)
+    expected_moved, expected, columns, beta, expected_after = outcome(p.rule, explicit, presented_orders)
+    # the own coordinates of w are delta alpha and need not be stored
     own = np.sqrt(delta2) * alpha
-    if name in WHOLE:  # by value: a sum with more zeros in it may end as the other zero
-        assert (moved, scores.tolist(), after.tolist()) == (again, expected.tolist(), then.tolist())
+    if name in WHOLE:  # by value, since zeros may differ in sign
+        assert (moved, scores.tolist(), after.tolist()) == (
+            expected_moved,
+            expected.tolist(),
+            expected_after.tolist(),
+        )
         assert alpha.tolist() == beta.tolist()
         assert [*w, *own] == columns.tolist()
     else:
-        agree(name, (moved, scores, after, alpha), (again, expected, then, beta))
-        agree(name, (moved, np.concatenate([w, own])), (again, columns))
+        assert_equal_outcomes(
+            name, (moved, scores, after, alpha), (expected_moved, expected, expected_after, beta)
+        )
+        assert_equal_outcomes(name, (moved, np.concatenate([w, own])), (expected_moved, columns))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_shifted_adds_the_label_times_the_shift(sparse):
+def test_bias_adds_its_product_with_the_label_to_scores(sparse):
     rng = np.random.default_rng(9)
     X = rng.integers(-3, 4, (12, 5)).astype(float)
     y = signs(12, rng)
@@ -276,14 +294,14 @@ def test_shifted_adds_the_label_times_the_shift(sparse):
     before = scored(h)
     h.number[BIAS] = 17.0
     assert scored(h).tolist() == (before + 17.0 * y).tolist()
-    # and a rule decides by the shifted score: what is far beyond the threshold now is not learnt
+    # the rule decides by the shifted score: a pattern beyond the threshold is not learnt
     h.alpha[:], h.space.vector.w[:], h.number[BIAS] = 0.0, 0.0, 4.0 * p.unit
     moved, _ = present(p.rule, h, [[int(np.argmax(y)), int(np.argmin(y))]])
     assert moved == [int(np.argmin(y))]
 
 
 def test_float32_values_are_summed_in_float64():
-    """Squares and scores are those of the float64 numbers of the same value."""
+    """Squares and scores equal those of the same values in float64."""
     rng = np.random.default_rng(10)
     X = rng.normal(size=(7, 50)).astype(np.float32)
     y = signs(7, rng)
@@ -293,15 +311,15 @@ def test_float32_values_are_summed_in_float64():
         assert a.square.tolist() == b.square.tolist()
         p = plan("perceptron", HARD, X.astype(float))
         moved, scores = present(p.rule, a, [range(7)] * 3)
-        again, expected = present(p.rule, b, [range(7)] * 3)
-        assert moved == again
+        expected_moved, expected = present(p.rule, b, [range(7)] * 3)
+        assert moved == expected_moved
         assert scores.tolist() == expected.tolist()
-        # float32 sums would be wrong in the eighth digit
+        # float32 sums would be inaccurate in the eighth digit
         exact = [sum(Fraction(float(v)) ** 2 for v in row) for row in X]
         assert max(abs(Fraction(v) - e) / e for v, e in zip(a.square.tolist(), exact, strict=True)) < 1e-14
 
 
-def test_unsorted_and_repeated_entries():
+def test_unsorted_and_repeated_entries_are_summed():
     indptr, n = np.array([0, 4, 4, 7]), 3
     X = sp.csr_matrix(
         (np.array([3.0, 1.0, -2.0, 5.0, 4.0, -4.0, 1.0]), np.array([3, 0, 3, 1, 2, 2, 0]), indptr),
@@ -312,18 +330,22 @@ def test_unsorted_and_repeated_entries():
     before = X.data.copy(), X.indices.copy(), X.indptr.copy()
     y = np.array([1.0, -1.0, -1.0])
     p = plan("perceptron", HARD, plain)
-    turns = [range(n)] * 4
-    agree("perceptron", *(outcome(p.rule, start(rows, y, HARD), turns) for rows in (X, plain)))
-    for was, now in zip(before, (X.data, X.indices, X.indptr), strict=True):
-        assert was.tolist() == now.tolist()  # the caller's matrix is as it came
+    presented_orders = [range(n)] * 4
+    assert_equal_outcomes(
+        "perceptron", *(outcome(p.rule, start(rows, y, HARD), presented_orders) for rows in (X, plain))
+    )
+    for old, new in zip(before, (X.data, X.indices, X.indptr), strict=True):
+        assert old.tolist() == new.tolist()  # the caller's matrix is unchanged
 
 
-def test_explicit_zeros_change_nothing():
+def test_explicit_zeros_do_not_change_results():
     X = sp.csr_matrix((np.array([1.0, 0.0, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
     y = np.array([1.0, -1.0])
     p = plan("perceptron", HARD, X.toarray())
-    turns = [range(2)] * 4
-    agree("perceptron", *(outcome(p.rule, start(rows, y, HARD), turns) for rows in (X, X.toarray())))
+    presented_orders = [range(2)] * 4
+    assert_equal_outcomes(
+        "perceptron", *(outcome(p.rule, start(rows, y, HARD), presented_orders) for rows in (X, X.toarray()))
+    )
 
 
 # memory
@@ -346,7 +368,7 @@ def test_dense_data_are_not_copied(tmp_path):
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_sparse_data_are_not_copied(kind, monkeypatch):
-    """Values never; indices only where their size has to change."""
+    """Values are shared; indices are converted only if their width changes."""
     X = with_indices(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]), kind)
     for part in (X.data, X.indices, X.indptr):
         part.flags.writeable = False
@@ -358,7 +380,7 @@ def test_sparse_data_are_not_copied(kind, monkeypatch):
     present(plan("perceptron", HARD, X.toarray()).rule, h, [range(2)] * 3)
 
 
-def test_read_only_arrays_need_no_compilation_of_their_own():
+def test_read_only_arrays_need_no_further_compilation():
     X = np.arange(12.0).reshape(4, 3)
     y = np.array([1.0, -1.0, 1.0, -1.0])
     rule = plan("perceptron", HARD, X).rule
@@ -367,23 +389,23 @@ def test_read_only_arrays_need_no_compilation_of_their_own():
     if not hasattr(repeat, "signatures"):
         pytest.skip("interpreted: nothing is compiled")
     present(rule, start(X, y, HARD), [range(4)])
-    known = len(repeat.signatures)
+    signature_count = len(repeat.signatures)
     X.flags.writeable = False
     present(rule, start(X, y, HARD), [range(4)])
-    assert len(repeat.signatures) == known
+    assert len(repeat.signatures) == signature_count
 
 
 @pytest.mark.parametrize(
     ("name", "intercept", "sparse"),
     selected(
         product(ALGORITHMS, ("none", "free", "augmented"), (False, True)),
-        # a constant feature is a column like others, and compiled once more
+        # a constant feature is a column, and is compiled once more
         lambda name, intercept, sparse: (
             intercept == ("none" if sparse else "free") and (name not in ONE_BY_ONE or name in ON_ALL)
         ),
     ),
 )
-def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
+def test_fit_does_not_modify_the_data_of_the_caller(name, intercept, sparse):
     rng = np.random.default_rng(11)
     X = rng.integers(-2, 3, (30, 4)).astype(float)
     X[3] = X[2]
@@ -404,19 +426,19 @@ def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
             (name, intercept) in (("pumma", "none"), ("pumma", "augmented"))
             or name == "lp"
             or ALGORITHMS[name]().other_norm(Problem("squared_hinge", 1.0))
-        )  # or is of other norms
+        )  # or solves other norms
         return
     MaxMarginClassifier(loss=losses[0], algorithm=name, max_iter=5, **kind).fit(X, y, s)
     assert before == [part.tobytes() for part in parts]
 
 
-# room for packed rows
+# memory of packed rows
 
 
 @pytest.mark.parametrize(
     "store", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix((X != 0).astype(float))]
 )
-def test_room_is_used_again(store):
+def test_packed_memory_is_reused(store):
     rng = np.random.default_rng(12)
     X = rng.integers(-2, 3, (50, 6)).astype(float)
     y = signs(50, rng)
@@ -424,36 +446,36 @@ def test_room_is_used_again(store):
     problem = Problem("hinge", 2.0, intercept="augmented")
     h = start(store(X), y, problem, rho=2.0, weights=s)
     h.space.vector.w[:] = rng.integers(-4, 5, 7)
-    every = scored(h)
-    room, held = PackedRows(), []
+    all_scores = scored(h)
+    memory, packings = PackedRows(), []
     for size in (3, 40, 50, 1, 20, 50):
         rows = rng.permutation(50)[:size].astype(np.uint32)
-        active = room.pack(h, rows)
-        held.append(active)
-        assert scored(active, size).tolist() == every[rows].tolist()
+        active = memory.pack(h, rows)
+        packings.append(active)
+        assert scored(active, size).tolist() == all_scores[rows].tolist()
         for part in ("y", "square", "cap", "ids"):
             assert getattr(active, part)[:size].tolist() == getattr(h, part)[rows].tolist(), part
         assert active.alpha is h.alpha
         assert active.space.vector.w is h.space.vector.w
-    # the same memory again: what was packed first is overwritten by what is packed next
-    assert np.shares_memory(held[-1].y, held[-2].y)
-    assert np.shares_memory(held[-1].ids, held[-3].ids)
+    # reused memory: later rows overwrite earlier ones
+    assert np.shares_memory(packings[-1].y, packings[-2].y)
+    assert np.shares_memory(packings[-1].ids, packings[-3].ids)
 
 
-def test_room_is_enough_for_long_rows():
-    """Few long rows after many short ones: enough rows, too few entries."""
+def test_packed_memory_grows_for_long_rows():
+    """A few long rows after many short ones: enough rows, but too few entries."""
     X = np.zeros((30, 200))
     X[:, 0] = 1.0 + np.arange(30.0)
     X[25:] += 1.0
     h = start(sp.csr_matrix(X), np.where(np.arange(30) % 2, 1.0, -1.0), HARD)
     h.space.vector.w[:] = np.arange(200.0) - 70.0
-    room = PackedRows()
-    room.pack(h, np.arange(20, dtype=np.uint32))
+    memory = PackedRows()
+    memory.pack(h, np.arange(20, dtype=np.uint32))
     rows = np.arange(29, 24, -1, dtype=np.uint32)
-    assert scored(room.pack(h, rows), 5).tolist() == scored(h)[rows].tolist()
+    assert scored(memory.pack(h, rows), 5).tolist() == scored(h)[rows].tolist()
 
 
-def test_squares_of_rows():
+def test_squares_of_rows_equal_exact_sums():
     rng = np.random.default_rng(13)
     X = rng.normal(size=(9, 33)) * 10.0 ** rng.uniform(-5, 5, (9, 1))
     X[4] = 0.0

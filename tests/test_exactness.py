@@ -1,4 +1,4 @@
-"""Columns from 1e-150 to 1e150 that do not separate: real dual weights near float64 ones prove the bound."""
+"""Inseparable data with columns from 1e-150 to 1e150: exact dual weights near the float64 ones prove the bound."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def overlapping(rng, n, d):
     return rng.normal(size=(n, d)) + 0.3 * (2 * y - 1)[:, None], y
 
 
-def refuses(model, X, y, s=None, **changes):
+def assert_lower_bound_is_refused(model, X, y, s=None, **changes):
     names = ("coef_", "intercept_", "classes_", "class_weight_")
-    liar = SimpleNamespace(**{name: getattr(model, name) for name in names})
-    liar.certificate_ = replace(model.certificate_, **changes)
+    forged = SimpleNamespace(**{name: getattr(model, name) for name in names})
+    forged.certificate_ = replace(model.certificate_, **changes)
     with pytest.raises(CertificateError, match="the lower bound fails"):
-        verify(liar, X, y, s)
+        verify(forged, X, y, s)
 
 
-# truth, in rational arithmetic
+# exact values in rational arithmetic
 
 
 def rational(values):
@@ -53,12 +53,12 @@ def rational(values):
 
 
 def columns_of(problem, X):
-    """The columns, the constant coordinate among them."""
+    """The columns, with the constant coordinate if there is one."""
     return np.column_stack([X, np.full(len(X), problem.rho)]) if problem.rho else X
 
 
 def primal_value(problem, X, y, s, w, b):
-    """The objective at a point, exactly."""
+    """The exact objective at a point."""
     Z = [rational(row) for row in columns_of(problem, X)]
     w, b = rational(w), Fraction(0) if problem.rho else Fraction(float(b))
     value = sum(v * v for v in w) / 2
@@ -69,13 +69,13 @@ def primal_value(problem, X, y, s, w, b):
 
 
 def nearly_best_point(problem, X, y, s):
-    """Clarabel on the same problem with columns of size one, each regularised as it should be."""
+    """Clarabel on the same problem with columns scaled to unit size and their regularisation adjusted."""
     Z = columns_of(problem, X)
     size = np.abs(Z).max(axis=0)
     n, d = Z.shape
     free = y[:, None] if problem.free else np.zeros((n, 0))
     k, hinge, cost = free.shape[1], problem.loss == "hinge", problem.C * s
-    curvature = np.minimum(1.0 / size, 1e6) ** 2  # a tiny column is of no use
+    curvature = np.minimum(1.0 / size, 1e6) ** 2  # tiny columns have no influence
     P = sp.diags(np.concatenate([curvature, np.zeros(k), np.zeros(n) if hinge else 2.0 * cost]))
     q = np.concatenate([np.zeros(d + k), cost if hinge else np.zeros(n)])
     margins = np.hstack([-y[:, None] * Z / size, -free, -np.eye(n)])
@@ -86,7 +86,7 @@ def nearly_best_point(problem, X, y, s):
 
 
 def exact_dual_value(problem, X, y, s, alpha, huge):
-    """Dual weights near these that cancel exactly in the huge columns, found in rational numbers: their value."""
+    """The dual value of rational dual weights near alpha that cancel exactly in the huge columns."""
     Z = columns_of(problem, X)
     caps = problem.caps(s)
     lines = [rational(column) for column in Z.T[huge]]
@@ -94,7 +94,7 @@ def exact_dual_value(problem, X, y, s, alpha, huge):
     lines = [[v * int(l) for v, l in zip(line, y, strict=True)] for line in lines]
     a = rational(alpha)
     room = np.minimum(alpha, caps - alpha)
-    # Gauss, rows with the largest product of room and entry first
+    # Gaussian elimination, pivots with the largest product of room and entry
     A, t = [list(line) for line in lines], [sum(p * q for p, q in zip(l, a, strict=True)) for l in lines]
     pivots = []
     for k in range(len(A)):
@@ -125,11 +125,11 @@ def exact_dual_value(problem, X, y, s, alpha, huge):
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scales", SCALES)
-def test_any_scale_is_certified(scales, loss, intercept, C):
+def test_all_scales_are_certified(scales, loss, intercept, C):
     rng = np.random.default_rng([len(scales), len(loss), len(intercept)])
     for trial in range(4):
         n, d = int(rng.integers(20, 201)), int(rng.integers(2, 6 if trial else 9))
-        n = max(n, 8 * d)  # the huge columns alone do not separate
+        n = max(n, 8 * d)  # the huge columns alone are inseparable
         X, y = overlapping(rng, n, d)
         X = X * 10.0 ** SCALES[scales](rng, d)
         s = 10.0 ** rng.uniform(-1.0, 1.0, n) if trial % 2 else np.ones(n)
@@ -146,8 +146,8 @@ def test_any_scale_is_certified(scales, loss, intercept, C):
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scales", ["huge", "mixed", "random"])
-def test_the_optimum_is_between_the_bounds(scales, loss, intercept):
-    """lower <= a primal value, upper >= the value of exact dual weights: rational numbers, not a digit of grace."""
+def test_bounds_contain_the_optimum_in_rational_arithmetic(scales, loss, intercept):
+    """lower <= primal values, upper >= the value of exact dual weights, in rational arithmetic without tolerance."""
     rng = np.random.default_rng([3, len(scales), len(loss), len(intercept)])
     for C in (1e-2, 1.0, 1e2):
         X, y = overlapping(rng, 40, 4)
@@ -176,18 +176,18 @@ def test_the_optimum_is_between_the_bounds(scales, loss, intercept):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_columns_that_depend_on_each_other_exactly(loss, intercept):
-    """Copies, multiples, constants, indicators and sums of whole numbers cancel with the others."""
+def test_linearly_dependent_columns_are_certified(loss, intercept):
+    """Copies, multiples, constants, indicators and sums of integers cancel exactly."""
     rng = np.random.default_rng(0)
     X, y = overlapping(rng, 60, 3)
-    whole = np.round(4.0 * X)
+    integers = np.round(4.0 * X)
     groups = np.eye(4)[rng.integers(0, 4, 60)]
     for data in (
         np.column_stack([X, X[:, 0], -4.0 * X[:, 1]]) * 1e150,
         np.column_stack([X, np.full(60, 3.0), np.full(60, 7.0)]) * 1e150,
-        np.column_stack([whole, whole[:, 0] + whole[:, 1]]) * 2.0**500,
+        np.column_stack([integers, integers[:, 0] + integers[:, 1]]) * 2.0**500,
         np.column_stack([groups * 1e150, X]),
-        whole * 1e150,
+        integers * 1e150,
     ):
         model = MaxMarginClassifier(1.0, loss=loss, random_state=0, **INTERCEPTS[intercept]).fit(data, y)
         assert model.status_ is Status.CERTIFIED
@@ -195,7 +195,7 @@ def test_columns_that_depend_on_each_other_exactly(loss, intercept):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_lies_about_huge_columns_are_found(loss):
+def test_false_claims_about_huge_columns_are_refused(loss):
     rng = np.random.default_rng(1)
     X, y = overlapping(rng, 50, 4)
     X = X * 10.0 ** np.array([150.0, 75.0, 0.0, -150.0])
@@ -203,14 +203,14 @@ def test_lies_about_huge_columns_are_found(loss):
     claim = model.certificate_
     verify(model, X, y)
     k = int(np.argmin(np.abs(claim.dual - 0.5)))
-    alike = np.flatnonzero(y[claim.support] == y[claim.support[k]])
-    m = int(alike[np.argsort(np.abs(claim.dual[alike] - 0.5))[1]])
+    same_label = np.flatnonzero(y[claim.support] == y[claim.support[k]])
+    m = int(same_label[np.argsort(np.abs(claim.dual[same_label] - 0.5))[1]])
     for share in (1e-4, 1e-2, 0.3):
         dual = claim.dual.copy()
         dual[k], dual[m] = dual[k] * (1.0 - share), dual[m] + dual[k] * share  # as balanced as before
-        refuses(model, X, y, dual=dual)
-    refuses(model, X, y, lower=claim.lower * (1.0 + 1e-6))
-    refuses(model, X, y, dual=claim.dual * 0.5)
+        assert_lower_bound_is_refused(model, X, y, dual=dual)
+    assert_lower_bound_is_refused(model, X, y, lower=claim.lower * (1.0 + 1e-6))
+    assert_lower_bound_is_refused(model, X, y, dual=claim.dual * 0.5)
 
 
 def test_ordinary_data_have_no_huge_columns():
@@ -223,8 +223,8 @@ def test_ordinary_data_have_no_huge_columns():
             assert huge_columns(problem, sample, alpha) is None
 
 
-def test_without_room_there_is_no_proof():
-    """All dual weights at their caps: nothing can move, and nothing is claimed."""
+def test_without_room_for_changes_there_is_no_proof():
+    """All dual weights are at their caps, and no bound is returned."""
     rng = np.random.default_rng(2)
     X, y = overlapping(rng, 50, 4)
     problem, signs, ones = Problem("hinge", 1.0), 2.0 * y - 1.0, np.ones(50)

@@ -1,4 +1,4 @@
-"""The 2-norm soft margin is a hard margin in the extended space, whatever its constant is called."""
+"""The 2-norm soft margin is a hard margin in the extended space, for every convention of its constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HARD = Problem("hinge", np.inf, intercept="none")
 
 
 @given(st.floats(1e-6, 1e6))
-def test_three_names_of_one_constant(C):
+def test_three_conventions_of_the_constant_agree(C):
     extension = Extension.of_C(C)
     assert pytest.approx(C, rel=1e-14) == extension.C
     assert extension.pumma_C == pytest.approx(2.0 * C, rel=1e-14)
@@ -25,14 +25,14 @@ def test_three_names_of_one_constant(C):
     assert pytest.approx(C, rel=1e-14) == Extension(extension.Delta).C
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
-def test_what_is_no_extension(bad):
+@pytest.mark.parametrize("invalid", [0.0, -1.0, np.inf, np.nan])
+def test_invalid_constants_are_refused(invalid):
     with pytest.raises(ValueError, match="must be a positive, finite number"):
-        Extension(bad)
+        Extension(invalid)
     with pytest.raises(
         ValueError, match="must be a positive, finite number: the hard margin has no extension"
     ):
-        Extension.of_C(bad)
+        Extension.of_C(invalid)
 
 
 def data(seed, n=24, d=3):
@@ -45,7 +45,7 @@ def data(seed, n=24, d=3):
 @thorough
 @settings(max_examples=examples(12, 40))
 @given(st.integers(0, 2**20), st.sampled_from((0.05, 0.5, 1.0, 4.0)), st.sampled_from((0.0, 1.0, 3.0)))
-def test_theorem_2(seed, Delta, rho):
+def test_theorem_2_holds_and_is_tight_at_the_optimum(seed, Delta, rho):
     """(21): Gamma_opt^-2 <= J(u, gamma) <= Gamma^-2, d'_k >= d_k, and both meet at the optimum."""
     X, y = data(seed)
     kind = {"intercept": "augmented", "intercept_scaling": rho} if rho else {"fit_intercept": False}
@@ -87,9 +87,9 @@ KIND = {"algorithm": "perceptron", "fit_intercept": False, "random_state": 0}
 
 
 class TestOtherDataAreRefused:
-    """What would make the numbers wrong is said, not computed."""
+    """Data or weights that would give wrong numbers raise an error."""
 
-    def test_weights(self):
+    def test_weighted_fits_are_refused(self):
         X, y = data(1)
         rng = np.random.default_rng(0)
         for weights in (rng.random(len(y)) + 0.1, np.full(len(y), 2.0), np.append(0.0, np.ones(len(y) - 1))):
@@ -104,7 +104,7 @@ class TestOtherDataAreRefused:
         ones = MaxMarginClassifier(0.5, **KIND).fit(X, y, np.ones(len(y)))
         assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)
 
-    def test_several_classes(self):
+    def test_several_classes_need_one_margin_each(self):
         X, _ = data(1)
         y = np.arange(len(X)) % 3
         certificates = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
@@ -118,7 +118,7 @@ class TestOtherDataAreRefused:
             low, high = extended_margin(certificates[k], X, signs).Gamma_bounds
             assert low <= extended_margin(one, X, signs).Gamma * (1.0 + 1e-6) <= high * (1.0 + 2e-6)
 
-    def test_rows_labels_and_values(self):
+    def test_other_rows_labels_and_values_are_refused(self):
         X, y = data(1)
         certificate = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
         for rows, labels, message in (
@@ -132,6 +132,8 @@ class TestOtherDataAreRefused:
         ):
             with pytest.raises(ValueError, match=message):
                 extended_margin(certificate, rows, labels)
-        ours = extended_margin(certificate, X, y)
-        assert extended_margin(certificate, X, y.astype(int)) == ours
-        assert extended_margin(certificate, sp.csr_matrix(X), y).Gamma == pytest.approx(ours.Gamma, rel=1e-12)
+        expected = extended_margin(certificate, X, y)
+        assert extended_margin(certificate, X, y.astype(int)) == expected
+        assert extended_margin(certificate, sp.csr_matrix(X), y).Gamma == pytest.approx(
+            expected.Gamma, rel=1e-12
+        )

@@ -1,4 +1,4 @@
-"""Scores by look-up of inner products: the same steps as on the rows themselves."""
+"""Scores by look-up of inner products: the same steps as on the rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from maxmargin.kernels.functions import Linear
 
 
 @pytest.mark.parametrize("rho", [0.0, 2.0])
-def test_integer_data_give_the_same_bits(rho):
-    """The Perceptron on integers, packed and not."""
+def test_kernel_rows_of_integers_give_identical_results(rho):
+    """The perceptron on integers, packed and unpacked."""
     n, rng = 24, np.random.default_rng(0)
     y = 2.0 * (np.arange(n) % 2) - 1.0
     X = rng.integers(-3, 4, (n, 60)) + 1.0 * y[:, None]
@@ -25,7 +25,7 @@ def test_integer_data_give_the_same_bits(rho):
     kernel.fetch(np.arange(n, dtype=np.uint32))
     line = np.arange(n, dtype=np.uint32)
     scores, moved = np.empty(n), np.empty(n, np.uint32)
-    ends = []
+    results = []
     for patterns in (Patterns(X), kernel):
         h = patterns.weight(problem, y, np.ones(n), 1.0, rho)
         assert isinstance(h.space, Gram) == (patterns is kernel)
@@ -34,5 +34,5 @@ def test_integer_data_give_the_same_bits(rho):
             packed = PackedRows().pack(h, line[3:17])
             repeat(Learn(700.0), packed, line[:14], scores, moved, 2)
         score_rows(h, line, scores)
-        ends.append((h.alpha.tolist(), scores.tolist()))
-    assert ends[0] == ends[1]
+        results.append((h.alpha.tolist(), scores.tolist()))
+    assert results[0] == results[1]

@@ -97,7 +97,7 @@ def test_separators_found_before_an_interrupt_of_a_kernel_fit_are_kept(scale):
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, INF])
 @pytest.mark.parametrize("free", [False, True])
-def test_certificates_prove_what_a_separator_of_uneven_columns_attains(p, free):
+def test_certified_margin_of_uneven_columns_is_attained(p, free):
     rng = np.random.default_rng(5)
     exact, w = rng.integers(-8, 9, (40, 6)).astype(float), np.array([1.0, -2.0, 3.0, 1.0, -1.0, 2.0])
     exact = exact[exact @ w != 0.0]

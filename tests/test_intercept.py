@@ -1,4 +1,4 @@
-"""The intercept for given scores: the minimiser, and the midpoint where there are many."""
+"""The intercept for given scores: the minimiser, or the midpoint of the minimisers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxmargin.problem.intercept import best_intercept, best_multiple_and_interc
 
 
 def loss(problem, z, y, s, b):
-    """The loss at b, exactly; C s_i is a factor."""
+    """The exact loss at b, without the factor C."""
     xi = [max(1 - l * (v + b), Fraction(0)) for v, l in zip(z, y, strict=True)]
     return sum(
         (w * (x if problem.loss == "hinge" else x * x) for w, x in zip(s, xi, strict=True)), Fraction(0)
@@ -23,20 +23,20 @@ def loss(problem, z, y, s, b):
 
 
 def minimisers(problem, z, y, s):
-    """(first, last) of the b that minimise the loss, exactly: by trying every kink and every segment."""
+    """(first, last) minimiser b of the loss, exactly, by evaluating every kink and segment."""
     rows = [row for row in zip(z, y, s, strict=True) if row[2] > 0]
     kinks = sorted({l - v for v, l, _ in rows})
-    tried = list(kinks)
+    candidates = list(kinks)
     if problem.loss == "squared_hinge":
         for low, high in zip([kinks[0] - 1, *kinks], [*kinks, kinks[-1] + 1], strict=True):
-            # between two kinks the same patterns cost something, and the best b is their mean kink
+            # between two kinks the same patterns have a loss, and the best b is their mean kink
             inside = (low + high) / 2
             active = [(l - v, w) for v, l, w in rows if l * (v + inside) < 1]
             if active:
                 best = sum(t * w for t, w in active) / sum(w for _, w in active)
                 if low <= best <= high:
-                    tried.append(best)
-    values = {b: loss(problem, z, y, s, b) for b in tried}
+                    candidates.append(best)
+    values = {b: loss(problem, z, y, s, b) for b in candidates}
     best = min(values.values())
     found = [b for b, value in values.items() if value == best]
     return min(found), max(found)
@@ -52,11 +52,11 @@ patterns = st.lists(
 
 @settings(max_examples=500)
 @given(patterns, st.sampled_from(("hinge", "squared_hinge")), st.sampled_from((0.25, 1.0, 64.0)))
-@example([(0.0, 1.0, 1.0), (0.0, -1.0, 1.0)], "hinge", 1.0)  # flat between the two kinks
-@example([(3.0, 1.0, 1.0), (-3.0, -1.0, 1.0)], "squared_hinge", 1.0)  # nothing costs anything in between
-@example([(0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, -1.0, 1.0)], "hinge", 1.0)  # a weightless kink inside
+@example([(0.0, 1.0, 1.0), (0.0, -1.0, 1.0)], "hinge", 1.0)  # constant between the two kinks
+@example([(3.0, 1.0, 1.0), (-3.0, -1.0, 1.0)], "squared_hinge", 1.0)  # no loss between the kinks
+@example([(0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, -1.0, 1.0)], "hinge", 1.0)  # a kink of weight zero inside
 @example([(3.0, 1.0, 1.0), (2.0, 1.0, 0.0), (-3.0, -1.0, 1.0)], "squared_hinge", 1.0)
-def test_midpoint_of_the_minimisers(rows, loss_name, C):
+def test_intercept_is_the_midpoint_of_the_minimisers(rows, loss_name, C):
     z, y, s = (np.array(column) for column in zip(*rows, strict=True))
     problem = Problem(loss_name, C, intercept="free")
     exact = [[Fraction(v) for v in column] for column in (z.tolist(), y.tolist(), s.tolist())]
@@ -66,8 +66,8 @@ def test_midpoint_of_the_minimisers(rows, loss_name, C):
 
 @settings(max_examples=200)
 @given(st.integers(0, 2**20), st.integers(2, 40), st.sampled_from(("hinge", "squared_hinge")))
-def test_no_other_intercept_is_better(seed, n, loss_name):
-    """Real scores and weights, sizes far apart: the loss at b is the least there is, to rounding."""
+def test_intercept_minimises_the_loss_to_rounding(seed, n, loss_name):
+    """Real scores and weights of different sizes: the loss at b is the exact minimum up to rounding."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
@@ -77,7 +77,7 @@ def test_no_other_intercept_is_better(seed, n, loss_name):
     exact = [[Fraction(v) for v in column] for column in (z.tolist(), y.tolist(), s.tolist())]
     best = loss(problem, *exact, minimisers(problem, *exact)[0])
     found = loss(problem, *exact, Fraction(best_intercept(problem, z, y, s)))
-    # a loss of zero is met to the rounding of the scores
+    # a minimum of zero is attained up to the rounding of the scores
     rounding = sum(exact[2]) * (Fraction(1e-15) * Fraction(1.0 + float(np.abs(z).max()))) ** (
         1 if loss_name == "hinge" else 2
     )
@@ -86,8 +86,8 @@ def test_no_other_intercept_is_better(seed, n, loss_name):
 
 @settings(max_examples=100)
 @given(patterns)
-def test_hard_margin_makes_the_smallest_margins_equal(rows):
-    """b maximises min y_i (z_i + b); rows of weight 0 have no say."""
+def test_hard_margin_intercept_equalises_the_smallest_margins(rows):
+    """b maximises min y_i (z_i + b); rows of weight 0 are ignored."""
     z, y, s = (np.array(column) for column in zip(*rows, strict=True))
     b = best_intercept(Problem("hinge", np.inf, intercept="free"), z, y, s)
     margins, used = y * (z + b), s > 0
@@ -97,8 +97,8 @@ def test_hard_margin_makes_the_smallest_margins_equal(rows):
 
 @settings(max_examples=100)
 @given(patterns, st.sampled_from(("hinge", "squared_hinge")), eighths)
-def test_shift_and_mirror(rows, loss_name, shift):
-    """Scores moved by t move b by -t; labels and scores of the other sign turn b round."""
+def test_shift_and_reflection_of_scores(rows, loss_name, shift):
+    """Scores shifted by t shift b by -t; negated scores and labels negate b."""
     z, y, s = (np.array(column) for column in zip(*rows, strict=True))
     problem = Problem(loss_name, 1.0, intercept="free")
     b = best_intercept(problem, z, y, s)
@@ -107,8 +107,8 @@ def test_shift_and_mirror(rows, loss_name, shift):
 
 
 @pytest.mark.parametrize("big", [1e8, 1e13, 1e16, 1e100])
-def test_one_weight_dominates(big):
-    """The others still decide where the big one leaves an interval; no weight is lost in the sum of all."""
+def test_one_dominant_weight_leaves_a_valid_minimiser(big):
+    """The other weights decide within the interval that the large one leaves, and are not lost in sums."""
     hinge = Problem("hinge", 1.0)
     z, y = np.array([0.25, 0.0, 0.25]), np.array([-1.0, 1.0, -1.0])
     for s in (np.array([1.0, big, 1.0]), np.array([1.0 / big, 1.0, 1e-3 / big])):
@@ -119,8 +119,8 @@ def test_one_weight_dominates(big):
 
 @pytest.mark.parametrize("intercept", ["free", "augmented"])
 @pytest.mark.parametrize("schedule", MPU.schedules)
-def test_mpu_ends_by_itself(schedule, intercept, rules_alone):
-    """With an accuracy of its own, coarser than `tol`, MPU ends when nothing would change any more: not at max_iter."""
+def test_mpu_ends_by_its_own_accuracy(schedule, intercept, rules_alone):
+    """With an accuracy coarser than `tol`, MPU ends as converged before max_iter."""
     rng = np.random.default_rng(4)
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 3)) + 0.6 * (2 * y - 1)[:, None] + 2.0
@@ -142,8 +142,8 @@ def test_mpu_ends_by_itself(schedule, intercept, rules_alone):
     kind=st.sampled_from(("free", "augmented", "none")),
     size=st.sampled_from((1e-3, 1.0, 1e3)),
 )
-def test_the_multiple_is_the_best_that_there_is(seed, n, kind, size):
-    """Newton's method on two numbers, begun far from the best, against a general minimiser begun at its answer."""
+def test_best_multiple_and_intercept_minimise_the_objective(seed, n, kind, size):
+    """Newton's method in two variables, from a distant start, against a general minimiser started at its result."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
     z, weights = size * (rng.normal(size=n) + y), rng.integers(1, 4, size=n) / 2.0
@@ -166,5 +166,5 @@ def test_the_multiple_is_the_best_that_there_is(seed, n, kind, size):
             return value(positive, positive * b)
 
         least = minimize(of_multiple, [t * size], method="Nelder-Mead").fun
-    if value(t, other) != value(1.0, b):  # where no positive multiple is better, all stays as it was
+    if value(t, other) != value(1.0, b):  # if no positive multiple is better, the input is returned
         assert value(t, other) <= least + 1e-9 * max(least, 1.0)

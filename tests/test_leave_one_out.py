@@ -1,4 +1,4 @@
-"""What is said of a row left out is what the classifier learnt without it does."""
+"""Leave-one-out predictions of the analysis equal those of refitted classifiers."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ from tests.test_screening import data, exact, near
 
 
 def products(X, rho=0.0):
-    """Inner products of rows, by the matrix of all of them."""
+    """Inner products of rows, by their full matrix."""
     K = X @ X.T + rho * rho
     return InnerProducts(lambda c: c @ K, np.diag(K).copy(), 0.0, X.shape[0] + X.shape[1])
 
 
-def scores_without(problem, X, y, weights):
-    """y_i f(x_i) of the classifiers that are learnt without row i, one after the other."""
+def refitted_scores(problem, X, y, weights):
+    """y_i f(x_i) of the classifiers fitted without row i."""
     out = []
     for i in range(y.size):
         rest = np.arange(y.size) != i
@@ -27,8 +27,8 @@ def scores_without(problem, X, y, weights):
     return np.array(out)
 
 
-def told(problem, X, y, weights, w, b, certificate):
-    """Row by row, from a point and its certificate."""
+def left_out_of_point(problem, X, y, weights, w, b, certificate):
+    """The leave-one-out analysis from a point and its certificate."""
     alpha = np.zeros(y.size)
     alpha[certificate.support] = certificate.dual
     margins = y * (X @ w + b)
@@ -43,54 +43,54 @@ def told(problem, X, y, weights, w, b, certificate):
 @pytest.mark.parametrize(
     ("loss", "C"), [("hinge", 0.02), ("hinge", 1.0), ("squared_hinge", 0.01), ("hinge", np.inf)]
 )
-def test_every_certain_answer_is_that_of_the_classifier_without_the_row(loss, C, intercept):
+def test_certain_predictions_equal_those_of_refitted_classifiers(loss, C, intercept):
     problem = Problem(loss, C, intercept=intercept)
-    certain = right_ones = 0
+    certain = correct_count = 0
     for seed in range(2):
         rng, X, y = data(seed, n=36, d=3, shift=4.0 if problem.hard else 1.0)
-        X[:3, 0] *= -1.0 if not problem.hard else 1.0  # some that are wrong
+        X[:3, 0] *= -1.0 if not problem.hard else 1.0  # a few outliers
         weights = np.ones(y.size) if problem.hard else rng.integers(1, 3, y.size).astype(float)
         w, b, alpha = exact(problem, X, y, weights)
-        truth = scores_without(problem, X, y, weights)
+        truth = refitted_scores(problem, X, y, weights)
         sample = Sample(X, y, weights)
         for size in (0.0, 1e-3, 0.03, 0.3):
             v, c, certificate = near(rng, size, problem, sample, w, b, alpha)
-            found = told(problem, X, y, weights, v, c, certificate)
+            found = left_out_of_point(problem, X, y, weights, v, c, certificate)
             assert (truth[found.right] > 0.0).all()
             assert (truth[found.wrong] < 0.0).all()
             assert not (found.right & found.wrong).any()
             if size == 0.0:
                 certain += int((found.right | found.wrong).sum())
-                right_ones += int((truth > 0.0).sum())
-                # whatever has no dual weight is told by its own margin
+                correct_count += int((truth > 0.0).sum())
+                # rows without a dual weight are certain by their own margin
                 idle = (alpha < 1e-12) & (y * (X @ w + b) > 1.0 + 1e-3)
                 assert found.right[idle].all()
-                if not problem.hard:  # and so is a row that is wrong although it was learnt
+                if not problem.hard:  # as are rows that the fit itself misclassifies
                     assert found.wrong[y * (X @ w + b) < -1e-2].all()
     assert certain > 0.4 * 72
 
 
-def test_dual_weights_of_other_rows_are_not_presumed():
-    """Any feasible dual weights, however bad, tell nothing that is false."""
+def test_infeasible_or_poor_dual_weights_give_no_false_predictions():
+    """For random feasible dual weights every certain prediction is correct."""
     rng, X, y = data(3, n=30, d=3)
     weights = np.ones(y.size)
     problem = Problem("hinge", 0.1)
-    truth = scores_without(problem, X, y, weights)
+    truth = refitted_scores(problem, X, y, weights)
     sample = Sample(X, y, weights)
     best, c, dual = exact(problem, X, y, weights)
-    some = 0
+    certain_count = 0
     for k in range(60):
         noise = 0.5 * rng.random() if k % 2 else 2.0
         alpha = np.clip(dual + noise * 0.1 * rng.normal(size=y.size), 0.0, 0.1)
         w, b = best + 0.3 * noise * rng.normal(size=3), c + 0.1 * noise * rng.normal()
-        found = told(problem, X, y, weights, w, b, certify(problem, sample, w, b, alpha))
+        found = left_out_of_point(problem, X, y, weights, w, b, certify(problem, sample, w, b, alpha))
         assert (truth[found.right] > 0.0).all()
         assert (truth[found.wrong] < 0.0).all()
-        some += int((found.right | found.wrong).sum())
-    assert some > 0
+        certain_count += int((found.right | found.wrong).sum())
+    assert certain_count > 0
 
 
-def test_kernels():
+def test_kernel_predictions_equal_those_of_refitted_classifiers():
     _, X, y = data(4, n=40, d=2)
     K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     settings = {"C": 0.5, "kernel": "rbf", "gamma": 0.5, "tol": 1e-9}
@@ -113,24 +113,26 @@ def test_kernels():
     assert (found.right | found.wrong).sum() > 10
 
 
-def test_several_rows_that_are_alike_do_not_miss_each_other():
-    """Of two copies of every row, one left out changes little: most are told."""
+def test_most_duplicated_rows_are_certain():
+    """Leaving out one of two copies changes little."""
     _, X, y = data(6, n=40, d=3)
     X, y = np.vstack([X, X]), np.append(y, y)
     problem, weights = Problem("hinge", 0.02), np.ones(80)
     w, b, alpha = exact(problem, X, y, weights)
-    found = told(problem, X, y, weights, w, b, certify(problem, Sample(X, y, weights), w, b, alpha))
+    found = left_out_of_point(
+        problem, X, y, weights, w, b, certify(problem, Sample(X, y, weights), w, b, alpha)
+    )
     assert (found.right | found.wrong).mean() > 0.8
 
 
 @pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_rows_far_from_zero_are_not_told_by_rounding(loss, intercept):
-    """Terms of v that cancel are larger than v: nothing is certain that rounding decides."""
+def test_rounding_errors_give_no_certain_predictions(loss, intercept):
+    """Rows far from zero: cancelling terms of v exceed v."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        n, away = int(rng.integers(4, 10)), 10.0 ** rng.uniform(3, 7)
-        X = away + rng.normal(size=(n, int(rng.integers(1, 3))))
+        n, offset = int(rng.integers(4, 10)), 10.0 ** rng.uniform(3, 7)
+        X = offset + rng.normal(size=(n, int(rng.integers(1, 3))))
         y = np.where(np.arange(n) < 2, [1.0, -1.0][seed % 2], np.where(rng.random(n) < 0.5, 1.0, -1.0))
         y[0] = -y[1]
         clf = MaxMarginClassifier(

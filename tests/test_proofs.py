@@ -1,4 +1,4 @@
-"""Certificates made in one pass: the same as those made sum by sum, and true of real numbers."""
+"""One-pass certificates: equal to certificates of separate sums, and valid in real arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))
 
 
 def task(seed, n=40, d=3, scale=1.0, dtype=float):
-    """Rows, a point and dual weights of no solver."""
+    """Rows, a point and dual weights that no solver produced."""
     rng = np.random.default_rng(seed)
     X = (scale * rng.normal(size=(n, d))).astype(dtype)
     y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
@@ -33,8 +33,8 @@ def task(seed, n=40, d=3, scale=1.0, dtype=float):
     return Sample(X, y, weights), rng.normal(size=d) / scale, float(rng.normal()), alpha
 
 
-def truth(problem, sample, w, b, alpha):
-    """The primal and the dual value in rational numbers, of dual weights whose heavier class is scaled down."""
+def exact_values(problem, sample, w, b, alpha):
+    """The primal and dual values in rational arithmetic, with the heavier class of dual weights scaled down."""
     X, y = [[Fraction(float(x)) for x in row] for row in sample.X], [int(side) for side in sample.y]
     s, C = [Fraction(float(weight)) for weight in sample.weights], Fraction(problem.C)
     w, b, rho = [Fraction(float(value)) for value in w], Fraction(b), Fraction(problem.rho)
@@ -63,13 +63,13 @@ def truth(problem, sample, w, b, alpha):
 
 @pytest.mark.parametrize(("loss", "intercept"), KINDS)
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_bounds_are_true_of_real_numbers(loss, intercept, scale):
+def test_bounds_hold_in_rational_arithmetic(loss, intercept, scale):
     for seed in range(6):
         problem = Problem(loss, [0.01, 1.0, 100.0][seed % 3], intercept=intercept, intercept_scaling=1.5)
         sample, w, b, alpha = task(seed, scale=scale)
         b = 0.0 if intercept == "none" else b
         found = certify(problem, sample, w, b, alpha, 1e-3)
-        primal, dual = truth(problem, sample, w, b, found.alpha)
+        primal, dual = exact_values(problem, sample, w, b, found.alpha)
         assert Fraction(found.lower) <= dual <= primal <= Fraction(found.upper)
         assert found.lower == pytest.approx(float(dual), rel=1e-9, abs=1e-12 * float(primal))
         assert found.upper == pytest.approx(float(primal), rel=1e-9)
@@ -78,29 +78,29 @@ def test_bounds_are_true_of_real_numbers(loss, intercept, scale):
 @pytest.mark.parametrize(("loss", "intercept"), KINDS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 5), (300, 4), (1024, 2), (5000, 7)])
-def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d, monkeypatch):
+def test_one_pass_bounds_equal_those_of_separate_sums(loss, intercept, dtype, n, d, monkeypatch):
     problem = Problem(loss, 2.0, intercept=intercept)
     sample, w, b, alpha = task(n + d, n, d, dtype=dtype)
     b = 0.0 if intercept == "none" else b
-    one_by_one = maxmargin.certificates.rows.certify(problem, sample, w, b, alpha, 1e-3)
-    if n > 2:  # with a row in each class, and not all of weight 0
+    separate = maxmargin.certificates.rows.certify(problem, sample, w, b, alpha, 1e-3)
+    if n > 2:  # rows of both classes with positive weight
         monkeypatch.setattr(maxmargin.certificates.one_pass, "certify_any", None)
     found = certify(problem, replace(sample), w, b, alpha, 1e-3)
-    near = 1e-11 if dtype is np.float64 else 1e-10  # one by one, float32 is not added up in parts
-    assert found.lower == pytest.approx(one_by_one.lower, rel=near)
-    assert found.upper == pytest.approx(one_by_one.upper, rel=near)
-    assert found.support.tolist() == one_by_one.support.tolist()
-    np.testing.assert_allclose(found.dual, one_by_one.dual, rtol=1e-11)
-    assert found.fingerprint.difference(one_by_one.fingerprint) is None
-    scale = one_by_one.fingerprint.scale
+    near = 1e-11 if dtype is np.float64 else 1e-10  # separate sums of float32 are not added in parts
+    assert found.lower == pytest.approx(separate.lower, rel=near)
+    assert found.upper == pytest.approx(separate.upper, rel=near)
+    assert found.support.tolist() == separate.support.tolist()
+    np.testing.assert_allclose(found.dual, separate.dual, rtol=1e-11)
+    assert found.fingerprint.difference(separate.fingerprint) is None
+    scale = separate.fingerprint.scale
     assert found.fingerprint.scale == pytest.approx(scale, rel=1e-13)
     assert found.fingerprint.checksum == pytest.approx(
-        one_by_one.fingerprint.checksum, rel=0.0, abs=1e-13 * scale
+        separate.fingerprint.checksum, rel=0.0, abs=1e-13 * scale
     )
 
 
 def test_projections_are_computed_once_for_all_classes(monkeypatch):
-    """The terms of fingerprints depend on the rows alone; labels that differ are found all the same."""
+    """The terms of fingerprints depend on the rows alone; differing labels are still detected."""
     X = np.random.default_rng(0).normal(size=(90, 3))
     y = np.digitize(X[:, 1], [-0.5, 0.5])
     model = MaxMarginClassifier().fit(X, y)
@@ -117,8 +117,8 @@ def test_projections_are_computed_once_for_all_classes(monkeypatch):
     assert first.fingerprint.difference(other.fingerprint) is not None
 
 
-def test_fingerprints_that_overflow_are_summed_in_units_of_their_own():
-    """Large weights and large entries, whose sums in one pass are infinite."""
+def test_overflowing_fingerprints_are_rescaled():
+    """Large weights and entries, whose one-pass sums are infinite."""
     y, X = np.array([1.0, -1.0, 1.0]), np.array([[1e3], [-2e3], [3e3]])
     sample = Sample(X, y, np.full(3, 1e305))
     found = certify(Problem("hinge", 1e-305), sample, np.ones(1), 0.0, np.array([0.5, 1.0, 0.5]))
@@ -126,44 +126,44 @@ def test_fingerprints_that_overflow_are_summed_in_units_of_their_own():
     assert found.fingerprint.difference(Sample(X, y, np.full(3, 1e305)).fingerprint) is None
 
 
-def test_where_it_is_more_than_one_pass(monkeypatch):
-    """Sparse rows, other norms, hard margins, columns and huge numbers are left to sums one by one."""
-    asked = []
+def test_special_cases_use_separate_sums(monkeypatch):
+    """Sparse or column-major rows, huge numbers, other norms, hard margins, and invalid points."""
+    calls = []
     monkeypatch.setattr(
-        maxmargin.certificates.one_pass, "certify_any", lambda *all_of_it: asked.append(all_of_it[0])
+        maxmargin.certificates.one_pass, "certify_any", lambda *arguments: calls.append(arguments[0])
     )
     sample, w, b, alpha = task(0)
 
-    def changed(X):
+    def with_rows(X):
         return Sample(X, sample.y, sample.weights)
 
     soft = Problem("hinge", 1.0)
     certify(soft, sample, w, b, alpha)
-    assert not asked
+    assert not calls
     for problem, rows in (
-        (soft, changed(sp.csr_array(sample.X))),
-        (soft, changed(np.asfortranarray(sample.X))),
-        (soft, changed(1e160 * sample.X)),
+        (soft, with_rows(sp.csr_array(sample.X))),
+        (soft, with_rows(np.asfortranarray(sample.X))),
+        (soft, with_rows(1e160 * sample.X)),
         (Problem("hinge", 1.0, p=3.0), sample),
         (Problem("hinge", 1.0, power=1), sample),
         (Problem("hinge", np.inf), sample),
     ):
-        asked.clear()
+        calls.clear()
         certify(problem, rows, w, b, alpha)
-        assert asked == [problem]
+        assert calls == [problem]
     for point, weights in (
         ((w, np.nan), alpha),
         ((np.inf * w, b), alpha),
         ((w, b), 0.0 * alpha),
         ((w, b), np.nan * alpha),
     ):
-        asked.clear()
+        calls.clear()
         certify(soft, sample, *point, weights)
-        assert asked == [soft]
+        assert calls == [soft]
 
 
-def test_millions_of_equal_dual_weights_balance():
-    """Plain sums of them are off to one side by more than `verify` allows."""
+def test_millions_of_equal_dual_weights_are_balanced():
+    """Plain sums of them have a one-sided error above the tolerance of `verify`."""
     n = 3_000_001
     y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     X = y[:, None] + np.linspace(-1.0, 1.0, n)[:, None]
@@ -173,8 +173,8 @@ def test_millions_of_equal_dual_weights_balance():
 
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sums_of_one_pass(squared, dtype):
-    """Against NumPy: every sum, over no, one and several parts."""
+def test_one_pass_sums_equal_numpy(squared, dtype):
+    """All sums, over no, one and several parts."""
     for n in (1, 7, 8, 9, 24, 31):
         sample, w, b, alpha = task(n, n, 3, dtype=dtype)
         X, y, s, norms = sample.X, sample.y, sample.weights, sample.norms
@@ -209,30 +209,30 @@ def test_sums_of_one_pass(squared, dtype):
             np.testing.assert_allclose(dual, balanced, rtol=1e-13)
 
 
-def test_sums_do_not_depend_on_where_arrays_lie():
-    """Compiled loops have several versions, and which one runs must not be seen."""
+def test_sums_do_not_depend_on_memory_alignment():
+    """Compiled loops have several versions, chosen by alignment: results must be equal."""
     rng, found = np.random.default_rng(0), set()
     sample, w, b, alpha = task(0, 2500, 4)
     arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w]
 
-    def moved(a):
-        memory, place = np.empty(a.size + 8), int(rng.integers(8))
-        memory[place : place + a.size] = a.ravel()
-        return memory[place : place + a.size].reshape(a.shape)
+    def misaligned(a):
+        memory, offset = np.empty(a.size + 8), int(rng.integers(8))
+        memory[offset : offset + a.size] = a.ravel()
+        return memory[offset : offset + a.size].reshape(a.shape)
 
-    kept = []
+    spacers = []
     for _ in range(500):
-        kept.append(np.empty(int(rng.integers(1, 3000))))
-        v, workspace = moved(np.zeros((2, 4))), moved(np.empty((2, 1024)))
-        X, y, s, norms, a, w = (moved(one) for one in arrays)
+        spacers.append(np.empty(int(rng.integers(1, 3000))))
+        v, workspace = misaligned(np.zeros((2, 4))), misaligned(np.empty((2, 1024)))
+        X, y, s, norms, a, w = (misaligned(one) for one in arrays)
         places = np.empty(1024, np.uint32)
         sums = row_sums(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, workspace, places, v)
         found.add((*sums, *v[0].tolist()))
     assert len(found) == 1
 
 
-def test_bounds_of_many_rows_are_checked_with_more_digits():
-    """What one pass proves, compensated sums prove too, but for the rounding that it has allowed for."""
+def test_one_pass_bounds_of_many_rows_agree_with_compensated_sums():
+    """The compensated bounds are at least as tight, up to the rounding error of the one pass."""
     sample, w, b, alpha = task(5, 30_000, 6)
     problem = Problem("squared_hinge", 0.3)
     found = certify(problem, sample, w, b, alpha, 1e-2)
@@ -244,8 +244,8 @@ def test_bounds_of_many_rows_are_checked_with_more_digits():
 
 @pytest.mark.parametrize("C", [1e-140, 1e-158, 1e-160, 3e-162, 1e-165, 1e-250])
 @pytest.mark.parametrize("intercept", ["free", "augmented"])
-def test_costs_whose_squares_are_nothing(C, intercept):
-    """alpha^2 / (4 C s) of tiny alpha is no less than it is: a quotient comes before the product."""
+def test_costs_whose_squares_underflow_have_valid_bounds(C, intercept):
+    """For tiny alpha, alpha^2 / (4 C s) is computed with the quotient first, so that it is not underestimated."""
     problem, X = (
         Problem("squared_hinge", C, intercept=intercept),
         np.random.default_rng(0).normal(size=(50, 4)),
@@ -254,7 +254,7 @@ def test_costs_whose_squares_are_nothing(C, intercept):
     sample = Sample(X, y, np.ones(50))
     for share in (0.5, 1.0, 2.0):
         found = certify(problem, sample, np.zeros(4), 0.0, np.full(50, 2.0 * share * C), 1e-3)
-        primal, dual = truth(problem, sample, np.zeros(4), 0.0, found.alpha)
+        primal, dual = exact_values(problem, sample, np.zeros(4), 0.0, found.alpha)
         assert Fraction(found.lower) <= dual <= primal <= Fraction(found.upper)
         assert found.gap < 1e-9
     model = MaxMarginClassifier(C, loss="squared_hinge", tol=1e-6, intercept=intercept).fit(X, y)
@@ -262,8 +262,8 @@ def test_costs_whose_squares_are_nothing(C, intercept):
     assert verify(model, X, y).gap <= 1e-6
 
 
-def test_compiled_sums_have_the_order_of_their_own_file():
-    """Whoever calls them first: what may be reordered there need not be so here."""
+def test_compiled_sums_are_not_reordered_by_the_caller():
+    """The order of summation is that of the defining module, whichever module compiles it first."""
     alpha, ones, v = np.full(6, 1.8e-161), np.ones(6), np.zeros((2, 1))
     workspace, places = np.empty((2, 6)), np.empty(6, np.uint32)
     costs = row_sums(
@@ -272,29 +272,29 @@ def test_compiled_sums_have_the_order_of_their_own_file():
     assert costs == squared_costs(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
 
 
-def test_a_class_with_next_to_nothing(monkeypatch):
-    """Where balancing would leave more between the classes than `verify` allows, it is left to others."""
-    asked, problem = [], Problem("squared_hinge", 1.0)
-    monkeypatch.setattr(maxmargin.certificates.one_pass, "certify_any", lambda *task: asked.append(task))
+def test_classes_with_tiny_dual_weights_are_balanced_or_certified_by_separate_sums(monkeypatch):
+    """If balancing exceeds the tolerance of `verify`, `certify_any` is called."""
+    calls, problem = [], Problem("squared_hinge", 1.0)
+    monkeypatch.setattr(maxmargin.certificates.one_pass, "certify_any", lambda *task: calls.append(task))
     y, alpha = np.array([1.0, -1.0, 1.0]), np.array([1.446e136, 8.08e-188, 1.59e136])
     found = certify(
         problem, Sample(np.array([[1.0], [-1.0], [2.0]]), y, np.ones(3)), np.ones(1), 0.0, alpha, 1e-3
     )
-    assert asked or abs(float(found.alpha @ y)) <= 1e-12 * found.alpha.sum()
+    assert calls or abs(float(found.alpha @ y)) <= 1e-12 * found.alpha.sum()
 
 
-def test_an_intercept_whose_square_is_no_number():
+def test_intercepts_whose_square_overflows_give_no_upper_bound():
     sample, w, _, alpha = task(0)
     found = certify(Problem("hinge", 1.0, intercept="augmented"), sample, w, 1e200, alpha, 1e-3)
     assert not found.upper < np.inf
     assert found.lower > 0.0
 
 
-def test_a_multiple_whose_square_is_nothing():
-    """Of dual weights a hundred digits too large."""
+def test_overlarge_dual_weights_are_scaled_without_underflow():
+    """Dual weights a hundred orders of magnitude too large."""
     problem, y = Problem("squared_hinge", 1e-79), np.array([1.0, -1.0, 1.0])
     sample, alpha = Sample(np.zeros((3, 1)), y, np.ones(3)), np.array([1e103, 2e103, 3e103])
     found = certify(problem, sample, np.zeros(1), 0.0, alpha, 1e-3)
-    primal, dual = truth(problem, sample, np.zeros(1), 0.0, found.alpha)
+    primal, dual = exact_values(problem, sample, np.zeros(1), 0.0, found.alpha)
     assert Fraction(found.lower) <= dual <= primal <= Fraction(found.upper)
     assert found.lower == pytest.approx(float(dual), rel=1e-9)

@@ -1,4 +1,4 @@
-"""Numbers that float64 does not hold are refused where a proof would rest on them, and those that it holds are not."""
+"""Numbers that float64 does not represent are refused where a proof depends on them; others are accepted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ROUNDED = {
 }
 if WIDE:
     ROUNDED["long double"] = PAIR.astype(np.longdouble)
-HARD = [
+HARD_MARGIN_METHODS = [
     separate,
     lambda X, y: separate(X, y, kernel="poly"),
     lambda X, y: MaxMarginClassifier(np.inf).fit(X, y),
@@ -56,38 +56,38 @@ COMPLEX = [[[1 + 1j], [1]], np.array([[1j], [1]], object), sp.csr_matrix(np.arra
 
 
 @pytest.mark.parametrize("name", ROUNDED)
-def test_what_float64_rounds_is_refused(name):
-    for asked in HARD:
+def test_unrepresentable_numbers_are_refused(name):
+    for method in HARD_MARGIN_METHODS:
         with pytest.raises(ValueError, match=r"which no float64 is.*[Ss]ubtract a constant"):
-            asked(ROUNDED[name], [0, 1])
+            method(ROUNDED[name], [0, 1])
 
 
-def test_the_same_rows_less_a_constant_are_separable():
+def test_shifted_rows_are_separable():
     verdict = separate(PAIR - B, [0, 1])
     assert verdict.separable
     assert verdict.verify(PAIR - B, [0, 1]) is verdict
     assert 0.49 < verdict.lo <= 0.5 <= verdict.hi
 
 
-def test_verdicts_are_not_checked_on_rounded_rows():
-    same = separate(PAIR.astype(float), [0, 1])
-    assert same.separable is False
-    other = separate([[0.0], [float(B)]], [0, 1])
-    for verdict in (same, other):
+def test_verdicts_are_not_verified_on_rounded_rows():
+    equal_rows = separate(PAIR.astype(float), [0, 1])
+    assert equal_rows.separable is False
+    distant_rows = separate([[0.0], [float(B)]], [0, 1])
+    for verdict in (equal_rows, distant_rows):
         with pytest.raises(CertificateError, match=r"9007199254740993, which no float64 is"):
             verdict.verify(PAIR, [0, 1])
         with pytest.raises(CertificateError, match="complex"):
             verdict.verify([[1j], [0]], [0, 1])
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_complex_rows_are_refused(place):
-    for asked in HARD:
+@pytest.mark.parametrize("index", range(3))
+def test_complex_rows_are_refused(index):
+    for method in HARD_MARGIN_METHODS:
         with pytest.raises(ValueError, match="complex numbers"):
-            asked(COMPLEX[place], [0, 1])
+            method(COMPLEX[index], [0, 1])
     for model in (MaxMarginClassifier(), KernelMaxMarginClassifier()):
         with pytest.raises(ValueError, match=r"[Cc]omplex"):
-            model.fit(COMPLEX[place], [0, 1])
+            model.fit(COMPLEX[index], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_complex_rows_are_refused(place):
         pl.DataFrame({"a": [0.1, 7]}),
     ],
 )
-def test_what_float64_holds_is_taken(X):
+def test_representable_numbers_are_accepted(X):
     assert separate(X, [0, 1]).verify(X, [0, 1]).separable
 
 
-def test_a_soft_margin_rounds():
+def test_soft_margins_accept_rounded_numbers():
     model = MaxMarginClassifier(1.0).fit(PAIR, [0, 1])
     assert model.certificate_.gap <= 1e-3
 
 
-def test_choices_among_hard_margins_refuse_too():
+def test_selection_among_hard_margins_refuses_unrepresentable_numbers():
     X, y = np.tile(PAIR, (4, 2)), np.tile([0, 1], 4)
     for model in (MaxMarginClassifierCV(Cs=[1.0, np.inf], cv=2), MarginRFE(MaxMarginClassifier(np.inf))):
         with pytest.raises(ValueError, match="which no float64 is"):
