@@ -369,14 +369,14 @@ def degenerate_data(rng):
     constant = X.copy()
     constant[:, 2] = 7.0
     yield "all-zero rows", zero, y
-    yield "nothing but zeros", np.zeros((6, 3)), np.array([0, 1, 0, 1, 1, 1])
+    yield "only zeros", np.zeros((6, 3)), np.array([0, 1, 0, 1, 1, 1])
     yield "identical rows with opposite labels", *both
-    yield "nothing but identical rows", np.ones((6, 3)), np.array([0, 1, 0, 1, 1, 1])
+    yield "only identical rows", np.ones((6, 3)), np.array([0, 1, 0, 1, 1, 1])
     yield "duplicate columns", np.hstack([X, X]), y
     yield "a constant column", constant, y
-    yield "nothing but constant columns", np.full((6, 2), 3.0), np.array([0, 1, 0, 1, 0, 1])
+    yield "only constant columns", np.full((6, 2), 3.0), np.array([0, 1, 0, 1, 0, 1])
     yield "two rows", np.array([[1.0], [2.0]]), np.array([0, 1])
-    yield "one against many", X, (np.arange(30) == 3).astype(int)
+    yield "one row against many", X, (np.arange(30) == 3).astype(int)
     yield "large numbers", X * 1e6, y
     yield "small numbers", X * 1e-6, y
 
@@ -810,10 +810,10 @@ def test_clone_pickle_and_grid_search(data):
     model = MaxMarginClassifier(2.0, loss="hinge", algorithm=MPU(delta=1e-5), random_state=0)
     assert clone(model).get_params() == model.get_params()
     model.fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.decision_function(X).tolist() == model.decision_function(X).tolist()
-    assert verify(again, X, y).lower == verify(model, X, y).lower
-    assert again.status_ is Status.CERTIFIED
+    unpickled = pickle.loads(pickle.dumps(model))
+    assert unpickled.decision_function(X).tolist() == model.decision_function(X).tolist()
+    assert verify(unpickled, X, y).lower == verify(model, X, y).lower
+    assert unpickled.status_ is Status.CERTIFIED
     rules = [DualCoordinateDescent(), MPU(), Perceptron(), "auto"]
     search = GridSearchCV(MaxMarginClassifier(random_state=0), {"algorithm": rules, "C": [0.1, 1.0]}, cv=3)
     search.fit(X, y)
@@ -924,10 +924,10 @@ def test_expired_time_still_gives_a_report_and_a_certificate(algorithm, p, power
 
 def test_late_points_count_where_zero_is_optimal(monkeypatch):
     """w = 0 with the dual weights that prove it, which other algorithms do not find."""
-    usual = LinearProgram.points
+    original = LinearProgram.points
 
     def late(*task):
-        for point in usual(*task):
+        for point in original(*task):
             time.sleep(0.2)
             yield point
 

@@ -1,4 +1,4 @@
-"""The exact step of small problems: its coordinates, what settles it on the way, how it stops, what classes share."""
+"""The exact step of small problems: coordinates, settled points, interruption, data shared by classes."""
 
 from __future__ import annotations
 
@@ -393,12 +393,12 @@ class TestTolerance:
     def test_false_claims_do_not_end_the_fit(self, loss, monkeypatch):
         """The certificate decides; later claims are evaluated again."""
         name = "sifted_points" if loss == "hinge" else "newton_points"
-        usual, claims = getattr(active_set, name), []
+        original, claims = getattr(active_set, name), []
 
         def overclaiming(problem, X, y, *task):
             claims.append("false")
             yield Reached(np.ones(6), 0.0, np.full(y.size, 1e-9), 0.0, True)
-            for point in usual(problem, X, y, *task):
+            for point in original(problem, X, y, *task):
                 claims.append("true")
                 yield point
 
@@ -428,12 +428,14 @@ class TestClasses:
             np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=1e-9, atol=1e-12)
 
     def test_distinct_rows_are_computed_once(self, monkeypatch):
-        seen, usual = [], maxmargin.fit.presolve.merge
-        monkeypatch.setattr(maxmargin.fit.presolve, "merge", lambda *task: seen.append(1) or usual(*task))
+        merges, original = [], maxmargin.fit.presolve.merge
+        monkeypatch.setattr(
+            maxmargin.fit.presolve, "merge", lambda *task: merges.append(1) or original(*task)
+        )
         monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # disables the small dense stage
         X, _ = noisy(120, 3)
         MaxMarginClassifier().fit(X, np.arange(120) % 5)
-        assert len(seen) == 2  # once by class, once for rows of two classes
+        assert len(merges) == 2  # once by class, once for rows of two classes
 
 
 @pytest.mark.parametrize(
@@ -542,10 +544,10 @@ class TestEarlyStops:
     def test_no_stage_follows_an_interrupt(self, monkeypatch):
         """The rule that started the fit does not resume either."""
 
-        def cut_off(run, X, certifier, exact, enough):
+        def stop_deadline(run, X, certifier, exact, enough):
             certifier.deadline.stopped.set()
 
-        monkeypatch.setattr(maxmargin.fit.attempt, "finish", cut_off)
+        monkeypatch.setattr(maxmargin.fit.attempt, "finish", stop_deadline)
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
         X[:, 0] += 4.0 * y

@@ -50,8 +50,8 @@ def test_theorem_2_holds_and_is_tight_at_the_optimum(seed, Delta, rho):
     X, y = data(seed)
     kind = {"intercept": "augmented", "intercept_scaling": rho} if rho else {"fit_intercept": False}
     C = Extension(Delta).C
-    rough = MaxMarginClassifier(C, algorithm=CRAMMA(), random_state=0, **kind).fit(X, y)
-    found = extended_margin(rough.certificate_, X, y)
+    approximate = MaxMarginClassifier(C, algorithm=CRAMMA(), random_state=0, **kind).fit(X, y)
+    found = extended_margin(approximate.certificate_, X, y)
     assert found.Gamma > 0.0
     # the extended patterns as explicit columns: their largest margin by the oracle
     Y = np.column_stack([X, np.full(len(y), rho), Delta * np.diag(y)])

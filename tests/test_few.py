@@ -360,8 +360,8 @@ def test_false_claims_are_followed_by_the_optimum(loss, monkeypatch):
 @pytest.mark.parametrize("C", [1e3, 1e6])
 def test_continuation_in_the_costs_solves_separable_data(C, monkeypatch):
     """Under a large C; at the end the optimality conditions hold to rounding."""
-    stages, usual = [], newton._raise_costs
-    monkeypatch.setattr(newton, "_raise_costs", lambda state: stages.append(1) or usual(state))
+    stages, original = [], newton._raise_costs
+    monkeypatch.setattr(newton, "_raise_costs", lambda state: stages.append(1) or original(state))
     X, y, weights = toy(300, 20)
     y = np.where(X @ np.random.default_rng(3).normal(size=20) > 0.0, 1.0, -1.0)
     problem, settings = Problem("squared_hinge", C), newton.Settings(direct_steps=5)
@@ -390,11 +390,11 @@ def test_iterates_short_of_tolerance_are_kept_when_time_ends(loss, n, monkeypatc
         deadlines[-1].stopped.set()
         yield Reached(w * 1.2, b, alpha, 0.0, False)
 
-    deadlines, usual = [], maxmargin.fit.deadline.Deadline.__enter__
+    deadlines, original = [], maxmargin.fit.deadline.Deadline.__enter__
     monkeypatch.setattr(
         maxmargin.fit.deadline.Deadline,
         "__enter__",
-        lambda deadline: deadlines.append(deadline) or usual(deadline),
+        lambda deadline: deadlines.append(deadline) or original(deadline),
     )
     for name in SOLVERS.values():
         monkeypatch.setattr(maxmargin.fit.small_dense, name, last_point)

@@ -102,9 +102,9 @@ def test_steps_equal_those_of_the_full_newton_system(loss, intercept, storage, m
     iterations = islice(
         iterates(RowSystem(problem, stored, y, weights)), 1, 8
     )  # the first is the starting point
-    for look, (z, a) in zip(iterations, full_newton_steps(problem, X, y, weights, 7), strict=True):
-        assert look.point.z == pytest.approx(z, rel=0, abs=1e-7 * np.abs(z).max())
-        assert look.point.a == pytest.approx(a, rel=0, abs=1e-7 * a.max())
+    for iterate, (z, a) in zip(iterations, full_newton_steps(problem, X, y, weights, 7), strict=True):
+        assert iterate.point.z == pytest.approx(z, rel=0, abs=1e-7 * np.abs(z).max())
+        assert iterate.point.a == pytest.approx(a, rel=0, abs=1e-7 * a.max())
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])

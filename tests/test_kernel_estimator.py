@@ -201,12 +201,12 @@ class TestAgreementWithSVC:
         assert model.dual_coef_.shape[0] == 4
         assert model.intercept_.shape == (10,)
         np.testing.assert_allclose(model.intercept_, svc.intercept_, atol=1e-5)
-        ours_whole, expected = np.zeros((4, 300)), np.zeros((4, 300))
-        ours_whole[:, model.support_], expected[:, svc.support_] = (
+        full_dual_coef, expected = np.zeros((4, 300)), np.zeros((4, 300))
+        full_dual_coef[:, model.support_], expected[:, svc.support_] = (
             model.dual_coef_,
             svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_,
         )
-        np.testing.assert_allclose(ours_whole, expected, atol=1e-4)
+        np.testing.assert_allclose(full_dual_coef, expected, atol=1e-4)
         assert (np.diff(y[model.support_]) >= 0).all()  # sorted by class
         np.testing.assert_array_equal(np.bincount(y[model.support_]), model.n_support_)
         assert [part.problem.C for part in model.certificate_] == [3.0] * 10
@@ -352,14 +352,14 @@ class TestVerification:
     def test_overstated_bounds_are_refused(self, fitted):
         model, X, y = fitted
         true = model.certificate_
-        for wrong, side in (
+        for changed, side in (
             (replace(true, lower=true.lower * (1 + 1e-6)), "lower"),
             (replace(true, upper=true.upper * (1 - 1e-6)), "upper"),
             (replace(true, dual=true.dual * 0.5), "lower"),
             (replace(true, dual=np.where(np.arange(true.dual.size) == 0, 2.0, true.dual)), "cap|balanced"),
             (replace(true, kernel=Gaussian(0.9)), "bound"),
         ):
-            model.certificate_ = wrong
+            model.certificate_ = changed
             with pytest.raises(CertificateError, match=side):
                 verify(model, X, y)
 
@@ -857,8 +857,8 @@ def test_grid_search_pickle_and_clone():
     ).fit(X, y)
     assert search.best_score_ > 0.9
     model = KernelMaxMarginClassifier(C=2.0).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    unpickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(unpickled.decision_function(X), model.decision_function(X))
     assert clone(model).get_params() == model.get_params()
 
 

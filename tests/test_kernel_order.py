@@ -11,7 +11,7 @@ from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.algorithms import LocalPerceptron, Perceptron
 
 ALGORITHMS = {"perceptron": Perceptron, "local-perceptron": LocalPerceptron}
-# Entries are small whole numbers, so that all sums are exact and no decision depends on rounding. C = 1/2 gives
+# Entries are small integers, so that all sums are exact and no decision depends on rounding. C = 1/2 gives
 # pattern i of total weight s_i the own coordinate sqrt(1 / (2 C s_i)) = 1 / sqrt(s_i): a power of two for s_i = 1, 4
 PROBLEMS = {"hard": {"C": np.inf}, "soft": {"C": 0.5, "loss": "squared_hinge"}}
 

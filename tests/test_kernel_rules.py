@@ -52,7 +52,7 @@ def compiled_once(name: str, problem: Problem, *_) -> bool:
     return problem == SOLVED_BY[name][position] or name in ("perceptron", "mpu", "dcd", "pumma")
 
 
-PLAIN = {
+PLAIN_SCHEDULE = {
     name: {"schedule": "plain"} for name in ("romma", "aggressive-romma", "fmp")
 }  # compiled once for all tests
 
@@ -68,18 +68,18 @@ class FewKernelRows:
         self.computed = 0
         self._slots = OrderedDict()
 
-    def slots(self, wanted):
-        assert np.unique(wanted).size == wanted.size <= self.most
-        for i in wanted.tolist():
+    def slots(self, requested):
+        assert np.unique(requested).size == requested.size <= self.most
+        for i in requested.tolist():
             if i in self._slots:
                 self._slots.move_to_end(i)
-        for i in wanted.tolist():
+        for i in requested.tolist():
             if i not in self._slots:
                 used = len(self._slots)
                 self._slots[i] = used if used < self.most else self._slots.popitem(last=False)[1]
                 self.rows[self._slots[i]] = self.K[i]
                 self.computed += 1
-        return np.array([self._slots[i] for i in wanted.tolist()], dtype=np.intp)
+        return np.array([self._slots[i] for i in requested.tolist()], dtype=np.intp)
 
 
 def case_id(value):
@@ -175,7 +175,7 @@ def test_cached_rows_do_not_change_results(name, loss):
     X, y, weights = rings(50, 1)
     K = Gaussian(0.4).block(X, X)
     problem = Problem(loss, 3.0, intercept="free")
-    options = {"k": 7} if name == "pegasos" else {**BUSY.get(name, {}), **PLAIN.get(name, {})}
+    options = {"k": 7} if name == "pegasos" else {**BUSY.get(name, {}), **PLAIN_SCHEDULE.get(name, {})}
     if ALGORITHMS[name]().refuses(problem) is not None:
         return
     weights[::7] = 0.0
@@ -218,7 +218,7 @@ def test_linear_kernel_equals_the_linear_algorithm(name, problem):
     y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     X = rng.normal(size=(n, d)) + 0.4 * y[:, None]
     # schedules that leave a set of rows by its gap need equal bounds
-    schedule = {"schedule": "plain"} if name in ("mpu", *PLAIN) else {}
+    schedule = {"schedule": "plain"} if name in ("mpu", *PLAIN_SCHEDULE) else {}
     algorithm = ALGORITHMS[name](**BUSY.get(name, {}), **schedule)
     linear = Run(
         Task(problem, Patterns(X), y, np.ones(n)), algorithm, 1e-6, np.random.default_rng(0), lambda: False
@@ -241,7 +241,7 @@ FAST_OPTIONS = {
     "cramma": {"beta": 1.3, "eta": 0.05},
     "micra": {"beta": 1.3, "eta": 0.5},
     "fixed-margin": {"beta": 0.01, "eta": 0.05},
-    **PLAIN,
+    **PLAIN_SCHEDULE,
     "fmp": {"schedule": "plain", "gamma": 0.01},
 }
 CERTIFYING = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")

@@ -63,8 +63,8 @@ def test_certain_predictions_equal_those_of_refitted_classifiers(loss, C, interc
                 certain += int((found.right | found.wrong).sum())
                 correct_count += int((truth > 0.0).sum())
                 # rows without a dual weight are certain by their own margin
-                idle = (alpha < 1e-12) & (y * (X @ w + b) > 1.0 + 1e-3)
-                assert found.right[idle].all()
+                inactive = (alpha < 1e-12) & (y * (X @ w + b) > 1.0 + 1e-3)
+                assert found.right[inactive].all()
                 if not problem.hard:  # as are rows that the fit itself misclassifies
                     assert found.wrong[y * (X @ w + b) < -1e-2].all()
     assert certain > 0.4 * 72

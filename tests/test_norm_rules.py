@@ -27,8 +27,8 @@ from maxmargin.engine.state import BIAS, FACTOR, NORM2, TIME, Motion, refresh
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
 
-LINKED = (2.0, 2.5, 3.0, 6.8, 2.0 * float(np.log(12)), 100.0)
-EVERY = (1.0, 1.5, 2.0, 3.0, np.inf)
+LINKED_EXPONENTS = (2.0, 2.5, 3.0, 6.8, 2.0 * float(np.log(12)), 100.0)
+EXPONENTS = (1.0, 1.5, 2.0, 3.0, np.inf)
 # rows of 0 and 1 once per algorithm; the cases that take minutes to compile run with the slow tests
 SLOW = pytest.mark.slow
 SOFT = [("real", False), ("real", True), ("binary", True), pytest.param("binary", False, marks=SLOW)]
@@ -115,7 +115,7 @@ def assert_same_trajectory(found, h, moved: list[int]) -> None:
 
 @interpreted
 @thorough
-@pytest.mark.parametrize("p", LINKED)
+@pytest.mark.parametrize("p", LINKED_EXPONENTS)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
 def test_alma_steps_equal_its_formula(name, soft, p):
     X, y = datasets()[name]
@@ -132,7 +132,7 @@ def test_alma_steps_equal_its_formula(name, soft, p):
 
 @interpreted
 @thorough
-@pytest.mark.parametrize("p", LINKED)
+@pytest.mark.parametrize("p", LINKED_EXPONENTS)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
 def test_pumma_steps_equal_its_formula(name, soft, p):
     X, y = datasets()[name]
@@ -147,7 +147,7 @@ def test_pumma_steps_equal_its_formula(name, soft, p):
 
 @interpreted
 @thorough
-@pytest.mark.parametrize("p", EVERY)
+@pytest.mark.parametrize("p", EXPONENTS)
 @pytest.mark.parametrize("form", ["hard", "soft", "flexible"])
 @pytest.mark.parametrize(("name", "intercept"), INTERCEPTS)
 def test_fmp_steps_equal_its_formula(name, intercept, form, p):
@@ -183,7 +183,7 @@ def trajectories() -> dict[str, list[int]]:
                     ):
                         _, moved, h = trajectory(algorithm, store(X), y, problem(p, soft, kind), 4)
                         out[f"{algorithm.name} {case}"] = moved
-                for p in EVERY:
+                for p in EXPONENTS:
                     _, moved, h = trajectory(FMP(gamma=0.06), store(X), y, problem(p, soft, "free"), 4)
                     refresh(h)
                     out[f"fmp {name} {store.__name__} {soft} {p}"] = moved
@@ -332,7 +332,13 @@ def soft_point(X, y, u, b: float, gamma: float, C: float) -> float:
 
 
 @settings(max_examples=40)
-@given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from(LINKED), st.sampled_from((0.3, 0.8)))
+@given(
+    seeds,
+    st.integers(4, 20),
+    st.integers(2, 8),
+    st.sampled_from(LINKED_EXPONENTS),
+    st.sampled_from((0.3, 0.8)),
+)
 def test_alma_updates_and_margin_satisfy_the_bound(seed, n, d, p, alpha):
     """Updates <= (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4, margin >= (1 - alpha) gamma."""
     X, y, _ = planted(seed, n, d, p, 0.5)
@@ -352,7 +358,7 @@ def test_alma_updates_and_margin_satisfy_the_bound(seed, n, d, p, alpha):
     seeds,
     st.integers(4, 20),
     st.integers(2, 8),
-    st.sampled_from(LINKED),
+    st.sampled_from(LINKED_EXPONENTS),
     st.sampled_from((1.0, 0.4, 0.1)),
     st.sampled_from((0.0, 1.5)),
 )
@@ -413,7 +419,7 @@ def test_pumma_satisfies_corollary_4(seed, n, d, c, delta, b):
     seeds,
     st.integers(4, 20),
     st.integers(2, 8),
-    st.sampled_from(LINKED),
+    st.sampled_from(LINKED_EXPONENTS),
     st.sampled_from((1.0, 0.4, 0.1)),
     st.sampled_from((0.3, 3.0)),
 )
@@ -460,7 +466,7 @@ def test_pumma_satisfies_theorem_5(seed, n, d, p, delta, C):
     seeds,
     st.integers(4, 20),
     st.integers(2, 8),
-    st.sampled_from(EVERY),
+    st.sampled_from(EXPONENTS),
     st.sampled_from((0.0, 0.3, 0.7)),
     st.sampled_from((0.0, 1.5)),
     st.booleans(),
@@ -487,7 +493,7 @@ def test_fmp_updates_and_margin_satisfy_the_bound(seed, n, d, p, share, b, free)
     seeds,
     st.integers(4, 12),
     st.integers(2, 6),
-    st.sampled_from(EVERY),
+    st.sampled_from(EXPONENTS),
     st.sampled_from((1.0, 1.2)),
     st.booleans(),
     st.booleans(),
@@ -529,7 +535,14 @@ def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000, 
 
 
 @settings(max_examples=12)
-@given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from(LINKED), st.booleans(), st.booleans())
+@given(
+    seeds,
+    st.integers(4, 20),
+    st.integers(2, 8),
+    st.sampled_from(LINKED_EXPONENTS),
+    st.booleans(),
+    st.booleans(),
+)
 def test_alma_satisfies_its_bound_from_any_dual_weights(seed, n, d, p, soft, normalise):
     """The number of updates, initial ones included, and the margin satisfy the theorem."""
     X, y, _ = planted(seed, n, d, p, 0.5)
@@ -575,7 +588,7 @@ def test_elapsed_inverts_the_growth_of_alma(k):
     assert least <= elapsed(s, eta, growth) <= most
 
 
-@pytest.mark.parametrize("p", EVERY)
+@pytest.mark.parametrize("p", EXPONENTS)
 @pytest.mark.parametrize("free", [True, False])
 def test_ima_margin_is_within_alpha_of_the_optimum(p, free):
     for seed in range(3):
@@ -606,7 +619,7 @@ def test_ima_agrees_with_the_linear_program(p):
     assert best * EXACT <= run.best.upper <= best / 0.97
 
 
-@pytest.mark.parametrize("p", EVERY)
+@pytest.mark.parametrize("p", EXPONENTS)
 def test_ima_certifies_the_soft_margin(p):
     rng = np.random.default_rng(5)
     y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)

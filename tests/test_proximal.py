@@ -49,10 +49,10 @@ def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
 @pytest.fixture
 def steps(monkeypatch):
     """A list that grows by one with every step."""
-    made, usual = [], _State.advance
+    made, original = [], _State.advance
 
     def recorded(state, *task):
-        taken = usual(state, *task)
+        taken = original(state, *task)
         made.extend([1] * taken)
         return taken
 
@@ -242,8 +242,8 @@ def test_interior_points_follow_an_early_end(monkeypatch):
     problem = Problem("hinge", 1.0)
     short = partial(proximal_points, settings=replace(SETTINGS, max_steps=3))
     monkeypatch.setattr(sifting, "proximal_points", short)
-    fallbacks, usual = [], sifting.by_interior_points
-    monkeypatch.setattr(sifting, "by_interior_points", lambda *task: fallbacks.append(1) or usual(*task))
+    fallbacks, original = [], sifting.by_interior_points
+    monkeypatch.setattr(sifting, "by_interior_points", lambda *task: fallbacks.append(1) or original(*task))
     *_, last = by_proximal_points(Rows(problem, X, y, weights), None)
     assert fallbacks == [1]
     assert last.gap <= 1e-10
@@ -281,8 +281,10 @@ def test_number_of_points_is_independent_of_units(scale):
 
 class TestAlgorithm:
     def test_problems_with_uneven_scales_are_certified(self, rules_alone, monkeypatch):
-        fallbacks, usual = [], sifting.by_interior_points
-        monkeypatch.setattr(sifting, "by_interior_points", lambda *task: fallbacks.append(1) or usual(*task))
+        fallbacks, original = [], sifting.by_interior_points
+        monkeypatch.setattr(
+            sifting, "by_interior_points", lambda *task: fallbacks.append(1) or original(*task)
+        )
         X, y, weights = toy(3000, 5, seed=9)
         X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
         model = MaxMarginClassifier(10.0, loss="hinge", algorithm="proximal-point", tol=1e-8)
@@ -294,18 +296,18 @@ class TestAlgorithm:
 
     def test_final_point_is_certified_and_not_evaluated(self, rules_alone, monkeypatch):
         X, y, weights = toy(3000, 5, seed=9)
-        valued, evaluate = [], Run.evaluate
+        evaluated, evaluate = [], Run.evaluate
         certified = Mock(wraps=maxmargin.fit.certifier.certify)
         monkeypatch.setattr(maxmargin.fit.certifier, "certify", certified)
         monkeypatch.setattr(
-            Run, "evaluate", lambda run, *point: valued.append(point[0]) or evaluate(run, *point)
+            Run, "evaluate", lambda run, *point: evaluated.append(point[0]) or evaluate(run, *point)
         )
         model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-6)
         model.fit(X, y, sample_weight=weights)
         assert model.status_ is Status.CERTIFIED
         assert certified.call_count == 1
-        assert valued
-        assert not any(np.array_equal(w, model.coef_[0]) for w in valued)
+        assert evaluated
+        assert not any(np.array_equal(w, model.coef_[0]) for w in evaluated)
 
     def test_unsupported_problems_are_refused(self):
         X, y, _ = toy(20, 2)

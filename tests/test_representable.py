@@ -38,7 +38,7 @@ ROUNDED = {
     "decimals": np.array([[Decimal(1)], [Decimal("1.00000000000000000001")]]),
     "CSR": sp.csr_matrix(PAIR),
     "COO": sp.coo_array(PAIR),
-    "CSR that adds up": sp.csr_matrix((np.array([B, 1, B]), np.zeros(3, int), [0, 2, 3]), (2, 1)),
+    "CSR with duplicates": sp.csr_matrix((np.array([B, 1, B]), np.zeros(3, int), [0, 2, 3]), (2, 1)),
     "pandas": pd.DataFrame({"a": [B, B + 1], "b": [0.5, 0.5]}),
     "pandas, nullable": pd.DataFrame({"a": pd.array([B, B + 1], dtype="Int64"), "b": [0.5, 0.5]}),
     "polars": pl.DataFrame({"a": [B, B + 1], "b": [0.5, 0.5]}),

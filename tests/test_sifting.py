@@ -140,7 +140,7 @@ def test_samples_are_of_both_classes_and_nested():
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("sampled", [False, True])
 def test_tolerance_is_reported_at_the_first_near_point(sampled, intercept, solver, monkeypatch):
-    """The first point reported as near is near. Without sampling it takes fewer steps than with no tolerance given."""
+    """The first point reported as near is near. Without sampling fewer steps are taken than without a tolerance."""
     if sampled:
         monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
     X, y, weights = toy(20_000, 3, noise=0.5)
@@ -154,11 +154,11 @@ def test_tolerance_is_reported_at_the_first_near_point(sampled, intercept, solve
 
     monkeypatch.setattr(SemismoothNewton, "advance", recorded)
 
-    def steps(tol, given):
+    def steps(tol, with_tol):
         """Polls and steps up to the first point within tol."""
         steps_taken.clear()
-        for point in sifted_points(problem, X, y, weights, lambda: steps_taken.append(1), solver, given):
-            if given:
+        for point in sifted_points(problem, X, y, weights, lambda: steps_taken.append(1), solver, with_tol):
+            if with_tol:
                 assert point.near is (point.gap <= tol)
             else:
                 assert not point.near
@@ -168,8 +168,8 @@ def test_tolerance_is_reported_at_the_first_near_point(sampled, intercept, solve
         pytest.fail("no point is within tol")
 
     tols = 10.0 ** -np.arange(1.5, 5.75, 0.25)
-    given, ignored = ([steps(tol, tol if given else 0.0) for tol in tols] for given in (True, False))
-    assert sampled or sum(given) < sum(ignored)  # with samples, rows leave groups in another order
+    with_tol, ignored = ([steps(tol, tol if with_tol else 0.0) for tol in tols] for with_tol in (True, False))
+    assert sampled or sum(with_tol) < sum(ignored)  # with samples, rows leave groups in another order
 
 
 def test_at_most_a_fifth_of_the_rows_is_solved_for():
@@ -235,14 +235,14 @@ def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver
     best = best_certified_bounds(
         problem, X, y, weights, sifted_points(problem, X, y, weights, solver=solver)
     )[1]
-    usual, reached = getattr(Rows, method), []
+    original, reached = getattr(Rows, method), []
 
-    def until_here(rows, *task):
+    def interrupt_at_call(rows, *task):
         if rows.y.size == y.size:
             reached.append(True)
-        return usual(rows, *task)
+        return original(rows, *task)
 
-    monkeypatch.setattr(Rows, method, until_here)
+    monkeypatch.setattr(Rows, method, interrupt_at_call)
     found = list(sifted_points(problem, X, y, weights, lambda: bool(reached), solver))
     assert len(found) <= 2
     lower, upper = best_certified_bounds(problem, X, y, weights, found)
