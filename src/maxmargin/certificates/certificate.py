@@ -114,6 +114,11 @@ class Certificate:
         """A tuple of this certificate alone, for code that serves one and several problems."""
         return (self,)
 
+    @property
+    def classes(self) -> tuple[None]:
+        """A tuple of None, the label of the only problem of two classes; `Certificates.classes` has those of several."""
+        return (None,)
+
     def __repr__(self) -> str:
         return str(self)
 

@@ -99,12 +99,15 @@ class Sample:
 
         Where these sums overflow, the factors projection_i and 1 + s_i are divided by their largest absolute values.
         """
-        projections, factors, signs = self.projections, 1.0 + self.weights, 3.0 + self.y
+        products, signs = 1.0 + self.weights, 3.0 + self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            scale = float(np.abs(projections) @ (factors * signs))
+            # in place, as a new array of n numbers takes longer than a sum over it
+            products *= self.projections
+            checksum = float(products @ signs)
+            scale = float(np.abs(products, out=products) @ signs)
             if not math.isfinite(scale):
-                projections, factors = projections / np.abs(projections).max(), factors / factors.max()
-                scale = float(np.abs(projections) @ (factors * signs))
-            checksum = float(projections @ (factors * signs))
+                projections = self.projections / np.abs(self.projections).max()
+                products = projections * ((1.0 + self.weights) / (1.0 + self.weights.max()))
+                checksum, scale = float(products @ signs), float(np.abs(products) @ signs)
         features = self.X.shape[1] if self.columns is None else self.columns.count
         return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)

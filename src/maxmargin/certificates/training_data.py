@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.sparse_columns import canonical
+from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
 # For each kind of model that contains a classifier: the attributes that identify it, the data of the certificate as a
@@ -46,7 +47,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     one_each = weights.shape == labels.shape
     require(one_each, f"sample_weight must hold one number a row; got shape {weights.shape}.")
     for label in labels[~np.isin(labels, model.classes_) & (weights > 0.0)]:
-        raise CertificateError(f"y holds a label that the model does not know: {plain_label(label)!r}.")
+        raise CertificateError(f"y holds a label that the model does not know: {python_label(label)!r}.")
     factors = np.ones(labels.shape[0])
     for name, factor in zip(model.classes_, model.class_weight_, strict=True):
         factors[labels == name] = factor
@@ -91,8 +92,3 @@ def _check_missing(X: Any, names: Any) -> None:
             f"Input X contains NaN: column {j if names is None else repr(names[j])} is missing in {counts[j]} of "
             f"{X.shape[0]} rows; a certificate is about the data of the fit."
         )
-
-
-def plain_label(label: Any) -> Any:
-    """Return a label as a Python scalar, which prints without its NumPy type."""
-    return label.item() if isinstance(label, np.generic) else label

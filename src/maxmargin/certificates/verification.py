@@ -13,7 +13,7 @@ from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
-from ..problem.multiclass import parts_of
+from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, both
 from .certificate import Certificate, CertificateError, Certificates, require
 from .definiteness import check_kernel
@@ -193,7 +193,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         f"{intercepts.size}.",
     )
     kernel = _kernel(parts, X)
-    codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), -1)
+    codes = class_numbers(labels, classes)
     rows, kernel_rows = Sample(X, np.zeros(labels.size), weights), KernelSample(kernel, X)
     tasks, vectors = [], []  # vectors: alpha_i y_i of the certificate and coefficients of the model, in turns
     for k, part in enumerate(parts):

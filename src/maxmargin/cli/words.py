@@ -22,9 +22,8 @@ SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
 def fit_facts(model: Any, certificate: Any, names: list[str] | None = None) -> dict[str, Any]:
     """Return a model and its certificate as plain values; `names` are those of the features."""
     parts = list(certificate.certificates)
-    labels = list(getattr(certificate, "classes", [None]))
     bounds = []
-    for label, part in zip(labels, parts, strict=True):
+    for label, part in zip(certificate.classes, parts, strict=True):
         numbers = {name: getattr(part, name) for name in ("lower", "upper", "gap")}
         bounds.append({"class": label} | numbers | {"proved_by_rows": part.support.size})
     verdicts = [{"class": label, **verdict_facts(verdict)} for label, verdict in verdicts_of(model).items()]
@@ -54,10 +53,9 @@ def problem_facts(problem: Problem) -> dict[str, Any]:
 def nothing_proved(model: Any, certificate: Any) -> str | None:
     """Say about which problems nothing is proved; None where each has a bound or the proof of no separator."""
     verdicts = verdicts_of(model)
-    labels = getattr(certificate, "classes", [None])
     unproved = [
         label
-        for label, part in zip(labels, certificate.certificates, strict=True)
+        for label, part in zip(certificate.classes, certificate.certificates, strict=True)
         if part.proves_nothing and not isinstance(verdicts.get(label), Inseparable)
     ]
     if not unproved:

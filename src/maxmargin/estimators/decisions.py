@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..certificates.certificate import Certificate, CertificateError
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
-from ..problem.multiclass import AgainstEachOther, Parts, named_parts, parts_of
-from .validation import numbers_of, python_label, validate_rows
+from ..problem.multiclass import AgainstEachOther, Parts, class_numbers, named_parts, parts_of, python_label
+from .validation import validate_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ def scheme_of(model: Any) -> Parts:
 
 def class_codes(model: Any, y: Any) -> np.ndarray:
     """Return the number of each label's class, shape (n,); -1 for labels that the model does not know."""
-    return numbers_of(np.asarray(y), np.asarray(model.classes_))
+    return class_numbers(np.asarray(y), np.asarray(model.classes_))
 
 
 def _sides(label: Any, classes: np.ndarray) -> tuple[str, str]:

@@ -18,9 +18,8 @@ from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
 from ..data.duplicates import merge
 from ..numerics.sums import Plain
-from ..problem.multiclass import Parts, named_parts
+from ..problem.multiclass import Parts, named_parts, python_label
 from .decisions import class_codes, scheme_of
-from .validation import python_label
 
 # Limits of the tolerance `left_open`, a share of a cap: below the least, rounding of dual variables would count; above
 # the largest, every dual variable of a model with a large gap would count as 0 or at its cap.

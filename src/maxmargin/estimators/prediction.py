@@ -17,11 +17,11 @@ from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.norms import norm
 from ..numerics.threads import jobs, one_thread
-from ..problem.multiclass import Parts, parts_of
+from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
 from .progress import CallbackSupportMixin
-from .validation import python_label, validate_rows
+from .validation import validate_rows
 
 # Rows that are scored at once: the kernel values of a block with all support vectors stay in the cache of a core, and
 # each block is the work of one thread.

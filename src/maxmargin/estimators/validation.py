@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ..algorithms.base import is_positive_finite, is_whole
 from ..certificates.certificate import INTERCEPT
 from ..numerics.threads import one_thread
+from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from .column_errors import column_message, missing_labels, refuse_queries_and_dates
 from .progress import with_callbacks
@@ -248,7 +249,7 @@ class Targets:
     @cached_property
     def codes(self) -> np.ndarray:
         """The number of the class of every row; -1 where all rows of its label have weight 0."""
-        return numbers_of(self.y, self.classes)
+        return class_numbers(self.y, self.classes)
 
 
 def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Targets:
@@ -328,19 +329,6 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             "names of one type."
         ) from None
     return classes
-
-
-def numbers_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the number of each label among the sorted classes; -1 for labels that are none of them."""
-    known = np.isin(labels, classes)
-    numbers = np.full(labels.shape, -1)
-    numbers[known] = np.searchsorted(classes, labels[known])
-    return numbers
-
-
-def python_label(label: Any) -> Any:
-    """Return a label as a Python object."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def plain_labels(y: Any) -> Any:

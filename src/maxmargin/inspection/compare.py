@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 
 from ..algorithms import ALGORITHMS, Algorithm
 from ..estimators.linear import MaxMarginClassifier, WithoutExactStep, linear_algorithm
-from ..estimators.validation import python_label, validate_rows
+from ..estimators.validation import validate_rows
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.representable import refuse_rounded
+from ..problem.multiclass import python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
 
@@ -303,7 +304,7 @@ def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
 def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:
     """Return the entry of each binary problem of a fitted model."""
     parts = model.certificate_.certificates
-    labels = map(python_label, getattr(model.certificate_, "classes", [None]))
+    labels = map(python_label, model.certificate_.classes)
     entries = []
     for label, part in zip(labels, parts, strict=True):
         history = [report for report in model.history_ if report.label == label]

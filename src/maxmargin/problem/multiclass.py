@@ -136,3 +136,16 @@ def named_parts(parts: Parts, classes: np.ndarray) -> list[Any]:
         tuple(classes[list(label)].tolist()) if isinstance(label, tuple) else classes[label]
         for label in parts.labels
     ]
+
+
+def class_numbers(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the number of each label among the sorted classes; -1 for labels that are none of them."""
+    known = np.isin(labels, classes)
+    numbers = np.full(labels.shape, -1)
+    numbers[known] = np.searchsorted(classes, labels[known])
+    return numbers
+
+
+def python_label(label: Any) -> Any:
+    """Return a label as a Python scalar, which prints without its NumPy type; other objects as they are."""
+    return label.item() if isinstance(label, np.generic) else label
