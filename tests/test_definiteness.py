@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.certificates import definiteness
-from maxmargin.certificates.definiteness import check_gram, check_kernel, inner_product, least_eigenvalue
+from maxmargin.certificates.definiteness import check_gram, check_kernel, is_inner_product, least_eigenvalue
 from maxmargin.kernels.functions import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
 
@@ -21,7 +21,7 @@ def with_eigenvalues(values, seed=0):
 @pytest.fixture(params=[2000, 10])
 def decomposed_size(request, monkeypatch):
     """Matrices of at most this size are decomposed, larger ones use Lanczos' iteration."""
-    monkeypatch.setattr(definiteness, "WHOLE", request.param)
+    monkeypatch.setattr(definiteness, "MAX_ROWS", request.param)
     return request.param
 
 
@@ -78,11 +78,11 @@ def test_least_eigenvalue_equals_the_constructed_one():
 def test_kernels_are_accepted_or_refused():
     X = np.random.default_rng(1).standard_normal((30, 4))
     for kernel in (Linear(), Gaussian(0.5), Polynomial(0.1, 3, 1.0), Polynomial(2.0, 2)):
-        assert inner_product(kernel)
+        assert is_inner_product(kernel)
         check_gram(kernel.block(X, X))
         check_kernel(kernel, X)
     for kernel in (Gaussian(-1.0), Polynomial(1.0, 2, -1.0), Polynomial(-1.0, 3), Sigmoid(0.1)):
-        assert not inner_product(kernel)
+        assert not is_inner_product(kernel)
     check_kernel(Pairwise("laplacian"), X)
     check_kernel(Pairwise(lambda Z, X: Z @ X.T), X)
     with pytest.raises(ValueError, match="The sigmoid kernel is not positive semidefinite"):
@@ -95,7 +95,7 @@ def test_kernels_are_accepted_or_refused():
 
 
 def test_a_sample_of_many_rows_is_checked(monkeypatch):
-    monkeypatch.setattr(definiteness, "WHOLE", 20)
+    monkeypatch.setattr(definiteness, "MAX_ROWS", 20)
     X = np.random.default_rng(1).standard_normal((300, 4))
     row_counts = []
 
@@ -126,7 +126,7 @@ def test_checked_rows_fit_in_the_memory_budget(monkeypatch):
         return -(Z @ X.T)
 
     rows = np.random.default_rng(0).normal(size=(3000, 3))
-    monkeypatch.setattr("maxmargin.certificates.definiteness.WHOLE", 900)
+    monkeypatch.setattr("maxmargin.certificates.definiteness.MAX_ROWS", 900)
     for budget, expected in ((1e6, 250), (6e6, 500), (np.inf, 900)):
         row_counts.clear()
         with pytest.raises(ValueError, match="not positive semidefinite"):

@@ -902,7 +902,7 @@ def test_digits_skipped_for_lack_of_time_are_not_certified(monkeypatch):
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     assert verify(model, X, y).gap < model.certificate_.gap < 1e-9
-    monkeypatch.setattr(maxmargin.certificates.rows, "VISIBLE", np.inf)
+    monkeypatch.setattr(maxmargin.certificates.rows, "GAP_FRACTION", np.inf)
     assert MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y).status_ is Status.CONVERGED
 
 

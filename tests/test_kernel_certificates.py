@@ -20,9 +20,9 @@ from maxmargin.certificates.expansions import (
     KernelBounds,
     KernelPoint,
     KernelProblem,
-    better,
+    with_smallest_gap,
 )
-from maxmargin.certificates.gram import RANGE, KernelSample
+from maxmargin.certificates.gram import VALUE_RANGE, KernelSample
 from maxmargin.certificates.rows import bounds
 from maxmargin.certificates.sample import Sample
 from maxmargin.kernels.functions import Gaussian, Linear, Polynomial, Precomputed
@@ -160,12 +160,12 @@ def test_sums_of_rows_are_within_their_error(store, few, cancel, monkeypatch):
     for found in (one, sample.multiple(one, 0.7, 0.7 * c)):
         square, scores = exact_sums(X, found.c)
         off = [abs(float(Fraction(a) - b)) for a, b in zip(found.scores.tolist(), scores, strict=True)]
-        assert (np.array(off) <= found.off).all()
-        assert abs(float(Fraction(found.square) - square)) <= found.uncertain
+        assert (np.array(off) <= found.score_error).all()
+        assert abs(float(Fraction(found.square) - square)) <= found.square_error
     by_values = KernelSample(Polynomial(1.0, 1), X).combinations(c[None])[0]  # the same kernel
     if cancel:
-        assert one.off.max() < 1e-2 * by_values.off
-        assert one.uncertain < 1e-6 * by_values.uncertain
+        assert one.score_error.max() < 1e-2 * by_values.score_error
+        assert one.square_error < 1e-6 * by_values.square_error
 
 
 def test_better_selects_the_smallest_gap_among_near_best_objectives():
@@ -183,12 +183,12 @@ def test_better_selects_the_smallest_gap_among_near_best_objectives():
                 )
                 for value, proved in cases
             ]
-            assert better(problem, found) is found[2]
+            assert with_smallest_gap(problem, found) is found[2]
             # a larger lower bound outweighs a rounding error of the primal bound
             more = KernelBounds(Bounds(*ends(7.001, 1.9), 0.0, 0.0), point, found[2].value)
-            assert better(problem, [*found, more]) is more
+            assert with_smallest_gap(problem, [*found, more]) is more
             best = found[1]._replace(value=10.0 if problem.hard else 0.1)
-            assert better(problem, [*found, best]) is best
+            assert with_smallest_gap(problem, [*found, best]) is best
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(1e-6, 5, 1.0)], ids=lambda k: k.name)
@@ -212,13 +212,13 @@ def test_kernel_values_near_the_limits_of_float64_are_within_their_error(scale):
 
 def test_kernel_values_outside_their_range_are_refused():
     """The limits are accepted, the next numbers beyond them are not."""
-    least, largest = RANGE
-    for size in RANGE:
-        assert KernelSample(Precomputed(), size * np.eye(2)).most == size
+    least, largest = VALUE_RANGE
+    for size in VALUE_RANGE:
+        assert KernelSample(Precomputed(), size * np.eye(2)).max_diagonal == size
     for size in (np.nextafter(least, 0.0), np.nextafter(largest, np.inf)):
         with pytest.raises(ValueError, match=r"in sums, if not before: .* scale the matrix"):
             KernelSample(Precomputed(), size * np.eye(2))
-    assert KernelSample(Linear(), np.zeros((2, 3))).most == 0.0  # zero rows do not count as underflow
+    assert KernelSample(Linear(), np.zeros((2, 3))).max_diagonal == 0.0  # zero rows do not count as underflow
 
 
 def test_underflowing_products_do_not_overstate_the_margin():

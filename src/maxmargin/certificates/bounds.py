@@ -23,8 +23,8 @@ import numpy as np
 from ..numerics.sums import Arithmetic, Compensated, Plain, powers_error
 from ..problem.problem import Problem
 
-# eps = 2^-52, and the smallest positive float64 number, the error bound of an operation that underflows.
-EPS, LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
+# eps = 2^-52, and the smallest positive float64 number, which bounds the error of an operation that underflows.
+EPS, SMALLEST_FLOAT = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 # Column j is huge where rounding of the dual variables may change v_j by more than HUGE_SHARE * sqrt(sum alpha).
 # The lower bound is about sum alpha / 2, and a column that is not huge takes at most 1e-12 of it. A larger value would
 # lose more of the bound. A smaller one would apply `huge_columns` to data for which plain sums are accurate enough.
@@ -40,7 +40,10 @@ def ordinary_limit(total: float) -> float:
 
 
 class Bounds(NamedTuple):
-    """A lower and an upper bound, rounded outwards; `below` and `above` are the rounding margins they contain."""
+    """A lower and an upper bound, rounded outwards; `below` and `above` are the rounding margins they contain.
+
+    The values as computed in float64, without these margins, are lower + below and upper - above.
+    """
 
     lower: float
     upper: float
@@ -72,9 +75,9 @@ class DualSums(NamedTuple):
     gains : float
         sum alpha_i - sum alpha_i^2 / (4 C s_i); sum alpha_i of a hard margin and of the hinge.
     size : float
-        The same with a plus sign: the sum of the absolute values of all terms.
+        sum alpha_i + sum alpha_i^2 / (4 C s_i): the sum of the absolute values of all terms of the gains.
     error : float
-        Rounding of the summation of the gains.
+        Rounding error bound of the summation of the gains.
     imbalance : float
         At least |sum alpha_i y_i| where the intercept is free, else 0.
     length : Length
@@ -109,7 +112,7 @@ class PrimalSums(NamedTuple):
     length: Length
 
 
-def both(problem: Problem, dual: Side, primal: Side) -> Bounds:
+def combine_sides(problem: Problem, dual: Side, primal: Side) -> Bounds:
     """Combine the bounds of a dual and a primal point: the dual one is the upper bound of a hard margin, else lower."""
     lower, upper = (primal, dual) if problem.hard else (dual, primal)
     return Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
@@ -145,7 +148,7 @@ def dual_side(
     gains, count = arithmetic.total(problem.gains(alpha, weights)), int(np.count_nonzero(alpha))
     size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
     error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
-    error += (alpha.size + 4.0) * LEAST if count else 0.0
+    error += (alpha.size + 4.0) * SMALLEST_FLOAT if count else 0.0
     sums = DualSums(gains, size, error, imbalance, length)
     if problem.hard:
         return largest_margin_bound(sums)
@@ -177,8 +180,8 @@ def half_square_bound(sums: DualSums) -> Side:
     objective = sums.gains - 0.5 * value * value
     rounding = 0.5 * (high - value) * (high + value)  # 1/2 (high^2 - value^2) without cancellation
     rounding += sums.error + sums.imbalance + 4.0 * EPS * (sums.size + high * high)
-    rounding += 4.0 * LEAST if sums.size > 0.0 else 0.0  # the square may underflow
-    return _lower(objective, rounding)
+    rounding += 4.0 * SMALLEST_FLOAT if sums.size > 0.0 else 0.0  # the square may underflow
+    return _lower_side(objective, rounding)
 
 
 def first_power_bound(sums: DualSums) -> Side:
@@ -193,11 +196,11 @@ def first_power_bound(sums: DualSums) -> Side:
     lower = gains / max(sums.length.high, 1.0)
     lower = min(lower, gains) if gains < 0.0 else lower
     rounding = value - lower + 2.0 * EPS * abs(value)  # the quotient and two differences: 3 u
-    rounding += 4.0 * LEAST if sums.size > 0.0 else 0.0
-    return _lower(value, rounding)
+    rounding += 4.0 * SMALLEST_FLOAT if sums.size > 0.0 else 0.0
+    return _lower_side(value, rounding)
 
 
-def _lower(value: float, rounding: float) -> Side:
+def _lower_side(value: float, rounding: float) -> Side:
     """Return the bound value - rounding; -inf where sums have overflowed, since NaN is no bound."""
     bound = value - rounding
     return Side(bound, rounding, value) if math.isfinite(bound) else Side(-np.inf, np.inf, value)
@@ -264,29 +267,40 @@ def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
     value = penalty + sums.value
     upper = problem.penalty(sums.length.high) + sums.worst
     rounding = sums.error + 4.0 * EPS * upper
-    rounding += 4.0 * LEAST if sums.length.high > 0.0 else 0.0  # the square may underflow
+    rounding += 4.0 * SMALLEST_FLOAT if sums.length.high > 0.0 else 0.0  # the square may underflow
     upper += rounding
     if math.isinf(upper):  # no difference of infinite numbers
         return Side(upper, upper, value)
     return Side(upper, upper - value, value)
 
 
-def measured(vector: np.ndarray, exponent: float, arithmetic: Arithmetic, moved: float = 0.0) -> Length:
-    """Return the norm of a vector whose own error is at most `moved` in that norm.
+def norm_interval(v: np.ndarray, exponent: float, arithmetic: Arithmetic, v_error: float = 0.0) -> Length:
+    """Return the norm of a vector as computed, with an interval that holds the norm of the exact vector.
 
     The sum of powers has the relative error of `arithmetic.error`, and the root halves relative errors at p = 2: the
     other half, at least 2 u, covers the root and the sums below. `powers_error` is the error of the powers.
+
+    Parameters
+    ----------
+    v : ndarray of shape (d,)
+        The vector as computed.
+    exponent : float
+        Of the norm, from 1 to inf.
+    arithmetic : Plain or Compensated
+        The arithmetic of the sum of powers.
+    v_error : float, default=0
+        Bound of the norm of the difference of the exact vector from v.
     """
-    value = arithmetic.norm(vector, exponent)
-    off = arithmetic.error(value, value, vector.size) + value * powers_error(exponent, vector.size) + moved
-    off *= 1.0 + 4.0 * EPS  # rounding of the sum above
-    return Length(value, max(value - off, 0.0), value + off)
+    value = arithmetic.norm(v, exponent)
+    error = arithmetic.error(value, value, v.size) + value * powers_error(exponent, v.size) + v_error
+    error *= 1.0 + 4.0 * EPS  # rounding of the sum above
+    return Length(value, max(value - error, 0.0), value + error)
 
 
 def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:
-    """Return |sum alpha_i y_i|, rounded upwards.
+    """Return |sum alpha_i y_i|, rounded upwards, for alpha and y of shape (n,).
 
-    Scaling the heavier class down moves v by up to this number times the longest row. The sum is therefore rounded
+    Scaling the heavier class down changes v by up to this number times the longest row. The sum is therefore rounded
     only once, also where the other sums are plain.
     """
     used = alpha > 0.0

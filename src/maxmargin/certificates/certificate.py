@@ -12,8 +12,9 @@ from ..problem.problem import Problem, proves_nothing
 
 # Accepted difference of checksums of the same data, as a fraction of the sum of absolute values. Sums of up to 1e8
 # terms, added in another order, differ by less, and up to 1e10 rows a changed entry of the size of the others makes a
-# larger difference.
-SAME = 1e-11
+# larger difference. Certificates of stored models are compared with the same tolerance.
+CHECKSUM_TOLERANCE = 1e-11
+# the text of each kind of intercept of a problem
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 
 
@@ -48,12 +49,13 @@ class Fingerprint:
     scale: float
 
     def difference(self, other: Fingerprint) -> str | None:
-        """Describe the first difference from `other`; None where there is none."""
+        """Return a description of the first difference from `other`, the data now; None where there is none."""
         for name, word in (("rows", "rows"), ("features", "features"), ("positives", "positive labels")):
             before, now = getattr(self, name), getattr(other, name)
             if before != now:
                 return f"{before} {word} then, {now} now"
-        if abs(self.checksum - other.checksum) > SAME * max(self.scale, other.scale):
+        # sizes are compared exactly, sums up to rounding
+        if abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(self.scale, other.scale):
             return "sizes agree, values, labels, weights or row order do not"
         return None
 
@@ -116,13 +118,11 @@ class Certificate:
 
     @property
     def classes(self) -> tuple[None]:
-        """A tuple of None, the label of the only problem of two classes; `Certificates.classes` has those of several."""
+        """A tuple of None, the label of the only problem of two classes, as `Certificates.classes` of several ones."""
         return (None,)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
+        # three lines: the problem, the bounds, and the gap with the number of rows that prove it
         problem = self.problem
         what, name = (
             ("margin", "hard margin") if problem.hard else ("objective", f"{problem.loss}, C = {problem.C:g}")
@@ -176,11 +176,7 @@ class Certificates:
         return self.parts[k]
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        pairs = isinstance(self.classes[0], tuple)
-        what = "pairs of classes" if pairs else "classes, one against the rest"
+        what = "pairs of classes" if isinstance(self.classes[0], tuple) else "classes, one against the rest"
         lines = [f"{len(self)} {what}; largest gap {self.gap:.3g}"]
         for name, part in zip(self.classes, self.parts, strict=True):
             lines.append(

@@ -19,18 +19,20 @@ from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
 
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
 
-# Rows up to which the least eigenvalue is computed, in about a second; for more rows, an upper bound of it.
-WHOLE = 2000
+# Rows up to which the least eigenvalue is computed, in about a second; for more rows, an upper bound of it. A larger
+# value finds more negative eigenvalues, and its time grows with the cube.
+MAX_ROWS = 2000
 # Number of matrices of the sampled rows that are in memory at once, and the least number of sampled rows, whatever the
-# memory limit: fewer rows would miss negative eigenvalues.
-MATRICES, MIN_ROWS = 3, 250
-# Steps of Lanczos' iteration: more steps find eigenvalues closer to zero, and each takes a product with the matrix.
-STEPS = 60
+# memory limit: fewer rows would miss negative eigenvalues. The second is a round value; not tuned.
+MATRICES_IN_MEMORY, MIN_ROWS = 3, 250
+# Steps of Lanczos' iteration: more steps find eigenvalues closer to zero, and each takes a product with the matrix. A
+# round value; not tuned.
+LANCZOS_STEPS = 60
 # Accepted error of an entry, in units in the last place: kernels of many features have errors of tens of units.
-UNITS = 64.0
+ENTRY_ERROR_ULPS = 64.0
 
 
-def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
+def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     """Raise ValueError where a kernel is not an inner product on the given rows.
 
     Kernels that are inner products by their formula are accepted. The matrix of other kernels is computed on at most
@@ -41,20 +43,22 @@ def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d)
         The matrix itself where the kernel is precomputed.
-    room : float, default=inf
-        Memory limit in bytes, which reduces the number of rows of the computed matrix, to no fewer than 250.
+    memory_bytes : float, default=inf
+        Memory limit, which reduces the number of rows of the computed matrix, to no fewer than 250.
 
     Raises
     ------
     ValueError
         If the matrix overflows, is not symmetric, or has a negative eigenvalue, which the message states.
     """
-    if inner_product(kernel):
+    if is_inner_product(kernel):
         return
     if isinstance(kernel, Precomputed):
         check_gram(X)
         return
-    n, most = X.shape[0], int(min(max((room / (8.0 * MATRICES)) ** 0.5, MIN_ROWS), WHOLE))
+    # the number of rows of MATRICES_IN_MEMORY square matrices of float64
+    in_memory = (memory_bytes / (8.0 * MATRICES_IN_MEMORY)) ** 0.5
+    n, most = X.shape[0], int(min(max(in_memory, MIN_ROWS), MAX_ROWS))
     some = X if n <= most else X[np.linspace(0, n - 1, most).astype(np.intp)]
     some = kernel.prepared(some)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -66,8 +70,11 @@ def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
     check_gram(K, f"The {kernel.name} kernel")
 
 
-def inner_product(kernel: Kernel) -> bool:
-    """Return whether a kernel is an inner product by its formula, whatever the rows are."""
+def is_inner_product(kernel: Kernel) -> bool:
+    """Return whether the kernel's formula is an inner product on any rows: for its class and its parameters.
+
+    False for kernels that may or may not be one, such as the sigmoid or a callable.
+    """
     if isinstance(kernel, Polynomial):
         whole = kernel.degree == int(kernel.degree) and kernel.degree >= 0
         return whole and kernel.gamma >= 0.0 and kernel.coef0 >= 0.0
@@ -91,10 +98,8 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
         eigenvalue.
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"{name} must be square, a value for each two rows; got shape {K.shape}: rows to be predicted come later."
-        )
-    allowed = rounding(K)
+        raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got {K.shape}.")
+    allowed = eigenvalue_rounding(K)
     i, j = _most_asymmetric(K)
     if abs(float(K[i, j]) - float(K[j, i])) > allowed:
         raise ValueError(
@@ -104,14 +109,17 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
     least = least_eigenvalue(K, allowed)
     if least < -allowed:
         raise ValueError(
-            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > WHOLE)}"
-            f"{least:.6g}: no inner product has these values, and there is no margin to speak of. Use another kernel "
+            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > MAX_ROWS)}"
+            f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
             f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, which is what a soft margin does."
         )
 
 
-def rounding(K: np.ndarray) -> float:
-    """Return a bound of the change of an eigenvalue by rounding of the entries: n times the largest entry's error."""
+def eigenvalue_rounding(K: np.ndarray) -> float:
+    """Return a bound of the change of an eigenvalue by rounding of the entries: n times the error of the largest entry.
+
+    The spectral norm of an (n, n) matrix of errors is at most n times the largest of them (Weyl's inequality).
+    """
     # float64 entries that float32 represents are taken as rounded to float32, unless all are integers
     with np.errstate(over="ignore"):
         single = (
@@ -120,7 +128,7 @@ def rounding(K: np.ndarray) -> float:
             and not np.array_equal(K, np.rint(K))
         )
     eps = float(np.finfo(np.float32 if single else float).eps)
-    return UNITS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
+    return ENTRY_ERROR_ULPS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
 
 
 def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
@@ -138,7 +146,7 @@ def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
         Up to 2000 rows the least eigenvalue, or -allowed, a lower bound of it. For more rows the least Ritz value of
         Lanczos' iteration, an upper bound of it, which is close to the eigenvalue where that is well separated.
     """
-    if K.shape[0] > WHOLE:
+    if K.shape[0] > MAX_ROWS:
         return _least_ritz_value(K, allowed)
     if allowed > 0.0:
         # a Cholesky factor of K + allowed I exists if and only if all eigenvalues are above -allowed
@@ -151,17 +159,19 @@ def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
 def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
     """Return the least Ritz value of Lanczos' iteration with full reorthogonalisation.
 
-    The iteration stops after STEPS steps, at a Ritz value below -2 allowed, or where the Krylov space is exhausted.
+    The iteration stops after LANCZOS_STEPS steps, at a Ritz value below -2 allowed, or where the Krylov space is
+    exhausted.
     """
-    V = np.zeros((STEPS + 1, K.shape[0]))
+    # orthonormal basis of the Krylov space, a vector in each row
+    V = np.zeros((LANCZOS_STEPS + 1, K.shape[0]))
     V[0] = np.random.default_rng(0).standard_normal(K.shape[0])
     V[0] /= np.linalg.norm(V[0])
-    diagonal, beside = np.zeros(STEPS), np.zeros(STEPS)
+    diagonal, beside = np.zeros(LANCZOS_STEPS), np.zeros(LANCZOS_STEPS)
     least, size = np.inf, max(float(K.max()), -float(K.min()))
-    for k in range(STEPS):
+    for k in range(LANCZOS_STEPS):
         u = np.asarray(K @ V[k].astype(K.dtype if K.dtype.kind == "f" else float), dtype=float)
         diagonal[k] = V[k] @ u
-        for _ in range(2):
+        for _ in range(2):  # Gram-Schmidt twice: once leaves components of the size of rounding errors
             u -= V[: k + 1].T @ (V[: k + 1] @ u)
         beside[k] = np.linalg.norm(u)
         least = float(eigh_tridiagonal(diagonal[: k + 1], beside[:k], eigvals_only=True)[0])

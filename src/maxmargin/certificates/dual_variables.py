@@ -7,10 +7,10 @@ import numpy as np
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
 
-# Up to ONE_BY_ONE dual variables are balanced to the last digit: an exact sum then takes less than 0.1 ms. Where there
-# are more, |sum alpha_i y_i| of at most BALANCED * sum alpha_i is accepted, a hundredth of what `verify` accepts: a
-# smaller value would cost passes over alpha for no visible gain of the bound.
-ONE_BY_ONE, BALANCED = 2000, 1e-14
+# Number of dual variables up to which they are balanced to the last digit: an exact sum then takes less than 0.1 ms.
+# Of more, |sum alpha_i y_i| of at most NEGLIGIBLE_IMBALANCE * sum alpha_i is accepted, a hundredth of what `verify`
+# accepts: a smaller value would cost passes over alpha for no visible gain of the bound.
+MAX_EXACTLY_BALANCED, NEGLIGIBLE_IMBALANCE = 2000, 1e-14
 
 
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
@@ -19,6 +19,20 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
     With a free intercept the heavier class is scaled down to the total of the other, which respects all caps; zeros are
     returned where one class has no dual variable. The bound of a hard margin depends on the proportions only: their sum
     is scaled to one.
+
+    Parameters
+    ----------
+    problem : Problem
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights s_i; the caps are C s_i.
+    alpha : ndarray of shape (n,)
+        Any numbers; negative ones become 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        A new array.
     """
     alpha = problem.capped(alpha, weights)
     if problem.hard:
@@ -28,7 +42,8 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
         if balanced is None:
             return np.zeros_like(alpha)
         alpha = balanced
-        if alpha.size <= ONE_BY_ONE or abs(Plain.total(alpha * y)) > BALANCED * float(alpha.sum()):
+        accepted = NEGLIGIBLE_IMBALANCE * float(alpha.sum())
+        if alpha.size <= MAX_EXACTLY_BALANCED or abs(Plain.total(alpha * y)) > accepted:
             even_out(alpha, y, problem.caps(weights))
     return alpha
 
@@ -37,8 +52,8 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
     """Make the dual variables of both classes sum to the same total, in place, without exceeding the caps.
 
     The excess is subtracted from the largest dual variable of the heavier class. What remains by rounding is then
-    corrected in a small dual variable, in up to three more steps. As all dual variables are multiples of the last digit
-    of the smallest, the remainder is most often zero.
+    corrected in the smallest dual variable that allows it, in up to three more steps. As all dual variables are
+    multiples of the unit in the last place of the smallest one, the remainder is most often zero.
     """
     for attempt in range(4):
         excess = Compensated.total(alpha * y)
@@ -48,7 +63,7 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
         if attempt == 0:
             k = int(np.argmax(np.where(heavy, alpha, -1.0)))
         else:
-            # dual variables that stay within their bounds when changed by r
+            # dual variables that stay within their bounds when changed by r: the heavier class falls, the other rises
             possible = np.where(heavy, alpha >= r, (alpha > 0.0) & (alpha + r <= caps))
             if not possible.any():
                 return

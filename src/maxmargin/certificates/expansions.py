@@ -10,17 +10,17 @@ import numpy as np
 
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
-from .bounds import EPS, Bounds, Side, both, dual_side, imbalance, primal_side
+from .bounds import EPS, Bounds, Side, combine_sides, dual_side, imbalance, primal_side
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
 
 # Relative difference from the best objective, in float64, up to which points are compared by their certified gap
 # instead: a larger value would give up accuracy of the point, a smaller one would keep points whose bound has a large
-# rounding margin.
-NEXT = 1e-3
-# Ratio to the gap asked for at which no further point is tried: a smaller value would cost time for no visible gain, a
-# larger one would return larger gaps.
-AS_SMALL = 1.001
+# rounding margin. A round value; not tuned.
+OBJECTIVE_TOLERANCE = 1e-3
+# Ratio of the certified gap to the gap asked for, up to which no further point is tried: a smaller value would cost
+# time for no visible gain, a larger one would return larger gaps.
+ACCEPTED_GAP_RATIO = 1.001
 
 
 class KernelPoint(NamedTuple):
@@ -81,7 +81,7 @@ class KernelProblem:
         phi(x_i).
         """
         uneven = imbalance(alpha, self.y) if self.problem.free else 0.0
-        length = dual.dual_length(self.problem, alpha, uneven * self.sample.most**0.5)
+        length = dual.dual_length(self.problem, alpha, uneven * self.sample.max_diagonal**0.5)
         return dual_side(self.problem, self.weights, alpha, length, uneven)
 
     def primal_side(self, w: Combination, b: float) -> Side:
@@ -108,21 +108,23 @@ class KernelProblem:
         problem = self.problem
         alpha, dual = self._scale_dual(alpha, dual)
         proof = self.dual_side(alpha, dual)
-        # alpha = 0 proves the bound 0, which is better than a bound that rounding has made negative
+        # in a soft problem alpha = 0 proves the bound 0, which is better than a bound that rounding has made negative
         if not (problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
         found: list[KernelBounds] = []
         for w, b in self._primal_points(given, dual):
             side = self.primal_side(w, b)
-            found.append(KernelBounds(both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
-            if problem.gap(found[-1].bounds.lower, found[-1].bounds.upper) <= AS_SMALL * gap:
+            bounds = combine_sides(problem, proof, side)
+            found.append(KernelBounds(bounds, KernelPoint(alpha, w.c, b), side.value))
+            if problem.gap(bounds.lower, bounds.upper) <= ACCEPTED_GAP_RATIO * gap:
                 break
-        return better(problem, found)
+        return with_smallest_gap(problem, found)
 
     def _scale_dual(self, alpha: np.ndarray, dual: Combination) -> tuple[np.ndarray, Combination]:
         """Return the multiple of the dual variables with the largest dual value, and its combination.
 
-        The bound of a hard margin depends on the proportions of alpha only: both are returned as they are.
+        The multiple is capped at C s_i. The bound of a hard margin depends on the proportions of alpha only: both are
+        returned as they are.
         """
         if self.problem.hard or not alpha.any():
             return alpha, dual
@@ -146,9 +148,9 @@ class KernelProblem:
             return
         for w, b in points:
             # The multiple whose smallest margin is at least 1 whatever the rounding, as a large C magnifies each loss:
-            # three error bounds are subtracted, one for these margins, two for those that are recomputed.
-            margins, slack = w.margins(self.y, b)
-            least = float((margins - 3.0 * slack).min(where=self.weights > 0.0, initial=np.inf))
+            # three error bounds are subtracted, one for these margins, two for the recomputed margins of the multiple.
+            margins, errors = w.margins(self.y, b)
+            least = float((margins - 3.0 * errors).min(where=self.weights > 0.0, initial=np.inf))
             if 0.0 < least < 1.0:
                 t = (1.0 + 16.0 * EPS) / least
                 yield self.sample.multiple(w, t, t * w.c), t * b
@@ -180,8 +182,8 @@ def all_bounds(
 ) -> list[KernelBounds]:
     """Return the bounds of several problems on the same rows, with one computation of the kernel.
 
-    The primal point of each problem is the given one if its gap is at most AS_SMALL times that of `gaps`, else the best
-    (`better`) of the candidates of `KernelProblem._primal_points`.
+    The primal point of each problem is the given one if its gap is at most ACCEPTED_GAP_RATIO times that of `gaps`,
+    else the best (`with_smallest_gap`) of the candidates of `KernelProblem._primal_points`.
 
     Parameters
     ----------
@@ -207,20 +209,22 @@ def all_bounds(
     ]
 
 
-def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
-    """Return the point with the smallest certified gap, of those whose objective or margin is within NEXT of the best.
+def with_smallest_gap(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
+    """Return the point with the smallest certified gap among points of nearly the best objective or margin.
 
+    Nearly the best is a relative difference of at most OBJECTIVE_TOLERANCE; ties are decided by the proved bound.
     Objectives and margins are compared in float64, without the rounding margins of their bounds: otherwise w = 0, which
     has none, would be preferred to better points. In a hard margin problem only points that are proved to separate are
     compared, where there is one.
     """
     gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
-    # values and proved bounds, to be minimised: minus the margin in a hard margin problem
+    # computed values and proved bounds, both to be minimised: minus the margin in a hard margin problem
     sign, proving = (-1.0, "lower") if problem.hard else (1.0, "upper")
     values = sign * np.array([one.value for one in found])
     proved = sign * np.array([getattr(one.bounds, proving) for one in found])
     values[np.isnan(values)] = proved[np.isnan(proved)] = np.inf
     if problem.hard and (proved < 0.0).any():  # a proved separator comes first
         values = np.where(proved < 0.0, values, np.inf)
-    near = values <= values.min() + NEXT * abs(values.min())
+    # sorted by: near the best value or not, gap, proved bound, value (`lexsort` has its first key last)
+    near = values <= values.min() + OBJECTIVE_TOLERANCE * abs(values.min())
     return found[int(np.lexsort((values, proved, gaps, ~near))[0])]

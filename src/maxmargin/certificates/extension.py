@@ -165,20 +165,22 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
     if difference is not None:
         raise ValueError(
             f"these are not the data of the certificate, each with weight 1 ({difference}): give X and y of the fit; "
-            "with sample or class weights, own coordinates differ, and there is no one Delta."
+            "with sample or class weights, Delta differs from row to row."
         )
     Delta, c = Extension.of_C(problem.C).Delta, certificate.alpha
-    # w0 is the weight of the constant coordinate rho of an augmented intercept
+    # a and the weight w0 of the constant coordinate rho of an augmented intercept; rho is 0 without one
     a, w0 = Plain.combine(X, c * y), problem.rho * Plain.total(c * y)
     scores = y * (Plain.scores(X, a) + problem.rho * w0)
     length = float(np.hypot(Plain.norm(a), w0))
-    extended = float(np.hypot(length, Delta * Plain.norm(c)))
+    extended = float(np.hypot(length, Delta * Plain.norm(c)))  # |a_ext|
     if not length > 0.0:
-        raise ValueError("the certificate has no dual weights, and so no direction.")
+        raise ValueError("all dual variables of the certificate are 0: they define no direction a.")
+    # the own coordinate of pattern k adds Delta c_k times Delta to its margin
     Gamma = float((scores + Delta**2 * c).min()) / extended
     gamma = Gamma * extended / length
     D = float(np.linalg.norm(np.maximum(gamma - scores / length, 0.0)))
-    # the largest extended margin has 1 / (2 Gamma^2) = the optimal objective
+    # the largest extended margin has 1 / (2 Gamma^2) = the optimal objective: the upper bound of one is the lower of
+    # the other
     lower, upper = (
         (2.0 * value) ** -0.5 if value > 0.0 else np.inf for value in (certificate.upper, certificate.lower)
     )

@@ -26,19 +26,24 @@ from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows, IntegerRows, row_entries
 
 # Number of monomials of a row, and of rows of a kernel matrix, up to which exact arithmetic is tried: it then takes
-# seconds, and grows fast with either.
-MOST_MONOMIALS, MOST_ROWS = 300, 150
+# seconds. Larger values decide more data sets, in a time that grows fast with either number.
+MAX_MONOMIALS, MAX_MATRIX_ROWS = 300, 150
 
 Ratio = tuple[int, int]  # numerator and denominator
 
 
 def dimension(kernel: Kernel, features: int) -> float:
-    """Return the number of coordinates of an image; inf where distinct rows have coordinates of their own."""
+    """Return the number of coordinates of an image; inf where each distinct row has a coordinate of its own.
+
+    `features` is the number d of columns of the data. Polynomial kernels of more than MAX_MONOMIALS monomials, or with
+    a negative coef0 or a gamma that is not positive, count as any other kernel.
+    """
     if isinstance(kernel, Linear | Precomputed):
         return features
     if isinstance(kernel, Polynomial) and kernel.gamma > 0.0 and kernel.coef0 >= 0.0:
+        # monomials of degree m in k variables, the constant being one more variable where coef0 > 0: (k + m - 1 over m)
         count = comb(features + (kernel.coef0 > 0.0) + kernel.degree - 1, kernel.degree)
-        return count if count <= MOST_MONOMIALS else inf
+        return count if count <= MAX_MONOMIALS else inf
     return inf
 
 
@@ -66,7 +71,7 @@ def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
     if dimension(kernel, X.shape[1]) == inf:
         return [(*at, *values)], [(1, 1)]
     assert isinstance(kernel, Polynomial)
-    if kernel.coef0 > 0.0:
+    if kernel.coef0 > 0.0:  # the constant 1 as one more entry, in column d
         at, ratios = [*at, X.shape[1]], [*ratios, (1, 1)]
     chosen = list(combinations_with_replacement(range(len(at)), kernel.degree))
     return (
@@ -92,14 +97,14 @@ def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
         If the kernel has no finite feature map here, or images have too many coordinates; the message states which.
     """
     n, d = X.shape
-    if isinstance(kernel, Precomputed) and n > MOST_ROWS:
-        raise BeyondReachError(f"a matrix of more than {MOST_ROWS} rows is beyond exact reach")
+    if isinstance(kernel, Precomputed) and n > MAX_MATRIX_ROWS:
+        raise BeyondReachError(f"a matrix of more than {MAX_MATRIX_ROWS} rows is beyond exact reach")
     if isinstance(kernel, Linear | Precomputed):
         return IntegerRows(X, y, bias)
     if not isinstance(kernel, Polynomial):
         raise BeyondReachError(f"of the {kernel.name} kernel only equal rows of both classes are a proof")
     if dimension(kernel, d) == inf:
-        raise BeyondReachError(f"more than {MOST_MONOMIALS} monomials of a row are beyond exact reach")
+        raise BeyondReachError(f"more than {MAX_MONOMIALS} monomials of a row are beyond exact reach")
     return MonomialRows(X, y, kernel.degree, kernel.coef0 > 0.0, bias)
 
 
@@ -113,7 +118,7 @@ class MonomialRows(ExactRows):
     y : ndarray of shape (n,), entries -1.0 and 1.0
     degree : int
     lower : bool
-        Whether the monomials of lower degrees are included; one of them is the constant, which is then the bias.
+        Whether the monomials of lower degrees are included. One of them is the constant, which serves as the bias.
     bias : bool
         Whether the separator may have an intercept.
     """
@@ -122,6 +127,7 @@ class MonomialRows(ExactRows):
         self._base = IntegerRows(X.toarray() if sp.issparse(X) else X, np.ones(y.size), lower)
         self._chosen = list(combinations_with_replacement(range(self._base.width), degree))
         super().__init__(y.size, len(self._chosen), y, bias and not lower, degree * self._base.bits)
+        # units of the last place by which a product of `degree` rounded entries may be off
         self.inexact = 2.0 * degree
 
     @cached_property

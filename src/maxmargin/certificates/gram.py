@@ -19,16 +19,18 @@ from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
-from .bounds import EPS, LEAST, Length
+from .bounds import EPS, SMALLEST_FLOAT, Length
 
-NORMAL = float(np.finfo(float).smallest_normal)  # squares of rows below it have lost digits
+SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)  # squared lengths of rows below it have lost digits
 # Range of the largest kernel value in which terms of sums neither overflow nor lose significant digits by underflow.
-RANGE = 1e-250, 1e250
+VALUE_RANGE = 1e-250, 1e250
 # Number of entries of the rows up to which scores of the linear kernel are compensated sums, which take some
 # milliseconds then. A larger value would cost more time, a smaller one digits of the bounds of small data.
 COMPENSATED_ENTRIES = 2**17
-TINY = 1e-155  # upper bound of the length of a row whose square underflows
-LOST = 0.1  # largest accepted error of a kernel value, as a fraction of the largest one: beyond, bounds prove nothing
+UNDERFLOW_LENGTH = 1e-155  # upper bound of the length of a row whose square underflows
+# Largest accepted error of a kernel value, as a fraction of the largest value. Bounds computed from kernel values with
+# larger errors would prove nothing of use. A round value; not tuned.
+MAX_RELATIVE_ERROR = 0.1
 
 
 class KernelSample:
@@ -40,20 +42,22 @@ class KernelSample:
         Its values, computed in float64, have an error of at most `kernel.error`.
     X : ndarray or CSR matrix of shape (n, d)
     rounded : float, default=0
-        Relative error bound of a coefficient that equal rows have in common.
+        Relative error bound of a coefficient, where equal rows are merged: the coefficient of their distinct row is
+        divided among them afterwards, and the quotients are rounded.
 
     Attributes
     ----------
     diagonal : ndarray of shape (n,)
         k(x_i, x_i).
-    most : float
+    max_diagonal : float
         The largest absolute value of the diagonal.
     error : float
         Error bound of a kernel value.
     features : ndarray or CSR matrix of shape (n, number of columns with entries), or None
         The rows without empty columns, where the kernel is the inner product; None for other kernels.
     product : callable or None
-        Returns products of coefficients with kernel values that are kept in memory; None to compute kernel values.
+        Returns, from coefficients c of shape (m, n), the products c K with kernel values that are kept in memory, of
+        shape (m, n); None to compute kernel values.
 
     Raises
     ------
@@ -70,47 +74,47 @@ class KernelSample:
         self.features: Any = without_empty_columns(rows)[0] if isinstance(kernel, Linear) else None
         with np.errstate(over="ignore", invalid="ignore"):
             self.diagonal = kernel.diagonal(self.X)
-            self.most = most = float(np.abs(self.diagonal).max(initial=0.0))
+            self.max_diagonal = most = float(np.abs(self.diagonal).max(initial=0.0))
             products = isinstance(kernel, Products)
             square = float(Linear().diagonal(self.X).max(initial=0.0)) if products else 1.0
         what = "matrix" if isinstance(kernel, Precomputed) else "features"
-        if not most <= RANGE[1]:
+        if not most <= VALUE_RANGE[1]:
             other = "" if what == "matrix" else ", or lower gamma or coef0"
             raise ValueError(
                 f"The kernel overflows in sums, if not before: its values reach {most:.3g}, and bounds can be computed "
-                f"up to {RANGE[1]:g}; scale the {what}{other}."
+                f"up to {VALUE_RANGE[1]:g}; scale the {what}{other}."
             )
-        if square < NORMAL and abs(rows).max() > 0.0:
+        if square < SMALLEST_NORMAL and abs(rows).max() > 0.0:
             raise ValueError(
                 "The squares of rows of this length underflow, and kernel values with them: scale the features."
             )
-        if 0.0 < most < RANGE[0]:
+        if 0.0 < most < VALUE_RANGE[0]:
             raise ValueError(
                 f"The kernel underflows in sums, if not before: its values reach {most:.3g}, and bounds can be "
-                f"computed from {RANGE[0]:g} on; scale the {what}."
+                f"computed from {VALUE_RANGE[0]:g} on; scale the {what}."
             )
         self.error = kernel.error(self.X)
         if not np.isfinite(self.error):
             raise ValueError(
                 "The squares of rows of this length overflow, and kernel values with them: scale the features."
             )
-        if self.error > LOST * most:
+        if self.error > MAX_RELATIVE_ERROR * most:
             raise ValueError(
                 f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {self.error:.3g}. "
                 "Take the mean of each feature from it, and scale the features."
             )
 
     def scores(self, c: np.ndarray) -> np.ndarray:
-        """Return sum_i c_i k(x_i, x_j) of every row j; several c, of shape (m, n), take one pass over the kernel."""
+        """Return sum_i c_i k(x_i, x_j) of every row j, shaped as c: (n,), or (m, n) in one pass over the kernel."""
         if self.features is not None:
-            return np.reshape([self._summed(one).scores for one in np.atleast_2d(c)], c.shape)
+            return np.reshape([self._from_rows(one).scores for one in np.atleast_2d(c)], c.shape)
         return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
 
     def combinations(self, c: np.ndarray) -> list[Combination]:
-        """Return sum_i c_i phi(x_i) of several c, shape (m, n)."""
+        """Return sum_i c_i phi(x_i), with scores and errors, of each of m vectors of coefficients c, shape (m, n)."""
         if self.features is not None:
-            return [self._summed(one) for one in c]
-        return [self._valued(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
+            return [self._from_rows(one) for one in c]
+        return [self._from_scores(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
 
     def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
         """Return the combination of the coefficients `c`, which are t times those of `w` but for rounding.
@@ -119,11 +123,12 @@ class KernelSample:
         of features are smaller: these sums are recomputed.
         """
         if self.features is not None:
-            return w if np.array_equal(c, w.c) else self._summed(c)
-        return Combination(c, t * w.scores, t * (t * w.square), abs(t) * w.off, t * (t * w.uncertain))
+            return w if np.array_equal(c, w.c) else self._from_rows(c)
+        square, square_error = t * (t * w.square), t * (t * w.square_error)
+        return Combination(c, t * w.scores, square, abs(t) * w.score_error, square_error)
 
     def part(self, places: np.ndarray) -> KernelSample:
-        """Return the sample of the rows `places`; `most` and `error` of all rows are bounds for them too."""
+        """Return the sample of the rows `places`; `max_diagonal` and `error` of all rows are bounds for them too."""
         if places.size == self.X.shape[0]:
             return self
         part = copy(self)
@@ -131,40 +136,46 @@ class KernelSample:
         part.features = None if self.features is None else self.features[places]
         return part
 
-    def _valued(self, c: np.ndarray, scores: np.ndarray) -> Combination:
-        """Return the combination of the coefficients c from its scores, which are sums of kernel values.
+    def _from_scores(self, c: np.ndarray, scores: np.ndarray) -> Combination:
+        """Return the combination of coefficients c, of shape (n,), from its scores, which are sums of kernel values.
 
         The error of a score is at most |c|_1 (error + rounding of the sum, relative to the largest kernel value). That
         of |w|^2 = c.f is at most |c|_1 times as much, plus the rounding of the inner product.
         """
         total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
         square = float(c @ scores)
-        added = min(terms, BLOCK + c.size // BLOCK + 5)  # terms in sequence: those of a block, and the blocks
-        underflow = LEAST if self.most > 0.0 else 0.0
-        off = total * (self.error + (added + 2.0) * EPS * self.most) + terms * underflow
-        uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
-        return Combination(c, scores, max(square, 0.0), off, uncertain)
+        # the number of additions in sequence: within a block, and over all blocks
+        added = min(terms, BLOCK + c.size // BLOCK + 5)
+        underflow = SMALLEST_FLOAT if self.max_diagonal > 0.0 else 0.0
+        score_error = total * (self.error + (added + 2.0) * EPS * self.max_diagonal) + terms * underflow
+        square_error = total * score_error + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
+        return Combination(c, scores, max(square, 0.0), score_error, square_error)
 
-    def _summed(self, c: np.ndarray) -> Combination:
-        """Return the combination of the coefficients c for the linear kernel, from w = sum c_i x_i itself.
+    def _from_rows(self, c: np.ndarray) -> Combination:
+        """Return the combination of the coefficients c, of shape (n,), for the linear kernel, from w = sum c_i x_i.
 
-        `moved` bounds the error of w in the 2-norm: that of a score is at most |x_j| moved plus its own rounding, that
-        of |w|^2 at most moved (2 |w| + moved) plus its own. The factors 1.01 cover the rounding of the bounds.
+        `w_error` bounds the error of w in the 2-norm. The error of a score is at most |x_j| w_error plus the rounding
+        of the score, and that of |w|^2 at most w_error (2 |w| + w_error) plus the rounding of the sum of squares. The
+        factors 1.01 cover the rounding of these bounds.
         """
-        more, X, d, used = Compensated, self.features, self.features.shape[1], np.flatnonzero(c)
-        digits = more if X.shape[0] * d <= COMPENSATED_ENTRIES else Plain
-        w = more.combine(X[used], c[used])
-        scores = digits.scores(X, w)
-        underflow = LEAST if self.most > 0.0 else 0.0
-        lengths = 1.01 * np.sqrt(self.diagonal) + (TINY if self.most > 0.0 else 0.0)
-        size, length = float(np.abs(c) @ lengths), 1.01 * more.norm(w)
-        moved = more.error(length, size, more.terms(X, used.size, 0)) + self.rounded * size
-        moved += 8.0 * (used.size + 1.0) * d * underflow
-        off = digits.error(scores, lengths * length, digits.terms(X, d, 1)) + 1.01 * lengths * moved
-        off += (d + 2.0) * underflow
-        square = more.square(w)
-        uncertain = moved * (2.0 * length + moved) + more.error(square, square, d) + (d + 2.0) * underflow
-        return Combination(c, scores, square, off, 1.01 * uncertain)
+        X, d, used = self.features, self.features.shape[1], np.flatnonzero(c)
+        arithmetic = Compensated if X.shape[0] * d <= COMPENSATED_ENTRIES else Plain
+        w = Compensated.combine(X[used], c[used])
+        scores = arithmetic.scores(X, w)
+        underflow = SMALLEST_FLOAT if self.max_diagonal > 0.0 else 0.0
+        lengths = 1.01 * np.sqrt(self.diagonal) + (UNDERFLOW_LENGTH if self.max_diagonal > 0.0 else 0.0)
+        # sum |c_i| |x_i| bounds the sum of the absolute values of the terms of w, the coefficients' rounding included
+        size, length = float(np.abs(c) @ lengths), 1.01 * Compensated.norm(w)
+        w_error = Compensated.error(length, size, Compensated.terms(X, used.size, 0)) + self.rounded * size
+        w_error += 8.0 * (used.size + 1.0) * d * underflow
+        # |x_j| |w| bounds the sum of the absolute values of the terms of a score (Cauchy and Schwarz)
+        score_error = arithmetic.error(scores, lengths * length, arithmetic.terms(X, d, 1))
+        score_error += 1.01 * lengths * w_error
+        score_error += (d + 2.0) * underflow
+        square = Compensated.square(w)
+        square_error = w_error * (2.0 * length + w_error) + Compensated.error(square, square, d)
+        square_error += (d + 2.0) * underflow
+        return Combination(c, scores, square, score_error, 1.01 * square_error)
 
 
 class Combination(NamedTuple):
@@ -178,27 +189,27 @@ class Combination(NamedTuple):
         f_j = sum_i c_i k(x_i, x_j).
     square : float
         |w|^2.
-    off : float, or ndarray of shape (n,)
+    score_error : float, or ndarray of shape (n,)
         Error bound of all scores, or of each.
-    uncertain : float
+    square_error : float
         Error bound of the square.
     """
 
     c: np.ndarray
     scores: np.ndarray
     square: float
-    off: Any
-    uncertain: float
+    score_error: Any
+    square_error: float
 
     def margins(self, y: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the margins y_j (f_j + b) and their error bounds; the sum with a score of zero is not rounded."""
+        """Return the margins y_j (f_j + b) and their error bounds; where f_j = 0 the sum f_j + b is not rounded."""
         margins = y * (self.scores + b)
         rounded = np.where(self.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
-        return margins, self.off + rounded
+        return margins, self.score_error + rounded
 
     def primal_length(self, problem: Problem, b: float) -> Length:
         """Return |w|, with the weight b / rho of an augmented intercept."""
-        return length_of_square(problem.norm2(self.square, b), self.uncertain)
+        return length_of_square(problem.norm2(self.square, b), self.square_error)
 
     def dual_length(self, problem: Problem, alpha: np.ndarray, moved: float) -> Length:
         """Return |v| for c = alpha y, with the constant coordinate rho sum c.
@@ -209,17 +220,17 @@ class Combination(NamedTuple):
         """
         terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
         constant = problem.rho * float(self.c.sum())
-        uncertain = self.uncertain + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
-        found = length_of_square(self.square + constant * constant, uncertain)
+        square_error = self.square_error + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
+        found = length_of_square(self.square + constant * constant, square_error)
         return found._replace(high=(found.high + moved) * (1.0 + EPS))
 
 
-def length_of_square(square: float, uncertain: float) -> Length:
-    """Return the length for a computed square whose absolute error is at most `uncertain`.
+def length_of_square(square: float, square_error: float) -> Length:
+    """Return the length for a computed square whose absolute error is at most `square_error`.
 
-    The constant coordinate, its square and the sum have a relative error of 5 u in the square, the root one of u:
-    4 eps = 8 u is more than these make of the length.
+    The constant coordinate, its square and the sum add a relative error of 5 u to the square, hence 2.5 u to the
+    length, and the root adds u: 4 eps = 8 u is more.
     """
-    high = (square + uncertain) ** 0.5 * (1.0 + 4.0 * EPS)
-    low = max(square - uncertain, 0.0) ** 0.5 * (1.0 - 4.0 * EPS)
+    high = (square + square_error) ** 0.5 * (1.0 + 4.0 * EPS)
+    low = max(square - square_error, 0.0) ** 0.5 * (1.0 - 4.0 * EPS)
     return Length(square**0.5, low, high)

@@ -4,11 +4,11 @@ The lower bound of a soft problem, sum alpha - 1/2 |v|^2 with v = sum alpha_i y_
 every column. Where entries are huge, no float64 dual variables have this property: the rounding of alpha alone changes
 v_j by far too much. Real dual variables have it, and the bound requires only that they exist.
 
-Theorem. A *line* is a linear equation in alpha: sum alpha_i y_i x_ij = 0 for each huge column j, and
-sum alpha_i y_i = 0 where the intercept is free, or where the constant coordinate of an augmented one is huge. Let A be
-the matrix of the lines, with a column for each row i of the data whose dual variable is off its bounds by r_i > 0: it
-may change by r_i up and down. Let t be the left sides of the lines at alpha, over *all* rows. For any matrix M with
-|I - A M|_inf <= eta < 1 there is a real c with A c = t and
+Theorem. The *equations* are linear in alpha: sum alpha_i y_i x_ij = 0 for each huge column j, and sum alpha_i y_i = 0
+where the intercept is free, or where the constant coordinate of an augmented one is huge. Let A be the matrix of the
+equations, with a column for each row i of the data whose dual variable has a distance r_i > 0 from its bounds 0 and
+C s_i: it may change by r_i up and down. Let t be the left sides of the equations at alpha, over *all* rows. For any
+matrix M with |I - A M|_inf <= eta < 1 there is a real c with A c = t and
 
     |c| <= |M| (|t| + eta / (1 - eta) |t|_inf).
 
@@ -33,33 +33,34 @@ if TYPE_CHECKING:
     from .sample import Sample
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions over all options
-# Where a column is huge, columns of at least NEARLY times the limit of `ordinary_limit` are required to cancel as well:
-# each more line costs little, and the bound loses 1/2 v_j^2 in every column j that does not cancel.
-NEARLY = 1e-2
-# Fraction of the largest r_i below which the dual variable of row i is kept fixed: its entries of M would consist of
-# rounding errors.
-SMALLEST_FREE = 1e-8
-# Work, rows x lines^2, beyond which no proof is tried: some seconds.
+# Where a column is huge, columns of at least NEARLY_HUGE times the limit of `ordinary_limit` are required to cancel as
+# well: each further equation costs little, and the bound loses 1/2 v_j^2 in every column j that does not cancel.
+NEARLY_HUGE = 1e-2
+# Fraction of the largest r_i below which the dual variable of row i is kept fixed. A smaller value would admit rows
+# whose entries of M consist of rounding errors, a larger one would leave fewer rows to cancel with.
+MIN_FREE_SLACK = 1e-8
+# Work, rows x equations^2, beyond which no proof is tried: at this value it takes some seconds.
 MAX_WORK = 4e9
 # Distance from its bounds, as a fraction of its cap or of the largest dual variable, to which each dual variable is
 # moved where no proof was found because dual variables are at their bounds: a larger value would change the dual value,
 # a smaller one would leave r_i too small for the changes c_i.
-INSIDE = 1e-7
-# Relative size of the residual of a line after projection on other lines below which it may be rounding: the line is
-# then tested for an exact combination of the others. The factors of such a combination are assumed to be multiples of
-# SIMPLE (small whole numbers, halves and the like).
-NEAR, SIMPLE = 1e-10, 2.0**-20
+BOUND_DISTANCE = 1e-7
+# Relative size of the residual of an equation after projection on other equations below which the residual may be
+# rounding: the equation is then tested for an exact linear combination of the others. The factors of such a combination
+# are assumed to be multiples of FACTOR_UNIT (small whole numbers, halves and the like).
+DEPENDENT_RESIDUAL, FACTOR_UNIT = 1e-10, 2.0**-20
 # Fraction of the cost of the changes c by which a matrix M computed on another machine, as by `verify`, may change it.
 MATRIX_ROUNDING = 0.01
-UNDERFLOW = 1e-290  # covers products, in units of the largest factors, that have lost their last digits
+# Error bound of a product that underflows, where the largest factors are about one.
+UNDERFLOW = 1e-290
 
 
 def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndarray | None:
     """Return a mask, of shape (d,), of the columns in which rounding of alpha alone makes v large; None if none are.
 
     A column is huge if sum alpha_i |x_ij| is above `ordinary_limit`; where one is, the mask includes columns down to
-    NEARLY times this limit. With an augmented intercept the mask has one more entry, for the constant coordinate. None
-    also for hard margins and p != 2.
+    NEARLY_HUGE times this limit. With an augmented intercept the mask has one more entry, for the constant coordinate.
+    None also for hard margins and p != 2.
     """
     total = float(alpha.sum())
     limit = ordinary_limit(total)
@@ -72,13 +73,13 @@ def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndar
     size = Plain.combine(abs(sample.X), alpha)
     if problem.rho:
         size = np.append(size, problem.rho * total)
-    return size > NEARLY * limit if size.max() > limit else None
+    return size > NEARLY_HUGE * limit if size.max() > limit else None
 
 
 def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> Side | None:
-    """Return a lower bound: the dual value of real dual variables near alpha whose huge columns cancel exactly.
+    """Return a lower bound: the dual value of real dual variables alpha - c whose huge columns cancel exactly.
 
-    The bound is the dual value of alpha without its huge columns, minus a bound of the change that c makes:
+    The bound is the dual value of alpha without its huge columns, minus a bound of the change by c:
     sum |c_i| + sum |c_i| (2 alpha_i + |c_i|) / (4 C s_i) of the gains (the second sum of the squared hinge only), and
     the increase of 1/2 |v|^2 in the other columns.
 
@@ -105,22 +106,24 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     weights, alpha = sample.weights[used], alpha[used]
     caps = problem.caps(weights)
     slack = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)  # r, the distance to the nearest bound
-    moved = _movement(_independent(_lines(problem, X, y, huge)), alpha, slack)
-    if moved is None:
+    change = _bound_of_change(_independent(_equations(problem, X, y, huge)), alpha, slack)  # of |c_i|
+    if change is None:
         return None
     # in the other columns: v, the sum of the absolute values of its terms, and a bound of the change of v by c
     rest = X[:, np.flatnonzero(~huge)]
     v = Compensated.combine(rest, alpha * y)
-    size, shift = Plain.combine(abs(rest), alpha), Plain.combine(abs(rest), moved)
+    size, shift = Plain.combine(abs(rest), alpha), Plain.combine(abs(rest), change)
     terms = alpha.size + v.size + 8
     up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
-    off = Compensated.error(v, float(size.sum()), terms)
-    before, after = Plain.square(v), Plain.square(np.abs(v) + off + shift * up) * up
+    v_error = Compensated.error(v, float(size.sum()), terms)
+    before, after = Plain.square(v), Plain.square(np.abs(v) + v_error + shift * up) * up
     gains = problem.gains(alpha, weights)
-    cost = float(moved.sum()) + 0.5 * max(after - before, 0.0)
+    # the change of the dual value by c: of sum alpha and 1/2 |v|^2, and of the squared losses' sum alpha^2 / (4 C s)
+    cost = float(change.sum()) + 0.5 * max(after - before, 0.0)
     if problem.loss == "squared_hinge":
-        cost += float((moved * ((2.0 * alpha + moved) / (4.0 * problem.C * weights))).sum())
+        cost += float((change * ((2.0 * alpha + change) / (4.0 * problem.C * weights))).sum())
     value = Compensated.total(gains) - 0.5 * before
+    # `whole` is at least the sum of the absolute values of all terms
     whole = float(np.abs(gains).sum() + alpha.sum()) + before + after
     # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + over: alpha / (1 + over) is feasible
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
@@ -136,65 +139,67 @@ def _with_constant(problem: Problem, X: Any) -> Any:
     return sp.hstack([X, constant], format="csr") if sp.issparse(X) else np.hstack([X, constant])
 
 
-def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
-    """Return the matrix of the lines without duplicates, of shape (lines, rows), each scaled to entries of about one.
+def _equations(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
+    """Return the matrix of the equations, of shape (equations, rows), scaled to entries of about one, no two equal.
 
-    A line is divided by a power of two, which is exact, and by its sign. A line that has a single non-zero value is
-    replaced by the indicator of its non-zero entries, which vanishes with it. Equal lines are kept once.
+    An equation is divided by a power of two, which is exact, and by the sign of its first non-zero entry. If all
+    non-zero entries are equal, they are replaced by ones: the new equation has the same solutions.
     """
     block = X[:, np.flatnonzero(huge)]
     block = np.asarray(block.toarray() if sp.issparse(block) else block, dtype=float)
-    lines = {np.ones(y.size).tobytes(): np.ones(y.size)} if problem.free else {}
+    equations = {np.ones(y.size).tobytes(): np.ones(y.size)} if problem.free else {}
     for column in block.T:
         first = column[np.flatnonzero(column)[0]]
         if np.isin(column, (0.0, first)).all():
-            line = (column != 0.0).astype(float)
+            equation = (column != 0.0).astype(float)
         else:
-            line = np.ldexp(column, -int(np.frexp(np.abs(column).max())[1])) * np.sign(first)
-        line = line + 0.0  # no negative zero
-        lines.setdefault(line.tobytes(), line)
-    return np.array(list(lines.values())) * y
+            equation = np.ldexp(column, -int(np.frexp(np.abs(column).max())[1])) * np.sign(first)
+        equation = equation + 0.0  # no negative zero
+        equations.setdefault(equation.tobytes(), equation)
+    return np.array(list(equations.values())) * y
 
 
-def _independent(lines: np.ndarray) -> np.ndarray:
-    """Return the lines without those that are exact linear combinations of others, and vanish with them.
+def _independent(equations: np.ndarray) -> np.ndarray:
+    """Return the equations without exact linear combinations of others, which every solution of the others solves.
 
-    A QR factorisation with pivoting chooses a basis. The factors of every other line are computed by least squares,
-    rounded to multiples of SIMPLE, and checked in exact arithmetic; a line that fails the check is kept.
+    A QR factorisation with pivoting chooses a basis. The factors of every other equation are computed by least squares,
+    rounded to multiples of FACTOR_UNIT, and checked in exact arithmetic; an equation that fails the check is kept.
     """
-    R, order = _linalg.qr(lines.T, mode="r", pivoting=True, check_finite=False)
+    R, order = _linalg.qr(equations.T, mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
-    rank = np.count_nonzero(size > NEAR * size[0])
+    rank = np.count_nonzero(size > DEPENDENT_RESIDUAL * size[0])
     basis, others = order[:rank], order[rank:]
     if not others.size:
-        return lines
-    factors = _linalg.lstsq(lines[basis].T, lines[others].T, check_finite=False)[0]
-    factors = np.append(np.round(factors / SIMPLE) * SIMPLE, np.full((1, others.size), -1.0), axis=0)
+        return equations
+    factors = _linalg.lstsq(equations[basis].T, equations[others].T, check_finite=False)[0]
+    # the last factor, -1, is that of the equation itself
+    factors = np.append(np.rint(factors / FACTOR_UNIT) * FACTOR_UNIT, np.full((1, others.size), -1.0), axis=0)
     kept = list(basis)
     for k, factor in zip(others, factors.T, strict=True):
-        if any(_exact_sum(part, factor) != 0.0 for part in lines[[*basis, k]].T):
+        if any(_exact_sum(part, factor) != 0.0 for part in equations[[*basis, k]].T):
             kept.append(k)
-    return lines[kept]
+    return equations[kept]
 
 
-def _movement(lines: np.ndarray, alpha: np.ndarray, slack: np.ndarray) -> np.ndarray | None:
-    """Return a bound of |c_i| for every row, c being a change of alpha after which all lines vanish exactly.
+def _bound_of_change(equations: np.ndarray, alpha: np.ndarray, slack: np.ndarray) -> np.ndarray | None:
+    """Return a bound of |c_i| for every row, of shape (n,), where alpha - c solves all equations exactly.
 
     The bound is that of the theorem in the module's docstring, with `slack` as r. None where the theorem does not
     prove that such a c exists.
     """
+    # units of about the largest dual variable, a power of two: division is exact
     unit = 2.0 ** np.floor(np.log2(float(alpha.max())))
     alpha, slack = alpha / unit, slack / unit
-    t = np.abs([_exact_sum(line, alpha) for line in lines]) * (1.0 + 4.0 * EPS)
-    moved = np.zeros(alpha.size)
+    t = np.abs([_exact_sum(equation, alpha) for equation in equations]) * (1.0 + 4.0 * EPS)
+    change = np.zeros(alpha.size)
     if not t.any():
-        return moved
+        return change
     t = t + alpha.size * UNDERFLOW
-    free = np.flatnonzero(slack > SMALLEST_FREE * max(float(slack.max()), 0.0))
-    m = len(lines)
+    free = np.flatnonzero(slack > MIN_FREE_SLACK * max(float(slack.max()), 0.0))
+    m = len(equations)
     if free.size < m or free.size * m * m > MAX_WORK:
         return None
-    A, r = lines[:, free], slack[free]
+    A, r = equations[:, free], slack[free]
     try:
         M = _right_inverse(A, r)
     except np.linalg.LinAlgError:
@@ -203,13 +208,13 @@ def _movement(lines: np.ndarray, alpha: np.ndarray, slack: np.ndarray) -> np.nda
     # eta >= |I - A M|_inf, the rounding of the product included
     rounding = (free.size + 8) * EPS * ((np.abs(A) + UNDERFLOW) @ np.abs(M) + np.eye(m))
     eta = float((np.abs(np.eye(m) - A @ M) + rounding).sum(axis=1).max()) * up
-    if not eta < 0.5:
+    if not eta < 0.5:  # the theorem allows eta < 1, but near 1 its bound is too large to be of use
         return None
     c = np.abs(M) @ (t + eta / (1.0 - eta) * t.max()) * up
     if not (c <= r).all():
         return None
-    moved[free] = c
-    return moved * unit
+    change[free] = c
+    return change * unit
 
 
 def _right_inverse(A: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -218,25 +223,27 @@ def _right_inverse(A: np.ndarray, r: np.ndarray) -> np.ndarray:
     return r[:, None] * _linalg.solve_triangular(R, Q.T, check_finite=False).T
 
 
-def inside(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> np.ndarray:
-    """Return dual variables near alpha, away from their bounds, for which the lines vanish up to float64 rounding.
+def away_from_bounds(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> np.ndarray:
+    """Return dual variables near alpha, away from their bounds, that solve the equations up to float64 rounding.
 
-    They are clipped to a distance of INSIDE from their bounds, and corrected by three steps of a right inverse. Alpha
-    is returned where there is too much work, or no right inverse.
+    They are clipped to the relative distance BOUND_DISTANCE from their bounds, and corrected by three Newton steps with
+    a right inverse, each clipped to a hundredth of that distance. Alpha is returned where there is too much work, or no
+    right inverse.
     """
     used = np.flatnonzero(sample.weights)
     if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
         return alpha
     caps, near = problem.caps(sample.weights)[used], alpha[used]
-    least = INSIDE * np.minimum(caps, float(near.max()))
+    least = BOUND_DISTANCE * np.minimum(caps, float(near.max()))
     near = np.clip(near, least, caps - least)
-    lines = _independent(_lines(problem, _with_constant(problem, sample.X[used]), sample.y[used], huge))
+    X = _with_constant(problem, sample.X[used])
+    equations = _independent(_equations(problem, X, sample.y[used], huge))
     for _ in range(3):
         try:
-            M = _right_inverse(lines, np.minimum(near, caps - near))
+            M = _right_inverse(equations, np.minimum(near, caps - near))
         except (np.linalg.LinAlgError, ValueError):
             return alpha
-        near = np.clip(near - M @ (lines @ near), 0.01 * least, caps - 0.01 * least)
+        near = np.clip(near - M @ (equations @ near), 0.01 * least, caps - 0.01 * least)
     near = np.where(np.isfinite(near), near, alpha[used])
     alpha = alpha.copy()
     alpha[used] = near

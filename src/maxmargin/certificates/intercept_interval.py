@@ -4,7 +4,7 @@ With score z_i, a positive row has a loss for b below t_i = y_i - z_i, a negativ
 of losses in b,
 
     hinge          sum_{negative, t_i <= b} s_i - sum_{positive, t_i > b} s_i
-    squared hinge  sum_{negative} s_i (b - t_i)_+ - sum_{positive} s_i (t_i - b)_+       (times 2),
+    squared hinge  2 sum_{negative} s_i (b - t_i)_+ - 2 sum_{positive} s_i (t_i - b)_+,
 
 is non-decreasing in b and in every score. Hence an optimal b for scores of at least `low` is at most the largest
 optimal b for `low` itself, and an optimal b for scores of at most `high` is at least the smallest for `high`, which is
@@ -46,40 +46,44 @@ def intercept_interval(
             float(np.max(1.0 - high[y > 0], initial=-np.inf)),
             float(np.min(-1.0 - low[y < 0], initial=np.inf)),
         )
-    return -_largest(problem.loss, -high, -y, weights), _largest(problem.loss, low, y, weights)
+    return -_largest_argmin(problem.loss, -high, -y, weights), _largest_argmin(problem.loss, low, y, weights)
 
 
-def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+def _largest_argmin(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     """Return the largest minimiser b of the sum of losses for these scores, rounded upwards; inf if there is none.
 
-    It is the first breakpoint t_i, in ascending order, right of which the slope is certainly positive (hinge), or the
-    root of the slope on the segment that ends at this breakpoint (squared hinge).
+    It is the first breakpoint t_i, in ascending order, right of which the slope is positive whatever the rounding
+    (hinge), or the root of the slope on the segment that ends at this breakpoint (squared hinge). `scores`, `y` and
+    `weights` have shape (n,), and all weights are positive.
     """
     if scores.size == 0:
         return np.inf
     t = y - scores
     order = np.argsort(t, kind="stable")
     t, c, positive = t[order], weights[order], y[order] > 0
+    # weights of the positive and of the negative rows, in the order of the breakpoints
     plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
     n, middle = t.size, float(t[t.size // 2])
     t = t - middle  # breakpoints relative to the middle one, so that large ones lose no digits
     if loss == "hinge":
-        # at each breakpoint the slope rises by the weight of its row, from -sum_{positive} s_i at the left
+        # at each breakpoint the slope rises by the weight of its row, from -sum_{positive} s_i at the left;
+        # 4 (n + 4) eps bounds the relative rounding error of the cumulative sums of n terms
         slope = np.cumsum(c) - plus.sum()
         rounding = 4.0 * (n + 4.0) * EPS * float(c.sum())
         last = float(t[np.argmax(slope > rounding)]) if slope[-1] > rounding else np.inf
     else:
-        # On each segment the slope is size b - sums, over the rows with a loss there: entry 0 is the segment left of
-        # all breakpoints, entry i + 1 the one right of breakpoint i.
-        size = np.concatenate([[0.0], np.cumsum(minus - plus)]) + plus.sum()
-        sums = np.concatenate([[0.0], np.cumsum((minus - plus) * t)]) + (plus * t).sum()
-        rounding = 4.0 * (n + 4.0) * EPS * float(c @ np.abs(t))
-        loose = 4.0 * (n + 4.0) * EPS * float(c.sum())  # rounding error bound of `size`
-        above = size[1:] * t - sums[1:] > rounding + loose * np.abs(t)
+        # On each segment half of the slope is weight b - offset, sums of s_i and s_i t_i over the rows with a loss
+        # there: entry 0 is the segment left of all breakpoints, entry i + 1 the one right of breakpoint i.
+        weight = np.concatenate([[0.0], np.cumsum(minus - plus)]) + plus.sum()
+        offset = np.concatenate([[0.0], np.cumsum((minus - plus) * t)]) + (plus * t).sum()
+        offset_error = 4.0 * (n + 4.0) * EPS * float(c @ np.abs(t))
+        weight_error = 4.0 * (n + 4.0) * EPS * float(c.sum())
+        above = weight[1:] * t - offset[1:] > offset_error + weight_error * np.abs(t)
         # k is the first breakpoint at which the slope is positive: the root is on segment k, which ends there
         k = int(np.argmax(above)) if above[-1] else n
-        most = float(sums[k] + rounding)
-        weight = size[k] - loose if most > 0.0 else size[k] + loose
-        root = most / weight if size[k] > loose else np.inf
+        # the largest root offset / weight within the errors of both
+        numerator = float(offset[k] + offset_error)
+        divisor = weight[k] - weight_error if numerator > 0.0 else weight[k] + weight_error
+        root = numerator / divisor if weight[k] > weight_error else np.inf
         last = float(min(root, t[k])) if k < n else float(root)
     return last + middle + 8.0 * EPS * ((abs(last) if np.isfinite(last) else 0.0) + abs(middle))

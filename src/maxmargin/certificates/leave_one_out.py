@@ -38,9 +38,9 @@ from ..problem.problem import Problem
 from .bounds import EPS
 
 # Distance from 0 or from the cap, as a fraction of the cap, up to which a dual variable counts as being at its bound,
-# so that it is in no pool. It is above the rounding of a solver's dual variables. A larger value would exclude rows
-# from the pools, a smaller one would include rows that can take no part of theta.
-FULL = 1e-9
+# so that it is in no pool of rows off their bounds. It is above the rounding of a solver's dual variables. A larger
+# value would exclude rows from the pools, a smaller one would include rows that can take no part of theta.
+MIN_SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class InnerProducts:
     Attributes
     ----------
     scores : callable
-        Returns sum_j c_kj <x_j, x_i> of every row i for all k, of shape (m, n), from c of shape (m, n).
+        Returns sum_j c_kj <x_j, x_i> of every row i for all k, of shape (m, n), from coefficients c of shape (m, n).
     squares : ndarray of shape (n,)
         |x_i|^2.
     error : float
@@ -141,15 +141,16 @@ def left_out(
     losses = np.zeros(y.size) if problem.hard else problem.losses(margins, weights)
     right, wrong = np.zeros(y.size, bool), np.zeros(y.size, bool)
     sizes, total = np.sqrt(np.maximum(rows.squares, 0.0)), float(alpha.sum())
-    # the error of v is relative to the sum of the lengths of its terms; balancing alpha moves v by `moved` at most
-    unsure, off, length = 8.0 * (rows.terms + 16.0) * EPS, rows.error * total, float(alpha @ sizes)
+    # rounding is `relative` to `length`, the sum of the lengths of the terms of v; errors of inner products add
+    # `v_error` to each v.x_i; balancing alpha changes v by at most `v_change` in length
+    relative, v_error, length = 8.0 * (rows.terms + 16.0) * EPS, rows.error * total, float(alpha @ sizes)
     uneven = abs(fsum(signed.tolist())) if problem.free else 0.0
-    moved = uneven * float(sizes[used].max(initial=0.0))
-    dual = float(gains.sum() - 0.5 * (signed @ v)) - unsure * (length * length + total) - off * total
-    gap = upper - dual + uneven + moved * (length + moved)
+    v_change = uneven * float(sizes[used].max(initial=0.0))
+    dual = float(gains.sum() - 0.5 * (signed @ v)) - relative * (length * length + total) - v_error * total
+    gap = upper - dual + uneven + v_change * (length + v_change)
     # the change of the dual value is theta slope - theta^2 curvature / 2 - gain_i, a parabola in theta
-    for here, pool in pools:
-        some = here & used
+    for members, pool in pools:
+        some = members & used
         # own = rho_i of row i in its own pool; without it x', A and B change, and x_i - x' is divided by 1 - rho_i
         a, own = alpha[some], pool.rho[some] if pool.sign > 0.0 else np.zeros(np.count_nonzero(some))
         rest = 1.0 - own
@@ -160,18 +161,20 @@ def left_out(
         B = (float(pool.rho * pool.rho @ cost) - own**2 * cost[some]) / rest**2
         slope = slope + pool.sign * (1.0 - 2.0 * A)
         curvature = np.maximum(square, 0.0) + 2.0 * B
+        # the theta of the vertex, clipped to the bounds that the pool and the sign of lambda = theta - alpha_i give
         best = np.where(curvature > 0.0, slope / curvature, np.sign(slope) * np.inf)
         least, most = (limit * rest * (1.0 - 8.0 * EPS) for limit in (pool.least, pool.most))
         longest = sizes[some] + np.sqrt(max(pool_square, 0.0))
         for decided, low, high in ((right, a, most), (wrong, least, np.minimum(a, most))):
             theta = np.clip(best, low, high)
             change = losses[some] - gains[some] + theta * slope - 0.5 * theta * theta * curvature
-            far = np.abs(theta) / rest
-            # `size` sums the absolute values of all terms, `doubt` bounds the rounding of the change
+            multiple = np.abs(theta) / rest  # of x_i - x', with the x' that has row i in its pool
+            # `size` sums the absolute values of all terms, `rounding` bounds the rounding of the change
             size = losses[some] + a + np.abs(theta) * (1.0 + 2.0 * np.abs(A) / rest)
-            size += far * length * longest + (far * longest) ** 2 + theta * theta * np.abs(B)
-            doubt = unsure * size + 2.0 * far * (off + far * rows.error) + moved * far * longest
-            decided[some] |= (low <= high) & np.isfinite(change) & (change - doubt > gap)
+            size += multiple * length * longest + (multiple * longest) ** 2 + theta * theta * np.abs(B)
+            rounding = relative * size + 2.0 * multiple * (v_error + multiple * rows.error)
+            rounding += v_change * multiple * longest
+            decided[some] |= (low <= high) & np.isfinite(change) & (change - rounding > gap)
     return LeftOut(right, wrong)
 
 
@@ -190,7 +193,7 @@ def _pools(
         return rows.scores((alpha * y)[None])[0], [(np.ones(y.size, bool), pool)]
     caps = problem.caps(weights)
     slack = np.minimum(alpha, caps - alpha)  # distance to the nearest bound
-    slack = np.where((weights > 0.0) & (slack > FULL * np.where(np.isfinite(caps), caps, 0.0)), slack, 0.0)
+    slack = np.where((weights > 0.0) & (slack > MIN_SLACK * np.nan_to_num(caps, posinf=0.0)), slack, 0.0)
     choices = [(side, whole) for side in (1.0, -1.0) for whole in (False, True)]
     amounts = [np.where(y == side, alpha if whole else slack, 0.0) for side, whole in choices]
     used = [k for k, amount in enumerate(amounts) if 0.0 < float(amount.sum()) < np.inf]

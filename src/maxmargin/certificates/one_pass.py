@@ -17,19 +17,20 @@ from ..engine.row_products import add_combined, scores
 from ..numerics.sums import TERMS, Plain, in_a_row
 from ..problem.problem import Problem, best_multiple
 from . import bounds as formulas
-from .bounds import EPS, LEAST, Bounds, DualSums, PrimalSums
+from .bounds import EPS, SMALLEST_FLOAT, Bounds, DualSums, PrimalSums
 from .certificate import Certificate
-from .dual_variables import BALANCED
+from .dual_variables import NEGLIGIBLE_IMBALANCE
 from .rows import certify as certify_any
 from .rows import dual_length, with_more_digits
 from .sample import Sample
 
 # Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: a tenth of what `verify` accepts. A larger value
 # might fail verification, a smaller one would send more problems to the slower sums of `rows.certify`.
-UNEVEN = 1e-13
-# Sum of the dual variables below which their products may have lost digits, and a multiple that only dual variables
-# this small can have: 1e-200 squared underflows, and 1e40 is far above any multiple of a solver's dual variables.
-SMALL, GROWN = 1e-200, 1e40
+MAX_IMBALANCE = 1e-13
+# Least sum of the dual variables, and largest multiple of them, for which these sums are used: 1e-200 squared
+# underflows, so that products of smaller dual variables lose digits, and 1e40 is far above any multiple of a solver's
+# dual variables. Beyond them `rows.certify` is slower, and as accurate.
+MIN_DUAL_SUM, MAX_MULTIPLE = 1e-200, 1e40
 
 
 def certify(
@@ -44,8 +45,8 @@ def certify(
     """Return the certificate of a primal point (w, b) and dual variables alpha, as `rows.certify` does, in one pass.
 
     The parameters are those of `rows.certify`, and the bounds are equal but for rounding. Where the intercept is free,
-    |sum alpha_i y_i| is at most UNEVEN * sum alpha_i, which `verify` accepts. Problems and data that the compiled sums
-    do not support are passed on to `rows.certify`.
+    |sum alpha_i y_i| is at most MAX_IMBALANCE * sum alpha_i, which `verify` accepts. Problems and data that the
+    compiled sums do not support are passed on to `rows.certify`.
     """
     X, found = sample.X, None
     dense = not sp.issparse(X) and X.size > 0 and X.flags.c_contiguous
@@ -73,14 +74,14 @@ def _bounds_in_one_pass(
     w, terms, step = np.ascontiguousarray(w, dtype=float), w.size + 1, min(n, TERMS)
     # the error of a score is at most per_length |x_i| + constant (Cauchy and Schwarz)
     per_length = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
-    constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * LEAST
+    constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * SMALLEST_FLOAT
     v, workspace, places = np.zeros((2, w.size)), np.empty((2, step)), np.empty(step, np.uint32)
     worst, nominal, total, balance, costs, spread, used = row_sums(
         writable(X), y, weights, sample.norms, dual, w, b, float(problem.C), problem.loss != "hinge", per_length,
         constant, workspace, places, v,
     )  # fmt: skip
     v = np.append(v[0], rho * balance) if rho else v[0]
-    # the multiple maximises t total - t^2 (|v|^2 + 2 costs) / 2, within the caps
+    # the multiple t maximises t total - t^2 (|v|^2 + 2 costs) / 2, within the caps
     multiple = best_multiple(total, Plain.square(v) + 2.0 * costs, np.inf) if total > 0.0 else 1.0
     if multiple > 1.0 and math.isfinite(cap):
         # fmin ignores 0 / 0, where s_i = 0
@@ -88,12 +89,14 @@ def _bounds_in_one_pass(
     # no column is huge if sum alpha_i |x_i| = spread is below the limit, before and after scaling
     for factor in (1.0, multiple):
         spread, total, costs = factor * spread, factor * total, factor * (factor * costs)
-        if not (total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)):
+        if not (total > MIN_DUAL_SUM and max(spread, rho * total) <= formulas.ordinary_limit(total)):
             return None
-    if not (multiple <= GROWN and math.isfinite(worst + total + costs + spread)):
+    if not (multiple <= MAX_MULTIPLE and math.isfinite(worst + total + costs + spread)):
         return None
+    # multiply in place; difference + rest is sum alpha_i y_i of the product
     difference, rest = scale_classes(dual, y, weights, cap, multiple, multiple)
-    if free and abs(difference + rest) > UNEVEN * total:  # rounding of one class is of the size of the other
+    # reached where the dual variables of one class are of the size of the rounding errors of the other
+    if free and abs(difference + rest) > MAX_IMBALANCE * total:
         return None
     v *= multiple
     if rho:
@@ -102,9 +105,9 @@ def _bounds_in_one_pass(
     uneven = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
     terms = in_a_row(used, n)
     length = dual_length(problem, sample, Plain, v, spread + rho * total, terms, uneven)
-    error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * LEAST
+    error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * SMALLEST_FLOAT
     lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, uneven, length))
-    length = formulas.measured(problem.weights(w, b), problem.q, Plain)
+    length = formulas.norm_interval(problem.weights(w, b), problem.q, Plain)
     error = Plain.error(worst, worst, in_a_row(n, n))
     upper = formulas.objective_bound(problem, PrimalSums(nominal, worst, error, length))
     bounds = Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
@@ -138,7 +141,8 @@ def feasible_dual(alpha, y, weights, cap, free, out):
     side = min(plus, minus)
     difference, rest = scale_classes(out, y, weights, cap, side / plus, side / minus)
     left = difference + rest
-    if abs(left) > BALANCED * side:  # rounding errors of long sums of equal numbers add up: scale once more
+    # rounding errors of long sums of equal numbers add up: scale once more
+    if abs(left) > NEGLIGIBLE_IMBALANCE * side:
         scale_classes(out, y, weights, cap, 1.0 - max(left, 0.0) / side, 1.0 - max(-left, 0.0) / side)
     return True
 

@@ -15,19 +15,19 @@ import numpy as np
 from ..numerics.sums import Arithmetic, Compensated, CutShortError, Plain, cut_short_unless
 from ..problem.problem import Problem
 from . import bounds as formulas
-from .bounds import LEAST, Bounds, Length, Side
+from .bounds import SMALLEST_FLOAT, Bounds, Length, Side
 from .certificate import Certificate
 from .dual_variables import even_out, feasible, proportions
-from .huge_columns import exact_bound, huge_columns, inside
+from .huge_columns import away_from_bounds, exact_bound, huge_columns
 from .sample import Sample
 
-# Compensated sums, which take ten to thirty times as long, replace plain ones where rounding is more than the fraction
-# VISIBLE of the gap, or, where the gap is at most `tol` already, more than the fraction REACHED of `tol`. Larger
-# fractions leave digits of the gap to rounding, smaller ones pay for digits that do not show in a gap. A rounding error
-# of less than NEGLIGIBLE times the bound is always accepted where the data have more than SMALL_DATA entries; below
+# Compensated sums, which take ten to thirty times as long, replace plain ones where rounding is more than GAP_FRACTION
+# times the gap, or, where the gap is at most `tol` already, more than TOL_FRACTION times `tol`. Larger fractions leave
+# digits of the gap to rounding, smaller ones pay for digits that do not show in a gap. A rounding error of less than
+# NEGLIGIBLE_ERROR times the bound is always accepted where the data have more than SMALL_DATA_ENTRIES entries; below
 # that number the compensated sums take less than 3 ms.
-VISIBLE, REACHED = 3e-3, 3e-2
-NEGLIGIBLE, SMALL_DATA = 1e-10, 20_000
+GAP_FRACTION, TOL_FRACTION = 3e-3, 3e-2
+NEGLIGIBLE_ERROR, SMALL_DATA_ENTRIES = 1e-10, 20_000
 
 
 def certify(
@@ -71,8 +71,9 @@ def certify(
     alpha = feasible(problem, y, weights, np.asarray(alpha, dtype=float))
     huge = huge_columns(problem, sample, alpha)
     dual, found = bounded(alpha, huge)
-    if huge is not None and not found.lower > 0.0:  # near these no real dual variables are proved to exist
-        near = feasible(problem, y, weights, inside(problem, sample, alpha, huge))
+    if huge is not None and not found.lower > 0.0:
+        # near these dual variables no real ones are proved to exist: try others, which are off their bounds
+        near = feasible(problem, y, weights, away_from_bounds(problem, sample, alpha, huge))
         dual, found = bounded(near, huge)
         if not found.lower > 0.0:
             dual, found = bounded(alpha, None)
@@ -126,10 +127,10 @@ def with_more_digits(
     problem, sample, w, b, alpha, tol, affords
         As of `certify`; alpha is feasible.
     """
-    # accepted rounding: VISIBLE times the gap, or the larger of the two relative limits times the upper bound
-    fraction = REACHED if problem.gap(found.lower, found.upper) <= tol else VISIBLE
-    negligible = max(0.0 if sample.entries <= SMALL_DATA else NEGLIGIBLE, fraction * tol)
-    allowed = max(VISIBLE * (found.upper - found.lower), negligible * abs(found.upper))
+    # accepted rounding: GAP_FRACTION times the gap, or the larger of the two relative limits times the upper bound
+    fraction = TOL_FRACTION if problem.gap(found.lower, found.upper) <= tol else GAP_FRACTION
+    negligible = max(0.0 if sample.entries <= SMALL_DATA_ENTRIES else NEGLIGIBLE_ERROR, fraction * tol)
+    allowed = max(GAP_FRACTION * (found.upper - found.lower), negligible * abs(found.upper))
     hides_separator = problem.hard and -found.below <= found.lower <= 0.0
     if found.below + found.above <= allowed and not hides_separator:
         return alpha, found
@@ -170,14 +171,15 @@ def bounds(
         huge = huge_columns(problem, sample, alpha)
         primal = _primal_side(problem, sample, w, b, arithmetic, by_terms=huge is not None)
         dual = _dual_side(problem, sample, alpha, arithmetic, v)
-        found = formulas.both(problem, dual, primal)
-        if problem.hard and primal.value > 0.0 and not found.below <= NEGLIGIBLE * found.lower:
+        found = formulas.combine_sides(problem, dual, primal)
+        if problem.hard and primal.value > 0.0 and not found.below <= NEGLIGIBLE_ERROR * found.lower:
             # |x_i| |w| bounds the rounding of a score too loosely to prove this margin where columns differ in size
             primal = _primal_side(problem, sample, w, b, arithmetic, by_terms=True)
-            found = formulas.both(problem, dual, primal)
+            found = formulas.combine_sides(problem, dual, primal)
         if huge is None:
             return found
         exact = exact_bound(problem, sample, alpha, huge)
+        # both bounds are valid: the larger one is returned
         if exact is not None and exact.bound > found.lower:
             return found._replace(lower=exact.bound, below=exact.rounding)
         return found
@@ -209,8 +211,8 @@ def _primal_side(
     else:
         size = sample.norms * (1.01 * Plain.norm(w)) + abs(b)
     errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, width, 1) + 1)
-    errors += (width + 2) * LEAST
-    length = formulas.measured(problem.weights(w, b), problem.q, arithmetic)
+    errors += (width + 2) * SMALLEST_FLOAT
+    length = formulas.norm_interval(problem.weights(w, b), problem.q, arithmetic)
     return formulas.primal_side(problem, sample.weights, margins, errors, length, arithmetic)
 
 
@@ -225,8 +227,8 @@ def _dual_side(
     uneven = formulas.imbalance(alpha, sample.y) if problem.free else 0.0
     underflow = 0.0
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
-        # products of tiny numbers, and of their halves, in each coordinate
-        underflow = 8.0 * (count + 1.0) * v.size * LEAST
+        # in each coordinate every product may underflow, and so may the halves of split factors (compensated sums)
+        underflow = 8.0 * (count + 1.0) * v.size * SMALLEST_FLOAT
     terms = arithmetic.terms(sample.X, count, 0)
     length = dual_length(problem, sample, arithmetic, v, spread, terms, uneven, underflow)
     return formulas.dual_side(problem, sample.weights, alpha, length, uneven, arithmetic)
@@ -244,8 +246,8 @@ def dual_length(
 ) -> Length:
     """Return |v|_p of a computed v = sum alpha_i y_i x_i, with the interval that its errors give.
 
-    The error of v is the rounding of its sums, plus at most `uneven` times the longest row, by which scaling the
-    heavier class down moves v. Lengths of rows are 2-norms: |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and
+    The error of v is the rounding of its sums, plus at most `uneven` times the longest row, the change of v where the
+    heavier class is scaled down. Lengths of rows are 2-norms: |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and
     |x|_p <= |x|_2 else.
 
     Parameters
@@ -258,7 +260,7 @@ def dual_length(
     spread : float
         sum alpha_i |x_i|, the total length of the terms of v.
     terms : int
-        The number of terms that are added in sequence, at most.
+        The largest number of terms of v that are added in sequence.
     uneven : float
         At least |sum alpha_i y_i| where the intercept is free, else 0.
     underflow : float, default=0
@@ -266,7 +268,7 @@ def dual_length(
     """
     factor = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
     size = arithmetic.norm(v, problem.p)
-    moved = arithmetic.error(size, factor * spread, terms) + underflow
+    v_error = arithmetic.error(size, factor * spread, terms) + underflow
     if uneven > 0.0:
-        moved += uneven * factor * float(sample.norms.max())
-    return formulas.measured(v, problem.p, arithmetic, moved)
+        v_error += uneven * factor * float(sample.norms.max())
+    return formulas.norm_interval(v, problem.p, arithmetic, v_error)

@@ -35,7 +35,7 @@ class Sample:
     columns : Columns, default=None
         The columns of the data set that X consists of; None where X has all of them.
     same_rows : Sample, default=None
-        A sample with the same rows, whose projections are used (`with_labels`).
+        A sample with the same rows, whose projections this one shares (`with_labels`).
 
     Attributes
     ----------
@@ -88,8 +88,10 @@ class Sample:
         """
         if self.same_rows is not None:
             return self.same_rows.projections
+        # places are the numbers of the columns of X in the whole data set; None where X has all of them
         places = self.columns.places if self.columns is not None else None
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
+        # 2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used
         hashes = (np.arange(self.y.size, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
         return Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0) * (0.5 + hashes * 2.0**-21)
 

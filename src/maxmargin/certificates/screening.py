@@ -46,7 +46,7 @@ from .intercept_interval import intercept_interval
 from .rows import combination
 from .sample import Sample
 
-_UP = 1.0 + 16.0 * EPS  # more than the rounding of up to eight operations
+ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Margins:
     Attributes
     ----------
     least, most : ndarray of shape (n,)
-        Ends of the intervals; -inf and inf where nothing is proved.
+        Lower and upper ends of the intervals; -inf and inf where nothing is proved.
     intercept : (float, float)
         An interval that holds the optimal intercepts; (0, 0) where the intercept is not free.
     """
@@ -83,16 +83,17 @@ def modulus(problem: Problem) -> float:
     return problem.q - 1.0
 
 
-def excess(problem: Problem, lower: float, upper: float) -> float:
-    """Return an upper bound of the difference of the primal and the dual objective; inf where a bound is missing.
+def objective_gap(problem: Problem, lower: float, upper: float) -> float:
+    """Return an upper bound of the gap G of the primal and the dual objective; inf where a bound is missing.
 
-    For a hard margin the objective is |w|_q^2 / 2 at a smallest margin of one, which is 1 / (2 margin^2).
+    `lower` and `upper` are the bounds of a certificate. For a hard margin the objective is |w|_q^2 / 2 at a smallest
+    margin of one, which is 1 / (2 margin^2).
     """
     if not problem.hard:
-        return max(upper - lower, 0.0) * _UP if lower > -np.inf else np.inf
+        return max(upper - lower, 0.0) * ROUND_UP if lower > -np.inf else np.inf
     if not (lower > 0.0 and upper > 0.0):
         return np.inf
-    return max(0.5 / lower**2 * _UP - 0.5 / upper**2, 0.0)
+    return max(0.5 / lower**2 * ROUND_UP - 0.5 / upper**2, 0.0)
 
 
 def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:
@@ -114,7 +115,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
         None where the penalty is not strongly convex, or the gap is infinite.
     """
     problem = certificate.problem
-    convexity, gap = modulus(problem), excess(problem, certificate.lower, certificate.upper)
+    convexity, gap = modulus(problem), objective_gap(problem, certificate.lower, certificate.upper)
     if convexity == 0.0 or not np.isfinite(gap):
         return None
     X, rho = sample.X, problem.rho
@@ -123,14 +124,15 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     if problem.hard:  # scaled to a smallest margin of one: |w|_q = 1 / lower
         length = norm(problem.weights(w, b), problem.q) * certificate.lower
         z, point, b = z / length, point / length, b / length
-    radius = float(np.sqrt(2.0 * gap / convexity)) * _UP
+    radius = float(np.sqrt(2.0 * gap / convexity)) * ROUND_UP
     size = sample.norms * Plain.norm(point[: w.size])  # bounds the absolute values of the terms of each score
     dual = _dual_point(problem, sample, certificate)
     if dual is not None:
-        v, off = dual
-        apart = max(Plain.norm(point - v) * (1.0 - 1e-12) - off, 0.0)
-        # radius sqrt(G - |w - v|^2 / 4); the error `off` of v changes |w - v| and the centre (w + v) / 2
-        smaller = float(np.sqrt(max(gap - 0.25 * apart * apart, 0.0))) * _UP + off
+        v, v_error = dual
+        # a lower bound of |w - v|: the factor 1 - 1e-12 covers the rounding of the norm
+        apart = max(Plain.norm(point - v) * (1.0 - 1e-12) - v_error, 0.0)
+        # radius sqrt(G - |w - v|^2 / 4); the error of v changes |w - v| and the centre (w + v) / 2
+        smaller = float(np.sqrt(max(gap - 0.25 * apart * apart, 0.0))) * ROUND_UP + v_error
         if smaller < radius:
             radius, point = smaller, 0.5 * (point + v)
             z = 0.5 * (z + Plain.scores(X, v[: w.size]))
@@ -143,8 +145,8 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
     # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i
-    off = 2.0 * Plain.error(z, size, Plain.terms(X, sample.width, 1) + 2)
-    away = lengths * (radius * _UP) * (1.0 + sample.width * EPS) + off
+    z_error = 2.0 * Plain.error(z, size, Plain.terms(X, sample.width, 1) + 2)
+    away = lengths * (radius * ROUND_UP) * (1.0 + sample.width * EPS) + z_error
     return margins_within(problem, z, away, sample.y, sample.weights)
 
 
@@ -189,6 +191,7 @@ def margins_within(
         most = np.where(positive, high + last, -(low + first))
         unknown = np.isnan(least) | np.isnan(most)
         least[unknown], most[unknown] = -np.inf, np.inf
+        # rounding of the two sums of each end
         slack = 4.0 * EPS * (np.abs(z) + away + max(abs(first), abs(last)))
         return Margins(least - slack, most + slack, (first, last))
 
@@ -208,7 +211,7 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
         None where the problem is not the squared hinge at p = inf, or the gap is infinite.
     """
     problem = certificate.problem
-    gap = excess(problem, certificate.lower, certificate.upper)
+    gap = objective_gap(problem, certificate.lower, certificate.upper)
     squared = problem.loss == "squared_hinge" and not problem.hard and problem.power == 2
     if not (squared and problem.p == np.inf and np.isfinite(gap)):
         return None
@@ -225,13 +228,13 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
         sums = Plain.combine(X, costs)
         centred = squares - sums * (sums / Plain.total(costs))
         squares = np.maximum(centred, 0.0) + Plain.error(0.0, 2.0 * squares, sample.y.size)
-    away = np.sqrt(gap * squares) * _UP * (1.0 + sample.y.size * EPS)
+    away = np.sqrt(gap * squares) * ROUND_UP * (1.0 + sample.y.size * EPS)
     away += Plain.error(0.0, size, Plain.terms(X, certificate.support.size, 0) + 1)
     largest = float(np.max(v - away, initial=0.0))
     if problem.rho:  # an augmented intercept is one more feature, rho: its |v_j| - away may be the largest
         total = problem.rho * abs(Plain.total(alpha * sample.y))
-        own = np.sqrt(gap * problem.rho**2 * Plain.total(costs)) * _UP + 1e-12 * problem.rho * float(
-            alpha.sum()
-        )
+        # the same interval as of a feature; the factor 1e-12 covers the rounding of sum alpha_i y_i
+        own = np.sqrt(gap * problem.rho**2 * Plain.total(costs)) * ROUND_UP
+        own += 1e-12 * problem.rho * float(alpha.sum())
         largest = max(largest, total - own)
     return v + away < largest

@@ -51,7 +51,7 @@ class LinearSeparator(Separable):
         return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Recompute the margin by compensated sums; in rational numbers where these do not prove `lo`."""
+        """Recompute the margin by compensated sums; in rational numbers where compensated sums do not prove `lo`."""
         w, problem = self.w, self.certificate.problem
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
             X, columns = without_empty_columns(X, w)
@@ -59,6 +59,7 @@ class LinearSeparator(Separable):
             lower = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b)
             if 0.0 < self.lo <= lower:
                 return lower
+        # floats are rational numbers: the margin of (w, b) is computed exactly
         exact = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
         return exact_attained_margin(X, signs, exact, problem.q)
 
@@ -144,11 +145,13 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     *w, b = point
     rows = [zip(*row_entries(X, i), strict=True) for i in range(y.size)]
     scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
+    # the smallest margin, exactly
     least = min(int(sign) * score for sign, score in zip(y, scores, strict=True))
     unit = max(abs(value) for value in w)
     length = norm(np.array([float(value / unit) for value in w]), q)
     # the last term is more than the relative rounding error of a sum of d terms and of w / unit
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
+    # |w| = unit * length; one float below the rounded quotient is below the exact one
     bound = least / unit / Fraction(length)
     if bound <= 0:
         return -np.inf

@@ -26,6 +26,21 @@ VERIFIABLE_PARTS = (
 def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return rows, labels, and the weight of every row times that of its class, validated for a model's certificate.
 
+    Parameters
+    ----------
+    model : fitted model
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+    sample_weight : array-like of shape (n,), number or None
+        None for weights of one.
+
+    Returns
+    -------
+    X : ndarray or CSR matrix of shape (n, d)
+        Of float32 or float64 numbers, in canonical format where sparse.
+    labels : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+
     Raises
     ------
     CertificateError
@@ -46,6 +61,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
         weights = np.full(labels.shape, float(weights))
     one_each = weights.shape == labels.shape
     require(one_each, f"sample_weight must hold one number a row; got shape {weights.shape}.")
+    # rows of weight 0 take no part, and may have any label
     for label in labels[~np.isin(labels, model.classes_) & (weights > 0.0)]:
         raise CertificateError(f"y holds a label that the model does not know: {python_label(label)!r}.")
     factors = np.ones(labels.shape[0])

@@ -30,8 +30,8 @@ from .rows import bounds
 from .sample import Sample
 from .training_data import labels_of
 
-SHOWN = 6  # number of rows of a proof that are printed: as many as fit on a line
-PLAIN = Linear()  # the kernel with phi(x) = x
+PRINTED_ROWS = 6  # number of rows of a proof whose numbers are printed: as many as fit on a line
+LINEAR = Linear()  # the kernel with phi(x) = x, the default of verdicts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class Checked(ABC):
     features: int
     method: str
     seconds: float
-    kernel: Kernel = PLAIN
+    kernel: Kernel = LINEAR
 
     def verify(self, X: Any, y: Any) -> Self:
         """Recompute the proof from the data.
@@ -131,8 +131,9 @@ class Separable(Checked):
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute both bounds; lo = 0.0 is the float64 value of a positive margin, proved in rational numbers."""
-        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+        check_upper_bound(self.certificate, self.kernel, X, signs, self.hi)
         lower = self._attained_margin(X, signs)
+        # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
         holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
         require(holds, f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
 
@@ -183,8 +184,9 @@ class Inseparable(Checked):
             The number that the first row of the data has in the sentence.
         """
         numbers, size = (self.support + first).tolist(), self.support.size
-        rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+        rows = ", ".join(map(str, numbers[:PRINTED_ROWS])) + (", ..." if size > PRINTED_ROWS else "")
         combined = f"rows {rows} ({size} in all) have weights with which"
+        # feature spaces of kernels: statements are about functions, not about hyperplanes in the space of the rows
         if not isinstance(self.kernel, Linear):
             if size == 1:
                 return f"row {rows} is zero to the kernel, and so is every function without a bias there"
@@ -214,6 +216,7 @@ class Inseparable(Checked):
         require(same, f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
         one_each = np.unique(self.support).size == len(self.weights) > 0
         require(one_each, "the proof fails: it needs one weight for each of its rows.")
+        # Caratheodory: affinely independent rows are at most one more than the dimension, the intercept included
         within = len(self.weights) <= dimension(self.kernel, self.features) + 1 + int(self.bias)
         require(within, "the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
         convex = all(weight > 0 for weight in self.weights) and sum(self.weights) == 1
@@ -229,6 +232,7 @@ class Inseparable(Checked):
         images = [image(self.kernel, X, i) for i in self.support.tolist()]
         # denominators of entries are powers of two, so that the largest is a common multiple
         finest = max((below for _, ratios in images for _, below in ratios), default=1)
+        # the weighted sum in each coordinate j, in units of 1 / (common finest)
         total: dict[Hashable, int] = {}
         for weight, (at, ratios) in zip(signed, images, strict=True):
             for j, (above, below) in zip(at, ratios, strict=True):
@@ -280,14 +284,14 @@ class Undecided(Checked):
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute the upper bound that the dual variables prove."""
-        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+        check_upper_bound(self.certificate, self.kernel, X, signs, self.hi)
 
 
 Verdict = Separable | Inseparable | Undecided
 
 
-def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
-    """Recompute the upper bound of the largest margin that the dual variables of a certificate prove.
+def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
+    """Check an upper bound of the largest margin by recomputing what the dual variables of a certificate prove.
 
     Parameters
     ----------
@@ -311,6 +315,7 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
         zero = np.zeros(X.shape[1])
         found = bounds(cert.problem, Sample(X, y, ones), zero, 0.0, cert.alpha, Compensated)
     else:
+        # the dual variables alone prove the upper bound: the primal point may be any
         point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
         found = KernelProblem(cert.problem, KernelSample(kernel, X), y, ones).bounds(point).bounds
     holds = found.upper <= hi + found.above

@@ -14,7 +14,7 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
-from .bounds import Bounds, both
+from .bounds import Bounds, combine_sides
 from .certificate import Certificate, CertificateError, Certificates, require
 from .definiteness import check_kernel
 from .expansions import KernelProblem
@@ -26,7 +26,7 @@ from .verdicts import Inseparable, Verdict
 
 # Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: ten times the largest that a fit leaves. A smaller
 # value would reject certificates for their rounding; the bounds account for the imbalance in any case.
-BALANCED = 1e-12
+ACCEPTED_IMBALANCE = 1e-12
 
 
 @one_thread
@@ -117,6 +117,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
         f"{coef.shape[0]} and {intercept.size}.",
     )
+    # the fingerprint is checked before the number of weights: other data are the more likely cause
     fits = coef.shape[1:] == (X.shape[1],)
     names, found = classes[1:] if count == 1 else classes, []
     with np.errstate(over="ignore", invalid="ignore"):
@@ -143,7 +144,7 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     """Return the dual variables of a certificate, of shape (n,); raise CertificateError where they are not feasible."""
     problem, y, rows = claim.problem, sample.y, sample.y.size
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
-
+    # the bound that dual variables prove: the upper one of a hard margin
     bound = f"the {'upper' if problem.hard else 'lower'} bound fails"
     one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
     require(one_each, f"{bound}: there must be one dual weight for each row it names.")
@@ -155,13 +156,14 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     capped = not np.any(alpha > problem.caps(sample.weights))
     require(capped, f"{bound}: a dual weight is above its cap C s_i.")
     uneven = abs(Compensated.total(alpha * y)) if problem.free else 0.0
-    balanced = not uneven > BALANCED * Compensated.total(alpha)
+    balanced = not uneven > ACCEPTED_IMBALANCE * Compensated.total(alpha)
     require(balanced, f"{bound}: dual weights are not balanced between the classes.")
     return alpha
 
 
 def _recomputed(claim: Certificate, found: Bounds) -> Certificate:
     """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
+    # a claimed bound may be tighter than the recomputed one by the rounding margin of the latter
     for name, claimed, given, holds in (
         ("lower", claim.lower, found.lower, found.lower >= claim.lower - found.below),
         ("upper", claim.upper, found.upper, found.upper <= claim.upper + found.above),
@@ -183,6 +185,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     """
     X, labels, weights = training_data(model, X, y, sample_weight)
     claim, classes = model.certificate_, model.classes_
+    # scheme: the division of the classes into binary problems, one-vs-rest or one-vs-one
     parts, scheme = claim.certificates, parts_of(model.multi_class_, len(classes))
     support = _support(model, X)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
@@ -195,7 +198,8 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     kernel = _kernel(parts, X)
     codes = class_numbers(labels, classes)
     rows, kernel_rows = Sample(X, np.zeros(labels.size), weights), KernelSample(kernel, X)
-    tasks, vectors = [], []  # vectors: alpha_i y_i of the certificate and coefficients of the model, in turns
+    # vectors: for each problem, alpha_i y_i of the certificate and the coefficients of the model, in turns
+    tasks, vectors = [], []
     for k, part in enumerate(parts):
         with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
             signs, takes_part = scheme.signs(k, codes)
@@ -205,12 +209,14 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             w = np.zeros(labels.size)
             w[support] = coefficients[k]
             vectors += [claimed_dual(part, sample) * signs, w]
+    # `dual_coef_` has the support vectors in the order of their classes
     ordered = np.array_equal(codes[support], np.repeat(np.arange(len(classes)), model.n_support_))
     require(ordered, "n_support_ does not fit the classes of the support vectors.")
     if not isinstance(kernel, Precomputed):
         same = model.support_vectors_.shape == (support.size, X.shape[1])
         same = same and not (model.support_vectors_ != X[support]).sum()
         require(same, "support_vectors_ are not the rows that support_ names.")
+    # one pass over the kernel for all problems
     with np.errstate(over="ignore", invalid="ignore"):
         combinations = kernel_rows.combinations(np.array(vectors))
     found = []
@@ -218,12 +224,12 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
             dual, w = combinations[2 * k : 2 * k + 2]
             proof, primal = task.dual_side(dual.c * task.y, dual), task.primal_side(w, intercepts[k])
-            found.append(_recomputed(part, both(part.problem, proof, primal)))
+            found.append(_recomputed(part, combine_sides(part.problem, proof, primal)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
 def _kernel(parts: tuple[Certificate, ...], X: Any) -> Kernel:
-    """Return the kernel of all certificates, which must be an inner product on the rows."""
+    """Return the kernel of all certificates; raise CertificateError unless it is one inner product on the rows."""
     kernel = parts[0].kernel
     square = not isinstance(kernel, Precomputed) or X.shape[0] == X.shape[1]
     require(square, f"a precomputed kernel is a square matrix; got shape {X.shape}.")
@@ -250,7 +256,7 @@ def _naming(labels: Any, model: Any) -> Iterator[None]:
 
 
 def _support(model: Any, X: Any) -> np.ndarray:
-    """Return the rows of the support vectors; raise CertificateError unless they and their coefficients fit."""
+    """Return the row numbers `support_`; raise CertificateError unless `dual_coef_` and `n_support_` fit to them."""
     support, counts = np.asarray(model.support_), np.asarray(model.n_support_)
     dual_coef = np.asarray(model.dual_coef_)
     once = support.ndim == 1 and support.dtype.kind in "iu" and np.unique(support).size == support.size

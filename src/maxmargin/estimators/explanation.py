@@ -12,7 +12,7 @@ from ..certificates.certificate import Certificate, Certificates
 from ..certificates.gram import KernelSample
 from ..certificates.leave_one_out import InnerProducts, LeftOut, left_out
 from ..certificates.sample import Sample
-from ..certificates.screening import Margins, certain_margins, excess, margins_within, modulus
+from ..certificates.screening import Margins, certain_margins, margins_within, modulus, objective_gap
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
@@ -341,12 +341,12 @@ def _kernel_margins(
     The theorem is that of `certificates.screening`, with w = sum_i c_i phi(x_i).
     """
     problem = certificate.problem
-    gap = excess(problem, certificate.lower, certificate.upper)
+    gap = objective_gap(problem, certificate.lower, certificate.upper)
     if modulus(problem) == 0.0 or not np.isfinite(gap):
         return None
     z = scores + (b if problem.rho else 0.0)
     # errors of kernel values, and of sums of n of them
-    rounding = (c.size + 8.0) * np.finfo(float).eps * float(kernel.most)
+    rounding = (c.size + 8.0) * np.finfo(float).eps * float(kernel.max_diagonal)
     error = float(np.abs(c).sum()) * (kernel.error + rounding)
     if problem.hard:
         # in the problem min |w|^2 / 2 with margins of at least one, w is divided by its least margin

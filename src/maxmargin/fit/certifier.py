@@ -12,7 +12,7 @@ import numpy as np
 from ..algorithms.batch.iterate import Point
 from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
-from ..certificates.rows import NEGLIGIBLE, SMALL_DATA
+from ..certificates.rows import NEGLIGIBLE_ERROR, SMALL_DATA_ENTRIES
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.task import Task
@@ -194,11 +194,11 @@ class Certifier:
     def rounding(self, tol: float) -> float:
         """Return the relative gap that is rounding, in the presolved task, where the optimality conditions hold.
 
-        Rounding is larger without compensated sums, for more than `SMALL_DATA` entries.
+        Rounding is larger without compensated sums, for more than `SMALL_DATA_ENTRIES` entries.
         """
         entries = self.sample.entries if self.same_problem else self.task.patterns.entries
         share = SHARE * max(1.0, self.task.patterns.d / COLUMNS)
-        return max(ROUNDING if entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
+        return max(ROUNDING if entries <= SMALL_DATA_ENTRIES else NEGLIGIBLE_ERROR, share * tol)
 
     def reachable(self, gap: float, tol: float) -> float:
         """Return a gap, or `tol` where there is no time for the compensated sums that a smaller gap needs."""

@@ -304,9 +304,8 @@ def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
 def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:
     """Return the entry of each binary problem of a fitted model."""
     parts = model.certificate_.certificates
-    labels = map(python_label, model.certificate_.classes)
     entries = []
-    for label, part in zip(labels, parts, strict=True):
+    for label, part in zip(map(python_label, model.certificate_.classes), parts, strict=True):
         history = [report for report in model.history_ if report.label == label]
         last = history[-1]
         # a model of several classes has the worst status of its parts only

@@ -1,10 +1,10 @@
 """The search for a function of a kernel's feature space between two classes, or for the proof that there is none.
 
-Its floating-point method is decomposition, one working set at a time, until the margin of its function is proved with
-bounds of the errors of all kernel values; on few rows followed by the exact step of the hard margin (the optimality
-conditions on the support). Exact arithmetic has polynomials of few monomials, whose combination of rows is zero in
-every monomial or not, and small matrices. For kernels with one feature per row (the Gaussian) there always is a
-separator, though its margin may be smaller than float64 kernel values can resolve.
+The floating-point method is decomposition, one working set at a time, until the margin of the iterate's function is
+proved with bounds of the errors of all kernel values. On few rows it is followed by the exact step of the hard margin
+(the optimality conditions on the support). Exact arithmetic decides polynomial kernels of few monomials, whose feature
+vectors are rational, and small kernel matrices. For strictly positive definite kernels (the Gaussian) and distinct rows
+a separator always exists, though its margin may be smaller than float64 kernel values can resolve.
 
 Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which need
 products with the whole matrix: docs/separation.md has the measurements.
@@ -37,13 +37,16 @@ from ..numerics.rational import ExactRows
 from ..problem.problem import Problem
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
 
-CACHE_MEGABYTES = 200.0  # of kernel rows: more memory saves kernel values that would be computed again
-# Working sets in a search without `max_time`: as many as take some seconds (WORK entries of working sets, each visited
-# about 50 times), at most MAX_SETS where they are small, and MIN_SETS in any case. More find smaller margins later.
+# Memory of the cache of kernel rows: more saves kernel values that would be computed again. The default of
+# scikit-learn.
+CACHE_MEGABYTES = 200.0
+# Working sets in a search without `max_time`: as many as take some seconds. A working set of k of n rows takes about
+# VISITS n k operations, and WORK is their total. There are at most MAX_SETS, where these are small, plus MIN_SETS in
+# any case. More working sets find smaller margins, in more time.
 WORK, VISITS, MAX_SETS, MIN_SETS = 2e9, 50.0, 300, 10
 # Upper bound of all margins, in units of the longest row, at which the search ends. Squared lengths near 1e-14 of the
-# largest consist of the rounding errors of float64 kernel values: a smaller bound would wait for noise, a larger one
-# would give up on margins that can be resolved.
+# largest consist of the rounding errors of float64 kernel values: a smaller bound would go on without a result, a
+# larger one would give up on margins that can be resolved.
 MIN_MARGIN = 1e-7
 # Share of `tol` at which decomposition ends: the certificate is rounded outwards and must still be within `tol`.
 TOL_SHARE = 0.9
@@ -53,7 +56,7 @@ DECOMPOSITION = "decomposition"
 def kernel_trivial_certificate(
     kernel: Kernel, problem: Problem, X: Any, y: np.ndarray
 ) -> dict[int, Fraction] | None:
-    """Return weights of one or two rows that prove by themselves that no function of the kernel separates.
+    """Return weights of one or two rows that prove by themselves that no function of the kernel separates, or None.
 
     Parameters
     ----------
@@ -76,19 +79,20 @@ def kernel_trivial_certificate(
 
 
 def set_budget(n: int) -> int:
-    """Return the working sets that a search on n rows solves before it ends, where no `max_time` is given."""
+    """Return the number of working sets that a search on n rows solves before it ends, without a `max_time`."""
     return min(int(WORK / (VISITS * n * min(n, SET_SIZE))), MAX_SETS) + MIN_SETS
 
 
 @dataclass(eq=False)
 class KernelSearch(SeparatorSearch):
-    """The search for a function of a kernel's feature space.
+    """The search for a function of a kernel's feature space; further parameters as of `SeparatorSearch`.
 
     Parameters
     ----------
     kernel : Kernel
     more_sets : float, default=0
-        Working sets beyond the usual budget, where neither a margin nor a proof is found within it.
+        Number of working sets beyond `set_budget` that are solved where neither a margin nor a proof is found within
+        it; inf to go on until the deadline.
     """
 
     kernel: Kernel
@@ -121,6 +125,7 @@ class KernelSearch(SeparatorSearch):
         if isinstance(found, Inseparable):
             return found
         if isinstance(found, ExactDirection) and isinstance(self.kernel, Precomputed):
+            # the matrix is rounded: a separator of its rows need not be one of the exact inner products
             found = "what separates the rows of the matrix may be the rounding of its entries"
         if self._decompose(set_budget(self.y.size)) or self._finish():
             return self._separable()
@@ -149,16 +154,17 @@ class KernelSearch(SeparatorSearch):
         return KernelProblem(self.problem, KernelSample(self.kernel, self.X), self.y, self._ones)
 
     def _decompose(self, sets: float) -> bool:
-        """Solve at most so many further working sets; return whether the margin of a function is proved.
+        """Solve at most `sets` further working sets; return whether the margin of a function is proved.
 
-        A positive margin gets the usual number of working sets on top, to narrow its interval to `tol`.
+        Where the margin is positive, `set_budget` more are solved, to narrow its interval to `tol`. The loop also ends
+        after MAX_IDLE working sets in a row that do not narrow the interval by the factor DECREASE.
         """
         self._end = "float64 kernel values lead decomposition no further"
         best, narrowest, idle = self._best, np.inf, 0
         for done, iterate in enumerate(self._iterates, 1):
             best.evaluate(iterate.alpha, iterate.scores)
             self._sets += 1
-            width = best.upper - max(best.lower, 0.0)
+            width = best.upper - max(best.lower, 0.0)  # of the interval that holds the largest margin
             narrowest, idle = (narrowest, idle + 1) if width > DECREASE * narrowest else (width, 0)
             if idle >= MAX_IDLE:
                 break

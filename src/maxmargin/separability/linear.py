@@ -1,9 +1,9 @@
 """The search for a hyperplane between two classes, or for the proof that there is none.
 
-Separators are the candidates of floating point, each with its best intercept, and the directions of Wolfe's algorithm.
-Their margin is proved in compensated sums. The interval around the largest margin then narrows by the fit of a hard
-margin. One or two rows that contradict each other are a proof by themselves, and the rows of a proof may have a ball
-around the origin in their hull.
+Separators are the floating-point candidates, each with its best intercept, and the directions of Wolfe's algorithm.
+Their margin is proved in compensated sums. A fit of a hard margin then narrows the interval around the largest margin.
+One or two rows that contradict each other are a proof that there is no separator. The convex hull of the rows of a
+proof may hold a ball around the origin (`inner_radius`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .nearest_point import UNDERFLOW
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
 
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
-# further, fewer end sooner with a wider one.
+# further, fewer end sooner with a wider one. A round value; not tuned.
 MARGIN_ROUNDS = 200
 STAGE_WORDS = {"exact": "the optimality conditions on the support"}  # stages of a fit, as `method` names them
 # Rows of a certificate whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
@@ -49,7 +49,7 @@ MAX_INVERSE_ERROR = 0.01
 
 
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
-    """Return the verdict about data on some columns as one about all: weights of empty columns are zero."""
+    """Return a verdict on the columns `columns.places` as one on all columns: weights of empty columns are zero."""
     if columns.places is None or not isinstance(verdict, LinearSeparator):
         return verdict
     exact = verdict.exact
@@ -131,8 +131,8 @@ class LinearSearch(SeparatorSearch):
     def _separable(self, w: np.ndarray, b: float, lower: float, method: str) -> LinearSeparator:
         """Return the verdict on a separator of at least this margin.
 
-        Where the interval around the largest margin is wider than `tol`, a hard margin is fitted first: the verdict
-        has the better of the two separators, and of their certificates.
+        Where the interval around the largest margin is wider than `tol`, a hard margin is fitted first. The verdict
+        then has the separator with the larger margin of the two, and the certificate with the smaller upper bound.
         """
         certificate = self._certificate(w, b)
         if not lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
@@ -147,7 +147,7 @@ class LinearSearch(SeparatorSearch):
         return LinearSeparator(w=w, b=b, **self.bounded(lower, certificate, method))
 
     def _fit(self) -> Solution | None:
-        """Fit a hard margin in this norm; None if squares of the data leave float64."""
+        """Return the hard-margin fit in the p-norm of the problem; None if squares of the data over- or underflow."""
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
         check = StopCheck(self.deadline.interrupted, self.deadline.remaining)
         choice = Choice(*choose(self.problem, task.patterns, self.y, check))
@@ -161,8 +161,9 @@ class LinearSearch(SeparatorSearch):
 def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
     """Return whether w may separate with some intercept; False is certain, in spite of the rounding of plain sums.
 
-    The check takes two products with the rows, and saves compensated sums for candidates that are no separators.
-    |fl(x.w) - x.w| <= (d + 8) eps |x|.|w|, the 8 for the scaling of w, plus underflow.
+    The check takes two products with the rows, and avoids compensated sums for candidates that are no separators.
+    |fl(x.w) - x.w| <= (d + 8) eps |x|.|w|, the 8 for the scaling of w, plus underflow. `w`, of shape (d,), has weights
+    of the columns of `rows.scaled`.
     """
     size = float(np.abs(w).max(initial=0.0))
     if size == 0.0:
@@ -170,6 +171,7 @@ def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
     w = w / size
     scores = rows.scaled @ w
     off = (rows.d + 8.0) * np.finfo(float).eps * (abs(rows.scaled) @ np.abs(w)) + UNDERFLOW
+    # w separates only if some intercept is above -lowest and below -highest; without an intercept it must be 0
     positive = rows.y > 0.0
     lowest = (scores + off)[positive].min(initial=np.inf)
     highest = (scores - off)[~positive].max(initial=-np.inf)
@@ -179,7 +181,7 @@ def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
 
 
 def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:
-    """Return weights of the columns of X from those of the scaled columns, the largest about one.
+    """Return the weights of the columns of X for weights w of the scaled columns, of shape (d,), the largest about one.
 
     Column j of `rows.scaled` is that of X times 2^(exponents_j - bits). Weights below 2^-1100 of the largest become 0.
     """
@@ -216,6 +218,7 @@ def inner_radius(
     k, d = support.size, X.shape[1]
     if k != d + 1 + int(problem.free) or k > MAX_BALL_ROWS:
         return 0.0
+    # columns divided by powers of two near their largest entries, which is exact
     rows = X[support].toarray() if sp.issparse(X) else np.asarray(X[support])
     rows = rows.astype(float) * y[support, None]
     size = np.abs(rows).max(axis=0)

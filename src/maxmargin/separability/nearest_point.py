@@ -3,9 +3,9 @@
 The algorithm computes the point of the hull of the rows a_i that is nearest to the origin. It goes from one *corral* to
 the next: affinely independent rows, with the nearest point x of their affine hull inside their hull. The row of the
 least a_i.x enters. While the nearest point of the new affine hull has a weight that is not positive, x moves towards it
-up to the edge of the hull, and the row whose weight became zero leaves. |x| falls with every corral, so that none comes
-twice: exact arithmetic cannot cycle, however degenerate the rows are. At the end x = 0, or a_i.x >= |x|^2 > 0 for all
-rows; a corral has at most one row more than there are coordinates.
+up to the boundary of the hull, and the row whose weight became zero leaves. |x| falls with every corral, so that no
+corral comes twice: exact arithmetic cannot cycle, however degenerate the rows are. At the end x = 0, or a_i.x >= |x|^2
+> 0 for all rows; a corral has at most one row more than there are coordinates.
 
 References
 ----------
@@ -25,7 +25,7 @@ from ..certificates.bounds import EPS
 from ..numerics.rational import ExactRows, null_vector
 from ..numerics.sums import Compensated
 
-# Bound of the underflow in a score of rows whose entries are at most one: d terms lose 2^-1074 each.
+# Bound of the underflow in a score of rows whose entries are at most one: each of d terms is off by up to 2^-1074.
 UNDERFLOW = 1e-280
 
 
@@ -37,9 +37,9 @@ class Corral(NamedTuple):
     weights : dict of row to Fraction
         All positive, of sum one.
     direction : list of int
-        Zeros only if the hull holds the origin.
+        x times `total`, of length `ExactRows.width`; all zeros if the hull holds the origin.
     total : int
-        Positive.
+        Positive: the common denominator.
     """
 
     weights: dict[int, Fraction]
@@ -56,7 +56,7 @@ def nearest_points(
     ----------
     rows : ExactRows
     start : dict
-        Some rows with positive weights; the nearer their mean is to the origin, the fewer steps.
+        Rows with positive weights, of any sum; the nearer their weighted mean is to the origin, the fewer steps.
     interrupted : callable
         Returns whether to stop.
 
@@ -125,7 +125,10 @@ def _independent(
 
 
 def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> dict[int, Fraction]:
-    """Return weights - t change with the largest t for which no weight is negative, without those that become 0."""
+    """Return weights - t change with the largest t for which no weight is negative, without the zero weights.
+
+    `change` has one number for each row of `weights`, in the same order, at least one of them positive.
+    """
     moves = list(zip(weights, change, strict=True))
     t = min(weights[i] / value for i, value in moves if value > 0)
     moved = {i: weights[i] - t * value for i, value in moves}
@@ -133,10 +136,10 @@ def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> 
 
 
 def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
-    """Return the corral that a combination of affinely independent rows leads to (Wolfe's minor cycle).
+    """Return the corral in which Wolfe's minor cycle ends from a convex combination of affinely independent rows.
 
     While the nearest point of the affine hull has a weight that is not positive, the combination moves towards it up to
-    the edge of the hull, and rows of weight zero leave.
+    the boundary of the hull, and rows of weight zero leave.
     """
     while True:
         places = list(weights)

@@ -2,8 +2,10 @@
 
 Row i of Y is y_i phi(x_i) / |phi(x_i)|. The Gram matrix G = Y Y' has a unit diagonal, (G p)_i is the margin of
 pattern i with respect to w = Y' p, and |p|_G = sqrt(p'G p) is the length of that w. An intercept is one more
-feature of constant value, a 2-norm soft margin a feature of value Delta for every pattern alone (K + Delta^2 I),
-both before normalising. Arrays stay in the caller's library (any that array-api-compat supports), on its device and
+feature of constant value. A 2-norm soft margin is one more feature for every pattern, of value Delta for it and zero
+for the others (K + Delta^2 I). Both are added before normalising.
+
+Arrays stay in the caller's library (any that array-api-compat supports), on its device and
 in its precision, float64 or float32.
 
 The normalised margin is rho = max over |w| = 1, w in the span of the patterns, of min_i (margin of i). Every w
@@ -32,11 +34,14 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-Array = Any  # of the caller's library
+Array = Any  # an array of the caller's library
 
 
 class Point(NamedTuple):
-    """Weights of the patterns, their margins G weights, and, of rows, w = Y' weights in the space of the features."""
+    """Weights p of the patterns and their margins G p, of shape (n,) each, and w = Y' p, of shape (d,).
+
+    w is None where patterns are given by kernel values.
+    """
 
     weights: Array
     margins: Array
@@ -68,8 +73,8 @@ class NormalisedPatterns(ABC):
     scale : array of shape (n,)
         y_i / sqrt(K_ii + constant^2 + Delta^2).
     rounding, noise : float
-        Bounds of the rounding errors of margins and of lengths at points of the simplex: 4 units in the last place
-        of one.
+        Bounds of the rounding errors of margins, and of lengths, at points of the simplex: 4 units in the last place
+        of one; for `NormalisedGram.noise` the square root of that.
 
     Raises
     ------
@@ -84,8 +89,8 @@ class NormalisedPatterns(ABC):
         self.xp: Any = array_namespace(square)
         self.device = device(square)
         self.constant, self.Delta = float(constant), float(Delta)
-        # 4 units in the last place: a smaller allowance takes rounding errors for margins, a larger one hides
-        # margins of a few units
+        # 4 units in the last place: with a smaller allowance rounding errors count as margins, a larger one hides
+        # margins of a few units. A round value; not tuned.
         self.rounding = self.noise = 4.0 * float(self.xp.finfo(square.dtype).eps)
         labels = self.array(y, square.dtype)
         if labels.shape != square.shape:
@@ -94,6 +99,7 @@ class NormalisedPatterns(ABC):
             )
         if not bool(self.xp.all(self.xp.abs(labels) == 1.0)):
             raise ValueError("labels must be -1 and 1.")
+        # multiplies pattern i by its label and normalises it
         self.scale = labels / self.xp.sqrt(self._squared_lengths(square))
 
     def _squared_lengths(self, square: Array) -> Array:
@@ -138,15 +144,17 @@ class NormalisedPatterns(ABC):
 
     @abstractmethod
     def length(self, point: Point) -> float:
-        """Return max(|p|_G, noise): a smaller length would be rounding."""
+        """Return max(|p|_G, noise): a length below the noise would be a rounding error."""
 
     def _unit(self, j: int) -> Array:
         """Return the unit vector e_j."""
-        xp = self.xp
-        return xp.astype(xp.arange(self.n, device=self.device) == j, self.scale.dtype)
+        return self.xp.astype(self.xp.arange(self.n, device=self.device) == j, self.scale.dtype)
 
     def _margins(self, scores: Array, scaled: Array) -> Array:
-        """Return scale_i (scores_i + terms of the constant feature and of Delta), for scaled = scale * weights."""
+        """Return the margins G p = scale_i (f_i + terms of the constant feature and of Delta), of shape (n,).
+
+        `scores` are f = K `scaled`, for `scaled` = scale * p.
+        """
         if self.constant:
             scores = scores + self.constant**2 * self.xp.sum(scaled)
         if self.Delta:
@@ -195,7 +203,8 @@ class NormalisedRows(NormalisedPatterns):
 class NormalisedGram(NormalisedPatterns):
     """Patterns given by their kernel values, without features.
 
-    |p|_G is the root of a sum of products of either sign: its noise is the root of the rounding of that sum.
+    |p|_G is the square root of a sum of products of either sign: `noise` is the square root of the rounding error of
+    that sum.
 
     Parameters
     ----------
@@ -211,6 +220,7 @@ class NormalisedGram(NormalisedPatterns):
             raise ValueError(f"a Gram matrix is square and dense; got shape {tuple(self.K.shape)}.")
         xp: Any = array_namespace(self.K)
         super().__init__(xp.linalg.diagonal(self.K), y, constant, Delta)
+        # the product with ones is not finite if an entry is not: one pass without a copy
         self.noise = sqrt(self.rounding)
         if not bool(xp.all(xp.isfinite(self.K @ xp.ones_like(self.scale)))):
             raise ValueError("kernel values must be finite.")
@@ -238,6 +248,7 @@ def _matrix(X: Any) -> Any:
             f"patterns are the rows of a matrix, and there is at least one; got shape {tuple(matrix.shape)}."
         )
     xp: Any = np if sp.issparse(matrix) else array_namespace(matrix)
+    # float32 keeps its precision; integers and booleans become float64
     if matrix.dtype in (xp.float64, xp.float32):
         return matrix
     if not xp.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
@@ -280,7 +291,7 @@ class Iterate(NamedTuple):
         return self.lower > 0.0
 
     def dual(self, eps: float) -> bool:
-        """Return whether p shows that no margin is larger than eps."""
+        """Return whether p bounds the largest margin rho by eps."""
         return self.upper <= eps
 
 

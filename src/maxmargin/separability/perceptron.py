@@ -36,7 +36,7 @@ def normalised_perceptron(patterns: NormalisedPatterns) -> Iterator[Iterate]:
     Yields
     ------
     Iterate
-        After 1, 2, ... steps, without end; p equals alpha, the relative number of times each pattern was added.
+        After 1, 2, ... steps, without end; p equals alpha, the fraction of all steps that added each pattern.
     """
     alpha = patterns.vertex(0)  # at alpha = 0 all margins are equal, and theta = 1
     for k in count(1):
@@ -59,7 +59,7 @@ def von_neumann(patterns: NormalisedPatterns) -> Iterator[Iterate]:
     Yields
     ------
     Iterate
-        After 0, 1, ... steps; alpha equals p. Ends only where p is the shortest point, up to rounding.
+        After 0, 1, ... steps; alpha equals p. Ends only where |p|_G is the smallest in the simplex, up to rounding.
     """
     p = patterns.point(patterns.uniform())
     for k in count():

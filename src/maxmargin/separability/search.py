@@ -2,16 +2,16 @@
 
 By Gordan's theorem exactly one of two things exists: (w, b) with y_i (w.phi(x_i) + b) > 0 for all i, or weights
 alpha >= 0, not all zero, with sum alpha_i y_i (phi(x_i), 1) = 0. Floating point finds candidates for both, and no
-verdict is given before one is proved: a separator by its margin, rounded outwards, weights by a sum of the rows in
-rational numbers. The steps are
+verdict is given before one of them is proved: a separator by its margin, rounded downwards, weights by the weighted sum
+of the rows in rational numbers. The steps are
 
 1. trivial certificates: one or two rows that contradict each other (`trivial_certificate`);
-2. kernels: a separator by floating-point methods that take little time;
+2. with a kernel: a separator by one working set of decomposition;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_point`), which decides every problem that it can represent;
-4. kernels: a separator by floating-point methods that take longer.
+4. with a kernel: a separator by further working sets, and by the exact step of the hard margin.
 
-`linear.LinearSearch` and `kernel.KernelSearch` take these steps; here is what they share.
+`linear.LinearSearch` and `kernel.KernelSearch` take these steps; this module has the code that they share.
 
 References
 ----------
@@ -50,11 +50,11 @@ from .normalized import NormalisedRows, until_decided
 from .smoothed import smoothed_perceptron
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
-# Entries from which the smoothed Perceptron comes first, and its steps: on smaller data least squares end as soon, and
-# more steps would only add to their time where the margin is small.
+# Number of entries of the data from which the smoothed Perceptron comes first, and its number of steps. On smaller data
+# least squares end as soon. More steps would add to the time where the margin is small and they find no separator.
 MIN_SMOOTHED_ENTRIES, SMOOTHED_STEPS = 1e5, 100
-# Entries, and entries x smaller side, up to which least squares run: `nnls` needs a dense copy (160 MB at 2e7 entries)
-# and about as many operations as the second number; larger data leave both to the linear program.
+# Number of entries, n d, and of operations, n d min(n, d), up to which non-negative least squares run: `nnls` needs a
+# dense copy (160 MB at 2e7 entries). Larger data are left to the linear program.
 MAX_DENSE_ENTRIES, MAX_FLOPS = 2e7, 5e9
 # Operations a second assumed of `nnls`, which cannot be interrupted: it does not start when it would pass the deadline.
 # A smaller figure leaves more problems to the linear program, a larger one overruns `max_time`.
@@ -62,7 +62,16 @@ FLOPS_PER_SECOND = 1e9
 
 
 class Candidate(NamedTuple):
-    """Weights of the scaled columns, dual weights of the rows, and the method: either may lead to a proof."""
+    """A floating-point candidate of a method: w may separate, or rows with alpha_i > 0 may prove that no w does.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+        Weights of the scaled columns of the exact rows.
+    alpha : ndarray of shape (n,)
+        Dual weights of the rows.
+    method : str
+    """
 
     w: np.ndarray
     alpha: np.ndarray
@@ -70,7 +79,7 @@ class Candidate(NamedTuple):
 
 
 class ExactDirection(NamedTuple):
-    """A separator in exact arithmetic: the direction, in the integer units of `rows`, and the method."""
+    """A separator in exact arithmetic: the direction (w, b), in the integer units of `rows`, and the method."""
 
     rows: ExactRows
     direction: list[int]
@@ -84,8 +93,8 @@ class SeparatorSearch(ABC):
     Parameters
     ----------
     problem : Problem
-        The hard margin. An augmented intercept can separate the same classes as a free one, which is simpler to decide
-        and takes its place.
+        The hard margin. An augmented intercept is replaced by a free one, which can separate the same classes and is
+        simpler to decide.
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     classes : tuple
@@ -101,8 +110,8 @@ class SeparatorSearch(ABC):
         Columns of the data.
     distinct : ndarray of int
         The rows that exact arithmetic works on.
-    alpha : ndarray, one entry a row of `distinct`
-        The last dual weights in floating point.
+    alpha : ndarray, one entry for each row of `distinct`
+        The dual weights of the last floating-point candidate.
     method : str
         The last method in floating point.
     """
@@ -118,7 +127,7 @@ class SeparatorSearch(ABC):
     alpha: np.ndarray = field(init=False)
     method: str = field(init=False, default="nothing")
     kernel: Kernel = field(init=False)
-    prefix = ""  # of the method of a candidate
+    prefix = ""  # of `method` where it names a candidate's method
 
     def __post_init__(self) -> None:
         self.problem = replace(self.problem, intercept="free" if self.problem.intercept != "none" else "none")
@@ -141,8 +150,13 @@ class SeparatorSearch(ABC):
 
         Returns
         -------
-        The verdict; a separator that no float64 arithmetic proves; or, where it was time to stop, or the rows have no
-        exact representation, or the proof would be too large, the reason (empty where `deadline` has it).
+        Inseparable or Separable
+            The verdict.
+        ExactDirection
+            A separator whose margin is not proved in float64 arithmetic.
+        str
+            The reason why there is neither: the rows have no exact representation, or the proof would be too large.
+            Empty after the deadline, whose status has the reason.
         """
         try:
             rows = self.exact_rows()
@@ -153,7 +167,7 @@ class SeparatorSearch(ABC):
                     return separator
             method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
             direction: list[int] = []
-            # A proof has at most width + 1 rows; twice as many leave room for weights that are rounding errors.
+            # A proof has at most width + 1 rows; among twice as many some weights may be rounding errors.
             largest = np.argsort(-self.alpha, kind="stable")[: 2 * (rows.width + 1)]
             start = {i: float(self.alpha[i]) for i in np.sort(largest).tolist() if self.alpha[i] > 0.0}
             for corral in nearest_points(rows, start or {0: 1.0}, self.deadline.interrupted):
@@ -180,14 +194,14 @@ class SeparatorSearch(ABC):
         return Inseparable(support=support, weights=exact, rows=self.y.size, **self.common(method))
 
     def undecided(self, reason: str, certificate: Certificate) -> Undecided:
-        """Return the open verdict, with the certificate of w = 0; `deadline` may have another reason."""
+        """Return the verdict Undecided, with the certificate of w = 0; the status of `deadline` replaces the reason."""
         status = self.deadline.status()
         if status is not None:
             reason = "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
         return Undecided(reason=reason, **self.bounded(0.0, certificate, self.method))
 
     def bounded(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
-        """Return the fields of a verdict with the bounds of the largest margin, `lower` and that of the certificate.
+        """Return all fields of a verdict with bounds of the largest margin: `lower`, and the certificate's upper bound.
 
         Rounding may put the upper bound below the lower one, and overflow may make it NaN.
         """
@@ -204,7 +218,10 @@ class SeparatorSearch(ABC):
 
 
 def about_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
-    """Return the verdict on these rows as one on n rows, of which the others take no part."""
+    """Return a verdict on some rows of a data set as one on all n rows; `rows` are their numbers in it.
+
+    A separator has no row numbers and is returned as it is.
+    """
     if isinstance(verdict, Inseparable):
         return replace(verdict, support=rows[verdict.support], rows=n)
     if isinstance(verdict, Undecided):
@@ -216,18 +233,18 @@ def about_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
 
 
 def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
-    """Yield floating-point separators, and rows whose combinations may be zero, until the caller has proved one.
+    """Yield floating-point candidates for separators and for weights of a proof, until the caller has proved one.
 
     In this order:
 
     1. on large data, a hundred steps of the smoothed Perceptron. Where the margin is not small, as in data with more
-       columns than rows, they find a separator in a part of the time of the next steps; elsewhere they add a part of
-       it;
+       columns than rows, they find a separator in a fraction of the time of the next methods; elsewhere they add a
+       fraction of that time;
     2. the point of the hull that is nearest to the origin, by non-negative least squares on columns scaled to one size;
     3. on data too large for least squares, the linear program of p = inf, by row and column generation.
 
     With a free intercept, dense columns are shifted to their mid-range, which it absorbs, and divided by their
-    half-ranges, rounded to powers of two: a column far from zero would vary in its last digits only.
+    half-ranges, rounded to powers of two: the values of a column far from zero differ in their last digits only.
     """
     X: Any = rows.scaled
     y, spread = rows.y, np.ones(rows.d)
@@ -260,10 +277,11 @@ def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
 def _by_smoothed_perceptron(
     X: Any, y: np.ndarray, bias: bool, deadline: Deadline
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return a separator and the dual weights that bound its margin, if few steps find one.
+    """Return a separator w and the dual weights that bound its margin, if SMOOTHED_STEPS steps find one, else None.
 
-    The constant feature of the intercept gets the root mean square length of the rows: a smaller one would need a
-    larger weight, and a larger one would hide the rows behind it.
+    The constant feature of the intercept has the root mean square length of the rows as its value: with a smaller one
+    the intercept would take a larger weight, and with a larger one the normalised rows of a class would be nearly
+    equal.
     """
     square = X.multiply(X) if sp.issparse(X) else X * X
     try:

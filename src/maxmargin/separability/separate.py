@@ -1,6 +1,7 @@
 """`separate`: a separator with its margin, or a proof that there is none.
 
-This module validates the data; `search` has the steps, `linear` and `kernel` the arithmetic.
+This module validates the data. `search` describes the steps of the search, `linear` takes them for hyperplanes, and
+`kernel` for functions of a kernel's feature space.
 
 References
 ----------
@@ -118,6 +119,7 @@ def separate(
     with Deadline(max_time) as deadline:
         if not isinstance(function, Linear):
             _check_kernel(function, table, problem)
+        # with a time limit the limit alone ends the search
         more_sets = 0 if max_time is None else np.inf
         return decide(problem, table, signs, classes, deadline, function, float(tol), more_sets)
 
@@ -137,7 +139,7 @@ def decide(
     Parameters
     ----------
     problem : Problem
-        The hard margin.
+        The hard margin, with the p-norm and the intercept.
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     classes : tuple
@@ -152,14 +154,14 @@ def decide(
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         if not isinstance(kernel, Linear):
             return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets).verdict()
+        # weights of empty columns are zero in every separator that is looked for
         X, columns = without_empty_columns(without_zeros(X))
-        verdict = LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict()
-        return verdict if columns.places is None else on_all_columns(verdict, columns)
+        return on_all_columns(LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict(), columns)
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
-    """Refuse kernels that are no inner product on the rows, or whose values are not finite."""
+    """Raise ValueError for kernels that are no inner product on the rows, or whose values are not finite."""
     if problem.p != 2:
         raise ValueError(
             f"Kernels measure margins in the 2-norm of their features: p must be 2; got p={problem.p:g}."
@@ -170,7 +172,8 @@ def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
 
 
 def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
-    """Return the hard margin of the parameters, or raise ValueError with a sentence on what is wrong."""
+    """Return the hard margin problem of the parameters, or raise ValueError with a sentence on what is wrong."""
+    # bool is a subclass of int: True would be taken as 1
     for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ValueError(f"{name} must be a number; got {name}={value!r}.")
@@ -190,6 +193,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
 
     X is not changed.
     """
+    # integers that float64 rounds would change the question
     refuse_rounded(X)
     if not sp.issparse(X):
         try:
@@ -210,13 +214,16 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(
             f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
         )
+    # CSR in canonical format: sorted, without duplicate entries
     X = Patterns(X).X if sp.issparse(X) else X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise ValueError(
             "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."
         )
+    # NaN is a label that equals no other
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
+    # labels of mixed types cannot be sorted
     try:
         classes = np.unique(labels)
     except TypeError:

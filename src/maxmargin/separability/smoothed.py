@@ -33,7 +33,7 @@ from .normalized import Array, Iterate, NormalisedPatterns, bounded_iterate, int
 class Entropy(NamedTuple):
     """d(p) = sum p_i log p_i + log n, at most log n; strongly convex in the 1-norm, and |.|_G <= |.|_1.
 
-    `centre` must be the centre of the simplex.
+    `centre`, of shape (n,), must be the centre of the simplex, where d is zero.
     """
 
     centre: Array
@@ -51,7 +51,7 @@ class Entropy(NamedTuple):
 
 
 class Distance(NamedTuple):
-    """d(p) = |p - centre|^2 / 2, at most 1; |.|_G <= sqrt(n) |.|_2."""
+    """d(p) = |p - centre|^2 / 2, at most 1; |.|_G <= sqrt(n) |.|_2. `centre` is a point of the simplex, shape (n,)."""
 
     centre: Array
 
@@ -161,9 +161,9 @@ def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float =
 
 
 def _restarts(patterns: NormalisedPatterns, gamma: float) -> Iterator[Iterate]:
-    """Run SNKPVN in rounds, each from the p that ended the round before."""
+    """Run SNKPVN in rounds, each from the last p of the round before, and yield all iterates."""
     steps, q = count(), patterns.uniform()
-    goal = patterns.length(patterns.point(q)) / gamma
+    goal = patterns.length(patterns.point(q)) / gamma  # |p|_G below which a round ends
     while True:
         for iterate in excessive_gap(patterns, Distance(q)):
             yield iterate._replace(step=next(steps))
