@@ -99,7 +99,7 @@ class TestOtherDataAreRefused:
             ):
                 extended_margin(model.certificate_, X, y)
         balanced = MaxMarginClassifier(0.5, class_weight={-1: 3.0, 1: 1.0}, **KIND).fit(X, y)
-        with pytest.raises(ValueError, match="with sample or class weights, own coordinates differ"):
+        with pytest.raises(ValueError, match="with sample or class weights, Delta differs from row to row"):
             extended_margin(balanced.certificate_, X, y)
         ones = MaxMarginClassifier(0.5, **KIND).fit(X, y, np.ones(len(y)))
         assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)

@@ -287,7 +287,7 @@ class TestTermination:
         monkeypatch.setattr(kernel_separation, "set_budget", lambda n: 1)
         given_up = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf)
         assert given_up.separable is None
-        assert "given up: max_time has it go on" in given_up.reason
+        assert "given up: set max_time to search for that many seconds" in given_up.reason
         extended = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf, max_time=60.0)
         assert extended.separable
         assert extended.lo <= given_up.hi

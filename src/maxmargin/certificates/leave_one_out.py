@@ -161,7 +161,7 @@ def left_out(
         B = (float(pool.rho * pool.rho @ cost) - own**2 * cost[some]) / rest**2
         slope = slope + pool.sign * (1.0 - 2.0 * A)
         curvature = np.maximum(square, 0.0) + 2.0 * B
-        # the theta of the vertex, clipped to the bounds that the pool and the sign of lambda = theta - alpha_i give
+        # the vertex of the parabola; it is clipped below to the theta that the pool and the sign of lambda allow
         best = np.where(curvature > 0.0, slope / curvature, np.sign(slope) * np.inf)
         least, most = (limit * rest * (1.0 - 8.0 * EPS) for limit in (pool.least, pool.most))
         longest = sizes[some] + np.sqrt(max(pool_square, 0.0))
@@ -183,9 +183,10 @@ def _pools(
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, _Pool]]]:
     """Return v.x_i of every row, of shape (n,), and pairs of a mask of rows i and the pool of these rows.
 
-    For each class there are three pools: the rows of the same class whose dual variables are off their bounds, those of
-    the other class, both in proportion to the distance min(alpha_j, C s_j - alpha_j) to the bounds, and all rows of the
-    other class in proportion to alpha_j. Without a free intercept no pool is needed, as alpha need not balance.
+    For each class there are three pools. Two have the rows whose dual variables are off their bounds, of the same class
+    and of the other class, in proportion to the distance min(alpha_j, C s_j - alpha_j) to the bounds. The third has all
+    rows of the other class, in proportion to alpha_j. Without a free intercept no pool is needed, as alpha need not
+    balance.
     """
     if not problem.free:
         zeros = np.zeros(y.size)

@@ -23,9 +23,9 @@ from .sample import Sample
 
 # Compensated sums, which take ten to thirty times as long, replace plain ones where rounding is more than GAP_FRACTION
 # times the gap, or, where the gap is at most `tol` already, more than TOL_FRACTION times `tol`. Larger fractions leave
-# digits of the gap to rounding, smaller ones pay for digits that do not show in a gap. A rounding error of less than
-# NEGLIGIBLE_ERROR times the bound is always accepted where the data have more than SMALL_DATA_ENTRIES entries; below
-# that number the compensated sums take less than 3 ms.
+# digits of the gap to rounding, smaller ones take time for digits that do not show in a gap. A rounding error of less
+# than NEGLIGIBLE_ERROR times the bound is always accepted where the data have more than SMALL_DATA_ENTRIES entries;
+# below that number the compensated sums take less than 3 ms.
 GAP_FRACTION, TOL_FRACTION = 3e-3, 3e-2
 NEGLIGIBLE_ERROR, SMALL_DATA_ENTRIES = 1e-10, 20_000
 
@@ -115,7 +115,7 @@ def with_more_digits(
     tol: float,
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
-    """Recompute bounds by compensated sums where rounding is a visible part of the gap; return alpha and the bounds.
+    """Recompute bounds by compensated sums where rounding is a large part of the gap; return alpha and the bounds.
 
     For a hard margin, also recompute them where rounding hides that (w, b) separates: the margin as computed is not
     negative, its lower bound is not positive. Alpha is balanced again first, in place, where the intercept is free.

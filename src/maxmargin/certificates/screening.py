@@ -1,8 +1,8 @@
 """Safe screening: bounds of the optimal margins and weights from any primal and dual point and their gap.
 
 **Patterns**, 2 <= p < inf. |w|_q^2 / 2 is (q - 1)-strongly convex in the q-norm, 1/p + 1/q = 1. At an optimum
-(w*, b*) the loss has a subgradient (-g, 0) where g is one of the norm's, so that the losses of any (w, b) are at least
-those there - g.(w - w*), and
+(w*, b*) the sum of losses has a subgradient (-g, 0), where g is a subgradient of |w|_q^2 / 2 at w*. The losses of any
+(w, b) are therefore at least the losses of (w*, b*) minus g.(w - w*), and
 
     P(w, b) - P(w*, b*) >= |w|_q^2 / 2 - |w*|_q^2 / 2 - g.(w - w*) >= (q - 1) / 2 |w - w*|_q^2.
 
@@ -22,8 +22,8 @@ h_j = 4 C sum s_i (x_ij - c_j)^2, where c_j is the mean if the intercept is free
 else 0. At the optimum w* is |v*|_inf times a subgradient of |.|_inf at v*: a feature whose |v*_j| is smaller than
 the largest has no weight.
 
-Elsewhere there is no such theorem: with 1 <= p < 2 (q > 2) and at p = inf the norm is not
-strongly convex, and with the hinge neither is the dual.
+For other problems there is no such theorem: with 1 <= p < 2 (q > 2) and at p = inf the norm is not strongly convex, and
+with the hinge the dual is not strongly concave.
 
 References: Ndiaye, Fercoq, Gramfort, Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017;
 Shibagaki, Karasuyama, Hatano, Takeuchi, "Simultaneous safe screening of features and samples", 2016; Ball, Carlen,

@@ -56,7 +56,7 @@ DECOMPOSITION = "decomposition"
 def kernel_trivial_certificate(
     kernel: Kernel, problem: Problem, X: Any, y: np.ndarray
 ) -> dict[int, Fraction] | None:
-    """Return weights of one or two rows that prove by themselves that no function of the kernel separates, or None.
+    """Return weights of one or two rows that prove that no function of the kernel separates; None if there are none.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class KernelSearch(SeparatorSearch):
         )
 
     def verdict(self) -> Verdict:
-        """Search in the order of `search`: decomposition goes on after exact arithmetic where it has not decided."""
+        """Search in the order of `search`; decomposition continues where exact arithmetic has not decided."""
         weights = kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
         if weights is not None:
             return self.inseparable(weights, TRIVIAL)
@@ -159,7 +159,7 @@ class KernelSearch(SeparatorSearch):
         Where the margin is positive, `set_budget` more are solved, to narrow its interval to `tol`. The loop also ends
         after MAX_IDLE working sets in a row that do not narrow the interval by the factor DECREASE.
         """
-        self._end = "float64 kernel values lead decomposition no further"
+        self._end = "decomposition narrows the bounds no further with float64 kernel values"
         best, narrowest, idle = self._best, np.inf, 0
         for done, iterate in enumerate(self._iterates, 1):
             best.evaluate(iterate.alpha, iterate.scores)
@@ -177,7 +177,7 @@ class KernelSearch(SeparatorSearch):
             if done >= sets + (set_budget(self.y.size) if positive else 0):
                 self._end = (
                     f"no margin was proved in {self._sets} working sets, after which the search was given up: "
-                    "max_time has it go on for so many seconds"
+                    "set max_time to search for that many seconds"
                 )
                 break
         return self._proved_margin() > 0.0

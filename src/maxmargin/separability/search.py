@@ -325,7 +325,7 @@ def without_zeros(X: Any) -> Any:
 
 
 def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
-    """Return weights of one or two rows that prove by themselves that there is no separator; and the distinct rows.
+    """Return weights of one or two rows that prove that there is no separator, and the numbers of the distinct rows.
 
     Parameters
     ----------
