@@ -110,7 +110,7 @@ def _bounds_in_one_pass(
     length = formulas.norm_interval(problem.weights(w, b), problem.q, Plain)
     error = Plain.error(worst, worst, in_a_row(n, n))
     upper = formulas.objective_bound(problem, PrimalSums(nominal, worst, error, length))
-    bounds = Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
+    bounds = formulas.combine_sides(problem, lower, upper)
     return (dual, bounds) if bounds.lower <= bounds.upper else None
 
 

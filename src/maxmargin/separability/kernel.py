@@ -146,7 +146,7 @@ class KernelSearch(SeparatorSearch):
     def _exact_separator(self, exact: ExactDirection) -> PolynomialSeparator:
         """Return the verdict on a polynomial in rational numbers, whose margin has no lower bound in float64."""
         weights, b = exact.rows.separator(exact.direction)
-        fields = self.bounded(0.0, self._certificate(0.0), exact.method)
+        fields = self.bound_fields(0.0, self._certificate(0.0), exact.method)
         return PolynomialSeparator(weights=weights, b=b, **fields)
 
     @cached_property
@@ -208,5 +208,5 @@ class KernelSearch(SeparatorSearch):
             self._finish()
         c, b = self._best.primal
         lower = self._proved_margin()
-        fields = self.bounded(lower, self._certificate(lower), DECOMPOSITION)
+        fields = self.bound_fields(lower, self._certificate(lower), DECOMPOSITION)
         return KernelSeparator(coefficients=c, b=b, **fields)

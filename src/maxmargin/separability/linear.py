@@ -115,7 +115,7 @@ class LinearSearch(SeparatorSearch):
         point = (*(value / largest for value in weights.values()), b / largest)
         *rounded, b = (float(value) for value in point)
         w, lower = np.array(rounded), exact_attained_margin(self.X, self.y, point, self.problem.q)
-        fields = self.bounded(lower, self._certificate(w, b), exact.method)
+        fields = self.bound_fields(lower, self._certificate(w, b), exact.method)
         return LinearSeparator(w=w, b=b, exact=point, **fields)
 
     @cached_property
@@ -144,7 +144,7 @@ class LinearSearch(SeparatorSearch):
                 certificate = min(found.certificate, certificate, key=lambda one: one.upper)
                 stage = found.history[-1].stage
                 method = f"{method}, the margin by {STAGE_WORDS.get(stage, stage)}"
-        return LinearSeparator(w=w, b=b, **self.bounded(lower, certificate, method))
+        return LinearSeparator(w=w, b=b, **self.bound_fields(lower, certificate, method))
 
     def _fit(self) -> Solution | None:
         """Return the hard-margin fit in the p-norm of the problem; None if squares of the data over- or underflow."""

@@ -191,24 +191,24 @@ class SeparatorSearch(ABC):
         """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
         support = np.array(sorted(weights), dtype=np.int64)
         exact = tuple(weights[i] for i in support.tolist())
-        return Inseparable(support=support, weights=exact, rows=self.y.size, **self.common(method))
+        return Inseparable(support=support, weights=exact, rows=self.y.size, **self.common_fields(method))
 
     def undecided(self, reason: str, certificate: Certificate) -> Undecided:
         """Return the verdict Undecided, with the certificate of w = 0; the status of `deadline` replaces the reason."""
         status = self.deadline.status()
         if status is not None:
             reason = "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
-        return Undecided(reason=reason, **self.bounded(0.0, certificate, self.method))
+        return Undecided(reason=reason, **self.bound_fields(0.0, certificate, self.method))
 
-    def bounded(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
+    def bound_fields(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
         """Return all fields of a verdict with bounds of the largest margin: `lower`, and the certificate's upper bound.
 
         Rounding may put the upper bound below the lower one, and overflow may make it NaN.
         """
         upper = np.inf if np.isnan(certificate.upper) else max(certificate.upper, lower)
-        return {"lo": lower, "hi": upper, "certificate": certificate} | self.common(method)
+        return {"lo": lower, "hi": upper, "certificate": certificate} | self.common_fields(method)
 
-    def common(self, method: str) -> dict[str, Any]:
+    def common_fields(self, method: str) -> dict[str, Any]:
         """Return the fields that all verdicts share."""
         seconds = time.perf_counter() - self.deadline.began
         return {
