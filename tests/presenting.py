@@ -47,7 +47,7 @@ def start(
     if algorithm is None or (problem.free and algorithm.bias is Bias.SHIFT):
         return Patterns(X).weight(problem, y, weights, unit, rho)
     return Patterns(X).weight(
-        problem, y, weights, unit, rho, algorithm.scale, holds=algorithm.bias is Bias.OWN
+        problem, y, weights, unit, rho, algorithm.scale, has_pair=algorithm.bias is Bias.OWN
     )
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-LARGE_DATA = 32e6  # bytes from which data are larger than the last cache of a processor
+LARGE_DATA = 32e6  # bytes from which data count as larger than the last cache of a processor
 # Largest share of the rows of large data that is packed: two such copies take no more memory than the data. A larger
 # share would take more memory, a smaller one leaves more rows where they are far apart.
 LARGE_SET = 0.5
@@ -62,7 +62,7 @@ class _RowSet(ABC):
         unit: float,
         rho: float,
         scale: Any = None,
-        holds: bool = False,
+        has_pair: bool = False,
         motion: Motion = Motion.LINK,
     ) -> Weight:
         """Return the engine's state for a problem, at w = 0.
@@ -80,8 +80,8 @@ class _RowSet(ABC):
             of a free intercept that is shifted.
         scale : record, default=None
             `Unscaled` or `Scaled`; None: `Unscaled`.
-        holds : bool, default=False
-            Whether the rule has a pair, one pattern of each class.
+        has_pair : bool, default=False
+            Whether the rule has a pair, one pattern of each class (PUMMA).
         motion : Motion, default=Motion.LINK
         """
         n = y.size
@@ -101,7 +101,7 @@ class _RowSet(ABC):
             alpha=alpha,
             number=number,
             pair=np.zeros(2, np.uint32),
-            row_of=np.arange(n if holds else 0, dtype=np.uint32),
+            row_of=np.arange(n if has_pair else 0, dtype=np.uint32),
         )
 
     @abstractmethod
@@ -171,6 +171,7 @@ class Patterns(_RowSet):
             return square
         if p == 2.0:
             return square + rho * rho
+        # |(x_i, rho)|_p is the p-norm of (|x_i|_p, rho)
         return row_norms(np.column_stack([np.sqrt(square), np.full(self.n, rho)]), p) ** 2
 
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
@@ -196,7 +197,7 @@ class KernelPatterns(_RowSet):
     Parameters
     ----------
     rows : KernelRows
-        Rows of the kernel in memory: those of the last `fetch`, until rows are computed for another problem.
+        Cache of the rows of the kernel. It is shared with other problems, which may replace rows (`forget`).
     used : ndarray of int
         The rows of non-zero weight, in the order in which the engine numbers them.
 
@@ -214,8 +215,8 @@ class KernelPatterns(_RowSet):
         self.entries = self.n * self.n
         self.square = np.maximum(rows.diagonal[used], 0.0, dtype=float)
         self.longest2 = float(self.square.max(initial=0.0))
-        self._places, self._asked = np.full(rows.n, -1), np.zeros(rows.n, np.uint8)
-        self._owners = np.full(rows.most, -1)
+        self._places, self._requested = np.full(rows.n, -1), np.zeros(rows.n, np.uint8)
+        self._owners = np.full(rows.most, -1)  # the pattern in each slot of the cache; -1 for none
         self._computed = rows.computed
 
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
@@ -227,16 +228,16 @@ class KernelPatterns(_RowSet):
 
     def _storage(self, problem: Problem, rho: float, motion: Motion) -> Any:
         vector = EuclideanVector(np.zeros(self.rows.n + 1))
-        return Gram(self.rows.rows, self._places, self._asked, self.used, vector, float(rho))
+        return Gram(self.rows.rows, self._places, self._requested, self.used, vector, float(rho))
 
     def fetch(self, wanted: np.ndarray) -> np.ndarray:
         """Load the rows of these patterns, at most `rows.most` of them; return their places.
 
-        Others may leave, first those that no step has added since they came.
+        Other rows may be replaced, first those that no step has used since the last call.
         """
         if self.rows.most < self.rows.n:
-            self._load(np.flatnonzero((self._asked > 0) & (self._places >= 0)))
-            self._asked[:] = 0
+            self._load(np.flatnonzero((self._requested > 0) & (self._places >= 0)))
+            self._requested[:] = 0
         return self._load(wanted)
 
     def forget(self) -> None:
@@ -246,6 +247,8 @@ class KernelPatterns(_RowSet):
             self._computed = self.rows.computed
 
     def _load(self, wanted: np.ndarray) -> np.ndarray:
+        """Load these rows into the cache, and mark the rows that they replace; return their slots."""
+        # rows whose slots are assigned to other patterns have left the cache
         slots = self.rows.slots(wanted)
         gone = self._owners[slots]
         self._places[gone[gone >= 0]] = -1
@@ -255,29 +258,29 @@ class KernelPatterns(_RowSet):
 
 
 def engine_rows(X: Any) -> Any:
-    """Return X as a C-ordered matrix, or as CSR with sorted entries, each once; float32 or float64."""
+    """Return X as a C-ordered matrix, or as CSR with sorted entries without repetitions; float32 or float64."""
     X = canonical(X.tocsr()) if sp.issparse(X) else np.ascontiguousarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 class PackedRows:
-    """Memory for packed rows of a weight; vector, dual variables and numbers stay shared.
+    """Contiguous memory for some rows of a `Weight`; its vector, dual variables and numbers are shared, not copied.
 
-    As large as the data, but memory that nothing is written to is never taken from the machine.
+    It is allocated at the first use, as large as the data; the system assigns its pages as they are written.
 
     Parameters
     ----------
-    most : int, default=None
-        Rows above which `gather` leaves a set where it is.
+    max_rows : int, default=None
+        Rows above which `gather` copies nothing; None for no limit.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most
+    def __init__(self, max_rows: int | None = None) -> None:
+        self._max_rows = max_rows
         self._memory: Weight | None = None
 
     def gather(self, h: Weight, rows: np.ndarray) -> tuple[Weight, np.ndarray]:
-        """Return a weight, and where these rows are in it: packed, unless they are more than `most`."""
-        if self._most is not None and rows.size > self._most:
+        """Return a weight, and where these rows are in it: packed, unless they are more than `max_rows`."""
+        if self._max_rows is not None and rows.size > self._max_rows:
             return h, rows
         size = rows.size
         if h.row_of.size:  # the rule's pair comes along, at the end
@@ -306,7 +309,7 @@ class PackedRows:
 
 
 def _vector(size: int, problem: Problem, motion: Motion) -> Any:
-    """Return the vector that holds w, at 0."""
+    """Return the engine's vector for the norm of the problem, at w = 0, of `size` entries."""
     w = np.zeros(size)
     if problem.p == 2 and motion is not Motion.FLEXIBLE:
         return EuclideanVector(w)
@@ -319,7 +322,7 @@ def _vector(size: int, problem: Problem, motion: Motion) -> Any:
 
 
 def _slack(alpha: np.ndarray, delta2: np.ndarray, problem: Problem, motion: Motion) -> Any:
-    """Return the slack coordinates: multiples of the dual variables, unless these count steps."""
+    """Return the engine's slack coordinates, at 0; they are stored where dual variables count steps (`Motion`)."""
     if motion is Motion.LINK or (problem.p == 2 and motion is not Motion.FLEXIBLE):
         return L2Slack(alpha, delta2, np.zeros(1))
     in_norm = 0.0 if motion is Motion.FLEXIBLE else 1.0
@@ -342,5 +345,5 @@ def _empty_like(space: Any, rows: int) -> Any:
 
 
 def _unsigned(a: np.ndarray, index: type[np.unsignedinteger]) -> np.ndarray:
-    """Return non-negative indices as unsigned ones: without a copy where the size is right already."""
+    """Return non-negative indices as unsigned ones, without a copy where an index already has as many bytes."""
     return writable(a).view(index) if a.dtype.itemsize == np.dtype(index).itemsize else a.astype(index)

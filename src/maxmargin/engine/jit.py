@@ -76,7 +76,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 class _SharedMemory:
-    """An array interface to the memory of another array, which is kept alive as its owner."""
+    """An array interface to the memory of another array, and a reference that keeps this array alive."""
 
     def __init__(self, owner: np.ndarray, interface: dict[str, Any]) -> None:
         self.owner, self.__array_interface__ = owner, interface
@@ -172,7 +172,7 @@ class _Locations(CompileResultCacheImpl):
 
     _locator_classes: ClassVar[Any] = [
         *CompileResultCacheImpl._locator_classes,
-        *(type(one.__name__, (_ReadOnly, one), {}) for one in CompileResultCacheImpl._locator_classes),
+        *(type(cls.__name__, (_ReadOnly, cls), {}) for cls in CompileResultCacheImpl._locator_classes),
     ]
 
 
@@ -216,13 +216,13 @@ class _SourceAwareCache(FunctionCache):
 
     def _select_index(self, sig: Any) -> None:
         """Select the index for the records of a signature; Numba loads and saves one signature at a time."""
-        found = self._impl
+        location = self._impl
         files = map(inspect.getfile, _records(sig))
         others = sorted({file for file in files if not Path(file).is_relative_to(_PACKAGE)})
-        base = found.filename_base
+        base = location.filename_base
         if others:
             base += "-" + hashlib.sha256("\n".join(others).encode()).hexdigest()[:12]
-        self._cache_file = _CacheFile(self._cache_path, base, found.locator.get_source_stamp())
+        self._cache_file = _CacheFile(self._cache_path, base, location.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         self._select_index(sig)

@@ -10,7 +10,8 @@ from .jit import compiled
 
 # Shifts of Marsaglia's xorshift64, whose period is 2^64 - 1.
 LEFT1, RIGHT, LEFT2 = np.uint64(13), np.uint64(7), np.uint64(17)
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)  # shift by half a word, and mask of its lower half
+# Bits of half a word, and the mask of its lower half.
+HALF_WORD, LOW_MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @compiled()
@@ -21,7 +22,7 @@ def _shuffle(seed, out):
         x ^= x << LEFT1
         x ^= x >> RIGHT
         x ^= x << LEFT2
-        i = ((x & LOW) * np.uint64(j + 1)) >> HALF  # a random number of 0 .. j
+        i = ((x & LOW_MASK) * np.uint64(j + 1)) >> HALF_WORD  # uniform on 0 .. j, up to 2^-32
         out[j] = out[i]
         out[i] = np.uint32(j)
 
@@ -38,7 +39,10 @@ def _stride(start, step, out):
 
 
 def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
-    """Return a random permutation of range(n); with `block` above 1, of its blocks of so many successive numbers."""
+    """Return a random permutation of range(n): shape (n,), uint32.
+
+    With `block` above 1, successive numbers stay together in blocks of this size, and the blocks are permuted.
+    """
     blocks = np.zeros(-(-n // block), np.uint32)
     with np.errstate(over="ignore"):  # xorshift overflows by design; without compilation NumPy would warn
         _shuffle(np.uint64(rng.integers(1, 2**63)), blocks)
@@ -51,7 +55,7 @@ def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
 def strides(n: int, rng: np.random.Generator) -> np.ndarray:
     """Return the numbers 0 .. n - 1 from a random start by a random stride that has no common divisor with n.
 
-    It is faster than a permutation, and sufficient for rows that already are in random order.
+    Shape (n,), uint32. It is faster than a permutation, and sufficient for rows that already are in random order.
     """
     out = np.empty(n, np.uint32)
     step = int(rng.integers(1, max(n, 2)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .jit import compiled
 
 # Columns up to which four scores at a time take less time than one: of rows in main memory, which is read fastest in
-# order, and of rows in the processor's cache. Beyond, single rows are as fast. Chosen on the data
-# sets of docs/regimes.md.
+# order, and of rows in the processor's cache. Beyond, single rows are as fast. Chosen on the data sets of
+# docs/regimes.md.
 MAX_COLUMNS, MAX_COLUMNS_IN_CACHE = 8, 100
 
 
@@ -61,9 +61,10 @@ def combine(rows, c, places, out):
     out[:] = 0.0
     count = 0
     for i in range(c.size):
-        places[count] = i  # overwritten by the next row where c_i is 0
+        places[count] = i  # without a branch: overwritten by the next row where c_i is 0
         count += c[i] != 0.0
     whole = count - count % 4
+    # four rows share each load and store of an entry of `out`
     for k in range(0, whole, 4):
         h, i, j, l = places[k], places[k + 1], places[k + 2], places[k + 3]
         p, q, r, s = c[h], c[i], c[j], c[l]

@@ -59,7 +59,7 @@ def four_products(a, b, c, d, count):
 
 
 @compiled()
-def factor(matrix, root, inverse):
+def factor(matrix, scale, inverse):
     """Compute the Cholesky factor of a symmetric positive definite matrix, in place; return whether it exists.
 
     Rows and columns are scaled to a diagonal of ones, to which the first of `RIDGES` is added that gives a factor.
@@ -68,46 +68,47 @@ def factor(matrix, root, inverse):
     ----------
     matrix : ndarray of shape (n, n)
         Given on and above its diagonal, which stay; the factor L is written below it.
-    root : ndarray of shape (n,)
-        Set to the scale of each row and column, 1 / sqrt(diagonal).
+    scale : ndarray of shape (n,)
+        Set to the factor of each row and column, 1 / sqrt(diagonal).
     inverse : ndarray of shape (n,)
         Set to 1 / the diagonal of L.
     """
-    for i in range(root.size):
+    for i in range(scale.size):
         if not (matrix[i, i] > 0.0 and matrix[i, i] < np.inf):
             return False
-        root[i] = 1.0 / np.sqrt(matrix[i, i])
+        scale[i] = 1.0 / np.sqrt(matrix[i, i])
     for ridge in RIDGES:
-        if factor_scaled(matrix, root, ridge, inverse):
+        if factor_scaled(matrix, scale, ridge, inverse):
             return True
     return False
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def factor_scaled(matrix, root, ridge, inverse):
-    """Compute the factor L of D M D + ridge I with D = diag(root); return False where a pivot is not positive.
+def factor_scaled(matrix, scale, ridge, inverse):
+    """Compute the factor L of D M D + ridge I with D = diag(scale); return False where a pivot is not positive.
 
-    Storage is that of `factor`. Two rows of L are computed at once, two entries of each:
+    M, L, `scale` and `inverse` are stored as in `factor`. Two rows of L are computed at once, two entries of each:
     L_ij = ((D M D)_ij - sum_{k < j} L_ik L_jk) / L_jj.
     """
-    for i in range(0, root.size, 2):
-        h = min(i + 1, root.size - 1)  # h = i for the last row of an odd number
+    for i in range(0, scale.size, 2):
+        h = min(i + 1, scale.size - 1)  # h = i for the last row of an odd number
         row, next_row = matrix[i], matrix[h]
         for j in range(0, i, 2):
             other, next_other = matrix[j], matrix[j + 1]
             p, q, r, s = four_products(row, next_row, other, next_other, j)
-            p = (other[i] * root[i] * root[j] - p) * inverse[j]
-            r = (other[h] * root[h] * root[j] - r) * inverse[j]
-            q = (next_other[i] * root[i] * root[j + 1] - q - p * next_other[j]) * inverse[j + 1]
-            s = (next_other[h] * root[h] * root[j + 1] - s - r * next_other[j]) * inverse[j + 1]
+            p = (other[i] * scale[i] * scale[j] - p) * inverse[j]
+            r = (other[h] * scale[h] * scale[j] - r) * inverse[j]
+            q = (next_other[i] * scale[i] * scale[j + 1] - q - p * next_other[j]) * inverse[j + 1]
+            s = (next_other[h] * scale[h] * scale[j + 1] - s - r * next_other[j]) * inverse[j + 1]
             row[j], row[j + 1], next_row[j], next_row[j + 1] = p, q, r, s
+        # the pivots of both rows: L_ii^2 = (D M D)_ii + ridge - sum_{k < i} L_ik^2
         square, both, _, next_square = four_products(row, next_row, row, next_row, i)
         pivot = 1.0 + ridge - square
         if not pivot > 0.0:
             return False
         inverse[i] = 1.0 / np.sqrt(pivot)
         if h > i:
-            last = (row[h] * root[h] * root[i] - both) * inverse[i]
+            last = (row[h] * scale[h] * scale[i] - both) * inverse[i]
             next_row[i] = last
             pivot = 1.0 + ridge - next_square - last * last
             if not pivot > 0.0:
@@ -117,17 +118,17 @@ def factor_scaled(matrix, root, ridge, inverse):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def solve_factored(matrix, root, inverse, right, out):
-    """Set `out` to the solution of M out = right, from the outputs L, root and inverse of `factor`."""
-    for i in range(root.size):  # L u = D right
+def solve_factored(matrix, scale, inverse, right, out):
+    """Set `out` to the solution of M out = right, from the outputs L, scale and inverse of `factor`."""
+    for i in range(scale.size):  # L u = D right
         row = matrix[i]
-        value = root[i] * right[i]
+        value = scale[i] * right[i]
         for k in range(i):
             value -= row[k] * out[k]
         out[i] = value * inverse[i]
-    for i in range(root.size - 1, -1, -1):  # L' v = u, out = D v
+    for i in range(scale.size - 1, -1, -1):  # L' v = u, out = D v
         value = out[i] * inverse[i]
         row = matrix[i]
         for k in range(i):
             out[k] -= value * row[k]
-        out[i] = value * root[i]
+        out[i] = value * scale[i]

@@ -1,11 +1,15 @@
-"""The state of every rule: the weight w = sum alpha_i y_i x_i with its norm, bias and clock.
+"""The state of an online algorithm: the weight vector w = sum alpha_i y_i x_i with its norm, bias and step count.
 
-In other norms than the Euclidean w is the image of that sum under the link. In any state the weight is
-``number[FACTOR] * vector.w``, and ``scale.to_dual(alpha)`` are the dual variables.
+A *rule* is the update of an online algorithm: a record with the methods `threshold`, `wrong` and `step`, which
+`sweep.sweep` calls for one row after the other. A rule calls methods of the `Weight`, named h in all signatures, and
+uses no array. A *pattern* is a labelled row y_i x_i.
 
-A rule calls methods of the weight and uses no array. Row indices are local to the present set of rows, which may be a
-packed copy of a part of the data; pattern indices are global. `ids` maps rows to patterns, so that nothing has to be
-copied back from a packed set.
+For p other than 2, w is the image of theta = sum alpha_i y_i x_i under the link of the p-norm algorithms
+(`vectors.PNormVector`). In any state w is ``number[FACTOR] * vector.w``, and ``scale.to_dual(alpha)`` are the dual
+variables.
+
+Row indices i, j are local to the present set of rows, which may be a packed copy of a part of the data; pattern indices
+g are global. `ids` maps rows to patterns, so that nothing has to be copied back from a packed set.
 
 The scale is a common factor of w and of the dual variables that is stored as one number. "At scale one" and "as stored"
 mean without this factor.
@@ -18,9 +22,9 @@ from typing import Any, NamedTuple
 
 from .jit import compiled, record
 
-# Indices in `number`. SCALE and its inverse; BIAS; NORM2: |w|^2; TIME: the clock of the rule; FACTOR: scale times the
-# factor of the link; STOPPED: one more than the position in the order before which the last sweep stopped, 0 after a
-# complete sweep; STEPS: the steps that the stopped sweep had made.
+# Indices in `number`. SCALE and its inverse; BIAS; NORM2: |w|^2; TIME: the step count t of the rule; FACTOR: scale
+# times the factor of the link; STOPPED: one more than the position in the order before which the last sweep stopped, 0
+# after a complete sweep; STEPS: the steps that the stopped sweep had made.
 SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR, STOPPED, STEPS = range(8)
 NUMBERS = 8
 # Scale below which stored numbers are multiplied by it. Stored numbers are 1 / TINY times as large at most, and their
@@ -29,11 +33,15 @@ TINY = 1e-100
 
 
 class Motion(Enum):
-    """The vector that a rule moves; at p = 2 the first two are the same."""
+    """The vector to which the steps of a rule add patterns; at p = 2 the first two are the same.
 
-    LINK = "a sum of patterns, whose image is w"
-    SUBGRADIENT = "w itself, down its norm; dual variables count steps"
-    FLEXIBLE = "w itself, down a norm without the slack coordinates"
+    A rule that adds patterns to w itself also takes subgradient steps on the norm of w. If w is then no combination of
+    patterns (p other than 2, or FLEXIBLE), dual variables count the steps of each pattern.
+    """
+
+    LINK = "theta, a sum of patterns; w is its image under the link"
+    SUBGRADIENT = "w, with subgradient steps on its norm, slack coordinates included"
+    FLEXIBLE = "w, with subgradient steps on its norm without slack coordinates"
 
 
 @record
@@ -72,7 +80,8 @@ class Scaled(NamedTuple):
 
 
 # Slack: in the 2-norm soft margin pattern g has a slack coordinate of its own, delta_g, with delta_g^2 = 1 / (2 C s_g)
-# and sample weight s_g; the problem is the hard margin of the extended patterns. The numbers below are at scale one.
+# and sample weight s_g; the problem is the hard margin of the extended patterns. Methods named `own_...` return the
+# term of this coordinate. The numbers below are at scale one.
 
 
 @record
@@ -165,15 +174,15 @@ class L2Slack(NamedTuple):
         """
         delta2 = self.delta2[g]
         margin = s - delta2 * a
-        off = max(unit - margin, 0.0) - delta2 * a
-        return 0.5 * off * off / delta2 + a * max(margin - unit, 0.0)
+        residual = max(unit - margin, 0.0) - delta2 * a
+        return 0.5 * residual * residual / delta2 + a * max(margin - unit, 0.0)
 
 
 @record
 class ExplicitSlack(NamedTuple):
-    """Slack coordinates delta_g v_g, stored for rules that descend the norm of w; dual variables count steps.
+    """Slack coordinates of weight delta_g v_g, for rules with subgradient steps on the norm of w (`Motion`).
 
-    v is stored as factor * coordinates.
+    v is stored as factor * coordinates, as it is not the vector of dual variables, which count steps.
     """
 
     coordinates: Any
@@ -219,7 +228,11 @@ class ExplicitSlack(NamedTuple):
 
 @record
 class Weight(NamedTuple):
-    """The state of a rule. y, square, cap and ids have an entry for each row; alpha and row_of for each pattern."""
+    """The state of an online algorithm.
+
+    y, square, cap and ids have an entry for each row; alpha and row_of for each pattern. A rule with a pair (PUMMA)
+    keeps one pattern of each class, whose constraints determine the bias.
+    """
 
     space: Any  # the storage of the rows, with the vector
     scale: Any
@@ -230,8 +243,8 @@ class Weight(NamedTuple):
     ids: Any  # the pattern of each row
     alpha: Any  # as stored: times the scale, it is the dual variable
     number: Any  # the numbers listed at the top of this module
-    pair: Any  # the pattern of each class in a rule's pair, negative class first
-    row_of: Any  # the row of each pattern; empty where a rule has no pair
+    pair: Any  # the pattern of each class in the rule's pair, negative class first
+    row_of: Any  # the row of each pattern; empty for a rule without a pair
 
     def score(self, i):
         """Return y_i (w.x_i + bias), slack coordinate included."""
@@ -260,7 +273,7 @@ class Weight(NamedTuple):
         return self.number[NORM2]
 
     def time(self):
-        """Return the rule's clock, which `tick` advances."""
+        """Return the step count t of the rule, which `tick` increases."""
         return self.number[TIME]
 
     def product(self, i, j):
@@ -270,7 +283,7 @@ class Weight(NamedTuple):
     def nearest(self, i, j, s, r):
         """Return the k in [0, 1] for which (1 - k) w + k z has least norm, z the mean of patterns i and j.
 
-        s and r are the scores of i and j.
+        s and r are the scores of i and j. For p > 2 the norm is that of (1 - k) theta + k z.
         """
         return self.space.vector.nearest_on_segment(self, i, j, s, r)
 
@@ -297,7 +310,7 @@ class Weight(NamedTuple):
         g = self.ids[i]
         self.slack.before_add(g, c)
         self.alpha[g] += c
-        self.space.put(i, c * self.y[i], self.space.vector)
+        self.space.add_row(i, c * self.y[i], self.space.vector)
         if self.space.vector.needs_rescaling():
             self.rescale(self.number[SCALE])
 
@@ -305,7 +318,7 @@ class Weight(NamedTuple):
         """Set alpha_i to a and update w; for rules of scale 1."""
         c = a - self.alpha[self.ids[i]]
         self.alpha[self.ids[i]] = a  # not alpha + c, so that a cap is reached exactly
-        self.space.put(i, c * self.y[i], self.space.vector)
+        self.space.add_row(i, c * self.y[i], self.space.vector)
 
     def learn(self, i, c, s):
         """Add c y_i x_i as `add` does, and update |w|^2; s is y_i w.x_i, without the bias.
@@ -344,7 +357,10 @@ class Weight(NamedTuple):
         n[FACTOR] = rest * vector.score_factor()
 
     def descend(self, rate):
-        """Move (w, slack) by -rate times a subgradient of its norm; return the common factor of scores without bias."""
+        """Move (w, slack) by -rate times a subgradient of its norm.
+
+        Return the factor by which all scores without bias have changed; 1 where they have no common factor.
+        """
         return self.space.vector.descend_norm(self, rate)
 
     def add_to_bias(self, b):
@@ -352,7 +368,7 @@ class Weight(NamedTuple):
         self.number[BIAS] += b
 
     def tick(self):
-        """Advance the rule's clock by one."""
+        """Increase the step count of the rule by one."""
         self.number[TIME] += 1.0
 
     def set_pair(self, i):
@@ -374,7 +390,10 @@ class Weight(NamedTuple):
 
 @compiled()
 def refresh(h):
-    """Multiply the scale into the stored numbers and compute |w|^2 again: running values accumulate rounding errors."""
+    """Multiply the stored numbers by the scale and compute |w|^2 again: running values accumulate rounding errors.
+
+    h is the `Weight` of all patterns.
+    """
     h.rescale(h.number[SCALE])
     total = h.space.norm2_of(h)
     for g in range(h.alpha.size):

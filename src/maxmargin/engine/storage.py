@@ -1,6 +1,6 @@
 """Storage of patterns, with inner products and addition of rows: dense, CSR, Gram matrix, constant coordinate.
 
-Methods that all storages have are documented in `Dense`. ``put`` takes the vector as an argument, so that one method
+Methods that all storages have are documented in `Dense`. `add_row` takes the vector as an argument, so that one method
 adds a row to w and to any other vector.
 """
 
@@ -37,7 +37,7 @@ class Dense(NamedTuple):
         """Return w.x_i at scale one, without the factor of the link."""
         return dot(self.X[i], self.vector.w, self.X.shape[1])
 
-    def put(self, i, c, vector):
+    def add_row(self, i, c, vector):
         """Add c x_i to the vector."""
         for j in range(self.X.shape[1]):
             vector.move(j, c * self.X[i, j])
@@ -66,7 +66,7 @@ class Sparse(NamedTuple):
     def dot(self, i):
         return dot_sparse(self.indptr, self.indices, self.data, i, self.vector.w)
 
-    def put(self, i, c, vector):
+    def add_row(self, i, c, vector):
         for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             vector.move(self.indices[j], c * self.data[j])
 
@@ -92,19 +92,19 @@ class Gram(NamedTuple):
 
     K: Any
     places: Any  # the row of K of each pattern; negative if it is not in memory
-    asked: Any  # 1 for each pattern whose row has been added since the array was last set to 0
+    requested: Any  # 1 for each pattern whose row has been added since the array was last set to 0
     rows: Any  # the pattern of each row
     vector: Any
-    rho: float
+    rho: float  # 0 where there is no constant coordinate
 
     def dot(self, i):
         w = self.vector.w
         return w[self.rows[i]] + self.rho * w[w.size - 1]
 
-    def put(self, i, c, vector):
+    def add_row(self, i, c, vector):
         g = self.rows[i]
         row = self.K[self.places[g]]
-        self.asked[g] = 1
+        self.requested[g] = 1
         for j in range(row.size):
             vector.move(j, c * row[j])
         vector.move(row.size, c * self.rho)
@@ -139,8 +139,8 @@ class Biased(NamedTuple):
     def dot(self, i):
         return self.base.dot(i) + self.rho * self.vector.w[self.vector.w.size - 1]
 
-    def put(self, i, c, vector):
-        self.base.put(i, c, vector)
+    def add_row(self, i, c, vector):
+        self.base.add_row(i, c, vector)
         vector.move(vector.w.size - 1, c * self.rho)
 
     def product(self, i, j):

@@ -1,4 +1,7 @@
-"""The state of a rule on a stream, where each pattern is presented once.
+"""The state of an online algorithm on a stream, where each pattern is presented once.
+
+The *trail* is the record of earlier weights from which predictions are made: none (`Last`), their mean (`Mean`), or
+those that remained unchanged for the most presentations (`Voters`).
 
 No row is stored, and of the dual variables only their sums and sums of squares for each class. A pattern's dual
 variable is 0 when it is presented, so that its score needs no slack coordinate.
@@ -18,11 +21,11 @@ SEEN, LAST_STEP = NUMBERS, NUMBERS + 1
 STREAM_NUMBERS = NUMBERS + 2
 # indices in `sums`: sum alpha, sum alpha^2, as stored, of the negative class; the next index is for the positive class
 SUM, SQUARES = 0, 2
-# indices in `tally`: SINCE, presentations before the present weight; for the others see `Mean`
-SINCE, MASS, BIASES, BASE = range(4)
-# Factor by which the scale may fall before `Mean` moves its sum to `past`. The mean loses as many digits: 2^20 leaves
-# 33 of 53 bits, and costs a pass over w only where the scale has fallen by a million.
-LOSS = 2.0**20
+# indices in `tally`: SINCE, presentations before the present weight; the others are documented in `Mean`
+SINCE, SCALE_SUM, BIAS_SUM, FIRST_SCALE = range(4)
+# Factor by which the scale may fall before `Mean` adds SCALE_SUM w to its array. The mean loses as many digits: 2^20
+# leaves 33 of 53 bits, and costs a pass over w only where the scale has fallen by a million.
+MAX_SCALE_FALL = 2.0**20
 NO_ROW = np.uint32(2**32 - 1)  # in place of a row index: no row
 
 
@@ -36,7 +39,7 @@ def _before_rescale(self, h):
 
 @record
 class Last(NamedTuple):
-    """The trail of a stream whose only weight is the last one: earlier weights are not stored."""
+    """The trail of a stream that predicts with its last weight: earlier weights are not stored."""
 
     tally: Any
 
@@ -50,9 +53,9 @@ class Last(NamedTuple):
 class Mean(NamedTuple):
     """The sum of the weights after every presentation, in time proportional to the number of updates.
 
-    In stored numbers it is MASS w - past. MASS is the sum of the scales over the presentations since the scale was
-    BASE; a step c y x adds MASS c y x to `past`, as it is no part of the weights before it. BIASES is the sum of the
-    biases.
+    In stored numbers it is SCALE_SUM w - past. SCALE_SUM is the sum of the scales over the presentations since the
+    scale was FIRST_SCALE; a step c y x adds SCALE_SUM c y x to `past`, as it is no part of the weights before it.
+    BIAS_SUM is the sum of the biases.
     """
 
     past: Any  # an `EuclideanVector`
@@ -60,23 +63,23 @@ class Mean(NamedTuple):
 
     def before_step(self, h, seen):
         t = self.tally
-        t[MASS] += h.number[SCALE] * (seen - t[SINCE])
-        t[BIASES] += h.number[BIAS] * (seen - t[SINCE])
+        t[SCALE_SUM] += h.number[SCALE] * (seen - t[SINCE])
+        t[BIAS_SUM] += h.number[BIAS] * (seen - t[SINCE])
         t[SINCE] = seen
-        if h.number[SCALE] * LOSS < t[BASE]:
+        if h.number[SCALE] * MAX_SCALE_FALL < t[FIRST_SCALE]:
             self.before_rescale(h)
-            t[BASE] = h.number[SCALE]
+            t[FIRST_SCALE] = h.number[SCALE]
 
     def after_add(self, h, i, c):
-        h.space.put(i, self.tally[MASS] * c * h.y[i], self.past)
+        h.space.add_row(i, self.tally[SCALE_SUM] * c * h.y[i], self.past)
 
     def before_rescale(self, h):
-        """Subtract MASS w from `past` and set MASS to 0, so that the sum is -past."""
-        mass = self.tally[MASS]
+        """Subtract SCALE_SUM w from `past` and set SCALE_SUM to 0, so that the sum is -past."""
+        scale_sum = self.tally[SCALE_SUM]
         for j in range(self.past.w.size):
-            self.past.w[j] -= mass * h.space.vector.w[j]
-        self.tally[MASS] = 0.0
-        self.tally[BASE] = 1.0
+            self.past.w[j] -= scale_sum * h.space.vector.w[j]
+        self.tally[SCALE_SUM] = 0.0
+        self.tally[FIRST_SCALE] = 1.0
 
 
 @record
@@ -106,7 +109,7 @@ class Voters(NamedTuple):
 
 @record
 class StreamWeight(NamedTuple):
-    """The state of a rule where every row is presented once; its methods are those of `Weight`."""
+    """The state of an online algorithm where every row is presented once; its methods are those of `Weight`."""
 
     space: Any
     scale: Any
@@ -144,9 +147,9 @@ class StreamWeight(NamedTuple):
         else:
             self.sums[SQUARES + k] += c * c
             self.number[LAST_STEP] = c
-        self.space.put(i, c * self.y[i], self.space.vector)
+        self.space.add_row(i, c * self.y[i], self.space.vector)
         if k == 1:
-            self.space.put(i, c, self.plus)
+            self.space.add_row(i, c, self.plus)
         self.trail.after_add(self, i, c)
 
     def rescale(self, k):
@@ -187,7 +190,10 @@ class StreamWeight(NamedTuple):
 
 @compiled()
 def stream(rule, h, first, last):
-    """Present rows first .. last - 1 once, in this order; return (rows of score at most 0, updates)."""
+    """Present rows first .. last - 1 of the `StreamWeight` h once, in this order.
+
+    Return (rows of score at most 0 before their update, updates).
+    """
     mistakes = updates = 0
     seen = h.number[SEEN]
     limit = rule.threshold(h)
@@ -206,7 +212,10 @@ def stream(rule, h, first, last):
 
 @compiled()
 def open_stream(rule, h, order):
-    """Set the first weight of a rule whose start uses the rows in `order`; the last one counts as presented."""
+    """Set the first weight of a rule whose start uses the rows in `order`.
+
+    SEEN grows by one, for the last of these rows; the caller counts the others.
+    """
     h.trail.before_step(h, h.number[SEEN])
     rule.start(h, order)
     h.number[SEEN] += 1.0

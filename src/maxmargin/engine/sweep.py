@@ -1,4 +1,8 @@
-"""The compiled loops over rows: each row is presented to the rule, which may update the weight."""
+"""The compiled loops over rows: each row is presented to the rule, which may update the weight.
+
+`rule` is the update of an online algorithm and h its `state.Weight`. `scores` and `moved` are workspace with an entry
+for each row.
+"""
 
 from __future__ import annotations
 
@@ -92,6 +96,7 @@ def shrinking_sweeps(rule, h, order, size, scores, passes):
     """
     presented = total = sweeps = 0
     while sweeps < passes:
+        # order is also `moved`: a row is written to a position that has been read already
         steps = sweep(rule, h, order, size, scores, order)
         if h.stopped():
             break
@@ -108,23 +113,25 @@ def shrinking_sweeps(rule, h, order, size, scores, passes):
 def batches(rule, h, order, scores):
     """Present rows in mini-batches of `scores.size` rows, the last one shorter; return the number of steps.
 
-    All rows of a mini-batch are scored before its first step. If a step needs a row that is not loaded, the function
-    stops, as a sweep does, and the next call continues with the same scores.
+    All rows of a mini-batch are scored before its first step, at the same w; `rule.begin_batch` then changes w as a
+    whole, and `rule.end_batch` after the steps. If a step needs a row that is not loaded, the function stops, as a
+    sweep does, and the next call continues with the same scores.
     """
-    steps = first = begun = 0
-    within = h.stopped()
-    if within:
-        begun, steps = resumed(h)
-        first = begun // scores.size * scores.size
-        begun -= first
+    # first: where the mini-batch begins in `order`; start: the position in the mini-batch of its next row
+    steps = first = start = 0
+    resumes = h.stopped()
+    if resumes:
+        position, steps = resumed(h)
+        start = position % scores.size
+        first = position - start
     while first < order.size:
         size = min(scores.size, order.size - first)
         limit = rule.threshold(h)
-        if not within:
+        if not resumes:
             for k in range(size):
                 scores[k] = h.score(order[first + k])
-            rule.fade(h)
-        for k in range(begun, size):
+            rule.begin_batch(h)
+        for k in range(start, size):
             i = order[first + k]
             if rule.wrong(h, i, scores[k], limit):
                 if not h.is_loaded(i):
@@ -132,10 +139,10 @@ def batches(rule, h, order, scores):
                     return steps
                 rule.step(h, i, scores[k])
                 steps += 1
-        rule.confine(h)
+        rule.end_batch(h)
         first += size
-        begun = 0
-        within = False
+        start = 0
+        resumes = False
     return steps
 
 
@@ -155,7 +162,10 @@ def score_rows(h, order, scores):
 
 @compiled()
 def objective_gap(h, order, scores, unit):
-    """Return unit^2 times the terms of these rows in the primal minus the dual objective; scores are by position."""
+    """Return unit^2 times the terms of these rows in the primal minus the dual objective.
+
+    `scores` is by position in `order`; `unit` is the score of a margin of one.
+    """
     total = 0.0
     for k in range(order.size):
         i = order[k]
@@ -169,7 +179,7 @@ def movable_rows(h, scores, low, high, out):
     """Write the rows whose dual variable can still change to `out`; return their number.
 
     A row is left out if its dual variable is 0 and its score is at least `high`, or if it is at its cap and the score
-    is at most `low`.
+    is at most `low`; `low` and `high` lie below and above the score of a margin of one. h has all patterns as rows.
     """
     count = 0
     for i in range(scores.size):

@@ -1,8 +1,9 @@
-"""Vectors that hold w for a norm, with the update of a coordinate and the norm; and the inner products of rows.
+"""The vector w for each norm, with the update of a coordinate and the norm of w; and the inner products of rows.
 
-A method that a vector has for all norms is documented in `EuclideanVector`. Fast-math is chosen for each function: it
-makes dense sums two to four times faster and sparse ones slower. Indices of sparse rows are unsigned everywhere: one
-signed index makes the compiler add checks for negative indices.
+Distance is measured in the p-norm, w in the dual q-norm, 1/p + 1/q = 1. Methods take h, the `state.Weight` of the
+vector. A method that a vector has for all norms is documented in `EuclideanVector`. Fast-math is chosen for each
+function: it makes dense sums two to four times faster and sparse ones slower. Indices of sparse rows are unsigned
+everywhere: one signed index makes the compiler add checks for negative indices.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import numpy as np
 from .jit import compiled, record
 
 ONE, TWO = np.uint64(1), np.uint64(2)
-# Range of a sum of powers outside of which the vector is rescaled: from inside it one step reaches neither 2^1024 nor
+# Range of sum |theta_j|^p outside of which the vector is rescaled: from inside it one step reaches neither 2^1024 nor
 # 2^-1024, the limits of float64. A narrower range rescales more often.
-LOW, HIGH = 2.0**-300, 2.0**300
-# A running sum is computed again when it falls below this fraction of its largest value: it has lost three decimal
+MIN_POWER_SUM, MAX_POWER_SUM = 2.0**-300, 2.0**300
+# The running sum is computed again when it falls below this fraction of its largest value: it has lost three decimal
 # digits then.
-FALL = 2.0**-10
+MIN_FRACTION = 2.0**-10
 SUM, PEAK, MOVES = range(3)  # indices in `power_sum`
-# A running sum is computed again after this many moves for each coordinate, which adds a sixteenth to their cost; a
-# larger number lets more rounding errors accumulate.
-STALE = 16
+# The running sum is computed again after this many moves for each coordinate, which adds a sixteenth to their cost; a
+# larger number lets more rounding errors accumulate. EXTRA_COORDINATES are counted as well, so that short vectors are
+# not rescaled every few patterns; a round value, not tuned.
+MAX_MOVES, EXTRA_COORDINATES = 16, 1000.0
 # Entries within this relative distance of the largest count as largest: the tolerance of the IMA authors' code.
-TIE = 1e-9
+TIE_TOLERANCE = 1e-9
 
 
 @record
@@ -92,9 +94,10 @@ class EuclideanVector(NamedTuple):
 class PNormVector(NamedTuple):
     """p > 2: theta, the sum of patterns, and w = sign(theta) |theta|^(p-1), its image under the link up to a factor.
 
-    The sum of |theta_j|^p is updated by every move, so that a pattern costs its own non-zeros. Powers stay in the range
-    of float64 because `rescale` divides theta by its largest entry, which becomes part of the scale. Entries whose
-    powers underflow have weight 0.
+    The link is f^-1(theta)_j = sign(theta_j) |theta_j|^(p-1) / |theta|_p^(p-2), for which |w|_q = |theta|_p. The sum of
+    |theta_j|^p is updated by every move, so that a pattern costs its own non-zeros. Powers stay in the range of float64
+    because `rescale` divides theta by its largest entry, which becomes part of the scale. Entries whose powers
+    underflow have weight 0.
     """
 
     w: Any
@@ -130,8 +133,8 @@ class PNormVector(NamedTuple):
     def needs_rescaling(self):
         m = self.power_sum
         m[PEAK] = max(m[PEAK], m[SUM])
-        steady = m[SUM] >= LOW and m[SUM] <= HIGH and m[SUM] >= FALL * m[PEAK]
-        return not steady or m[MOVES] > STALE * (self.w.size + 1000.0)
+        in_range = m[SUM] >= MIN_POWER_SUM and m[SUM] <= MAX_POWER_SUM and m[SUM] >= MIN_FRACTION * m[PEAK]
+        return not in_range or m[MOVES] > MAX_MOVES * (self.w.size + EXTRA_COORDINATES)
 
     def rescale(self, k):
         """Divide theta by its largest entry and compute running sums again; return k times that entry, the new scale.
@@ -139,10 +142,10 @@ class PNormVector(NamedTuple):
         k = 0 sets w to 0, with the scale 1.
         """
         top = largest(self.theta)
-        over = top if top > 0.0 and k != 0.0 else 1.0
+        divisor = top if top > 0.0 and k != 0.0 else 1.0
         total = 0.0
         for j in range(self.theta.size):
-            new = self.theta[j] / over if k != 0.0 else 0.0
+            new = self.theta[j] / divisor if k != 0.0 else 0.0
             size = abs(new)
             power = size ** (self.p - 1.0)
             total += power * size
@@ -150,13 +153,13 @@ class PNormVector(NamedTuple):
             self.w[j] = power if new > 0.0 else -power
         self.power_sum[SUM] = self.power_sum[PEAK] = total
         self.power_sum[MOVES] = 0.0
-        return k * over if k != 0.0 else 1.0
+        return k * divisor if k != 0.0 else 1.0
 
     def nearest_on_segment(self, h, i, j, s, r):
         """Return the same k for the p-norm, by `p_norm_segment_search`; patterns i and j are not the same."""
         z, half = self.scratch, h.scale.to_stored(0.5)
-        h.space.put(i, half * h.y[i], z)
-        h.space.put(j, half * h.y[j], z)
+        h.space.add_row(i, half * h.y[i], z)
+        h.space.add_row(j, half * h.y[j], z)
         a, b = h.ids[i], h.ids[j]
         cross = half * (h.slack.own_score(a) + h.slack.own_score(b))
         square = half * half * (h.slack.own_length2(a) + h.slack.own_length2(b))
@@ -198,8 +201,8 @@ class QNormVector(NamedTuple):
     """
 
     w: Any
-    power: Any  # (|w_j| / max |w|)^(q-1) for finite q above 1, else 1; computed with the norm
-    size: Any  # |w|_q and max |w|; computed with the norm
+    power: Any  # (|w_j| / max |w|)^(q-1) for finite q above 1, else 1; computed with `norm2`
+    norms: Any  # |w|_q and max |w|; computed with `norm2`
     q: float
 
     move, score_factor = EuclideanVector.move, EuclideanVector.score_factor
@@ -219,7 +222,7 @@ class QNormVector(NamedTuple):
                 self.power[j] = u ** (self.q - 1.0)
                 total += self.power[j] * u
             total = top * total ** (1.0 / self.q)
-        self.size[0], self.size[1] = total, top
+        self.norms[0], self.norms[1] = total, top
         return total * total
 
     def norm2_after_step(self, h, expected):
@@ -234,27 +237,27 @@ class QNormVector(NamedTuple):
         g_j = sign(w_j) (|w_j| / |w|_q)^(q-1), times |w|_q / |(w, slack)|; a coordinate that would change its sign
         becomes 0.
         """
-        size, whole = self.size[0], h.norm2() ** 0.5
-        if size > 0.0:
-            step = rate * size / whole
+        norm, extended = self.norms[0], h.norm2() ** 0.5  # |w|_q and |(w, slack)|
+        if norm > 0.0:
+            step = rate * norm / extended
             if self.q == np.inf:
                 self.descend_largest(step)
             else:
-                step *= (self.size[1] / size) ** (self.q - 1.0)
+                step *= (self.norms[1] / norm) ** (self.q - 1.0)
                 for j in range(self.w.size):
                     self.w[j] = toward_zero(self.w[j], step * self.power[j])
-        if whole > 0.0:
-            h.slack.shrink(max(1.0 - rate / whole, 0.0))
+        if extended > 0.0:
+            h.slack.shrink(max(1.0 - rate / extended, 0.0))
         return 1.0
 
     def descend_largest(self, step):
-        """Divide the step equally between the largest coordinates, by TIE: a subgradient at q = inf."""
-        bar, ties = self.size[0] * (1.0 - TIE), 0
+        """Divide the step equally between the largest coordinates, up to TIE_TOLERANCE: a subgradient at q = inf."""
+        least, ties = self.norms[0] * (1.0 - TIE_TOLERANCE), 0
         for j in range(self.w.size):
-            ties += abs(self.w[j]) >= bar
+            ties += abs(self.w[j]) >= least
         step /= ties
         for j in range(self.w.size):
-            if abs(self.w[j]) >= bar:
+            if abs(self.w[j]) >= least:
                 self.w[j] = toward_zero(self.w[j], step)
 
 
@@ -277,8 +280,8 @@ def largest(w):
 def p_norm_segment_search(vector, z, own2, cross, square):
     """Return the k in [0, 1] that minimises |r|_p^2 + (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square.
 
-    r = (1 - k) theta + k z. Newton's method within a bracket, on one half of this convex function. z is sparse: the
-    coordinates of theta where z is 0 are replaced by one coordinate, their p-norm.
+    r = (1 - k) theta + k z. Newton's method within a bracket, on one half of this convex function, from k = 0. z is
+    sparse: the coordinates of theta where z is 0 are replaced by one coordinate, their p-norm.
 
     Parameters
     ----------
@@ -290,6 +293,7 @@ def p_norm_segment_search(vector, z, own2, cross, square):
         Their inner product.
     """
     rest = norm_elsewhere(vector, z)
+    # last: the length of the last step; 2 admits a first step of any length in [0, 1]
     low, high, k, last = 0.0, 1.0, 0.0, 2.0
     end_is_open = True  # k = 1 has not been tried
     for _ in range(100):  # the tests need 9 at most; bisection alone ends after 50
@@ -311,7 +315,7 @@ def p_norm_segment_search(vector, z, own2, cross, square):
                 return new
         else:  # bisection, as Newton's steps may alternate: each is at most half as long as the last one
             new = 0.5 * (low + high)
-            if high - low <= 1e-14 * high:
+            if high - low <= 1e-14 * high:  # near the resolution of float64; a round value, not tuned
                 return new
         last = abs(new - k)
         k = new
@@ -361,10 +365,10 @@ def segment_derivatives(vector, z, rest, k):
         total += power * r * r
         slope += power * r * D
         bend += power * D * D
-    below = total ** (2.0 / p - 1.0)  # total = (|r|_p / top)^p
-    curvature = (p - 1.0) * below * bend
-    curvature -= (p - 2.0) * below * below * total ** (-2.0 / p) * slope * slope
-    return top * below * slope, curvature
+    factor = total ** (2.0 / p - 1.0)  # total = (|r|_p / top)^p
+    curvature = (p - 1.0) * factor * bend
+    curvature -= (p - 2.0) * factor * factor * total ** (-2.0 / p) * slope * slope
+    return top * factor * slope, curvature
 
 
 @compiled(fastmath={"reassoc", "contract"}, forceinline=True)

@@ -11,9 +11,9 @@ from ..algorithms.base import Algorithm, Bias, Facts, PerceptronLike
 from ..data.rows import Patterns
 from ..engine.state import BIAS, FACTOR, INVERSE, SCALE, Motion
 from ..engine.stream import (
-    BIASES,
-    MASS,
+    BIAS_SUM,
     NO_ROW,
+    SCALE_SUM,
     SEEN,
     SINCE,
     SQUARES,
@@ -99,7 +99,7 @@ class Stream:
             "plus": np.zeros(size),  # the part of w that the positive class contributes
             "number": number,
             "sums": np.zeros(4),  # sum alpha and sum alpha^2 of each class (SUM, SQUARES), negative first
-            "tally": np.array([0.0, 0.0, 0.0, 1.0]),  # SINCE, MASS, BIASES, BASE of `Mean`
+            "tally": np.array([0.0, 0.0, 0.0, 1.0]),  # SINCE, SCALE_SUM, BIAS_SUM, FIRST_SCALE
             "own": np.zeros(2),  # dual variables of the pair, negative class first
             "counts": np.zeros(2),  # rows of each class, negative first
             "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # mistakes, updates, R^2, passes
@@ -315,15 +315,15 @@ class Stream:
     def weight(self) -> tuple[np.ndarray, float]:
         """Return w, of shape (d,), and the intercept: the means over all row visits for "average", else the last ones.
 
-        The sum of the weights is (MASS + scale * visits since the last change) * w - past, in stored numbers (`Mean`).
+        The sum of the weights is (SCALE_SUM + scale * visits since the last change) * w - past, in stored numbers.
         """
         a = self.arrays
         w, number, tally = a["w"], a["number"], a["tally"]
         scale, bias = float(number[SCALE]), float(number[BIAS])
         if self.trail == "average" and number[SEEN]:
             unchanged = number[SEEN] - tally[SINCE]  # row visits since the last change of w
-            w = ((tally[MASS] + scale * unchanged) * w - a["past"]) / number[SEEN]
-            bias = (tally[BIASES] + bias * unchanged) / number[SEEN]
+            w = ((tally[SCALE_SUM] + scale * unchanged) * w - a["past"]) / number[SEEN]
+            bias = (tally[BIAS_SUM] + bias * unchanged) / number[SEEN]
         else:
             w = scale * w
         return self._split(w, bias)

@@ -17,16 +17,16 @@ from ..base import Algorithm, Bias, Facts, Plan, is_whole, require
 class SubgradientStep(NamedTuple):
     """One iteration of Pegasos (figures 1 and 2 of the paper), with lambda = 1 / (C n) and eta_t = 1 / (lambda t).
 
-    `fade` is called after the rows of a batch have been scored, `confine` after their steps.
+    `begin_batch` is called after the rows of a batch have been scored, `end_batch` after their steps.
     """
 
-    share: float  # n / k, the number of patterns for each pattern of a batch
+    factor: float  # n / k: the sum over a batch, times this, has the sum over all patterns as its mean
     radius2: float  # squared radius of the ball onto which w is projected; inf without projection
 
     def threshold(self, h):
         return 1.0
 
-    def fade(self, h):
+    def begin_batch(self, h):
         # t <- t + 1, w <- (1 - eta_t lambda) w = (1 - 1 / t) w: at t = 1 w is set to 0
         h.tick()
         h.shrink(1.0 - 1.0 / h.time())
@@ -37,24 +37,24 @@ class SubgradientStep(NamedTuple):
 
     def step(self, h, i, s):
         # w <- w + (eta_t / k) y, which is n C s_i / (t k) y
-        c = self.share * h.cap_of(i) / h.time()
+        c = self.factor * h.cap_of(i) / h.time()
         if self.radius2 < np.inf:
             # the score at the present w: s was computed before the steps of this batch
             h.learn(i, c, h.score(i))
         else:
             h.add(i, c)
 
-    def confine(self, h):
+    def end_batch(self, h):
         # w <- min(1, (1 / sqrt(lambda)) / |w|) w, in this library's units of w
         if self.radius2 < np.inf and h.norm2() > self.radius2:
             h.shrink((self.radius2 / h.norm2()) ** 0.5)
 
 
 class MiniBatches(NamedTuple):
-    """Settings of the schedule `mini-batches`: rows of a mini-batch, and the largest number of mini-batches."""
+    """Settings of the schedule `mini-batches`."""
 
-    size: int
-    most: float
+    size: int  # rows of a mini-batch
+    max_batches: float  # inf for no limit
 
 
 @dataclass(frozen=True)
