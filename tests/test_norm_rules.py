@@ -155,7 +155,7 @@ def test_fmp_steps_equal_its_formula(name, intercept, form, p):
     kind = problem(p, form != "hard", intercept)
     delta2, order = kind.delta2(np.ones(40)), list(range(40)) * 12
     rule = FMP(gamma=0.06).plan(facts(kind, X)).rule
-    found = fmp(y[:, None] * X, delta2, order, rule.gamma, 1.0, rule.lift, y, p, form == "flexible")
+    found = fmp(y[:, None] * X, delta2, order, rule.gamma, 1.0, rule.constant2, y, p, form == "flexible")
     motion = Motion.FLEXIBLE if form == "flexible" else Motion.SUBGRADIENT
     forms = ["hard", "soft", "flexible"]
     for store in stores(1 if name == "binary" else forms.index(form) + (intercept == "none")):
@@ -478,7 +478,7 @@ def test_fmp_updates_and_margin_satisfy_the_bound(seed, n, d, p, share, b, free)
     kind = problem(p, False, "free" if free else "none")
     statistics = facts(kind, X)
     rule, h = state(FMP(gamma=share * 0.5 / statistics.R), X, y, kind, range(n))
-    gamma, c2, G = share * 0.5, rule.lift, float(d) ** max(0.0, 0.5 - 1.0 / p)
+    gamma, c2, G = share * 0.5, rule.constant2, float(d) ** max(0.0, 0.5 - 1.0 / p)
     assert rule.gamma == pytest.approx(gamma)
     most = ((np.sqrt(statistics.length2) + gamma * G) ** 2 + c2) * (
         float(u @ u) + (b * b / c2 if free else 0.0)

@@ -15,6 +15,7 @@ import numpy as np
 from ..engine.state import Motion, Unscaled
 from ..problem.problem import Problem
 
+# Required parameters, for the error messages of algorithms that solve p = 2 only.
 OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "ima" (every p) or "auto"'
 
 
@@ -38,15 +39,16 @@ class Facts:
         2-norm soft margin.
     tol : float
         The certified gap at which a fit ends.
-    floor : callable
-        Returns a lower bound of the largest directional margin, 0 where a short Perceptron run finds none.
-    n : int
+    floor : callable, default=lambda: 0.0
+        Returns a lower bound of the largest directional margin, in the units of the patterns; 0 where a short
+        Perceptron run finds none.
+    n : int, default=1
         Number of patterns.
-    losses : float
+    losses : float, default=1
         The objective of a soft problem at w = 0, C sum s_i; 0 for hard margins.
     length2 : float, default=None
         The largest squared Euclidean norm of a pattern without constant and slack coordinates; None for `radius2`.
-    d : int
+    d : int, default=1
         Number of features.
     point : (ndarray of shape (d,), float), default=None
         (w, b) of a warm start.
@@ -75,8 +77,8 @@ class Plan:
     Attributes
     ----------
     rule : record or callable
-        Threshold and step of an online algorithm (a record, whose methods compiled code calls), or a batch solver: for
-        the schedule "points" a function that yields the iterates of a run, (w, b, alpha) or `Reached`.
+        The update of an online algorithm (a record, whose methods compiled code calls; see `engine.sweep`), or a batch
+        solver: for the schedule "points" a function that yields the iterates of a run, (w, b, alpha) or `Reached`.
     unit : float or None
         The score that stands for a margin of one. None where the rule does not fix it: bounds then use the best
         multiple of w.
@@ -88,8 +90,8 @@ class Plan:
     pace : record, default=None
         Parameters of the schedule that belongs to this algorithm: sizes, numbers of epochs.
     clock : callable, default=None
-        Returns the step count at which a warm start begins, from its dual variables and the norms of the patterns, as
-        if the rule had computed it. None for rules without a warm start.
+        Returns the step count `Weight.time` at which a warm start begins, from its dual variables and the norms of the
+        patterns, both of shape (n,). None for rules without a warm start.
     """
 
     rule: Any
@@ -107,14 +109,14 @@ class Algorithm(ABC):
     ----------
     name : str
     schedules : tuple of str
-        The values that `schedule` may have.
+        The allowed values of `schedule`, names of functions of `fit.schedules`.
     convergent : bool
         Whether it converges to any accuracy; otherwise it ends by a criterion of its own.
     bias : Bias
     scale : record class
-        How its steps change w as a whole: not at all, or by a common factor.
+        `Scaled` if its steps multiply w by a factor, `Unscaled` if they only add patterns.
     motion : Motion
-        The vector that its steps change.
+        The vector to which its steps add patterns.
     kernelised : bool
         Whether it uses patterns only through inner products, so that it works with kernels.
     shuffle : bool
@@ -132,11 +134,11 @@ class Algorithm(ABC):
     shuffle: bool = True
 
     def refuses(self, problem: Problem) -> str | None:
-        """Return None for a problem that the algorithm solves, else what to ask for instead, for an error message."""
+        """Return None for a problem that the algorithm solves, else the required parameters, for an error message."""
         return self.other_norm(problem)
 
     def other_norm(self, problem: Problem) -> str | None:
-        """Return None for a norm that the algorithm solves, else what to ask for instead."""
+        """Return None for a norm that the algorithm solves, else the required parameters, for an error message."""
         return None if problem.p == 2 and is_squared(problem) else OTHER_NORMS
 
     def refuses_kernels(self) -> str | None:
@@ -173,39 +175,43 @@ class PerceptronLike(Algorithm):
     bias: ClassVar[Bias] = Bias.COORDINATE
 
     def __post_init__(self) -> None:
+        # subclasses check their numbers; the flags of all of them are checked here
         for field in fields(self):
             if isinstance(field.default, bool):
                 value = getattr(self, field.name)
                 require(isinstance(value, bool), f"{field.name} must be True or False", value)
 
     def refuses(self, problem: Problem) -> str | None:
+        # the hinge is no hard margin of extended patterns
         if not problem.hard and problem.loss == "hinge":
             return 'loss="squared_hinge" or C=inf'
         return super().refuses(problem)
 
 
 def is_squared(problem: Problem) -> bool:
-    """Return whether the objective has the squared norm; true of every hard margin, where the power is of no effect."""
+    """Return whether the objective has the squared norm; True for a hard margin, where the power has no effect."""
     return problem.hard or problem.power == 2
 
 
 def from_two_on(problem: Problem) -> str | None:
-    """Return None where 2 <= p < inf and the norm is squared, as theorems need; else what to ask for instead."""
+    """Return None where 2 <= p < inf and the norm is squared, as the theorems assume; else the required parameters."""
     if problem.p < 2.0:
         return 'p of at least 2; for a smaller one algorithm="ima" or "auto"'
+    # the theorems bound the number of updates by a multiple of p - 1
     if problem.p == float("inf"):
         return 'p="log", which is nearly inf; for inf itself algorithm="ima" or "auto"'
     return None if is_squared(problem) else "norm_power=2"
 
 
-def require(holds: bool, sentence: str, value: Any) -> None:
+def require(condition: bool, sentence: str, value: Any) -> None:
     """Raise ValueError with this sentence and the value of a parameter, unless the condition holds."""
-    if not holds:
+    if not condition:
         raise ValueError(f"{sentence}; got {value!r}.")
 
 
 def is_finite(value: Any) -> bool:
     """Return whether a value is a finite real number and not a boolean."""
+    # in Python, booleans are numbers
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")
 
 

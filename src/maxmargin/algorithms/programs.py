@@ -1,4 +1,4 @@
-"""Batch solvers with the interface of the online algorithms: each round evaluates the bounds of one iterate."""
+"""Batch solvers with the interface `Algorithm` of the online ones: each round certifies one iterate of the solver."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def barrier_points(
     if problem.p == np.inf and not problem.hard:
         yield from column_points(problem, X, y, weights, interrupted)
         return
-    w, b = np.zeros(X.shape[1]), 0.0
+    w, b = np.zeros(X.shape[1]), 0.0  # where the path yields no point
     for w, b, alpha in path_points(problem, X, y, weights, interrupted):
         yield w, b, alpha
+    # the last point does not separate the classes: the largest margin may be 0
     if problem.hard and not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
@@ -206,6 +207,7 @@ class Newton(SoftProgram):
     def plan(self, facts: Facts) -> Plan:
         def iterates(run: Run) -> Iterator[Reached]:
             patterns, problem = run.patterns, run.problem
+            # the sum of squares is known, which saves a pass over the rows
             square = float(patterns.square.sum())
             rows = patterns.shared(  # one copy for all classes
                 ("centred rows", problem), lambda: centred_rows(problem, patterns.X, square=square)
@@ -217,7 +219,7 @@ class Newton(SoftProgram):
 
 @dataclass(frozen=True)
 class NoSeparator(Program):
-    """A single given point, for classes that are known not to be separable.
+    """The point w = 0 with given dual variables, for classes that are known not to be separable.
 
     Dual variables with sum alpha_i y_i x_i = 0 prove in every norm that there is no separator.
 
@@ -235,5 +237,6 @@ class NoSeparator(Program):
         return None if problem.hard else "C=inf"
 
     def plan(self, facts: Facts) -> Plan:
+        # one iterate: the certificate of its dual variables ends the fit
         point = (np.zeros(facts.d), 0.0, self.alpha)
         return Plan(rule=lambda run: iter((point,)), unit=1.0)

@@ -132,8 +132,8 @@ def increments(run: State) -> Iterator[None]:
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         reset_step_counts(run.h)
-        # after `limit` the budget is spent, or margins clearly above the target are ruled out (`Increments.most`)
-        limit, between = run.steps + pace.most(margin, eta, _squared_length(run)), 1
+        # after `limit` the budget is spent, or margins clearly above the target are ruled out (`max_updates`)
+        limit, between = run.steps + pace.max_updates(margin, eta, _squared_length(run)), 1
         while True:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
@@ -196,14 +196,14 @@ def _next_margin(pace: Any, low: float, high: float) -> float:
 
 
 def _squared_length(run: State) -> float:
-    """Return |w|_2^2 + (squares of the slack coordinates) + b^2 / c^2, where c^2 is the `lift` of the rule."""
+    """Return |w|_2^2 + (squares of the slack coordinates) + b^2 / c^2, where c^2 is the `constant2` of the rule."""
     h, b = run.h, float(run.h.number[BIAS])
     if run.problem.p == 2:
         square = h.norm2()
     else:
         w = h.number[FACTOR] * h.space.vector.w
         square = float(w @ w) + h.slack.norm2()
-    return square + (b * b / run.rule.lift if run.rule.lift else 0.0)
+    return square + (b * b / run.rule.constant2 if run.rule.constant2 else 0.0)
 
 
 def _margin_bounds(run: State) -> tuple[float, float]:
@@ -228,7 +228,7 @@ def _balance_classes(run: State) -> float:
     size = run.h.norm2() ** 0.5
     if not size > 0.0:
         return 0.0
-    if len(least) < 2 or not run.rule.lift:
+    if len(least) < 2 or not run.rule.constant2:
         return min(least) / size
     run.h.add_to_bias(0.5 * (least[1] - least[0]))
     return 0.5 * (least[0] + least[1]) / size

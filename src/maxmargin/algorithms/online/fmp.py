@@ -15,9 +15,9 @@ from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive_fin
 class FMPStep(NamedTuple):
     """The step of FMP_p at the margin gamma; w and its norm N include slack coordinates, l is the label."""
 
-    gamma: float
-    eta: float
-    lift: float  # c^2, the squared constant of the bias; 0 if the rule learns no bias
+    gamma: float  # in the units of the patterns
+    eta: float  # rate
+    constant2: float  # c^2, the squared constant of the bias; 0 if the rule learns no bias
 
     def threshold(self, h):
         return self.gamma * h.norm2() ** 0.5
@@ -32,7 +32,7 @@ class FMPStep(NamedTuple):
         # w <- w + eta l x
         h.learn(i, self.eta, k * h.score_without_bias(i, s))
         # b <- b + eta c^2 l
-        h.add_to_bias(self.eta * self.lift * h.y[i])
+        h.add_to_bias(self.eta * self.constant2 * h.y[i])
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class NormDescent(PerceptronLike):
     def other_norm(self, problem: Problem) -> str | None:
         return None if is_squared(problem) else "norm_power=2"
 
-    def at(self, gamma: float, facts: Facts) -> FMPStep:
+    def rule_at(self, gamma: float, facts: Facts) -> FMPStep:
         """Return the rule for the margin gamma, in the units of the patterns, with the rate 1."""
         length2 = facts.radius2 if facts.length2 is None else facts.length2
-        lift = self.constant**2 if self.constant is not None else (length2 or 1.0)
-        return FMPStep(gamma, 1.0, lift if facts.problem.free else 0.0)
+        constant2 = self.constant**2 if self.constant is not None else (length2 or 1.0)
+        return FMPStep(gamma, 1.0, constant2 if facts.problem.free else 0.0)
 
 
 @dataclass(frozen=True)
@@ -116,4 +116,4 @@ class FMP(NormDescent):
         )
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=self.at(self.gamma * facts.R, facts), unit=None)
+        return Plan(rule=self.rule_at(self.gamma * facts.R, facts), unit=None)

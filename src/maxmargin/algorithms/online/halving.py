@@ -8,7 +8,7 @@ from ..base import Facts, is_finite
 
 
 def is_accuracy(delta: Any) -> bool:
-    """Return whether delta is a valid accuracy: None, which is chosen from the tolerance, or a number in (0, 1]."""
+    """Return whether delta is a valid accuracy: a number in (0, 1], or None for the default of `target`."""
     return delta is None or (is_finite(delta) and 0.0 < delta <= 1.0)
 
 
@@ -25,7 +25,7 @@ def target(delta: float | None, facts: Facts) -> float:
 
 
 def accuracies(delta: float, halving: bool) -> list[float]:
-    """Return delta or, with `halving`, the powers 1, 1/2, 1/4, ... above delta and then delta (PUMMA, section 5.2)."""
+    """Return [delta] or, with `halving`, the powers 1, 1/2, 1/4, ... above delta, then delta (PUMMA, section 5.2)."""
     out, current = [], 1.0
     while halving and current > delta:
         out.append(current)

@@ -1,4 +1,4 @@
-"""The incremental p-margin algorithm: fixed margins, one after another."""
+"""The incremental p-margin algorithm IMA_p: FMP_p at one target margin after another."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...problem.problem import Problem
 from ..base import Facts, Plan, is_finite, is_positive_finite, is_whole, require
 from .fmp import NormDescent
 
-# Updates of a call of FMP without alpha or budget: at least FEWEST, with which small sets reach 0.97 to 0.99 of the
-# optimum, and at least EACH for each pattern, so that large sets have updates for all patterns. Larger numbers come
-# nearer to the optimum and take longer.
-FEWEST, EACH = 6000, 20
+# Budget of updates of a call of FMP without alpha or budget: at least MIN_BUDGET, with which small sets reach 0.97 to
+# 0.99 of the optimum, and at least UPDATES_PER_PATTERN for each pattern, so that large sets have updates for all
+# patterns. Larger numbers come nearer to the optimum and take longer.
+MIN_BUDGET, UPDATES_PER_PATTERN = 6000, 20
 
 
 class Increments(NamedTuple):
@@ -22,12 +22,12 @@ class Increments(NamedTuple):
     accuracy: float | None  # alpha
     increment: float | None  # None: gamma is halfway between the margin reached and its upper bound
     budget: int | None  # None: as many updates as the theorem allows
-    growth: float  # R_2^2: an update at gamma = 0 adds at most this to |w|_2^2
-    steepness: float  # G = max |g|_2 of subgradients g of |w|_q
-    reach2: float  # bound of |u|_2^2 + b*^2 / c^2 at the optimum (u, b*), |u|_q = 1
-    lift: float  # c^2
+    radius2: float  # R_2^2: an update at gamma = 0 adds at most this to |w|_2^2
+    subgradient: float  # G = max |g|_2 of subgradients g of |w|_q
+    optimum2: float  # upper bound of |u|_2^2 + b*^2 / c^2 at the optimum (u, b*), |u|_q = 1
+    constant2: float  # c^2
 
-    def most(self, gamma: float, eta: float, start2: float) -> float:
+    def max_updates(self, gamma: float, eta: float, start2: float) -> float:
         """Return the largest number of updates of a call at gamma if a margin of (1 + accuracy / 2) gamma exists.
 
         The call starts at |(w, b / c)|^2 = start2 with the rate eta. With e = accuracy gamma / 2, T updates increase
@@ -40,8 +40,8 @@ class Increments(NamedTuple):
         e = 0.5 * (self.accuracy or 0.0) * gamma
         if e == 0.0:
             return float("inf")
-        K = (self.growth**0.5 + gamma * self.steepness) ** 2 + self.lift
-        return self.reach2 * K / e / e + 2.0 * (self.reach2 * start2) ** 0.5 / eta / e
+        K = (self.radius2**0.5 + gamma * self.subgradient) ** 2 + self.constant2
+        return self.optimum2 * K / e / e + 2.0 * (self.optimum2 * start2) ** 0.5 / eta / e
 
 
 @dataclass(frozen=True)
@@ -112,19 +112,19 @@ class IMA(NormDescent):
         if increment is None and budget is not None:
             increment = 1e-3
         if increment is not None and self.alpha is None and budget is None:
-            budget = max(FEWEST, EACH * facts.n)
-        rule = self.at(0.0, facts)
+            budget = max(MIN_BUDGET, UPDATES_PER_PATTERN * facts.n)
+        rule = self.rule_at(0.0, facts)
         euclid2 = facts.radius2 if facts.length2 is None else facts.length2
         q = problem.q
         pace = Increments(
             accuracy=self.alpha,
             increment=increment,
             budget=budget,
-            growth=euclid2 if problem.hard else euclid2 + facts.radius2,
-            steepness=float(facts.d) ** max(0.0, 0.5 - 1.0 / problem.p),
-            reach2=float(facts.d) ** max(0.0, 1.0 - 2.0 / q)
-            + (facts.radius2 / rule.lift if rule.lift else 0.0),
-            lift=rule.lift,
+            radius2=euclid2 if problem.hard else euclid2 + facts.radius2,
+            subgradient=float(facts.d) ** max(0.0, 0.5 - 1.0 / problem.p),
+            optimum2=float(facts.d) ** max(0.0, 1.0 - 2.0 / q)
+            + (facts.radius2 / rule.constant2 if rule.constant2 else 0.0),
+            constant2=rule.constant2,
         )
         return Plan(rule=rule, unit=None, pace=pace)
 
@@ -169,7 +169,7 @@ class FlexibleIMA(IMA):
     def plan(self, facts: Facts) -> Plan:
         plan = super().plan(facts)
         pace = plan.pace
-        budget = max(FEWEST, EACH * facts.n) if pace.budget is None else pace.budget
+        budget = max(MIN_BUDGET, UPDATES_PER_PATTERN * facts.n) if pace.budget is None else pace.budget
         increment = 0.01 if pace.increment is None else pace.increment
         return Plan(
             rule=plan.rule, unit=None, pace=pace._replace(accuracy=None, increment=increment, budget=budget)

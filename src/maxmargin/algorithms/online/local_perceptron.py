@@ -19,9 +19,11 @@ class LearnLocally(NamedTuple):
         return self.b
 
     def wrong(self, h, i, s, limit):
+        # a.y <= b |y|^2, not strict, so that a = 0 makes updates
         return s <= limit * h.length2(i)
 
     def step(self, h, i, s):
+        # a <- a + y
         h.add(i, 1.0)
 
 

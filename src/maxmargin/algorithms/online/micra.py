@@ -1,4 +1,4 @@
-"""Algorithms with a unit weight vector, at constant or falling rates: CRAMMA, MICRA, the fixed directional margin."""
+"""Algorithms with |w| = 1 and constant or decreasing rates: CRAMMA, MICRA, and the fixed directional margin."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive_finite, r
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
 # at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/regimes.md.
-SHARE = 0.1
+RATE_SHARE = 0.1
 # Margin, in units of R, that is assumed if the Perceptron run finds no separator: small enough for most data, and large
 # enough for a rate with which a fit ends.
-UNKNOWN = 1e-3
+ASSUMED_MARGIN = 1e-3
 
 
 @record
 class NormalisedStep(NamedTuple):
     """The step of CRAMMA (zeta = 0), MICRA, and the fixed directional margin (epsilon = 0); u is w, with |u| = 1."""
 
-    beta: float
-    epsilon: float
-    eta: float
-    zeta: float
-    R: float
+    beta: float  # threshold at t = 1, in units of R
+    epsilon: float  # exponent of the threshold
+    eta: float  # effective rate at t = 1
+    zeta: float  # exponent of the rate
+    R: float  # largest norm of a pattern
 
     def start(self, h, order):
-        # u_1 = y_1 / |y_1|, t = 1; a first pattern of length 0 is passed over
+        # u_1 = y_1 / |y_1|, t = 1, y_1 being the first pattern of positive length
         i = order[0]
         for k in order:
             if h.length2(i) == 0.0:
@@ -95,7 +95,7 @@ class CRAMMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.beta, self.eta, self.epsilon)
+        check_parameters(self.beta, self.eta, self.epsilon)
 
     def plan(self, facts: Facts) -> Plan:
         return normalised_plan(facts, self.beta, self.eta, self.epsilon)
@@ -139,7 +139,7 @@ class MICRA(CRAMMA):
         require(is_finite(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
 
     def plan(self, facts: Facts) -> Plan:
-        share = SHARE if self.zeta == 0.0 else 1.0
+        share = RATE_SHARE if self.zeta == 0.0 else 1.0
         return normalised_plan(facts, self.beta, self.eta, self.epsilon, self.zeta, share)
 
 
@@ -175,14 +175,14 @@ class FixedDirectionalMargin(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(1.0 if self.beta is None else self.beta, self.eta)
+        check_parameters(1.0 if self.beta is None else self.beta, self.eta)
 
     def plan(self, facts: Facts) -> Plan:
         beta = 0.9 * facts.floor() / facts.R if self.beta is None else self.beta
         return normalised_plan(facts, beta, self.eta, epsilon=0.0)
 
 
-def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
+def check_parameters(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
     """Raise ValueError for parameters outside their ranges."""
     require(is_positive_finite(beta), "beta must be a positive number (in units of R)", beta)
     require(eta is None or is_positive_finite(eta), "eta must be a positive number or None", eta)
@@ -190,14 +190,14 @@ def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
 
 
 def normalised_plan(
-    facts: Facts, beta: float, eta: float | None, epsilon: float, zeta: float = 0.0, share: float = SHARE
+    facts: Facts, beta: float, eta: float | None, epsilon: float, zeta: float = 0.0, share: float = RATE_SHARE
 ) -> Plan:
-    """Return the plan of a rule; if eta is None, its rate is `share` times the largest one that the theorem allows."""
+    """Return the plan of a rule; its rate is eta or, if None, `share` times the largest that the theorem allows."""
     rate = share * largest_rate(facts) if eta is None else eta
     return Plan(rule=NormalisedStep(beta, epsilon, rate, zeta, facts.R), unit=None)
 
 
 def largest_rate(facts: Facts) -> float:
     """Return the rate (sqrt(1 + 8 gamma / R) - 1) / 2 of CRAMMA's theorem 1, with a lower bound gamma of the margin."""
-    gamma = facts.floor() or UNKNOWN * facts.R
+    gamma = facts.floor() or ASSUMED_MARGIN * facts.R
     return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)

@@ -14,15 +14,18 @@ from ..base import Algorithm, Facts, Plan, require
 
 # Largest b, whose square does not overflow in float64. Beyond it C is so small that I = 1 and every pattern is at its
 # cap.
-FARTHEST = 1e100
+MAX_B = 1e100
 
 
 @record
 class Unlearn(NamedTuple):
-    """The step of MPU with multiple updates: all successive single updates of the presented pattern at once."""
+    """The step of MPU with multiple updates: all successive single updates of the presented pattern at once.
 
-    b: float
-    db: float
+    I_k, the number of updates by pattern k, is its dual variable, and I its cap.
+    """
+
+    b: float  # the threshold
+    db: float  # delta_b, the width of the interval above b without a step, in the units of a.y
 
     def threshold(self, h):
         return self.b
@@ -50,8 +53,8 @@ class Levels(NamedTuple):
     """Settings of the schedule `two-level`."""
 
     near: float  # c_bar - 1: larger values make larger first-level sets
-    first: int  # most epochs on the first-level set
-    second: int  # most epochs on the second-level set
+    max_first_epochs: int  # on the first-level set
+    max_second_epochs: int  # on the second-level set
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class MPU(Algorithm):
     c_bar : float, default=1.01
         The first-level set holds the patterns with a.y_k <= c_bar b or I_k > 0.
     Nep1, Nep2 : int, default=3, 10
-        Most epochs on the first-level set and on the second.
+        Largest number of epochs on the first-level set and on the second-level set.
 
     References
     ----------
@@ -124,6 +127,6 @@ class MPU(Algorithm):
             # I = floor(C delta_b (2 + delta) / delta) + 1, b = I / C: then 2 (delta_b / b) / (1 - delta_b / b) < delta
             I = np.floor(problem.C * db * (2.0 + delta) / delta) + 1.0
             b = float(I / problem.C)
-            if b > FARTHEST:  # the cap C b is then below one update
+            if b > MAX_B:  # the cap C b is then below one update
                 b = db * (2.0 + delta) / delta
         return Plan(rule=Unlearn(b, db), unit=b, pace=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))

@@ -16,8 +16,8 @@ from .halving import accuracies, is_accuracy, target
 class PairStep(NamedTuple):
     """The step of PUMMA_p in terms of m = f(w) / |w|_q^2; g = f^-1(m), which is m at p = 2, and |m| is the p-norm.
 
-    The pair x+, x- consists of the last pattern of each class that made an update; the bias makes both constraints
-    tight, so that both have the score |m|^2.
+    The pair x+, x- consists of the last row of each class that made an update; the bias makes both constraints tight,
+    so that both have the score |m|^2. `add` adds patterns to m, and `norm2` is |m|_p^2.
     """
 
     delta: float
