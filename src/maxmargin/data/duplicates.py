@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-# entries of dense rows whose bits are mixed at a time: 256 kB for each temporary array stay in the cache
+# Entries of dense rows that are hashed at a time: 256 kB for each temporary array stay in the cache.
 BLOCK = 2**15
 
 
@@ -71,7 +71,7 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray, in_order: bool = False) ->
     hashes = _hashes(X)
     hashes = np.where(y > 0, ~hashes, hashes)
     order = np.lexsort((y, hashes))  # stable: of equal rows the first to appear comes first
-    fresh = np.ones(order.size, bool)
+    fresh = np.ones(order.size, bool)  # whether a row, in this order, is the first of its group
     fresh[1:] = (hashes[order[1:]] != hashes[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
     twins = np.flatnonzero(~fresh)
     if twins.size:  # rows with equal hashes may differ: each is compared with the row before it

@@ -25,16 +25,17 @@ from .rows import Patterns
 from .task import Task
 
 # Squared norms between these need no other units: products of three of them are in the range of float64.
-ORDINARY = 1e-80, 1e80
+ORDINARY_SQUARES = 1e-80, 1e80
 # Range of C, and of C times the sum of the weights. A C beyond it is clipped, and the certificate decides.
-LEAST_C, LARGEST_C = 1e-290, 1e300
-LEAST, MOST = 1e-154, 1e154  # the square of a largest entry between these is a normal float64 number
+MIN_C, MAX_C = 1e-290, 1e300
+MIN_ENTRY, MAX_ENTRY = 1e-154, 1e154  # the square of a largest entry between these is a normal float64 number
 
-# Sizes of a column, max |x_ij| sqrt(C). In a column above HUGE, dual variables with a rounding error of 1e-16 do not
-# cancel to the accuracy of a fit; all columns above NEARLY are then divided so that their size is LARGE.
-HUGE, NEARLY, LARGE = 1e9, 1e7, 1e5
+# The size of a column is max |x_ij| sqrt(C s), s being the mean sample weight. In a column above HUGE, dual variables
+# with a rounding error of 1e-16 do not cancel to the accuracy of a fit; all columns above NEARLY_HUGE are then divided
+# so that their size is LARGE.
+HUGE, NEARLY_HUGE, LARGE = 1e9, 1e7, 1e5
 # Range of a column as a share of its size below which the column counts as constant, and keeps its size.
-FAR = 1e-6
+MIN_SPREAD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +64,7 @@ class Units:
         # C and the dual variables are multiplied by this
         factor = float(self.sigma if problem.power == 1 else self.sigma * self.sigma)
         if not problem.hard:
-            most = LARGEST_C / max(float(task.weights.sum()), 1.0)
-            C = max(min(C * factor, most), LEAST_C)
+            C = max(min(C * factor, MAX_C / max(float(task.weights.sum()), 1.0)), MIN_C)
         divisors: Any = self.sigma if self.columns is None else self.sigma * self.columns[:-1]
         constant = self.sigma if self.columns is None else self.sigma * float(self.columns[-1])
         return replace(
@@ -93,8 +93,8 @@ def attempts(task: Task) -> Iterator[Units]:
     columns = _huge_columns(task.problem, task.patterns, task.weights)
     if columns is not None:
         first = Units(columns=columns)
-        there = first.task(task)
-        yield replace(first, sigma=units(there.problem, there.patterns).sigma)
+        divided = first.task(task)
+        yield replace(first, sigma=units(divided.problem, divided.patterns).sigma)
     yield ordinary
 
 
@@ -116,10 +116,10 @@ def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> 
     size = np.append(np.maximum(np.abs(top), np.abs(bottom)), problem.rho) * root
     if not size.max() > HUGE:
         return None
-    huge = size > NEARLY
+    huge = size > NEARLY_HUGE
     if problem.free:  # a free intercept makes the problem invariant to shifts: the range of a column counts
         spread = np.append(top - bottom, 0.0) * root
-        size = np.where(spread > FAR * size, spread, size)
+        size = np.where(spread > MIN_SPREAD * size, spread, size)
     return 2.0 ** np.round(np.log2(np.where(huge, np.maximum(size, LARGE), LARGE) / LARGE))
 
 
@@ -133,11 +133,12 @@ def _point(task: Task, divisors: Any) -> tuple[np.ndarray, float] | None:
 
 
 def _row(values: Any) -> np.ndarray:
+    """Return a row of a dense or sparse matrix as a float64 vector."""
     return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=float).ravel()
 
 
 def _divided(X: Any, divisors: Any) -> Any:
-    """Return X divided by a number, or with each column divided by its number."""
+    """Return X divided by a number, or each column divided by its entry of an array of shape (d,)."""
     if not sp.issparse(X):
         return X / divisors
     data = X.data / (divisors[X.indices] if np.ndim(divisors) else divisors)
@@ -146,7 +147,7 @@ def _divided(X: Any, divisors: Any) -> Any:
 
 def check_constant(problem: Problem) -> None:
     """Raise ValueError if the square of the constant feature over- or underflows."""
-    if problem.rho and not LEAST <= problem.rho <= MOST:
+    if problem.rho and not MIN_ENTRY <= problem.rho <= MAX_ENTRY:
         raise ValueError(
             f"The square of intercept_scaling={problem.rho:.3g} is beyond float64 numbers: take one of the size of the "
             "features, or scale the features first."
@@ -163,13 +164,13 @@ def units(problem: Problem, patterns: Patterns) -> Units:
     """
     check_constant(problem)
     square = patterns.longest2
-    if ORDINARY[0] <= square <= ORDINARY[1]:
+    if ORDINARY_SQUARES[0] <= square <= ORDINARY_SQUARES[1]:
         return Units()
     values = patterns.X.data if patterns.sparse else patterns.X
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0:
         return Units()
-    if not LEAST <= largest <= MOST:
+    if not MIN_ENTRY <= largest <= MAX_ENTRY:
         raise ValueError(
             f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
             "first, with StandardScaler or MaxAbsScaler for instance."

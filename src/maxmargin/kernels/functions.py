@@ -1,7 +1,7 @@
 """Positive definite kernels by scikit-learn's names, computed in blocks of rows by BLAS.
 
-Rows and diagonal come in one precision, that of X: a diagonal that does not belong to the rows makes a matrix that is
-not positive definite.
+Rows and diagonal of a kernel matrix are computed in the precision of X: a diagonal of another precision than the rows
+makes a matrix that is not positive definite.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ import scipy.sparse as sp
 EPS = float(np.finfo(float).eps)
 # Bytes of a tile: its products are still in the processor's cache when they become kernel values. A larger tile leaves
 # the cache, a smaller one takes more calls of BLAS.
-TILE = 2**20
-# Share of non-zeros up to which rows are stored as sparse ones, and up to which both factors of a product are sparse.
+TILE_BYTES = 2**20
+# Share of non-zeros below which rows are stored in CSR, and below which both factors of a product are sparse.
 # Measured on 3,000 rows of 300 to 4,000 columns: below the first, CSR times dense beats BLAS, below the second CSR
 # times CSR beats both; a wrong side near the limit costs less than a third.
-SPARSE, BOTH_SPARSE = 0.1, 0.03
-WIDE = 4096  # columns up to which sparse rows are made dense: 512 rows of a block take 16 MiB then
-BYTES = 2**28  # largest dense copy of sparse rows: an eighth of a small machine's memory
+MAX_SPARSE, MAX_BOTH_SPARSE = 0.1, 0.03
+# Columns up to which sparse rows may be stored dense, 512 rows of a block taking 16 MiB then, and bytes of the largest
+# dense copy, an eighth of a small machine's memory.
+MAX_DENSE_COLUMNS, MAX_DENSE_BYTES = 4096, 2**28
 # Rows of a square block of which only the diagonal is used: more rows compute more values that are not used, fewer rows
-# take more calls of the kernel.
-SOME = 64
-WHOLE = 2.0**53  # sums of whole numbers that stay below this are not rounded in float64
+# take more calls of the kernel; a round value, not tuned.
+DIAGONAL_BLOCK = 64
+EXACT_BELOW = 2.0**53  # sums of integers below this are not rounded in float64
 TWO_ROWS = (
     "The kernel gets two matrices of rows and returns the matrix of their kernel values, and this function takes two "
     "rows: kernel=lambda Z, X: pairwise_kernels(Z, X, metric=function), with sklearn.metrics.pairwise, makes one of it."
@@ -44,7 +45,7 @@ class Kernel(ABC):
         """Return k(z, x) for all rows z of Z and x of X: shape (len(Z), len(X)), of X's precision, C-ordered."""
 
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the block some columns at a time: (columns, k(z, x) of these columns)."""
+        """Yield the block in parts (columns, values), where `values` are k(z, x) for the rows x of X in `columns`."""
         yield slice(0, X.shape[0]), self.block(Z, X)
 
     def fill(self, Z: Any, X: Any, out: np.ndarray) -> None:
@@ -61,16 +62,16 @@ class Kernel(ABC):
         return X
 
     def part(self, X: Any, places: np.ndarray) -> Any:
-        """Return the rows at these places, for a problem of their own."""
+        """Return the data of a problem on the rows at these places."""
         return X[places]
 
     def error(self, X: Any) -> float:
-        """Return a bound of the rounding error of an entry in float64; 0 where computed numbers are the kernel."""
+        """Return a bound of the rounding error of a kernel value in float64; 0 where the values define the kernel."""
         return 0.0
 
 
 class Products(Kernel):
-    """A kernel that is a function of inner products; this one is the inner product itself."""
+    """Base of the kernels that are functions of inner products; by default the inner product itself."""
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         out = np.empty((Z.shape[0], X.shape[0]), X.dtype)
@@ -86,17 +87,18 @@ class Products(Kernel):
 
     def prepared(self, X: Any) -> Any:
         size = X.shape[0] * X.shape[1]
-        if X.shape[1] > WIDE or size * X.dtype.itemsize > BYTES:
+        if X.shape[1] > MAX_DENSE_COLUMNS or size * X.dtype.itemsize > MAX_DENSE_BYTES:
             return X
-        return sp.csr_matrix(X) if _entries(X) < SPARSE * size else _dense(X)
+        return sp.csr_matrix(X) if _entries(X) < MAX_SPARSE * size else _dense(X)
 
     def rounding(self, X: Any) -> float:
         """Return a bound of the rounding error of a product z.x of two rows of X."""
         squares = float(_squares(X).max(initial=0.0))
         values = X.data if sp.issparse(X) else X
-        # by Cauchy and Schwarz no sum of products of whole numbers is beyond the largest square: none is rounded
-        if X.dtype == np.float64 and squares < WHOLE and np.array_equal(values, np.rint(values)):
+        # no sum of products of integers exceeds the largest square (Cauchy-Schwarz), so that none is rounded
+        if X.dtype == np.float64 and squares < EXACT_BELOW and np.array_equal(values, np.rint(values)):
             return 0.0
+        # the bound of a sum of so many products is (terms + O(1)) eps |z| |x|
         terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
         return (terms + 2.0) * EPS * squares
 
@@ -107,7 +109,7 @@ class Products(Kernel):
 
 @dataclass(frozen=True)
 class Linear(Products):
-    """x.z"""
+    """The kernel x.z."""
 
     name: ClassVar[str] = "linear"
 
@@ -120,7 +122,7 @@ class Linear(Products):
 
 @dataclass(frozen=True)
 class Polynomial(Products):
-    """(gamma x.z + coef0)^degree"""
+    """The kernel (gamma x.z + coef0)^degree."""
 
     gamma: float
     degree: int = 3
@@ -133,7 +135,7 @@ class Polynomial(Products):
         base *= self.gamma
         base += self.coef0
         result, power = np.ones_like(base), self.degree
-        while power:  # repeated squares: numpy's power takes logarithms
+        while power:  # repeated squaring: NumPy's power takes logarithms
             if power & 1:
                 result *= base
             base = np.multiply(base, base) if power > 1 else base
@@ -142,24 +144,25 @@ class Polynomial(Products):
 
     def error(self, X: Any) -> float:
         base = abs(self.gamma) * float(_squares(X).max(initial=0.0)) + abs(self.coef0)
-        off = abs(self.gamma) * self.rounding(X) + 4.0 * EPS * base
-        return self.degree * (base + off) ** max(self.degree - 1, 0) * (off + 4.0 * EPS * base)
+        # |t^k - s^k| <= k max(|t|, |s|)^(k - 1) |t - s|; each product of the power adds relative errors of EPS
+        error = abs(self.gamma) * self.rounding(X) + 4.0 * EPS * base
+        return self.degree * (base + error) ** max(self.degree - 1, 0) * (error + 4.0 * EPS * base)
 
 
 @dataclass(frozen=True)
 class Gaussian(Products):
-    """exp(-gamma |x - z|^2)"""
+    """The kernel exp(-gamma |x - z|^2)."""
 
     gamma: float
 
     name: ClassVar[str] = "rbf"
 
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        left, right = _squares(Z)[:, None], _squares(X)
+        left, right = _squares(Z)[:, None], _squares(X)  # |x - z|^2 = |z|^2 + |x|^2 - 2 z.x
         for columns, values in _products(-2.0 * Z, X):  # a factor of the few rows of Z, and exact
             values += left
             values += right[columns]
-            np.maximum(values, 0.0, out=values)  # rounding takes distances of equal rows below 0
+            np.maximum(values, 0.0, out=values)  # distances of equal rows may be rounded below 0
             values *= -self.gamma
             yield columns, np.exp(values, out=values)
 
@@ -167,13 +170,13 @@ class Gaussian(Products):
         return np.ones(X.shape[0], X.dtype)
 
     def error(self, X: Any) -> float:
-        # of the exponent: two squares and twice a product; the slope of exp is at most one
+        # error of the exponent: two squares and twice a product; exp(-t) has a slope of at most 1 for t >= 0
         return abs(self.gamma) * (8.0 * self.rounding(X)) + 8.0 * EPS
 
 
 @dataclass(frozen=True)
 class Sigmoid(Products):
-    """tanh(gamma x.z + coef0), which is positive definite for some data only"""
+    """The kernel tanh(gamma x.z + coef0), which is positive definite for some data only."""
 
     gamma: float
     coef0: float = 0.0
@@ -187,6 +190,7 @@ class Sigmoid(Products):
 
     def error(self, X: Any) -> float:
         base = abs(self.gamma) * float(_squares(X).max(initial=0.0)) + abs(self.coef0)
+        # error of the argument; tanh has a slope of at most 1
         return abs(self.gamma) * self.rounding(X) + 4.0 * EPS * base + 8.0 * EPS
 
 
@@ -216,7 +220,7 @@ class Pairwise(Kernel):
         return np.ascontiguousarray(K, dtype=X.dtype)
 
     def _called(self, Z: Any, X: Any) -> np.ndarray:
-        """Call the function, and check the values and the shape of what it returns."""
+        """Return the values of the function as an array; raise ValueError if values or shape are wrong."""
         function: Any = self.function
         try:
             K = function(Z, X)
@@ -237,13 +241,13 @@ class Pairwise(Kernel):
         )
 
     def diagonal(self, X: Any) -> np.ndarray:
-        parts = (X[first : first + SOME] for first in range(0, X.shape[0], SOME))
+        parts = (X[first : first + DIAGONAL_BLOCK] for first in range(0, X.shape[0], DIAGONAL_BLOCK))
         return np.concatenate([np.diagonal(self.block(some, some)) for some in parts])
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A given kernel matrix, which stands for X."""
+    """A given kernel matrix in place of X: Z is a block of its rows."""
 
     name: ClassVar[str] = "precomputed"
 
@@ -258,7 +262,7 @@ class Precomputed(Kernel):
 
 
 def _of_two_rows(function: Callable[[Any, Any], Any], Z: Any, X: Any) -> bool:
-    """Return whether it makes a number of two rows, as the metrics of scikit-learn's `pairwise_kernels` do."""
+    """Return whether the function takes two rows and returns a number, as metrics of `pairwise_kernels` may."""
     one, two = (_dense(A[:1])[0] for A in (Z, X))
     try:
         return np.ndim(function(one, two)) == 0
@@ -268,11 +272,11 @@ def _of_two_rows(function: Callable[[Any, Any], Any], Z: Any, X: Any) -> bool:
 
 def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield (columns, z.x for all rows z of Z and these rows x of X), in parts that stay in the processor's cache."""
-    width = max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
+    width = max(64, TILE_BYTES // (X.dtype.itemsize * max(Z.shape[0], 1)))
     if sp.issparse(X):
-        width *= 8  # to cut sparse rows costs more than to cut dense ones
+        width *= 8  # slices of CSR are copies, those of dense rows are not: fewer and larger tiles
         size = Z.shape[0] * Z.shape[1]
-        stays_sparse = _entries(Z) < BOTH_SPARSE * size or size * Z.dtype.itemsize > BYTES
+        stays_sparse = _entries(Z) < MAX_BOTH_SPARSE * size or size * Z.dtype.itemsize > MAX_DENSE_BYTES
         Z = sp.csr_matrix(Z) if stays_sparse else _dense(Z)
     else:
         Z = _dense(Z)
@@ -283,11 +287,12 @@ def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def _entries(X: Any) -> int:
-    """Return the number of entries other than 0, of a sparse matrix those that are stored."""
+    """Return the number of non-zero entries of a dense matrix, or of stored entries of a sparse one."""
     return int(X.nnz if sp.issparse(X) else np.count_nonzero(X))
 
 
 def _dense(X: Any) -> np.ndarray:
+    """Return X as an array."""
     return X.toarray() if sp.issparse(X) else X
 
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from .functions import Kernel
 
 BLOCK = 512  # rows of the Gram matrix at once: BLAS is as fast as with more, and its tiles stay in the cache
-SPARSE = 0.2  # share of coefficients other than 0 below which a sparse product takes less time than BLAS
+MAX_SPARSE = 0.2  # share of non-zero coefficients below which a sparse product takes less time than BLAS
 
 
 def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
-    """Return sum_i c_i k(x_i, x_j) for every row j; only rows with c_i other than 0 are computed.
+    """Return sum_i c_i k(x_i, x_j) for every row j, in the shape of c; rows i with c_i = 0 are not computed.
 
     Parameters
     ----------
@@ -29,7 +29,8 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     for first in range(0, used.size, BLOCK):
         some = used[first : first + BLOCK]
         part: Any = c[..., some].astype(X.dtype, copy=False)
-        if np.count_nonzero(part) < SPARSE * part.size:  # a row of one class has no part in many others
+        # a row may have coefficients in few of the m vectors
+        if np.count_nonzero(part) < MAX_SPARSE * part.size:
             part = sp.csr_matrix(part)
         for columns, tile in kernel.tiles(X[some], X):
             out[..., columns] += part @ tile

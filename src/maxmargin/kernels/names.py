@@ -47,6 +47,7 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
             'gamma must be a finite number; got inf. If it stands for "scale", features are too small or too large for '
             "1 / (n_features * X.var()): scale them."
         )
+    # Pairwise gets those parameters that its kernel has
     known = {"gamma": number, "degree": _degree(degree), "coef0": _number("coef0", coef0)}
     if kernel in ("poly", "polynomial"):
         return Polynomial(**known)
@@ -60,19 +61,20 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
 
 
 def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
-    """Return `gamma` as a number; in the variance, rows count by their weights.
+    """Return `gamma` as a number; with "scale" it is 1 / (d variance of X), rows being counted by their weights.
 
-    It is inf for features whose variance float64 numbers cannot invert, and no kernel takes that.
+    It is inf where 1 / variance overflows; kernels require a finite number.
     """
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1.0 / X.shape[1]
         if gamma != "scale":
             raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+        # an overflow of the variance or of its inverse is found by its result
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
             scale = 1.0 / (np.float64(X.shape[1]) * variance)
-        if variance == 0.0:
+        if variance == 0.0:  # as in scikit-learn
             return 1.0
         return float(scale) if scale > 0.0 else inf
     value = _number("gamma", gamma)
@@ -82,17 +84,21 @@ def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
 
 
 def _variance(X: Any, weights: np.ndarray) -> float:
-    """Return the variance of all entries, rows by their weights, about the first entry (dense) or about 0 (sparse)."""
-    share = weights / (float(weights.sum()) * X.shape[1])
+    """Return the variance of all entries of X, in which rows are counted by their weights.
+
+    Entries are taken relative to the first one (dense) or to 0 (sparse), against cancellation.
+    """
+    fractions = weights / (float(weights.sum()) * X.shape[1])
     if sp.issparse(X):
-        mean = float(np.asarray(X.T @ share, dtype=float).sum())
-        away = np.square(X.data.astype(float) - mean) - mean * mean
-        spread = sp.csr_matrix((away, X.indices, X.indptr), X.shape)
-        variance = float((spread.T @ share).sum()) + mean * mean
-        return variance if variance > 64.0 * EPS * mean * mean else 0.0  # equal entries, but for rounding
-    off = X - X[0, 0]
-    mean = float(np.asarray(off.T @ share, dtype=float).sum())
-    return float(np.square(off - mean, dtype=float).sum(axis=1) @ share)
+        mean = float(np.asarray(X.T @ fractions, dtype=float).sum())
+        # zeros that are not stored have the squared deviation mean^2: it is added for all and subtracted for the others
+        excess = np.square(X.data.astype(float) - mean) - mean * mean
+        spread = sp.csr_matrix((excess, X.indices, X.indptr), X.shape)
+        variance = float((spread.T @ fractions).sum()) + mean * mean
+        return variance if variance > 64.0 * EPS * mean * mean else 0.0  # all entries equal, up to rounding
+    shifted = X - X[0, 0]
+    mean = float(np.asarray(shifted.T @ fractions, dtype=float).sum())
+    return float(np.square(shifted - mean, dtype=float).sum(axis=1) @ fractions)
 
 
 def _degree(degree: Any) -> int:
