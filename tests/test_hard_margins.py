@@ -121,7 +121,7 @@ def test_max_time_and_limits_of_exact_arithmetic_are_reported(monkeypatch):
     X, y = flipped(4000, 200, 1500)
     model = MaxMarginClassifier(INF, max_time=0.05, random_state=0).fit(X, y)
     assert model.status_ in (Status.MAX_TIME, Status.INSEPARABLE)
-    monkeypatch.setattr("maxmargin.numerics.rational.MOST_COLUMNS", 6)
+    monkeypatch.setattr("maxmargin.numerics.rational.MAX_COLUMNS", 6)
     X, y = flipped()
     model = MaxMarginClassifier(INF, random_state=0).fit(X, y)
     assert model.status_ is Status.UNDECIDED
@@ -145,7 +145,7 @@ def test_separable_data_have_no_verdict():
 
 @pytest.mark.parametrize("reach", [2048, 6])
 def test_model_files_keep_the_proof(reach, monkeypatch, tmp_path):
-    monkeypatch.setattr("maxmargin.numerics.rational.MOST_COLUMNS", reach)
+    monkeypatch.setattr("maxmargin.numerics.rational.MAX_COLUMNS", reach)
     X, y = flipped()
     for labels in (y, np.where(y > 0, "up", "down"), np.where(np.arange(350) < 100, 7, y)):
         model = MaxMarginClassifier(INF, random_state=0).fit(X, labels)

@@ -269,7 +269,7 @@ class TestLimits:
             replace(verdict, hi=-1.0).verify(X, y)
 
     def test_beyond_exact_reach(self, monkeypatch):
-        monkeypatch.setattr("maxmargin.numerics.rational.MOST_COLUMNS", 6)
+        monkeypatch.setattr("maxmargin.numerics.rational.MAX_COLUMNS", 6)
         verdict = separate(*flipped())
         assert isinstance(verdict, Undecided)
         assert "beyond exact reach" in verdict.reason

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores
-from ..numerics.sums import TERMS, Plain, in_a_row
+from ..numerics.sums import TERMS, Plain, successive_additions
 from ..problem.problem import Problem, best_multiple
 from . import bounds as formulas
 from .bounds import EPS, SMALLEST_FLOAT, Bounds, DualSums, PrimalSums
@@ -103,12 +103,12 @@ def _bounds_in_one_pass(
         v[-1] = rho * (difference + rest)
     # sum alpha_i y_i in two parts; the error of the second, a sum of n rounding errors, is at most (n eps)^2 total
     uneven = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
-    terms = in_a_row(used, n)
+    terms = successive_additions(used, n)
     length = dual_length(problem, sample, Plain, v, spread + rho * total, terms, uneven)
     error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * SMALLEST_FLOAT
     lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, uneven, length))
     length = formulas.norm_interval(problem.weights(w, b), problem.q, Plain)
-    error = Plain.error(worst, worst, in_a_row(n, n))
+    error = Plain.error(worst, worst, successive_additions(n, n))
     upper = formulas.objective_bound(problem, PrimalSums(nominal, worst, error, length))
     bounds = formulas.combine_sides(problem, lower, upper)
     return (dual, bounds) if bounds.lower <= bounds.upper else None

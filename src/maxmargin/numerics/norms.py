@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-SUBNORMAL = 1e-290  # smaller sums of squares may have lost digits: terms of 1e-16 times the sum are subnormal
+# Smaller sums of squares may have lost digits: terms of 1e-16 of the sum are subnormal.
+MIN_SQUARES = 1e-290
 
 
 def norm(x: np.ndarray, r: float = 2.0) -> float:
@@ -21,7 +22,7 @@ def norm(x: np.ndarray, r: float = 2.0) -> float:
     """
     if r == 2.0:
         square = float(x.dot(x))  # without a warning of overflow
-        if SUBNORMAL < square < np.inf:
+        if MIN_SQUARES < square < np.inf:
             return math.sqrt(square)
     top = float(np.abs(x).max(initial=0.0))
     if np.isinf(r) or not (np.isfinite(top) and top > 0.0):

@@ -25,11 +25,11 @@ import scipy.sparse as sp
 
 # The largest primes below 2^26: a sum of 2^11 products of two residues fits 64 bits.
 PRIMES = 67108859, 67108837, 67108819, 67108777
-MOST_COLUMNS = 2048  # terms of such a sum
+MAX_COLUMNS = 2048  # terms of such a sum
 LIMB = 24  # bits of a digit of the matrix: 2^11 products with numbers below 2^26 fit 63 bits
 # Digits before the first rational reconstruction, and the growth of their number until the next: a reconstruction costs
 # about as much as a few digits. With a smaller growth there are more of them, with a larger one more unneeded digits.
-FIRST, GROWTH = 8, 1.5
+FIRST_DIGITS, GROWTH = 8, 1.5
 
 
 class BeyondReachError(ArithmeticError):
@@ -57,11 +57,11 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
     TimeoutError
         If `interrupted` returns True.
     BeyondReachError
-        If there are more than `MOST_COLUMNS` columns.
+        If there are more than `MAX_COLUMNS` columns.
     """
     k = len(matrix[0])
-    if k > MOST_COLUMNS:
-        raise BeyondReachError(f"a proof of more than {MOST_COLUMNS} rows is beyond exact reach")
+    if k > MAX_COLUMNS:
+        raise BeyondReachError(f"a proof of more than {MAX_COLUMNS} rows is beyond exact reach")
     if interrupted():
         raise TimeoutError("interrupted")
     whole = np.array(matrix, dtype=object).reshape(-1, k)
@@ -82,7 +82,10 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
 
 
 def _pivots(M: np.ndarray, prime: int) -> tuple[list[int], list[int], int | None]:
-    """Return rows and columns of a regular block modulo the prime, and the first column that depends on them."""
+    """Return rows and columns of a regular block modulo the prime, and the first column that depends on them.
+
+    By Gaussian elimination of one column after the other; the last result is None if all columns are independent.
+    """
     M, order = M.copy(), np.arange(M.shape[0])
     columns: list[int] = []
     for place in range(M.shape[1]):
@@ -114,11 +117,11 @@ def _inverse(B: np.ndarray, prime: int) -> np.ndarray:
 
 def _limbs(B: Any) -> np.ndarray:
     """Return the digits of the entries as matrices, stacked vertically: B = sum_l 2^(24 l) limbs[l]."""
-    most = max((abs(int(v)).bit_length() for v in B.flat), default=1)
+    max_bits = max((abs(int(v)).bit_length() for v in B.flat), default=1)
     sign, size = np.where(B < 0, -1, 1).astype(np.int64), abs(B)
     parts = [
         ((size >> (LIMB * part)) & ((1 << LIMB) - 1)).astype(np.int64) * sign
-        for part in range(max(-(-most // LIMB), 1))
+        for part in range(max(-(-max_bits // LIMB), 1))
     ]
     return np.vstack(parts)
 
@@ -126,7 +129,11 @@ def _limbs(B: Any) -> np.ndarray:
 def _solve(
     B: np.ndarray, c: np.ndarray, prime: int, interrupted: Callable[[], bool]
 ) -> tuple[list[int], int]:
-    """Return z and t > 0 with B z = t c, for a block that is regular modulo the prime (Dixon's lifting)."""
+    """Return z and t > 0 with B z = t c, for a block that is regular modulo the prime (Dixon's lifting).
+
+    With R = c at first, each step takes the digit B^-1 R modulo the prime and sets R = (R - B digit) / prime: the
+    digits are those of B^-1 c in base prime.
+    """
     k = B.shape[0]
     if not k:
         return [], 1
@@ -135,33 +142,36 @@ def _solve(
     # Hadamard's bound of numerators and denominators, in bits, and the digits that determine numbers within it
     rows = [sum(int(v) ** 2 for v in row) + int(t) ** 2 for row, t in zip(B, c, strict=True)]
     bits = sum(max(size.bit_length(), 1) for size in rows) / 2.0
-    most = math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
+    max_digits = math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
     residual, solution, power = c.copy(), np.zeros(k, dtype=object), 1
-    digits, attempt = 0, FIRST
+    digits, attempt = 0, FIRST_DIGITS
     while True:
         digit = inverse @ (residual % prime).astype(np.int64) % prime
         product = (limbs @ digit).reshape(count, k)
-        removed = product[count - 1].astype(object)
+        subtracted = product[count - 1].astype(object)  # B digit, from its limbs by Horner's rule
         for part in range(count - 2, -1, -1):
-            removed = (removed << LIMB) + product[part]
-        residual = (residual - removed) // prime
+            subtracted = (subtracted << LIMB) + product[part]
+        residual = (residual - subtracted) // prime
         solution = solution + digit.astype(object) * power
         power *= prime
         digits += 1
-        if digits < attempt and digits < most:
+        if digits < attempt and digits < max_digits:
             continue
         if interrupted():
             raise TimeoutError("interrupted")
         found = _fractions(solution.tolist(), power)
         if found is not None and not (B @ np.array(found[0], dtype=object) - found[1] * c).any():
             return found
-        if digits >= most + 2:
+        if digits >= max_digits + 2:
             raise ArithmeticError("no solution below Hadamard's bound")
         attempt = math.ceil(digits * GROWTH)
 
 
 def _fractions(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
-    """Return small numerators over one denominator that are these numbers modulo `modulus`; None if there are none."""
+    """Return small numerators, and one denominator, of fractions that equal `residues` modulo `modulus`.
+
+    Small means at most sqrt(modulus / 2), which makes them unique; None if there are none.
+    """
     bound = math.isqrt(modulus // 2)
     common = 1
     for residue in residues:
@@ -178,12 +188,13 @@ def _fractions(residues: list[int], modulus: int) -> tuple[list[int], int] | Non
 
 def _denominator(value: int, modulus: int, bound: int) -> int | None:
     """Return the least t with |t value| <= bound modulo `modulus`, if t <= bound (Wang's reconstruction)."""
-    old, new, below, above = modulus, value, 0, 1
+    # Euclid's algorithm: new = t value modulo `modulus` at every step
+    old, new, last_t, t = modulus, value, 0, 1
     while new > bound:
         quotient = old // new
         old, new = new, old - quotient * new
-        below, above = above, below - quotient * above
-    return abs(above) if 0 < abs(above) <= bound else None
+        last_t, t = t, last_t - quotient * t
+    return abs(t) if 0 < abs(t) <= bound else None
 
 
 class ExactRows(ABC):
@@ -288,6 +299,7 @@ class IntegerRows(ExactRows):
         self._X, (n, d) = X, X.shape
         values = np.asarray(X.data if sp.issparse(X) else X, dtype=float).ravel()
         columns = X.indices if sp.issparse(X) else np.tile(np.arange(d), n)
+        # a number is whole * 2^(exponent - 53), with an integer `whole` of at most 53 bits
         mantissa, exponent = np.frexp(values)
         whole = (mantissa * 2.0**53).astype(np.int64)
         used = whole != 0
@@ -296,7 +308,7 @@ class IntegerRows(ExactRows):
         top, least = np.full(d, -(2**62)), np.full(d, 2**62)
         np.maximum.at(top, columns, exponent)
         np.minimum.at(least, columns, exponent - 53 + lowest)
-        some = top > -(2**62)
+        some = top > -(2**62)  # columns with an entry other than 0
         super().__init__(n, d, y, bias, int((top - least)[some].max(initial=1)))
         self.exponents = np.where(some, self.bits - top, 0)
 

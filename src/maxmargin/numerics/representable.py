@@ -1,4 +1,4 @@
-"""Refusal of numbers that float64 does not represent: a proof holds for the float64 rows, which would be other rows.
+"""Refusal of numbers that float64 does not represent: a proof is about the rounded rows, not about the given ones.
 
 Two integers beyond 2^53 may round to the same float64 number, and different rows would then be proved equal.
 """
@@ -18,7 +18,7 @@ WHOLE = 2**53  # float64 represents every integer up to this
 
 
 def refuse_rounded(X: Any) -> None:
-    """Raise ValueError if a number of X is complex, or changes by conversion to float64.
+    """Raise ValueError if a number of X is complex, or is changed by conversion to float64.
 
     Arrays of float64, float32 and small integers take no time. Values that are not numbers are ignored.
 
@@ -108,7 +108,7 @@ def _parts(X: Any) -> Iterator[np.ndarray]:
     try:
         values = np.asarray(X)
         if values.dtype == np.float64 and not hasattr(X, "dtype") and (np.abs(values) >= WHOLE).any():
-            values = np.asarray(X, dtype=object)  # whole numbers among fractions
+            values = np.asarray(X, dtype=object)  # large integers may have been rounded beside fractions
     except (TypeError, ValueError):
         return
     yield values

@@ -15,14 +15,14 @@ import scipy.sparse as sp
 
 # Share of columns with entries from which all columns are kept: to drop fewer than half of them saves less than half
 # of the memory of a solver, and the copy of the column indices takes as much.
-KEPT = 0.5
+MAX_KEPT = 0.5
 # Entries whose columns are marked between two counts of the columns marked: the pass ends once these are enough. A
 # smaller block ends sooner, a larger one counts less often.
 BLOCK = 1 << 16
 # Numbers of a dense copy that is made for any share of entries: 2^21 float64 take 16 MiB, of which a solver
 # makes up to seven, together less than the libraries themselves take. Every problem of the exact step that is not wide
 # has fewer than 2^20 (`fit.exact.is_small`), so that only wide rows need a sparse path there.
-SMALL = 2**21
+SMALL_COPY = 2**21
 # Numbers of a larger dense copy for each entry: an entry takes 12 to 16 bytes in CSR, and 8 numbers take 64, so that a
 # dense copy is at most about five times the data.
 PER_ENTRY = 8
@@ -75,23 +75,23 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     d = X.shape[1]
     if not sp.issparse(X):
         return X, Columns(d)
-    sorts = d > X.nnz  # the entries, instead of a pass over all columns
-    if sorts:
+    by_sorting = d > X.nnz  # sort the entries: no array of all columns is made
+    if by_sorting:
         places = np.unique(X.indices)
     else:
         seen = np.zeros(d, bool)
         for first in range(0, X.nnz, BLOCK):
             seen[X.indices[first : first + BLOCK]] = True
-            if np.count_nonzero(seen) >= KEPT * d:
+            if np.count_nonzero(seen) >= MAX_KEPT * d:
                 return X, Columns(d)
         places = np.flatnonzero(seen)
     if coef is not None:
         places = np.union1d(places, np.flatnonzero(coef) % d)
-    if places.size >= KEPT * d:
+    if places.size >= MAX_KEPT * d:
         return X, Columns(d)
     if not places.size:
         places = np.zeros(1, np.intp)  # solvers have at least one column
-    if sorts:
+    if by_sorting:
         indices = np.searchsorted(places, X.indices)
     else:
         number = np.zeros(d, np.intp)
@@ -111,4 +111,4 @@ def canonical(X: Any) -> Any:
 
 def may_be_dense(X: Any) -> bool:
     """Return whether a dense copy of X takes memory of the order of its entries, or little in any case."""
-    return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(SMALL, PER_ENTRY * X.nnz)
+    return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(SMALL_COPY, PER_ENTRY * X.nnz)

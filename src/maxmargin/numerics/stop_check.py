@@ -1,4 +1,4 @@
-"""A check whether to stop, which solvers call between steps in place of clocks and signals."""
+"""A check whether to stop, which solvers call between steps; they read no clock and handle no signal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StopCheck:
-    """A check whether to stop, with the seconds left: the time limit of a solver that cannot call the check.
+    """A check whether to stop, and the seconds left: the time limit of a solver that cannot call the check.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .norms import SUBNORMAL
+from .norms import MIN_SQUARES
 from .norms import norm as any_norm
 from .norms import row_norms as any_row_norms
 
@@ -68,10 +68,13 @@ class Plain:
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
-        """Return how many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
+        """Return the largest number of successive additions in a sum of so many terms, for the bound `error`.
+
+        `terms` is the number of non-zero terms of a sum over rows (axis 0) or columns (axis 1) of X.
+        """
         if sp.issparse(X) or X.dtype != np.float64:
             return terms
-        return in_a_row(terms, X.shape[axis])
+        return successive_additions(terms, X.shape[axis])
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -110,7 +113,7 @@ class Plain:
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """Return |v|_p^2."""
         square = float(v @ v) if p == 2.0 else 0.0
-        if SUBNORMAL < square < np.inf:
+        if MIN_SQUARES < square < np.inf:
             return square
         size = any_norm(v, p)
         return size * size
@@ -122,12 +125,12 @@ class Plain:
     def row_norms(X: Any) -> np.ndarray:
         """Return |x_i| of every row, also where squares would over- or underflow."""
         squares = row_squares(X)
-        ordinary = SUBNORMAL < squares.max(initial=0.0) < np.inf
+        ordinary = MIN_SQUARES < squares.max(initial=0.0) < np.inf
         return np.sqrt(squares) if ordinary else any_row_norms(X, 2.0)
 
 
-def in_a_row(terms: int, size: int) -> int:
-    """Return how many of `terms` non-zero terms, among `size` added in parts, are added in sequence, at most."""
+def successive_additions(terms: int, size: int) -> int:
+    """Return the largest number of successive additions in a sum in parts of `size` terms, `terms` of them not 0."""
     return min(terms, TERMS + -(-size // TERMS))
 
 
@@ -149,7 +152,7 @@ class Compensated:
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
-        """Return the terms of a sum over rows (axis 0) or columns (1)."""
+        """Return the number of terms of a sum, as it is used in `error`."""
         return terms
 
     @staticmethod
@@ -220,7 +223,7 @@ def _scaled_square(v: np.ndarray) -> tuple[float, float]:
     top = float(np.abs(v).max(initial=0.0))
     if top == 0.0 or not np.isfinite(top):
         return top, 1.0
-    scale = float(2.0 ** np.floor(np.log2(top)))  # squares overflow long before their sum has to
+    scale = float(2.0 ** np.floor(np.log2(top)))  # the squares of v may overflow where |v| does not
     v = v / scale
     return float(_rounded_once(*_exact_terms(v, v, np.sum))), scale
 
@@ -249,7 +252,7 @@ def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
     """Yield rows a block at a time, as long as the sums over them may go on."""
     n, d = X.shape
     goes_on = _goes_on.get()
-    # of dense rows a dozen arrays as large as a block are alive at the same time
+    # dense rows need a dozen temporary arrays as large as a block: an eighth of the entries
     step = n * _BLOCK // max(X.nnz, 1) if sp.issparse(X) else _BLOCK // 8 // max(d, 1)
     step = max(1, min(step, n))
     for start in range(0, n, step):
@@ -266,14 +269,14 @@ def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _by_group(groups: np.ndarray, size: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that sums over the members of each of so many groups."""
+    """Return a function of v: the sum of v over each of `size` groups, v_k being in group groups[k]."""
     return lambda v: np.bincount(groups, weights=v, minlength=size)
 
 
 def _exact_terms(a: np.ndarray, b: np.ndarray, add: Callable[[np.ndarray], Any]) -> tuple[Any, Any, Any]:
     """Return three terms that add up to `add(a b)`: two sums of high-order parts, which are exact in any order.
 
-    The third is the ordinary sum of what is left of the products, with their rounding errors.
+    The third is the ordinary sum of the remainders of the products and of their rounding errors.
     """
     rest, error = _two_product(a, b)
     sums = []

@@ -22,7 +22,7 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     """
     if n_jobs is None and parts == 1:
         return 1
-    # None is what joblib's parallel_config says
+    # None stands for the setting of joblib's parallel_config
     wanted = 1 if n_jobs == 1 else effective_n_jobs(n_jobs)  # pyright: ignore[reportArgumentType]
     if wanted == 1:
         return 1

@@ -35,7 +35,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     """
     counted = weights > 0.0
     for sign in (1.0, -1.0):
-        if not (counted & (y == sign)).any():  # one class
+        if not (counted & (y == sign)).any():  # one class: a b at which all its losses are 0
             rest = z[counted]
             return -sign * (1.0 + float(np.abs(rest).max(initial=0.0)))
     if problem.hard:
@@ -48,28 +48,30 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
         return _root_of_slope(t, c, positive, free_to, free_from)
     order = np.argsort(t)
     t, c, positive = t[order], c[order], positive[order]
-    slope = np.cumsum(c) - c[positive].sum()  # right of t_k
-    rounding = 1e-12 * float(c.sum())
-    if rounding > 1e-3 * float(c[c > 0.0].min()):  # of the size of the smallest weight
+    # slope of the loss to the right of t_k: positive rows have the slope -c_i below t_i, negative rows c_i above t_i
+    slope = np.cumsum(c) - c[positive].sum()
+    rounding = 1e-12 * float(c.sum())  # of a sum of some thousand terms; round values, not tuned
+    if rounding > 1e-3 * float(c[c > 0.0].min()):  # the smallest weight is not distinguished from rounding
         slope, rounding = _signs_of_slopes(c, positive), 0.0
     k = int(np.argmax(slope >= -rounding))
     if abs(slope[k]) > rounding:
         return float(t[k])
-    # the slope is zero from t_k to the next breakpoint that has a weight
+    # the slope is zero from t_k to the next breakpoint of a row with a weight
     later = t[k + 1 :][c[k + 1 :] > 0.0]
     return 0.5 * float(t[k] + later[0])
 
 
 def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: float, high: float) -> float:
-    """Return the b with the smallest squared hinge loss, by Newton's method on the slope within a bracket of its root.
+    """Return the b with the smallest squared hinge loss, by Newton's method on the slope within [low, high].
 
-    The slope, sum c_i (b - t_i) over the rows with a positive loss, is piecewise linear and increasing.
+    t, c and `positive` are breakpoints, costs and classes of the rows; the root lies between `low` and `high`. The
+    slope, sum c_i (b - t_i) over the rows with a positive loss, is piecewise linear and increasing.
     """
     b, before = 0.5 * (low + high), np.zeros(0, bool)
     for _ in range(MAX_STEPS):
         costly = (t > b) == positive  # rows with a positive loss, or with t_i = b, which add 0 to the slope
         weight = c * costly
-        root = float((weight @ t) / weight.sum())
+        root = float((weight @ t) / weight.sum())  # of the slope, if this set of rows stays the same
         if np.array_equal(costly, before):
             return root
         low, high, before = (b, high, costly) if root > b else (low, b, costly)
@@ -83,12 +85,12 @@ def best_multiple_and_intercept(
     """Return (t, b): the multiple t >= 0 of w with the smallest objective for squared losses, and its intercept.
 
     A free intercept is optimised together with t, by Newton's method on the piecewise quadratic objective; any other
-    intercept is multiplied by t, which is 0 where no positive multiple is better. (1, b) for a free intercept then.
+    intercept is multiplied by t. Where no positive t is better, the result is (0, 0), or (1, b) with a free intercept.
 
     Parameters
     ----------
     problem : Problem
-        The norm squared.
+        With the squared norm (``power=2``) and squared hinge.
     norm2 : float
         |w|_q^2, the weight of an augmented intercept included.
     z : ndarray of shape (n,)
@@ -105,19 +107,20 @@ def best_multiple_and_intercept(
         rows, point = point[None] @ rows, point[:1]
     slack, value = _slack_and_objective(rows, point, costs, norm2)
     for _ in range(MAX_STEPS):
+        # half of the Hessian of the objective, over the rows with a positive loss
         weighted = rows * (costs * (slack > 0.0))
         curvature = weighted @ rows.T
         curvature[0, 0] += 0.5 * norm2
         if not np.linalg.det(curvature) > ROUNDING * curvature.diagonal().prod():
             break
-        step, share = np.linalg.solve(curvature, weighted.sum(axis=1)) - point, 1.0
+        step, length = np.linalg.solve(curvature, weighted.sum(axis=1)) - point, 1.0
         slack, lower = _slack_and_objective(rows, point + step, costs, norm2)
-        while not lower <= value and share > ROUNDING:
-            share *= 0.5
-            slack, lower = _slack_and_objective(rows, point + share * step, costs, norm2)
+        while not lower <= value and length > ROUNDING:  # a line search by halving
+            length *= 0.5
+            slack, lower = _slack_and_objective(rows, point + length * step, costs, norm2)
         if not lower < value:
             break
-        point, value, before = point + share * step, lower, value
+        point, value, before = point + length * step, lower, value
         if before - value <= ROUNDING * before:
             break
     t = max(float(point[0]), 0.0)

@@ -17,7 +17,7 @@ class Parts:
     Parameters
     ----------
     count : int
-        Classes, two at least.
+        Number of classes, at least 2.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Parts:
         return np.hstack([-scores, scores]) if self.count == 2 else scores
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
-        """Return the values of which the predicted class has the largest: shape (rows, classes)."""
+        """Return the values whose maximum determines the predicted class: shape (rows, classes)."""
         return self.values(scores)
 
 
@@ -98,6 +98,7 @@ class AgainstEachOther(Parts):
 
         `counts` are the numbers of support vectors of each class, which are sorted by class.
         """
+        # of pair (i, j), class i has row j - 1, as j > i, and class j has row i
         ends = [0, *np.cumsum(counts).tolist()]
         for k, (i, j) in enumerate(self.pairs):
             yield k, j - 1, slice(ends[i], ends[i + 1])
@@ -108,14 +109,16 @@ class AgainstEachOther(Parts):
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
         """Return the number of pairs that each class wins."""
-        classes = np.eye(self.count, dtype=np.float32)  # small whole numbers, of which sums are exact
+        # a pair gives its vote to `second`; a positive score moves it to `first`
+        classes = np.eye(self.count, dtype=np.float32)  # sums of small integers are exact
         first, second = classes[np.array(self.pairs).T]
         return (scores > 0.0).astype(np.float32) @ (first - second) + second.sum(axis=0)
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        """Return votes plus the sum of scores squeezed to less than half a vote, which decides ties, as in SVC."""
+        """Return votes plus a monotone map of the sums of scores to (-1/3, 1/3), which decides ties, as in SVC."""
         sums = np.zeros((scores.shape[0], self.count))
-        for k, (i, j) in enumerate(self.pairs):  # one after the other: as they are added in a row by itself
+        # in this order for any number of rows, so that rounding is the same
+        for k, (i, j) in enumerate(self.pairs):
             sums[:, i] += scores[:, k]
             sums[:, j] -= scores[:, k]
         return self.votes(scores) + sums / (3.0 * (np.abs(sums) + 1.0))

@@ -23,11 +23,11 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-# Largest relative excess of a lower over an upper bound that rounding explains, with a wide margin. With a larger
-# excess one of the bounds is wrong.
+# Largest relative excess of a lower over an upper bound that rounding explains, far above the rounding of any bound.
+# With a larger excess one of the bounds is wrong.
 CROSSED = 1e-6
 # Upper limit of 1 / (2 C s_i), for tiny weights: a sum of a thousand such numbers does not overflow.
-LARGEST = 1e305
+MAX_DELTA2 = 1e305
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,12 @@ class Problem:
             return np.zeros(len(weights))
         with np.errstate(divide="ignore", over="ignore"):
             out = 1.0 / self.curvatures(weights)
-        return np.where(weights > 0.0, np.minimum(out, LARGEST), 0.0)
+        return np.where(weights > 0.0, np.minimum(out, MAX_DELTA2), 0.0)
 
     def norm2(self, square: float, intercept: float) -> float:
-        """Return |w|^2 at p = 2, the weight of an augmented intercept included."""
-        own = intercept / self.rho if self.rho else 0.0
-        return square + own * own
+        """Return |w|^2 at p = 2, the weight of an augmented intercept included; `square` is |w|^2 without it."""
+        weight = intercept / self.rho if self.rho else 0.0  # of the constant coordinate
+        return square + weight * weight
 
     def weights(self, w: np.ndarray, intercept: float) -> np.ndarray:
         """Return w with the weight of an augmented intercept, which belongs to the norm."""
@@ -156,7 +156,7 @@ class Problem:
         return alpha - np.where(alpha > 0.0, squares, 0.0)
 
     def penalty(self, length: float) -> float:
-        """Return the norm's term of the primal objective."""
+        """Return the norm's term of the primal objective; `length` is |w|_q."""
         return 0.5 * length * length if self.power == 2 else length
 
     def primal(self, penalty: float, margins: np.ndarray, weights: np.ndarray) -> float:
@@ -172,17 +172,19 @@ class Problem:
         return gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5)
 
     def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
-        """Return the multiple of dual variables, not all zero, of the largest dual value; `norm2` as for `dual`."""
-        own, most = 0.0, np.inf
+        """Return the t for which t alpha has the largest dual objective; alpha is not 0, `norm2` is as for `dual`."""
+        # the slack coordinates add t^2 slack2 / 2 to the dual objective of t alpha; caps bound t
+        slack2, max_multiple = 0.0, np.inf
         if self.loss == "squared_hinge":
-            own = float((self.delta2(weights) * alpha) @ alpha)
+            slack2 = float((self.delta2(weights) * alpha) @ alpha)
         else:
             # 0 / 0, of weight 0 and alpha 0, is NaN, which fmin ignores
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                most = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
+                max_multiple = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
         if self.power == 1:
-            return best_multiple(float(alpha.sum()), own, min(most, norm2**-0.5) if norm2 > 0.0 else most)
-        return best_multiple(float(alpha.sum()), norm2 + own, most)
+            max_multiple = min(max_multiple, norm2**-0.5) if norm2 > 0.0 else max_multiple
+            return best_multiple(float(alpha.sum()), slack2, max_multiple)
+        return best_multiple(float(alpha.sum()), norm2 + slack2, max_multiple)
 
     def gap(self, lower: float, upper: float) -> float:
         """Return the certified relative gap between a lower and an upper bound.
@@ -241,7 +243,10 @@ def alike(weights: np.ndarray) -> bool:
     return weights[0] == weights[-1] and float(weights.min()) == float(weights.max())
 
 
-def best_multiple(total: float, quadratic: float, most: float) -> float:
-    """Return the t <= most that maximises t total - t^2 quadratic / 2, the dual objective of t alpha."""
-    best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
+def best_multiple(total: float, quadratic: float, max_multiple: float) -> float:
+    """Return the t <= max_multiple that maximises t total - t^2 quadratic / 2, the dual objective of t alpha.
+
+    1 where t has no upper bound.
+    """
+    best = min(total / quadratic if quadratic > 0.0 else np.inf, max_multiple)
     return best if math.isfinite(best) else 1.0

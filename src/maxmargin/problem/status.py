@@ -7,15 +7,16 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The end of a fit, which also has a gap; none is a warning. From good news to bad."""
+    """How a fit ended, in the order from the best end to the worst; no status is issued as a warning."""
 
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
     CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
-    #: float64 numbers lead no further, with a larger gap, perhaps the bound's alone: scale the features, or lower C
+    #: rounding in float64 prevents progress, with a larger gap, perhaps that of the bound alone: scale the features, or
+    #: lower C
     STALLED = "STALLED"
     MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
     MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left for the digits of a certificate
-    INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
+    INTERRUPTED = "INTERRUPTED"  #: by Ctrl-C, or by the callback
     #: hard margin: stopped with no separator in the model's own float64 numbers, and no proof that there is none
     UNDECIDED = "UNDECIDED"
     INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
