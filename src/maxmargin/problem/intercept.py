@@ -50,7 +50,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     t, c, positive = t[order], c[order], positive[order]
     # slope of the loss to the right of t_k: positive rows have the slope -c_i below t_i, negative rows c_i above t_i
     slope = np.cumsum(c) - c[positive].sum()
-    rounding = 1e-12 * float(c.sum())  # of a sum of some thousand terms; round values, not tuned
+    rounding = 1e-12 * float(c.sum())  # of the sums; this and the next are round values, not tuned
     if rounding > 1e-3 * float(c[c > 0.0].min()):  # the smallest weight is not distinguished from rounding
         slope, rounding = _signs_of_slopes(c, positive), 0.0
     k = int(np.argmax(slope >= -rounding))

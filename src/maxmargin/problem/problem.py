@@ -173,7 +173,7 @@ class Problem:
 
     def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
         """Return the t for which t alpha has the largest dual objective; alpha is not 0, `norm2` is as for `dual`."""
-        # the slack coordinates add t^2 slack2 / 2 to the dual objective of t alpha; caps bound t
+        # slack coordinates subtract t^2 slack2 / 2 from the dual objective of t alpha; caps bound t
         slack2, max_multiple = 0.0, np.inf
         if self.loss == "squared_hinge":
             slack2 = float((self.delta2(weights) * alpha) @ alpha)
