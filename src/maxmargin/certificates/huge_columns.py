@@ -25,6 +25,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ..numerics.sparse_columns import with_constant_column
 from ..numerics.sums import Compensated, Plain, _two_product
 from ..problem.problem import Problem
 from .bounds import EPS, Side, ordinary_limit
@@ -102,7 +103,7 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     used = np.flatnonzero(alpha)
     if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
         return None
-    X, y = _with_constant(problem, sample.X[used]), sample.y[used]
+    X, y = with_constant_column(sample.X[used], problem.rho), sample.y[used]
     weights, alpha = sample.weights[used], alpha[used]
     caps = problem.caps(weights)
     slack = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)  # r, the distance to the nearest bound
@@ -129,14 +130,6 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
     rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
     return Side(float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost, value)
-
-
-def _with_constant(problem: Problem, X: Any) -> Any:
-    """Return the rows with the constant coordinate of an augmented intercept as their last column."""
-    if not problem.rho:
-        return X
-    constant = np.full((X.shape[0], 1), problem.rho)
-    return sp.hstack([X, constant], format="csr") if sp.issparse(X) else np.hstack([X, constant])
 
 
 def _equations(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
@@ -236,7 +229,7 @@ def away_from_bounds(problem: Problem, sample: Sample, alpha: np.ndarray, huge: 
     caps, near = problem.caps(sample.weights)[used], alpha[used]
     least = BOUND_DISTANCE * np.minimum(caps, float(near.max()))
     near = np.clip(near, least, caps - least)
-    X = _with_constant(problem, sample.X[used])
+    X = with_constant_column(sample.X[used], problem.rho)
     equations = _independent(_equations(problem, X, sample.y[used], huge))
     for _ in range(3):
         try:

@@ -1,8 +1,9 @@
-"""Presolve of sparse data: the columns without entries are dropped before a solver sees the data, and restored after.
+"""Columns of dense and sparse rows: the presolve of columns without entries, and the constant column.
 
-A column without entries adds nothing to any score, and a weight other than 0 does not reduce any norm of w: for every
-p some optimum has weight 0 there (for p > 1 every optimum). The problem on the other columns therefore has the same
-optimum, and arrays of a solver have one number for each column with entries, of which there are no more than entries.
+The presolve of sparse data drops the columns without entries before a solver sees the data, and restores them after.
+Such a column adds nothing to any score, and a weight other than 0 does not reduce any norm of w: for every p some
+optimum has weight 0 there (for p > 1 every optimum). The problem on the other columns therefore has the same optimum,
+and arrays of a solver have one number for each column with entries, of which there are no more than entries.
 """
 
 from __future__ import annotations
@@ -107,6 +108,25 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def with_constant_column(X: Any, constant: float) -> Any:
+    """Return the rows with one more column, the last, in which every entry is `constant`; X itself where that is 0.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    constant : float
+        The constant coordinate of an augmented intercept, `Problem.rho`.
+
+    Returns
+    -------
+    ndarray or CSR matrix of shape (n, d + 1), or (n, d)
+    """
+    if not constant:
+        return X
+    column = np.full((X.shape[0], 1), constant)
+    return sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
 
 
 def may_be_dense(X: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ...numerics.sparse_columns import with_constant_column
 from ...problem.problem import Problem
 from .factors import factor
 
@@ -23,11 +24,8 @@ _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
 def signed_rows(problem: Problem, X: Any, y: np.ndarray) -> Any:
     """Return the rows y_i x_i, with the constant coordinate where the problem has one; dense or CSR as X is."""
-    if not sp.issparse(X):
-        A = np.asarray(X, dtype=float) * y[:, None]
-        return np.column_stack([A, problem.rho * y]) if problem.rho else A
-    A = times_rows(X.astype(float), y)
-    return sp.hstack([A, problem.rho * y[:, None]], format="csr") if problem.rho else A
+    X = X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    return times_rows(with_constant_column(X, problem.rho), y)
 
 
 def times_rows(A: Any, factors: np.ndarray) -> Any:

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...numerics.sparse_columns import may_be_dense
+from ...numerics.sparse_columns import may_be_dense, with_constant_column
 from ...problem.problem import Problem
 from .centred_rows import (
     OUTLIER_FACTOR,
@@ -233,7 +233,7 @@ class SharedRows:
     def scaled(self, scale: float) -> np.ndarray:
         """Return the rows (x_i, rho) / scale, of shape (n, d), without rho where it is 0."""
         if scale not in self._scaled:
-            self._scaled[scale] = _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
+            self._scaled[scale] = with_constant_column(self.X, self.problem.rho) * (1.0 / scale)
         return self._scaled[scale]
 
     def centred(self, scale: float) -> np.ndarray | CentredRows:
@@ -323,7 +323,7 @@ class SpanBasis:
             sizes, V = np.sqrt(squares[kept]), V[:, kept]
             self.coefficients, self._combine = V * sizes, lambda w: (V / sizes) @ w
         else:
-            A = _rows(X, factors, constant)
+            A = with_constant_column(X, constant) * factors[:, None]
             self.orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
             self.coefficients = np.ascontiguousarray(R.T)
 
@@ -333,12 +333,6 @@ class SpanBasis:
             return self.orthogonal @ w
         a = self._combine(w) * self._factors
         return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
-
-
-def _rows(X: np.ndarray, factors: np.ndarray, constant: float) -> np.ndarray:
-    """Return the rows factors[i] (x_i, constant), without the last column where the constant is 0."""
-    A = X * factors[:, None]
-    return np.column_stack([A, constant * factors]) if constant else A
 
 
 def _squares(X: Any, axis: str) -> np.ndarray:
