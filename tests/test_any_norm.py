@@ -372,7 +372,7 @@ def test_max_time_stops_within_a_round():
 def test_max_time_stops_the_separability_test(monkeypatch):
     """The separability test is then neither reported nor used."""
     monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
-    one_by_one = partial(linear_points, settings=Settings(whole=0, all_rows=0, rows=1))
+    one_by_one = partial(linear_points, settings=Settings(whole_entries=0, all_rows=0, added_rows=1))
     monkeypatch.setattr("maxmargin.fit.policy.linear_points", one_by_one)
     X, y = clouds(60, 30, 16)
     polls = []

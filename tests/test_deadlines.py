@@ -150,9 +150,9 @@ def test_time_slices_grow_until_the_program_is_solved(monkeypatch):
         return linprog(*program, options=options, **others)
 
     monkeypatch.setattr(highs, "linprog", slow)
-    monkeypatch.setattr(highs, "FIRST", 0.01)
     cost, G, h, bounds = random_program()
-    found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
+    settings = highs.Settings(first_slice=0.01)
+    found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False, settings)
     assert found is not None
     assert limits == sorted(set(limits))
     assert len(limits) == 3
@@ -173,7 +173,7 @@ def test_cycling_programs_end_without_a_time_limit(monkeypatch):
     found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
     assert found is not None
     assert found.status == highs.TIME_OR_ITERATIONS
-    assert limits == [highs.ITERATIONS * 46]
+    assert limits == [highs.SETTINGS.iterations_per_size * 46]
 
 
 def test_exceptions_within_highs_propagate(monkeypatch):

@@ -123,7 +123,9 @@ def test_linear_programs(hard, kind, p, intercept):
 @pytest.mark.parametrize("hard", [True, False])
 def test_masters_of_some_rows_and_columns(hard, p):
     """What the first master does not have comes in; the bounds are of all rows and columns."""
-    small = Settings(whole=0, all_rows=10, rows=6, columns=4, first_columns=8, mean_columns=3)
+    small = Settings(
+        whole_entries=0, all_rows=10, added_rows=6, added_columns=4, first_columns=8, mean_columns=3
+    )
     for kind, intercept, stored in product(KINDS, ("none", "free"), (np.asarray, sp.csr_matrix)):
         X, y, s = sample(40, 30, kind, 3)
         problem = linear(hard, intercept, p)
@@ -201,7 +203,7 @@ def test_most_of_many_columns_are_eliminated(monkeypatch, p):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_masters_of_some_columns_meet_the_oracle(kind):
-    points = partial(column_points, settings=Settings(all_columns=3, first_columns=2, columns=1))
+    points = partial(column_points, settings=Settings(all_columns=3, first_columns=2, added_columns=1))
     for (loss, C, power), name in product(SOFT, ("none", "free", "augmented")):
         problem = Problem(loss, C, p=np.inf, intercept=name, intercept_scaling=1.5, power=power)
         X, y, s = sample(15, 12, kind, 3)

@@ -33,31 +33,42 @@ from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
 from .diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
+from .factors import TINY
 from .iterate import Point
 
-# The numbers below without another source are chosen on the data sets of docs/regimes.md.
-#
-# Squared Newton decrement up to which a point counts as near the path: below 1 Newton's method converges quadratically.
-# A smaller number costs more steps for each point, and makes its dual variables more accurate.
-NEAR = 0.25
-# Factor of tau from point to point: the first one, the smallest and the largest. A larger factor makes fewer points,
-# and more Newton steps for each. It doubles after a point of at most EASY steps, and halves after one of at least HARD.
-FIRST, LEAST, MOST = 10.0, 2.0, 100.0
-EASY, HARD = 4, 10
-# Newton steps of a point at most: STEPS, where 3 to 10 are usual; of the first point FIRST_STEPS, where 10 to 60 are
-# usual.
-STEPS, FIRST_STEPS = 20, 300
-CAREFUL = 1.1  # after a failed point the factor becomes its square root, unless it is below this: the path ends there
-HALVINGS = 40  # trial lengths of one line search, at most: 0.7^40 is about 1e-6
-# Factor of a trial length outside the domain, and fraction of the longest trial inside it that is taken: a point near
-# the boundary costs many Newton steps.
-NEARER, WAY = 0.7, 0.5
-# First bound t of |w|, for rows of length one, above which the second start takes a larger tau. See `_Path.start`.
-FAR = 10.0
-# Steps of iterative refinement of a linear system, at most: they end where the residual no longer halves.
-CORRECTIONS = 6
-ROUNDING = 1e-3  # a slope that the line search accepts as zero: the slopes of single barriers are about one
-CLOSE = 1e-13  # nu / tau, relative to the objective, at which the path ends: float64 has no more digits of the gap
+
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings, chosen on the data sets of docs/regimes.md where they have no other source."""
+
+    # Squared Newton decrement up to which a point counts as near the path: below 1 Newton's method converges
+    # quadratically. A smaller number costs more steps for each point, and makes its dual variables more accurate.
+    near_decrement: float = 0.25
+    # Growth of tau from point to point. A larger one makes fewer points, and more Newton steps for each. It doubles
+    # after a point of at most `easy_steps` steps, and halves after one of at least `hard_steps`.
+    first_growth: float = 10.0
+    min_growth: float = 2.0
+    max_growth: float = 100.0
+    easy_steps: int = 4
+    hard_steps: int = 10
+    # Newton steps of a point at most, where 3 to 10 are usual; and of the first point, where 10 to 60 are usual.
+    max_steps: int = 20
+    max_first_steps: int = 300
+    # After a failed point the growth becomes its square root, unless it is below this: the path ends there.
+    min_retry_growth: float = 1.1
+    max_trials: int = 40  # trial lengths of one line search, at most: 0.7^40 is about 1e-6
+    # Factor of a trial length outside the domain, and fraction of the longest trial inside it that is taken: a point
+    # near the boundary costs many Newton steps.
+    shorten: float = 0.7
+    inside_share: float = 0.5
+    # First bound t of |w|, for rows of length one, above which the second start takes a larger tau (`_Path.start`).
+    large_bound: float = 10.0
+    max_refinements: int = 6  # of a linear system, at most: they end where the residual no longer halves
+    slope_rounding: float = 1e-3  # a slope that counts as zero: the slopes of single barriers are about one
+    gap_rounding: float = 1e-13  # nu / tau, relative to the objective, at which the path ends
+
+
+SETTINGS = Settings()
 
 
 def path_points(
@@ -66,6 +77,7 @@ def path_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
+    settings: Settings = SETTINGS,
 ) -> Iterator[Point]:
     """Yield points along the central path; tau rises until the gap is rounding.
 
@@ -81,6 +93,7 @@ def path_points(
         Sample weights, all positive.
     interrupted : callable
         Returns whether to stop; called before every step.
+    settings : Settings
 
     Yields
     ------
@@ -94,18 +107,11 @@ def path_points(
         X = X - mean
     A = signed_rows(problem, X, y)
     unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
-    scale = 1.0 if problem.hard else unit**problem.power
-    costs = np.zeros(0) if problem.hard else problem.C * weights * scale
-    path = _Path(problem, A / unit, y, costs, interrupted)
-    for w, b, alpha in path.points():
-        if problem.hard:
-            b *= unit
-        else:
-            w, alpha = w / unit, alpha / scale
-        if problem.rho:
-            yield Point(w[:-1], problem.rho * float(w[-1]), alpha)
-        else:
-            yield Point(w, b - float(mean @ w), alpha)
+    costs = np.zeros(0) if problem.hard else problem.C * weights * unit**problem.power
+    path = _Path(problem, A / unit, y, costs, interrupted, settings)
+    for point in path.points():
+        w, b, alpha = point.restored(problem, unit)
+        yield Point(w, b - float(mean @ w), alpha)
 
 
 class Losses(NamedTuple):
@@ -167,50 +173,40 @@ class State:
         return State(self.w + s * step.w, self.r + s * step.r, self.t + s * step.t, self.f + s * step.f)
 
 
+@dataclass(eq=False)
 class _Path:
-    """The central path of one problem.
+    """The central path of one problem. Rows are y_i x_i, divided by the largest p-norm of a row."""
 
-    Parameters
-    ----------
-    problem : Problem
-    A : ndarray or CSR matrix of shape (n, d)
-        Rows y_i x_i, divided by the largest p-norm of a row.
-    y : ndarray of shape (n,)
-    costs : ndarray of shape (n,), or (0,) for the hard margin
-        Weights of the slacks in the objective.
-    interrupted : callable
-        Returns whether to stop.
-    """
+    problem: Problem
+    A: Any  # ndarray or CSR matrix of shape (n, d)
+    y: np.ndarray
+    costs: np.ndarray  # of the slacks in the objective, of shape (n,), or (0,) for the hard margin
+    interrupted: Callable[[], bool]
+    settings: Settings
 
-    def __init__(
-        self,
-        problem: Problem,
-        A: Any,
-        y: np.ndarray,
-        costs: np.ndarray,
-        interrupted: Callable[[], bool],
-    ) -> None:
-        self.problem, self.A, self.y, self.costs, self.interrupted = problem, A, y, costs, interrupted
-        self.n, self.d = A.shape
-        self.a = 1.0 / problem.q if problem.q < np.inf else 0.0
+    def __post_init__(self) -> None:
+        problem, (self.n, self.d) = self.problem, self.A.shape
+        self.a = 1.0 / problem.q if problem.q < np.inf else 0.0  # the exponent of the cones
         between = 0.0 < self.a < 1.0
         self.split = self.a > 0.0  # whether there is an r
         # weights of log r_j and log t
         self.log_r, self.log_t = (1.0 - self.a, self.a) if between else (0.0, 0.0)
-        columns = ([y] if problem.free else []) + ([-np.ones(self.n)] if problem.hard else [])
+        # margins are A w + F f
+        columns = ([self.y] if problem.free else []) + ([-np.ones(self.n)] if problem.hard else [])
         self.F = np.column_stack(columns) if columns else np.zeros((self.n, 0))
         self.phi: Callable[[np.ndarray, np.ndarray], Losses] = (
             _margin_barrier if problem.hard else _hinge if problem.loss == "hinge" else _squared_hinge
         )
-        double = not problem.hard and problem.loss == "hinge"  # two logarithms for each row
-        self.nu = (3.0 if between else 2.0) * self.d + 1.0 + self.n * (2.0 if double else 1.0)
+        # the number of logarithms, of which the hinge has two for each row
+        self.nu = (3.0 if between else 2.0) * self.d + 1.0 + self.n * (2.0 if self.phi is _hinge else 1.0)
 
-    def start(self, near: bool) -> tuple[State, float]:
+    def start(self, raise_tau: bool) -> tuple[State, float]:
         """Return a first state, with w = 0, and a first tau.
 
         Hard margin: tau = nu and g = -1. Soft margin: tau = nu / sum of the costs, with which the objective at w = 0 is
-        about as large as the barriers. With `near`, tau is raised to its geometric mean with d / FAR^power, if that is
-        larger, so that the point of the path has a smaller |w|.
+        about as large as the barriers. The first bound of |w| is t = ((d + 1) / tau)^(1 / power). With `raise_tau`, tau
+        is raised to its geometric mean with d / large_bound^power, if that is larger, so that the point of the path has
+        a smaller |w|.
         """
         f = np.zeros(self.F.shape[1])
         if self.problem.hard:
@@ -218,99 +214,90 @@ class _Path:
             tau, t = self.nu, 1.0
         else:
             power = self.problem.power
-            tau, far = self.nu / float(self.costs.sum()), self.d / FAR**power
-            if near and tau < far:  # the geometric mean: at `far` the start would be too far from the path
-                tau = (tau * far) ** 0.5
+            tau, larger = self.nu / float(self.costs.sum()), self.d / self.settings.large_bound**power
+            # the geometric mean: at the larger tau itself the start would be too far from the path
+            if raise_tau and tau < larger:
+                tau = (tau * larger) ** 0.5
             t = ((self.d + 1.0) / tau) ** (1.0 / power)
         r = np.full(self.d if self.split else 0, 0.5 * t / self.d)
         return State(np.zeros(self.d), r, t, f), tau
 
-    def points(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Yield (w, b, alpha) near the path for rising tau, from the first start that converges."""
-        for near in (False, True):
+    def points(self) -> Iterator[Point]:
+        """Yield points near the path for rising tau, in units of its rows, from the first start that converges."""
+        for raise_tau in (False, True):
             found = False
-            for point in self.follow(*self.start(near)):
+            for point in self.follow(*self.start(raise_tau)):
                 found = True
                 yield point
             if found:
                 return
 
-    def follow(self, state: State, tau: float) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Yield (w, b, alpha) near the path for rising tau, from one start.
+    def follow(self, state: State, tau: float) -> Iterator[Point]:
+        """Yield points near the path for rising tau, from one start.
 
-        A point that fails is computed again from the last one, with the square root of the factor of tau.
+        A point that fails is computed again from the last one, with the square root of the growth of tau.
         """
-        last, factor, steps, most, length = None, FIRST, 0, FIRST_STEPS, 1.0
-        free = self.problem.free
+        settings, last, steps, length = self.settings, None, 0, 1.0
+        growth = settings.first_growth
         while not self.interrupted():
             local = _Local(self, state, tau)
             try:
                 step, change = local.newton()
             except np.linalg.LinAlgError:
                 return
-            decrement = -local.along(step, change)
-            if not decrement > -NEAR:  # nan, or dominated by rounding
+            decrement = -local.along(step)  # squared
+            if not decrement > -settings.near_decrement:  # nan, or dominated by rounding
                 return
-            moved = self.search(state, step, change, tau, abs(decrement), length)
+            moved = self.search(state, step, tau, abs(decrement), length)
             steps, length = steps + 1, 1.0
-            # no convergence: start again from the last point, with a smaller factor
-            if moved is None or (steps >= most and decrement > NEAR):
-                if last is None or factor < CAREFUL:
+            max_steps = settings.max_first_steps if last is None else settings.max_steps
+            # no convergence: start again from the last point, with a smaller growth
+            if moved is None or (steps >= max_steps and decrement > settings.near_decrement):
+                if last is None or growth < settings.min_retry_growth:
                     return
-                factor = factor**0.5
-                (state, tau), steps, length = (last[0], last[1] * factor), 0, 1.0 / factor
+                growth = growth**0.5
+                (state, tau), steps, length = (last[0], last[1] * growth), 0, 1.0 / growth
                 continue
             state = moved
-            if decrement > NEAR:
+            if decrement > settings.near_decrement:
                 continue
             # near the path: alpha_i = -(phi_i' + phi_i'' dm_i) / tau of the linear model is balanced
             alpha = np.maximum(-(local.losses.slope + local.losses.curvature * change) / tau, 0.0)
             if self.problem.loss == "hinge" and not self.problem.hard:
                 alpha = np.minimum(alpha, self.costs)
-            yield state.w, float(state.f[0]) if free else 0.0, alpha
-            if self.nu / tau < CLOSE * self.value(alpha):
+            yield Point(state.w, float(state.f[0]) if self.problem.free else 0.0, alpha)
+            if self.nu / tau < settings.gap_rounding * self.value(alpha):
                 return
-            factor = min(factor * 2.0, MOST) if steps <= EASY else factor
-            factor = max(factor / 2.0, LEAST) if steps >= HARD else factor
-            # slacks fall as 1 / tau, so that the first length tried is 1 / factor
-            last, tau, steps, most, length = (state, tau), tau * factor, 0, STEPS, 1.0 / factor
+            growth = min(growth * 2.0, settings.max_growth) if steps <= settings.easy_steps else growth
+            growth = max(growth / 2.0, settings.min_growth) if steps >= settings.hard_steps else growth
+            # slacks fall as 1 / tau, so that the first length tried is 1 / growth
+            last, tau, steps, length = (state, tau), tau * growth, 0, 1.0 / growth
 
     def value(self, alpha: np.ndarray) -> float:
         """Return an estimate of the objective by dual variables: sum alpha, or 1 / sum alpha for the hard margin."""
         total = float(alpha.sum())
-        return 1.0 / max(total, 1e-300) if self.problem.hard else total
+        return 1.0 / max(total, TINY) if self.problem.hard else total
 
-    def search(
-        self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
-    ) -> State | None:
+    def search(self, state: State, step: State, tau: float, slope: float, s: float) -> State | None:
         """Return the point of a line search along Newton's step, or None where it fails.
 
-        A length is accepted where the derivative along the step is at most slope / 2 + ROUNDING.
-
-        Parameters
-        ----------
-        state, step : State
-        change : ndarray of shape (n,)
-            The change of the margins by the step.
-        tau : float
-        slope : float
-            Minus the derivative along the step at `state`, which is the squared Newton decrement.
-        s : float
-            The first length.
+        A length is accepted where the derivative along the step is at most slope / 2 + slope_rounding. Otherwise the
+        next length is where the derivative is zero by linear interpolation. The first length is s; `slope` is minus
+        the derivative at `state`, which is the squared Newton decrement.
         """
         damped = 1.0 / (1.0 + slope**0.5)  # the damped Newton step, which stays in the domain
-        for _ in range(HALVINGS):
+        for _ in range(self.settings.max_trials):
             new = state.moved(s, step)
             if not self.inside(new):
                 if s <= damped:  # possible by rounding only
-                    s *= NEARER
+                    s *= self.settings.shorten
                     continue
                 while s > damped and not self.inside(state.moved(s, step)):
-                    s *= NEARER
-                s = max(WAY * s, min(damped, s))
+                    s *= self.settings.shorten
+                s = max(self.settings.inside_share * s, min(damped, s))
                 continue
-            after = _Local(self, new, tau).along(step, change)
-            if after <= 0.5 * slope + ROUNDING:
+            after = _Local(self, new, tau).along(step)
+            if after <= 0.5 * slope + self.settings.slope_rounding:
                 return new
             s *= min(max(slope / (slope + after), 0.1), 0.9)
         return None
@@ -336,32 +323,33 @@ class _Path:
 class _Local:
     """Gradient and Newton's step of the function that the path minimises at tau, at one state.
 
-    Gradients are relative: slope_w_j = W_j dF/dw_j with W_j the bound of |w_j|, slope_r_j = r_j dF/dr_j,
-    slope_t = t dF/dt; slope_f = dF/df.
+    Gradients are relative: slope_w_j = W_j dF/dw_j with W_j = r_j^a t^(1 - a) the bound of |w_j|,
+    slope_r_j = r_j dF/dr_j, slope_t = t dF/dt; slope_f = dF/df. With x_j = w_j / W_j the barrier of a coordinate is
+    -2 log W_j - log(1 - x_j^2) - (1 - a) log r_j - a log t; `rest` is 1 - x^2.
     """
 
     def __init__(self, path: _Path, state: State, tau: float) -> None:
         self.path, self.state, self.tau = path, state, tau
         a, self.W = path.a, path.bounds(state)
         x = state.w / self.W
-        e, o = x * x, (1.0 - np.abs(x)) * (1.0 + np.abs(x))  # x^2 and 1 - x^2
-        self.x, self.e, self.o = x, e, o
+        x2, rest = x * x, (1.0 - np.abs(x)) * (1.0 + np.abs(x))
+        self.x, self.x2, self.rest = x, x2, rest
         self.room = state.t - float(state.r.sum())  # the slack of sum r_j <= t
         self.losses = path.phi(path.margins(state), tau * path.costs)
-        self.slope_w = 2.0 * x / o + self.W * (path.A.T @ self.losses.slope)
+        self.slope_w = 2.0 * x / rest + self.W * (path.A.T @ self.losses.slope)
         self.slope_f = path.F.T @ self.losses.slope
-        self.slope_r = -2.0 * a / o - path.log_r + state.r / self.room if path.split else state.r
+        self.slope_r = -2.0 * a / rest - path.log_r + state.r / self.room if path.split else state.r
         self.slope_t = 0.0
         if path.problem.hard:
             self.slope_f[-1] -= tau
         else:
             t = state.t
             self.slope_t = tau * t ** float(path.problem.power)
-            self.slope_t += float(np.sum(-(2.0 - 2.0 * a) / o - path.log_t))
+            self.slope_t += float(np.sum(-(2.0 - 2.0 * a) / rest - path.log_t))
             self.slope_t -= t / self.room if path.split else 0.0
 
-    def along(self, step: State, change: np.ndarray) -> float:
-        """Return the derivative along a step; `change`, of the margins, is not used."""
+    def along(self, step: State) -> float:
+        """Return the derivative along a step."""
         slope = float(self.slope_w @ (step.w / self.W) + self.slope_f @ step.f)
         if self.path.split:
             slope += float(self.slope_r @ (step.r / self.state.r))
@@ -374,11 +362,11 @@ class _Local:
         derivatives in r are diagonal. The system is K u + C v = p, C'u + S v = s for u = dw / W and the border
         v = (z, dt / t, db, dg), those of them that there are, with K = diag(curvature) + B' diag(phi'') B, B = A W.
         """
-        path, state, x, e, o, a = self.path, self.state, self.x, self.e, self.o, self.path.a
+        path, state, x, x2, rest, a = self.path, self.state, self.x, self.x2, self.rest, self.path.a
         soft = not path.problem.hard
         B = times_columns(path.A, self.W)
         weight = self.losses.curvature
-        curvature = 2.0 * (1.0 + e) / o**2
+        curvature = 2.0 * (1.0 + x2) / rest**2
         right, t_side = -self.slope_w, -self.slope_t
         borders, diagonal, sides = [], [], []
         # second derivatives, relative: of r and r (rr), w and r (wr), r and t, t and t, w and t; ur, ut: derivatives of
@@ -386,11 +374,11 @@ class _Local:
         rr = wr = rt = ur = dr_alone = np.zeros(0)
         ut = tz = 0.0
         if path.split:
-            rr = 2.0 * a * (1.0 + (2.0 * a - 1.0) * e) / o**2 + path.log_r
-            wr, rt = -4.0 * a * x / o**2, 4.0 * a * (1.0 - a) * e / o**2
+            rr = 2.0 * a * (1.0 + (2.0 * a - 1.0) * x2) / rest**2 + path.log_r
+            wr, rt = -4.0 * a * x / rest**2, 4.0 * a * (1.0 - a) * x2 / rest**2
             ur, ut = state.r / self.room, -state.t / self.room if soft else 0.0
             # Schur complements by r: (curvature rr - wr^2) / rr, in a form without cancellation; wt and tt below alike
-            curvature = (4.0 * a * (1.0 - (2.0 * a - 1.0) * e) / o**3 + path.log_r * curvature) / rr
+            curvature = (4.0 * a * (1.0 - (2.0 * a - 1.0) * x2) / rest**3 + path.log_r * curvature) / rr
             dr_alone = -self.slope_r / rr
             right, t_side = right - wr * dr_alone, t_side - float(rt @ dr_alone)
             tz = ut - float((rt / rr) @ ur)
@@ -399,12 +387,12 @@ class _Local:
             sides.append(-float(ur @ dr_alone))
         if soft:
             t, power = state.t, path.problem.power
-            tt = (2.0 - 2.0 * a) * (1.0 + (1.0 - 2.0 * a) * e) / o**2 + path.log_t
-            wt = -4.0 * (1.0 - a) * x / o**2
+            tt = (2.0 - 2.0 * a) * (1.0 + (1.0 - 2.0 * a) * x2) / rest**2 + path.log_t
+            wt = -4.0 * (1.0 - a) * x / rest**2
             if path.split:
-                wt = wt * (2.0 * a + path.log_r * o) / (o * rr)
-                more = path.log_t * 2.0 * a * (1.0 + (2.0 * a - 1.0) * e) / o**2 + path.log_r * tt
-                tt = (4.0 * a * (1.0 - a) * (1.0 + e) / o**3 + more) / rr
+                wt = wt * (2.0 * a + path.log_r * rest) / (rest * rr)
+                more = path.log_t * 2.0 * a * (1.0 + (2.0 * a - 1.0) * x2) / rest**2 + path.log_r * tt
+                tt = (4.0 * a * (1.0 - a) * (1.0 + x2) / rest**3 + more) / rr
             borders.append(wt)
             diagonal.append(float(tt.sum()) + (self.tau * t * t if power == 2 else 0.0))
             sides.append(t_side)
@@ -428,7 +416,7 @@ class _Local:
 
         u, z = np.zeros(path.d), np.zeros(side.size)
         p, s, size = right, side, np.inf
-        for _ in range(CORRECTIONS):
+        for _ in range(path.settings.max_refinements):
             du, dz = bordered(p, s)
             u, z = u + du, z + dz
             p = right - curvature * u - B.T @ (weight * (B @ u)) - C @ z

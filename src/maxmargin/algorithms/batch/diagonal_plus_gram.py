@@ -11,15 +11,14 @@ import scipy.sparse as sp
 
 from ...numerics.sparse_columns import with_constant_column
 from ...problem.problem import Problem
-from .factors import factor
+from .factors import TINY, factor
 
-# MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonals relative to their squares, whose
-# elimination would cancel digits. With more of them the factor of their size costs more than the n x n one. Chosen on
-# the data sets of docs/regimes.md.
+# MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonal entries relative to the sums of squares of
+# their columns, whose elimination would cancel digits. With a larger number the factor of that size costs more than the
+# n x n one. Chosen on the data sets of docs/regimes.md.
 MIN_KEPT = 50
-TINY = 1e-300  # the smallest divisor, which avoids a division by 0
 
-_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
+_linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
 
 def signed_rows(problem: Problem, X: Any, y: np.ndarray) -> Any:
@@ -53,8 +52,9 @@ def _dense(A: Any) -> np.ndarray:
 def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from p to the solution x of (diag(diagonal) + B' diag(weight) B) x = p.
 
-    From more than MIN_KEPT + 2 n columns, those of the largest diagonal relative to the diagonal of B' diag(weight) B
-    are eliminated first, by Woodbury's identity. The right-hand side p has shape (d,) or (d, k).
+    Of more than MIN_KEPT + 2 n columns, MIN_KEPT + 2 n are kept; the others, those of the largest diagonal relative to
+    the diagonal of B' diag(weight) B, are eliminated first, by Woodbury's identity. The right-hand side p has shape
+    (d,) or (d, k).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     diagonal : ndarray of shape (d,), positive
     """
     n, d = B.shape
-    H = times_rows(B, np.sqrt(weight))
+    H = times_rows(B, np.sqrt(weight))  # H'H = B' diag(weight) B
     count = MIN_KEPT + 2 * n
     if d <= count:
         return _by_columns(H, diagonal)
@@ -71,9 +71,10 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     ratio = diagonal / np.maximum(column_squares(H, np.ones(n)), TINY)
     kept[np.argpartition(ratio, count)[:count]] = True
     root = np.sqrt(diagonal[~kept])
+    # With G the eliminated columns of H and D their diagonal, `rest` is G D^-1/2. Woodbury's identity needs the factor
+    # L L' = I + G D^-1 G', L in `lower`. The Schur complement of the kept columns K is their diagonal plus J'J, with
+    # J = L^-1 K
     rest = times_columns(H[:, ~kept], 1.0 / root)
-    # Woodbury: with G the eliminated columns of H and D their diagonal, L L' = I + G D^-1 G', L in `lower`; the Schur
-    # complement of the kept columns K is diag(kept) + J'J with J = L^-1 K
     M = _dense(rest @ rest.T)
     M[np.diag_indices(n)] += 1.0
     lower = np.linalg.cholesky(M)
@@ -85,6 +86,9 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     solve_kept = _by_columns(J, diagonal[kept])
 
     def solve(p: np.ndarray) -> np.ndarray:
+        # with the index 1 for eliminated and 2 for kept columns:
+        # x_2 = (diag_2 + J'J)^-1 (p_2 - J'L^-1 G D^-1 p_1),
+        # x_1 = D^-1/2 (D^-1/2 p_1 - rest'L'^-1 (L^-1 G D^-1 p_1 + J x_2))
         scaled = (p[~kept].T / root).T
         image = inner(rest @ scaled)
         x = np.empty_like(p)

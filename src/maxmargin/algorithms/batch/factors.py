@@ -12,25 +12,23 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg import lapack
 
 from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
 
 EPS = float(np.finfo(float).eps)
-# Number of equations up to which LAPACK takes less than a tenth of a second, so that the deadline is not checked.
+# Number of equations up to which LAPACK takes less than a tenth of a second, so that the stop check is not called.
 MAX_UNINTERRUPTED = 1500
-# Columns of larger matrices that are factored between two checks of the deadline: half a second at 20,000 equations.
+# Columns of larger matrices that are factored between two stop checks: half a second at 20,000 equations.
 PANEL_COLUMNS = 128
-# A pivot up to RANK max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. The factor is
-# a few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
-RANK = 1e-13
+# A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
+# few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
+PIVOT_ROUNDING = 1e-13
+TINY = 1e-300  # the smallest divisor, which avoids a division by 0, and the least scale of pivots
 
-# as Any: SciPy's annotations allow more types of results than these calls have
-_lapack: Any = lapack
-_linalg: Any = scipy.linalg
+_linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
 
-Solve = Callable[[np.ndarray], np.ndarray]
+Solve = Callable[[np.ndarray], np.ndarray]  # from right-hand sides to solutions
 
 
 def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> Solve | None:
@@ -45,7 +43,7 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
     matrix : ndarray of shape (n, n)
         Not changed.
     interrupted : callable
-        Whether to stop; called during the factorisation of large matrices.
+        Returns whether to stop; called during the factorisation of large matrices.
 
     Returns
     -------
@@ -56,23 +54,22 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
     diagonal = np.diag(matrix)
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return None
-    root = 1.0 / np.sqrt(diagonal)
+    root = 1.0 / np.sqrt(diagonal)  # M = diag(1 / root) scaled diag(1 / root)
     scaled = matrix * root * root[:, None]
     if not np.isfinite(scaled).all():
         return None
     for ridge in RIDGES:
         scaled.flat[:: root.size + 1] = 1.0 + ridge
         if len(scaled) <= MAX_UNINTERRUPTED:
-            lower, failed = _lapack.dpotrf(
-                scaled.T, lower=1
-            )  # the transpose is in the column order of LAPACK
+            # scaled.T is the same matrix, in the column order of LAPACK
+            lower, failed = _linalg.lapack.dpotrf(scaled.T, lower=1)
         else:
             lower, failed = _factor_by_panels(scaled, interrupted)
             if interrupted():
                 return None
         if not failed:
             return lambda right, lower=lower: (
-                (root * _lapack.dpotrs(lower, (root * right.T).T, lower=1)[0].T).T
+                (root * _linalg.lapack.dpotrs(lower, (root * right.T).T, lower=1)[0].T).T
             )
     return None
 
@@ -91,7 +88,7 @@ def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tu
         if interrupted():
             return lower, True
         panel = matrix[first:, first:last] - lower[first:, :first] @ lower[first:last, :first].T
-        corner, failed = _lapack.dpotrf(panel[: last - first], lower=1)
+        corner, failed = _linalg.lapack.dpotrf(panel[: last - first], lower=1)
         if failed:
             return lower, True
         lower[first:last, first:last] = corner
@@ -119,7 +116,7 @@ class PivotedQR:
     def __init__(self, B: np.ndarray) -> None:
         self.Q, self._R, self._order = _linalg.qr(B, mode="economic", pivoting=True, check_finite=False)
         pivots = np.abs(np.diag(self._R))
-        floor = RANK * max(B.shape) * max(float(pivots.max(initial=0.0)), 1e-300)
+        floor = PIVOT_ROUNDING * max(B.shape) * max(float(pivots.max(initial=0.0)), TINY)
         self.rank = int(np.count_nonzero(pivots > floor))
         self.Q, self._R = self.Q[:, : self.rank], self._R[: self.rank, : self.rank]
 
@@ -134,8 +131,8 @@ class PivotedQR:
         return out
 
 
-def low_rank_factor(kernel: Kernel, X: Any, most: int) -> np.ndarray | None:
-    """Return Z of shape (n, rank) with the Gram matrix K = Z Z' up to rounding; None where the rank exceeds `most`.
+def low_rank_factor(kernel: Kernel, X: Any, max_rank: int) -> np.ndarray | None:
+    """Return Z of shape (n, rank) with the Gram matrix K = Z Z' up to rounding; None where the rank is larger.
 
     The columns of Z are features for solvers of linear problems. Cholesky's method with the largest remaining diagonal
     entry as the pivot computes at most rank rows of the kernel, in n rank^2 operations.
@@ -145,16 +142,17 @@ def low_rank_factor(kernel: Kernel, X: Any, most: int) -> np.ndarray | None:
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d), float64
         As `kernel.prepared` returns it.
-    most : int
+    max_rank : int
         Largest number of columns of Z.
     """
     residual = np.array(kernel.diagonal(X), dtype=float)  # diagonal of K - Z Z'
-    rounding = X.shape[0] * EPS * float(residual.max(initial=0.0))
-    Z = np.zeros((X.shape[0], min(most, X.shape[0])))
+    rounding = X.shape[0] * EPS * float(residual.max(initial=0.0))  # a bound for the error of a pivot
+    Z = np.zeros((X.shape[0], min(max_rank, X.shape[0])))
     for k in range(Z.shape[1]):
-        i = int(residual.argmax())
+        i = int(residual.argmax())  # the pivot
         if residual[i] <= rounding:
             return Z[:, :k]
+        # column k: (K_ji - sum over l < k of Z_jl Z_il) / sqrt(pivot) for every row j
         Z[:, k] = (kernel.block(X[[i]], X)[0] - Z[:, :k] @ Z[i, :k]) / residual[i] ** 0.5
         residual -= Z[:, k] ** 2
     return Z if float(residual.max(initial=0.0)) <= rounding else None

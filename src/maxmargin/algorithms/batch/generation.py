@@ -1,14 +1,13 @@
 """Row and column generation: restricted master problems, with bounds over all rows and columns.
 
-A restricted master holds a part of the rows and, at p = inf, where w is sparse, a part of the columns. Of its
-violated constraints the worst ones join it: rows whose margin is too small, and columns whose |v_j| is too large,
-v = sum alpha_i y_i x_i (dual constraints). When none is violated the problem is solved. At p = 1, where nearly all
-weights are +-|w|, every master holds all columns.
+A restricted master holds a part of the rows and, at p = inf, where w is sparse, a part of the columns. Of the
+violated constraints outside it the worst ones join it: rows whose margin is too small, and columns whose |v_j| is too
+large, v = sum alpha_i y_i x_i (dual constraints). When none is violated the problem is solved. At p = 1, where nearly
+all weights are +-|w|, every master holds all columns.
 
 A master is a linear program (`linear_points`) or, for a soft margin at p = inf that is not linear, a problem solved by
 the barrier method (`column_points`). The dual variables of the barrier method are feasible for the whole problem after
-scaling, if |v_j| is bounded over the columns outside as well. Its path is left as soon as the violation by these
-columns is most of the gap.
+scaling to the largest |v_j| of all columns. Its path is left as soon as most of the gap is due to columns outside.
 
 References
 ----------
@@ -39,39 +38,30 @@ class Settings:
     """Sizes of restricted masters: small ones are solved faster, and with large ones fewer masters are needed.
 
     The values were chosen on the data sets of docs/regimes.md.
-
-    Attributes
-    ----------
-    whole : int
-        Number of entries up to which a linear program is solved without restriction.
-    all_rows : int
-        Number of rows up to which every master holds all rows.
-    rows, columns : int
-        Largest number of rows and of columns that join a master at once, unless a quarter of its size is more.
-    mean_columns : int
-        Number of columns of the difference of the class means by which the first rows are chosen.
-    first_columns : int
-        Number of columns of the first master.
-    all_columns : int
-        Number of columns up to which the first master of `column_points` holds all columns.
-    share : float
-        A path is left when the gap of its master is at most this fraction of the gap over all columns. A smaller
-        fraction spends steps on a gap that other columns decide; a larger one starts more masters.
     """
 
-    whole: int = 60_000
+    # Number of entries up to which a linear program is solved without restriction.
+    whole_entries: int = 60_000
+    # Number of rows up to which every master holds all rows.
     all_rows: int = 400
-    rows: int = 200
-    columns: int = 60
+    # Largest number of rows and of columns that join a master at once. It is a quarter of the size of a linear program,
+    # or the size of a barrier problem, if that is more.
+    added_rows: int = 200
+    added_columns: int = 60
+    # Number of columns of the difference of the class means by which the first rows are chosen.
     mean_columns: int = 20
+    # Number of columns of the first master.
     first_columns: int = 60
+    # Number of columns up to which the first master of `column_points` holds all columns.
     all_columns: int = 200
-    share: float = 0.6
-
-
-SLACK = 1e-9  # relative violation that counts as none: the feasibility tolerances of HiGHS are 1e-10 to 1e-7
-# A margin below this, in units of the largest entry, becomes the unit of a new program: HiGHS has absolute tolerances.
-SMALL = 1e-2
+    # A path is left when the gap of its master is at most this fraction of the gap over all columns. A smaller fraction
+    # spends steps on a gap that other columns decide; a larger one starts more masters.
+    leave_share: float = 0.6
+    # Relative violation that counts as none: the feasibility tolerances of HiGHS are 1e-10 to 1e-7.
+    max_violation: float = 1e-9
+    # A margin below this, in units of the largest entry, becomes the unit of a new program: HiGHS has absolute
+    # tolerances.
+    small_margin: float = 1e-2
 
 
 def linear_points(
@@ -105,7 +95,7 @@ def linear_points(
     """
     program = Program.of(problem, X, y, weights)
     for point in _Masters(program, weights, interrupted, settings).points():
-        yield program.restored(point)
+        yield point.restored(problem, program.unit)
         if interrupted():
             return
 
@@ -115,10 +105,12 @@ class _Masters:
 
     Attributes
     ----------
+    sparse_weights : bool
+        Whether p = inf, where few weights of an optimum are not 0: masters hold a part of the columns.
     best : Point
     primal, dual : float
         The values of `best`, as `Program.values` returns them.
-    compared : float
+    last_primal : float
         The primal value from which the last master took its theta (hinge, p = 1).
     """
 
@@ -136,40 +128,46 @@ class _Masters:
         self.best = Point(np.zeros(self.d), 0.0, alpha if balanced is None else balanced)
         self.primal, self.dual = -np.inf, -np.inf
         if not self.problem.hard:  # w = 0 is the optimum where C is small
-            self.keep(self.best.w, self.best.alpha)
-        self.compared = self.primal
+            self.update_best(self.best.w, self.best.alpha)
+        self.last_primal = self.primal
 
     def points(self) -> Iterator[Point]:
         """Yield the best point after each master, in units of the program."""
-        hard, size = self.problem.hard, 1.0  # size: the unit of margins
-        means = self.class_means()
-        rows, columns = self.first(means)
+        hard, unit, settings = self.problem.hard, 1.0, self.settings  # unit: of margins
+        direction = self.mean_direction()
+        rows, columns = self.first(direction)
         while True:
-            found = solve_program(self.program.part(rows, columns), size, -self.primal, self.interrupted)
+            # at p = 1 minus the primal value is theta, the best objective so far
+            found = solve_program(self.program.part(rows, columns), unit, -self.primal, self.interrupted)
             if found is None:
+                # without any w, the one that separates the class means is better than none
                 if not self.best.w.any() and self.interrupted():
-                    self.keep(means, self.best.alpha)
+                    self.update_best(direction, self.best.alpha)
                     yield self.best
                 return
             w, alpha = np.zeros(self.d), np.zeros(self.n)
             w[columns], alpha[rows] = found.w, found.alpha
-            scores, v, margin = self.keep(w, alpha)
+            scores, v, margin = self.update_best(w, alpha)
             yield self.best
             margins = scores + self.y * found.b
+            # at the optimum no margin is below the least one of the master (hinge: free of slack, 1), and no |v_j| is
+            # above the largest one of the master (hinge: 1)
             least = float(margins[rows].min()) if hard else 1.0
             bound = float(np.abs(v[columns]).max(initial=0.0)) if hard else 1.0
-            more_rows = _worst_outside(least - margins, rows, self.settings.rows, SLACK * abs(least), 4)
-            more_columns = _worst_outside(np.abs(v) - bound, columns, self.settings.columns, SLACK * bound, 4)
+            slack, slack_v = settings.max_violation * abs(least), settings.max_violation * bound
+            more_rows = _worst_outside(least - margins, rows, settings.added_rows, slack, 4)
+            more_columns = _worst_outside(np.abs(v) - bound, columns, settings.added_columns, slack_v, 4)
             if not (more_rows.size or more_columns.size or self.theta_improves()):
-                if not (hard and size == 1.0 and 0.0 < margin < SMALL):
+                if not (hard and unit == 1.0 and 0.0 < margin < settings.small_margin):
                     return
-                size = 2.0 ** np.round(np.log2(margin))
+                unit = 2.0 ** np.round(np.log2(margin))
             rows, columns = np.union1d(rows, more_rows), np.union1d(columns, more_columns)
 
-    def class_means(self) -> np.ndarray:
+    def mean_direction(self) -> np.ndarray:
         """Return a w that separates the class means, of shape (d,).
 
-        With v the difference of the means it is sign(v) at p = 1; at p = inf the `mean_columns` largest entries of v.
+        With v their difference, sum alpha_i a_i for the first dual variables, it is sign(v) at p = 1; at p = inf the
+        `mean_columns` largest entries of v.
         """
         v = self.transposed @ self.best.alpha
         if not self.sparse_weights:
@@ -178,19 +176,19 @@ class _Masters:
         w[places] = v[places]
         return w
 
-    def first(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def first(self, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sorted rows and columns of the first master.
 
-        The rows are those of each class with the smallest margins for w = `means`, the columns (at p = inf) those of
-        the largest differences of the class means.
+        The rows are those of each class with the smallest margins for w = `direction`; the columns (at p = inf) are
+        those of the largest differences of the class means.
         """
         rows, columns = np.arange(self.n), np.arange(self.d)
-        if self.n * self.d <= self.settings.whole:
+        if self.n * self.d <= self.settings.whole_entries:
             return rows, columns
         if self.n > self.settings.all_rows:
-            scores = self.A @ means
+            scores = self.A @ direction
             classes = (self.y > 0, self.y < 0) if self.problem.free else (np.full(self.n, True),)
-            count = self.settings.rows // len(classes)
+            count = self.settings.added_rows // len(classes)
             rows = np.sort(np.concatenate([largest(np.where(of, -scores, -np.inf), count) for of in classes]))
         if self.sparse_weights:
             v = self.transposed @ self.best.alpha
@@ -204,10 +202,10 @@ class _Masters:
         """
         if self.problem.hard or self.sparse_weights:
             return False
-        before, self.compared = self.compared, self.primal
-        return self.primal + self.dual < -SLACK * abs(self.primal) and self.primal > before
+        improved, self.last_primal = self.primal > self.last_primal, self.primal
+        return improved and self.primal + self.dual < -self.settings.max_violation * abs(self.primal)
 
-    def keep(self, w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def update_best(self, w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Store w, with its best intercept, in `best` if its primal value is better, and alpha if its dual value is.
 
         Parameters
@@ -223,6 +221,7 @@ class _Masters:
         margin : float
             The smallest margin with the best intercept.
         """
+        # over all rows and columns: outside the master there may be smaller margins and larger |v_j|
         scores, v, b = self.A @ w, self.transposed @ alpha, 0.0
         if self.problem.free:
             b = best_intercept(self.problem, self.y * scores, self.y, self.weights)
@@ -266,9 +265,10 @@ def column_points(
     """
     d = X.shape[1]
     by_column = sp.csc_matrix(X) if sp.issparse(X) else X
-    transposed = sp.csr_matrix(by_column.T) if sp.issparse(X) else X.T
+    transposed = by_column.T  # CSR where X is sparse
     columns = np.arange(d)
     if d > settings.all_columns:
+        # proportional to the sample weights: the columns of the largest weighted differences of the classes
         alpha: Any = np.minimum(problem.caps(weights), weights)
         alpha = problem.balanced(y, alpha) if problem.free else alpha
         columns = np.sort(largest(np.abs(transposed @ (alpha * y)), settings.first_columns))
@@ -278,31 +278,31 @@ def column_points(
             w = np.zeros(d)
             w[columns] = point.w
             yield point._replace(w=w)
+            # |v_j| of all columns, and of the constant coordinate, which every master has
             v = np.abs(transposed @ (point.alpha * y))
             constant = problem.rho * abs(float(point.alpha @ y))
             inside = max(float(v[columns].max(initial=0.0)), constant)
-            violation = v - inside * (1.0 + SLACK)
+            violation = v - inside * (1.0 + settings.max_violation)
             penalty = problem.penalty(norm(problem.weights(point.w, point.b), problem.q))
             primal = problem.primal(penalty, y * (master @ point.w + point.b), weights)
-            # gaps of the master alone and over all columns
-            own = primal - _dual_value(problem, point.alpha, inside, weights)
-            whole = primal - _dual_value(problem, point.alpha, max(inside, float(v.max())), weights)
-            if own <= settings.share * whole:
+            master_gap = primal - _dual_value(problem, point.alpha, inside, weights)
+            gap = primal - _dual_value(problem, point.alpha, max(inside, float(v.max())), weights)
+            if master_gap <= settings.leave_share * gap:
                 break
-        more = _worst_outside(violation, columns, settings.columns, 0.0, 1)
+        more = _worst_outside(violation, columns, settings.added_columns, 0.0, 1)
         if not more.size or interrupted():
             return
         columns = np.union1d(columns, more)
 
 
-def _dual_value(problem: Problem, alpha: np.ndarray, size: float, weights: np.ndarray) -> float:
-    """Return the dual objective of the best multiple t alpha of dual variables with |sum alpha_i y_i x_i|_p = size."""
-    t = problem.multiple(alpha, size * size, weights)
-    return problem.dual((t * size) ** 2, t * alpha, weights)
+def _dual_value(problem: Problem, alpha: np.ndarray, v_norm: float, weights: np.ndarray) -> float:
+    """Return the dual objective of the best multiple t alpha; `v_norm` is |v|_p with v = sum alpha_i y_i x_i."""
+    t = problem.multiple(alpha, v_norm * v_norm, weights)
+    return problem.dual((t * v_norm) ** 2, t * alpha, weights)
 
 
 def _worst_outside(
-    violation: np.ndarray, inside: np.ndarray, least: int, above: float, divisor: int
+    violation: np.ndarray, inside: np.ndarray, count: int, above: float, divisor: int
 ) -> np.ndarray:
     """Return the indices outside a master of the largest violations above a bound.
 
@@ -312,7 +312,7 @@ def _worst_outside(
         The violation of every row or column.
     inside : ndarray of int
         The rows or columns of the master.
-    least : int
+    count : int
         At most this many indices, or the size of the master divided by `divisor` if that is more.
     above : float
         The bound.
@@ -320,12 +320,12 @@ def _worst_outside(
     """
     outside = violation.copy()
     outside[inside] = -np.inf
-    return largest(outside, max(least, inside.size // divisor), above)
+    return largest(outside, max(count, inside.size // divisor), above)
 
 
-def largest(values: np.ndarray, most: int, above: float = -np.inf) -> np.ndarray:
-    """Return the indices of the `most` largest values above a bound; all of them, in order, if there are no more."""
+def largest(values: np.ndarray, count: int, above: float = -np.inf) -> np.ndarray:
+    """Return the indices of the `count` largest values above a bound; all of them, in order, if there are no more."""
     places = np.flatnonzero(values > above)
-    if places.size > most:
-        places = places[np.argpartition(-values[places], most)[:most]]
+    if places.size > count:
+        places = places[np.argpartition(-values[places], count)[:count]]
     return places

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...problem.problem import Problem
+
 
 class Point(NamedTuple):
     """A primal-dual point: weights w of shape (d,), intercept b and dual variables alpha of shape (n,)."""
@@ -13,6 +15,20 @@ class Point(NamedTuple):
     w: np.ndarray
     b: float
     alpha: np.ndarray
+
+    def restored(self, problem: Problem, unit: float) -> Point:
+        """Return this point of a problem on the rows a_i / unit in the units of the rows a_i.
+
+        With an augmented intercept the last entry of w is the weight of the constant coordinate: it becomes b. Where
+        the margin is hard, w and alpha have no unit, as they are normalised. Otherwise the costs of the divided rows
+        are C s_i unit^power, so that the objective is unit^power times as large.
+        """
+        w, b, alpha = self
+        if problem.hard:
+            b *= unit
+        else:  # margins w.a_i and the quotients of dual variables and costs stay the same
+            w, alpha = w / unit, alpha / unit**problem.power
+        return Point(w[:-1], problem.rho * float(w[-1]), alpha) if problem.rho else Point(w, b, alpha)
 
 
 class Reached(NamedTuple):

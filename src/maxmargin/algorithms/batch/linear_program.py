@@ -1,17 +1,19 @@
 """The linear programs of p = inf (weights in the 1-norm) and p = 1 (weights in the largest-entry norm), by HiGHS.
 
-With rows a_i = y_i x_i, the constant coordinate included, and q the dual exponent of p::
+With rows a_i = y_i x_i, the constant coordinate included, costs c_i = C s_i of the slacks xi_i, s_i the sample weights,
+and q the dual exponent of p (1/p + 1/q = 1)::
 
     hard margin      max g                      s.t.  a_i.w + y_i b >= g,          |w|_q <= 1
     hinge, power 1   min |w|_q + sum c_i xi_i   s.t.  a_i.w + y_i b >= 1 - xi_i,   xi >= 0
 
-At p = 1 the hinge is solved for u = w / |w| and g = 1 / |w|: of theta = (1 + sum c_i eta_i) / g the numerator and
-the denominator are linear (Dinkelbach's method), and the program is that of the hard margin::
+At p = 1 the hinge is solved for u = w / |w|, g = 1 / |w| and eta = xi / |w|. Its objective is
+theta = (1 + sum c_i eta_i) / g, a ratio of linear functions. Dinkelbach's method minimises it by linear programs, whose
+constraints are those of the hard margin with slacks::
 
     max theta g - sum c_i eta_i   s.t.  a_i.u + y_i b >= g - eta_i,   |u_j| <= 1,   eta >= 0
 
-with theta the best objective so far. The multipliers of the rows are the dual weights: for the hard margin a point
-of the simplex with g = |sum alpha_i a_i|_p, so that classes which cannot be separated are shown by g = 0; for the
+with theta the best objective so far. The multipliers of the rows are the dual variables alpha: for the hard margin a
+point of the simplex with g = |sum alpha_i a_i|_p, so that g = 0 proves that the classes cannot be separated; for the
 hinge 0 <= alpha <= c with |sum alpha_i a_i|_p <= 1. With a free intercept sum alpha_i y_i = 0.
 
 `scipy.optimize.linprog` runs HiGHS in one call, without a callback and without a warm start. The call runs in a second
@@ -28,7 +30,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,26 +44,37 @@ from ...problem.problem import Problem
 from .diagonal_plus_gram import signed_rows
 from .iterate import Point
 
-# Methods of HiGHS and feasibility tolerances, tried in turn until one finds the optimum: 1e-10 is the least that HiGHS
-# accepts; looser tolerances and interior points solve programs on which the first attempt fails.
-ATTEMPTS = ("highs-ds", 1e-10), ("highs-ds", 1e-7), ("highs-ipm", 1e-7)
-# Seconds between two calls of the stop check, well below the half second within which an interrupt takes effect. A
-# solved program is returned at once, whatever this value is.
-POLL = 0.05
-# Seconds that the caller waits for the thread after the stop check is true: HiGHS ends some hundredths of a second
-# after its time limit, and a thread that has ended uses no more processor time.
-GRACE = 0.2
-# Seconds of the first slice, and the factor from slice to slice. With long slices an abandoned thread runs longer, at
-# most to the end of its slice; with short ones a long program is started more often. With factor 4 a program takes at
-# most 1 + 4/3 times as long as in one call, and no longer if it is solved within the first slice, as nearly all are.
-FIRST, FACTOR = 4.0, 4.0
-# A time limit below this many seconds is no limit of a call: no call is made.
-SHORTEST = 1e-3
-# Iteration limit for each row and column. The dual simplex method takes about one to three; for margins near its
-# tolerances it can cycle without an end (1,000 x 20 rows at 1e-9), so that a fit without `max_time` would never return.
-# With this limit a program of that size ends after some seconds.
-ITERATIONS = 20
 TIME_OR_ITERATIONS = 1  # `OptimizeResult.status` where the time or iteration limit ended the call
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the calls of HiGHS. Values without another source are round ones, and not tuned."""
+
+    # Methods of HiGHS and feasibility tolerances, tried in turn until one finds the optimum: 1e-10 is the least that
+    # HiGHS accepts; looser tolerances and interior points solve programs on which the first attempt fails.
+    attempts: tuple[tuple[str, float], ...] = ("highs-ds", 1e-10), ("highs-ds", 1e-7), ("highs-ipm", 1e-7)
+    # Seconds between two calls of the stop check, well below the half second within which an interrupt takes effect. A
+    # solved program is returned at once, whatever this value is.
+    poll_seconds: float = 0.05
+    # Seconds that the caller waits for the thread after the stop check is true: HiGHS ends some hundredths of a second
+    # after its time limit, and a thread that has ended uses no more processor time.
+    grace_seconds: float = 0.2
+    # Seconds of the first slice, and the factor from slice to slice. With long slices an abandoned thread runs longer,
+    # at most to the end of its slice; with short ones a long program is started more often. With factor 4 a program
+    # takes at most 1 + 4/3 times as long as in one call, and no longer if it is solved within the first slice, as
+    # nearly all are.
+    first_slice: float = 4.0
+    slice_growth: float = 4.0
+    # Seconds below which a remaining time is too short for a call: no call is made.
+    shortest_slice: float = 1e-3
+    # Iteration limit for each row and column. The dual simplex method takes about one to three; for margins near its
+    # tolerances it can cycle without an end (1,000 x 20 rows at 1e-9), so that a fit without `max_time` would never
+    # return. With this limit a program of that size ends after some seconds.
+    iterations_per_size: int = 20
+
+
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class Program:
         Rows a_i = y_i x_i / unit, constant coordinate included.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     costs : ndarray of shape (n,)
-        Objective coefficients of the slack variables; infinite for the hard margin.
+        Costs c_i of the slacks in these units; infinite for the hard margin.
     unit : float
         The power of two nearest to the largest entry of a row.
     """
@@ -114,7 +127,7 @@ class Program:
     def values(
         self, w: np.ndarray, margins: np.ndarray, alpha: np.ndarray, v: np.ndarray
     ) -> tuple[float, float]:
-        """Return a primal and a dual value, each the better the larger.
+        """Return a primal and a dual value, of which a larger one is better.
 
         Hard margin: the smallest margin of w / |w|_q, and minus the upper bound |v|_p / sum alpha of the margin.
         Hinge: minus the objective, and the dual objective of alpha / max(1, |v|_p).
@@ -123,82 +136,78 @@ class Program:
         ----------
         w : ndarray of shape (d,)
         margins : ndarray of shape (n,)
+            a_i.w + y_i b.
         alpha : ndarray of shape (n,)
         v : ndarray of shape (d,)
             sum alpha_i a_i.
         """
-        length, size, total = norm(w, self.problem.q), norm(v, self.problem.p), float(alpha.sum())
+        w_norm, v_norm, total = norm(w, self.problem.q), norm(v, self.problem.p), float(alpha.sum())
         if self.problem.hard:
-            margin = float(margins.min()) / length if length > 0.0 else -np.inf
-            return margin, -size / total if total > 0.0 else -np.inf
-        return -length - float(self.costs @ np.maximum(1.0 - margins, 0.0)), total / max(1.0, size)
-
-    def restored(self, point: Point) -> Point:
-        """Return a point in the caller's units, with the constant coordinate, if any, as the intercept."""
-        w, b, alpha = point
-        if self.problem.hard:
-            b *= self.unit
-        else:
-            w, alpha = w / self.unit, alpha / self.unit
-        return (
-            Point(w[:-1], self.problem.rho * float(w[-1]), alpha) if self.problem.rho else Point(w, b, alpha)
-        )
+            margin = float(margins.min()) / w_norm if w_norm > 0.0 else -np.inf
+            return margin, -v_norm / total if total > 0.0 else -np.inf
+        return -w_norm - float(self.costs @ np.maximum(1.0 - margins, 0.0)), total / max(1.0, v_norm)
 
 
 def solve_program(
     program: Program,
-    size: float = 1.0,
+    margin_unit: float = 1.0,
     theta: float = 1.0,
     interrupted: Callable[[], bool] = lambda: False,
+    settings: Settings = SETTINGS,
 ) -> Point | None:
     """Return the optimum by HiGHS, in units of the program; None if no attempt finds it or the stop check is true.
+
+    Variables are w (at p = inf its positive and negative parts), b, g and the slacks, as far as the program has them.
 
     Parameters
     ----------
     program : Program
-    size : float, default=1
-        The unit of margins, by which the rows are divided: an estimate of the margin of a hard-margin problem.
+    margin_unit : float, default=1
+        Rows are divided by it, so that margins are about one: an estimate of the margin of a hard-margin problem.
     theta : float, default=1
         For the hinge at p = 1: the best objective so far. The dual variables are feasible if it is the optimum.
     interrupted : callable
         Returns whether to stop. Called while HiGHS runs.
+    settings : Settings
     """
     problem, (n, d) = program.problem, program.A.shape
     hard, split = problem.hard, bool(np.isinf(problem.p))
-    ratio = hard or not split  # g is a variable, and |w| <= 1
-    A = sp.csc_array(program.A / size)
+    unit_ball = hard or not split  # the constraint |w|_q <= 1 and the variable g, in place of the term |w|_q
+    A = sp.csc_array(program.A / margin_unit)
     # blocks of variables: (columns in the constraints of the rows, cost, lower bound, upper bound)
     if split:  # w = w+ - w-
-        weights: list[Any] = [(part, 0.0 if ratio else 1.0, 0.0, np.inf) for part in (A, -A)]
+        weights: list[Any] = [(part, 0.0 if unit_ball else 1.0, 0.0, np.inf) for part in (A, -A)]
     else:
         weights = [(A, 0.0, -1.0, 1.0)]
     intercept = [(program.y[:, None], 0.0, -np.inf, np.inf)] if problem.free else []
-    margin = [(np.full((n, 1), -1.0), -1.0, -np.inf, np.inf)] if hard else []
-    if ratio and not hard:
-        margin = [(np.full((n, 1), -1.0), -min(theta, program.loss_at_zero()), 0.0, np.inf)]
+    # g has the coefficient -theta in the cost, 1 for the hard margin, where g may be negative
+    price, lower = (1.0, -np.inf) if hard else (min(theta, program.loss_at_zero()), 0.0)
+    margin = [(np.full((n, 1), -1.0), -price, lower, np.inf)] if unit_ball else []
     slack = [] if hard else [(sp.eye_array(n), program.costs, 0.0, np.inf)]
     blocks = [*weights, *intercept, *margin, *slack]
     cost = np.concatenate([np.broadcast_to(block[1], block[0].shape[1]) for block in blocks])
     bounds = np.concatenate([np.tile(block[2:], (block[0].shape[1], 1)) for block in blocks])
-    G, h = -sp.hstack([block[0] for block in blocks], format="csc"), np.full(n, 0.0 if ratio else -1.0)
-    if ratio and split:  # |w|_1 <= 1; the bounds hold |w_j| <= 1
+    # G x <= h: the rows a_i.w + y_i b - g + eta_i >= 0, or a_i.w + y_i b + xi_i >= 1, with the sign changed
+    G, h = -sp.hstack([block[0] for block in blocks], format="csc"), np.full(n, 0.0 if unit_ball else -1.0)
+    if unit_ball and split:  # one more row, |w|_1 <= 1; at p = 1 the bounds of the variables are |w_j| <= 1
         G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
-    for method, tolerance in ATTEMPTS:
-        result = solve_linear(cost, G, h, bounds, method, tolerance, interrupted)
+    for method, tolerance in settings.attempts:
+        result = solve_linear(cost, G, h, bounds, method, tolerance, interrupted, settings)
         if result is None:  # stopped
             return None
-        if result.status == 0:
+        if result.status == 0:  # optimal
             break
     else:
         return None
-    after = d * len(weights)
-    w = result.x[:d] - result.x[d:after] if split else result.x[:d]
-    b = size * float(result.x[after]) if problem.free else 0.0
+    end = d * len(weights)  # the number of variables of w
+    w = result.x[:d] - result.x[d:end] if split else result.x[:d]
+    b = margin_unit * float(result.x[end]) if problem.free else 0.0
+    # HiGHS returns the derivatives of the cost by h, which are not positive
     alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0)
     if hard:
         return Point(w, b, alpha)
-    if ratio:
-        g = float(result.x[after + len(intercept)])
+    if unit_ball:  # w = u / g; g = 0 stands for w = 0
+        g = float(result.x[end + len(intercept)])
         w, b = (w / g, b / g) if g > 0.0 else (np.zeros(d), 0.0)
     return Point(w, b, np.minimum(alpha, program.costs))
 
@@ -211,6 +220,7 @@ def solve_linear(
     method: str,
     tolerance: float,
     interrupted: Callable[[], bool],
+    settings: Settings = SETTINGS,
 ) -> OptimizeResult | None:
     """Minimise cost.x subject to G x <= h and bounds on x; return None if the stop check is true before the solution.
 
@@ -225,6 +235,7 @@ def solve_linear(
         Of primal and dual feasibility.
     interrupted : callable
         Returns whether to stop; a `StopCheck` has a deadline, too, which becomes the time limit.
+    settings : Settings
 
     Returns
     -------
@@ -237,14 +248,15 @@ def solve_linear(
     options = {
         "primal_feasibility_tolerance": tolerance,
         "dual_feasibility_tolerance": tolerance,
-        "maxiter": ITERATIONS * sum(G.shape),
+        "maxiter": settings.iterations_per_size * sum(G.shape),
     }
 
     def solve_in_slices() -> OptimizeResult | None:
-        longest = FIRST
+        """Call HiGHS with growing time limits; return None after the deadline, or once the caller has left."""
+        slice_length = settings.first_slice
         while not abandoned.is_set():
-            limit = min(longest, deadline - time.perf_counter())
-            if limit < SHORTEST:
+            limit = min(slice_length, deadline - time.perf_counter())
+            if limit < settings.shortest_slice:
                 return None
             begun = time.perf_counter()
             limited = {**options, "time_limit": limit}
@@ -252,7 +264,7 @@ def solve_linear(
             # a result before the time limit is final, also where the iteration limit ended the call
             if result.status != TIME_OR_ITERATIONS or time.perf_counter() - begun < limit:
                 return result
-            longest *= FACTOR
+            slice_length *= settings.slice_growth
         return None
 
     # The thread of the pool is not a daemon: a daemon that returns from HiGHS during the shutdown of the interpreter
@@ -260,16 +272,11 @@ def solve_linear(
     pool = ThreadPoolExecutor(1, thread_name_prefix="HiGHS")
     try:
         solution = pool.submit(contextvars.copy_context().run, solve_in_slices)
-        _wait_until_stopped(solution, interrupted)
+        while not wait([solution], settings.poll_seconds).done:
+            if interrupted():
+                wait([solution], settings.grace_seconds)
+                break
         return solution.result() if solution.done() else None
     finally:
         abandoned.set()
         pool.shutdown(wait=False)
-
-
-def _wait_until_stopped(solution: Future[Any], interrupted: Callable[[], bool]) -> None:
-    """Wait until the future is done or the stop check is true, and in the latter case GRACE seconds more."""
-    while not wait([solution], POLL).done:
-        if interrupted():
-            wait([solution], GRACE)
-            return
