@@ -557,7 +557,7 @@ class TestEarlyStops:
 
     def test_interrupt_stops_between_products_of_wide_rows(self, monkeypatch):
         """A basis that is interrupted raises `OutOfTime`."""
-        monkeypatch.setattr(programs, "MULTIPLICATIONS", 24 * 24 * 100)
+        monkeypatch.setattr(programs, "MULTIPLICATIONS_PER_CHECK", 24 * 24 * 100)
         A = wide(24, 1000)
         shared = SpanBasis(A).coefficients
         assert np.abs(shared @ shared.T - A @ A.T).max() <= 1e-12 * np.linalg.norm(A) ** 2

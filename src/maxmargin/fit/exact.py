@@ -104,7 +104,7 @@ def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, 
     Candidates that neither meet the optimality conditions (`settled`) nor reach `enough` (`near`) are certified last,
     only if none of the others has the gap required.
     """
-    start = qp.near(run.best.alpha) if run.best.gap < NEAR_ENOUGH else None
+    start = qp.scaled_dual(run.best.alpha) if run.best.gap < NEAR_ENOUGH else None
     rough: list[Candidate] = []
     try:
         for candidate in candidates(qp, start, certifier.deadline.interrupted, enough):
@@ -220,7 +220,7 @@ def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
     if Z is None or np.unique(y).size < 2:
         return
     qp = quadratic(problem, Z, y, weights)
-    start = qp.near(tracker.alpha) if tracker.gap < NEAR_ENOUGH else None
+    start = qp.scaled_dual(tracker.alpha) if tracker.gap < NEAR_ENOUGH else None
     try:
         for candidate in candidates(qp, start):
             alpha = qp.dual(candidate.a)

@@ -1,7 +1,8 @@
 """An active-set method for small problems: the optimality conditions are solved to rounding on a guessed active set.
 
-Given which dual variables are free, at zero and at their caps (the sets), the conditions are linear. A semismooth
-Newton method solves them, moves every row that violates the conditions of its set to another set, and repeats.
+Given which dual variables are free, at zero and at their caps (the set of each row), the conditions are linear. A
+semismooth Newton method solves them, moves every row that violates the conditions of its set to another set, and
+repeats. The notation is that of `quadratic_program`.
 
 References
 ----------
@@ -19,37 +20,39 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
-from .factors import PivotedQR, factor
+from .factors import TINY, PivotedQR, factor
 from .interior_point import interior_point
-from .iterate import Reached
 from .newton import newton_points
 from .quadratic_program import Quadratic
 from .sifting import by_proximal_points, sifted_points
 
-_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
-
 # The numbers below without another source are chosen on the data sets of docs/regimes.md.
 #
-# Largest number of changes of the active set: CHANGES from points near the optimum, where 3 to 10 are usual;
-# START_CHANGES from the dual variables of a start, which may be far from the optimum; EARLY_CHANGES from iterates
-# before the last one, since later iterates give better sets. More changes find the optimum from farther away, at the
-# cost of one linear system each.
-CHANGES, START_CHANGES, EARLY_CHANGES = 30, 6, 2
-# A margin (R = 1) below which the classes may be inseparable: interior points are no more accurate.
-INSEPARABLE = 1e-6
-NEAR = 1e-3  # gap from which on the active sets of two successive iterates are compared; above it they rarely agree
+# Largest number of changes of the active set: from points near the optimum, where 3 to 10 are usual; from the dual
+# variables of a start, which may be far from the optimum; and from iterates before the last one, since later iterates
+# give better sets. More changes find the optimum from farther away, at the cost of one linear system each.
+MAX_CHANGES, MAX_START_CHANGES, MAX_EARLY_CHANGES = 30, 6, 2
+# A hard margin, in units of the program, below which the classes may be inseparable: interior points are no more
+# accurate.
+MIN_MARGIN = 1e-6
+# Gap from which on the active sets of two successive iterates are compared; above it they rarely agree.
+EARLY_GAP = 1e-3
 # Gap of the squared hinge at which the error of w, its square root, is rounding: no active set is solved then.
-SOLVED = 1e-20
-# Above MANY_ROWS rows an iterate whose gap is at most SMALL_GAP is yielded as the last one: smaller gaps cost many more
-# steps.
-MANY_ROWS, SMALL_GAP = 2000, 1e-10
-# Largest number of free rows in one linear system, whose factor costs its cube; without slack coordinates at most SPARE
-# more than columns, since more free rows are dependent and no such set is optimal.
-MAX_FREE, SPARE = 1200, 200
+GAP_ROUNDING = 1e-20
+# Above MANY_ROWS rows an iterate whose gap is at most MANY_ROWS_GAP is yielded as the last one: smaller gaps cost many
+# more steps.
+MANY_ROWS, MANY_ROWS_GAP = 2000, 1e-10
+# Largest number of free rows in one linear system, whose factor costs its cube; without slack coordinates at most
+# MAX_DEPENDENT more than columns, since more free rows are dependent and no such set is optimal.
+MAX_FREE, MAX_DEPENDENT = 1200, 200
 # Free rows whose slack exceeds this multiple of its rounding cannot all be tight: the set is given up.
 CONTRADICTION = 1e3
-ROUNDING = 1e-12  # relative rounding of the score of a row
-TINY = 1e-300  # the smallest divisor, which avoids a division by 0
+ROUNDING = 1e-12  # relative rounding of the score of a row, or of the sums of a linear system
+# Relative rounding of dual variables and of the equations E a = e: linear systems may lose some digits more than sums.
+# Round values, not tuned.
+DUAL_ROUNDING, EQUATION_ROUNDING = 1e-11, 1e-9
+
+_linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
 AT_ZERO, FREE, AT_CAP = np.int8(-1), np.int8(0), np.int8(1)  # the set of a row: a = 0, 0 < a < c, a = c
 
@@ -69,7 +72,7 @@ class Point(NamedTuple):
         Whether the optimality conditions hold to rounding. The error of w is then rounding, while a gap, which is
         quadratic in that error, bounds only its square.
     near : bool
-        Whether the requested gap is reached.
+        Whether the requested gap `enough` is reached.
     """
 
     a: np.ndarray
@@ -104,20 +107,20 @@ def candidates(
     if start is not None:
         a = np.clip(start, 0.0, qp.c)
         sets = np.where(a <= 0.0, AT_ZERO, np.where(a < qp.c, FREE, AT_CAP))
-        yield from search.settle(sets, search.multipliers(a, sets), START_CHANGES)
-    if search.products is not None:  # of independent rows most are free
-        yield from search.settle(np.full(qp.shape[0], FREE), np.zeros(len(qp.e)), CHANGES)
-    if not qp.problem.hard and np.isfinite(qp.sizes).all():
+        yield from search.settle(sets, search.multipliers(a, sets), MAX_START_CHANGES)
+    if search.products is not None:  # of wide rows, which are usually independent, most are free
+        yield from search.settle(np.full(qp.shape[0], FREE), np.zeros(len(qp.e)), MAX_CHANGES)
+    if not qp.problem.hard and np.isfinite(qp.scaled_weights).all():
         last, gap = yield from search.follow_solver(enough)
         if interrupted():
             yield last
             return
-        squared, many = qp.problem.loss == "squared_hinge", len(last.a) > MANY_ROWS and gap <= SMALL_GAP
-        if squared and (many or gap <= SOLVED):
-            yield last._replace(settled=gap <= SOLVED)
+        squared, many = qp.problem.loss == "squared_hinge", len(last.a) > MANY_ROWS and gap <= MANY_ROWS_GAP
+        if squared and (many or gap <= GAP_ROUNDING):
+            yield last._replace(settled=gap <= GAP_ROUNDING)
         if squared and many:
             return
-        yield from search.settle(search.sets(last), last.beta, CHANGES)
+        yield from search.settle(search.sets(last), last.beta, MAX_CHANGES)
         if many:
             yield last
             return
@@ -127,10 +130,10 @@ def candidates(
     yield last
     if interrupted():
         return
-    if qp.problem.hard and np.linalg.norm(w) < INSEPARABLE:
-        a = _cancelled(qp, inner.a)
+    if qp.problem.hard and np.linalg.norm(w) < MIN_MARGIN:
+        a = _zero_combination(qp, inner.a)
         yield last._replace(a=a, w=qp.A.T @ a)
-    yield from search.settle(search.sets(last), beta, CHANGES)
+    yield from search.settle(search.sets(last), beta, MAX_CHANGES)
 
 
 class _ActiveSetSearch:
@@ -149,10 +152,10 @@ class _ActiveSetSearch:
         self.products = qp.A @ qp.A.T if qp.basis is not None and not qp.squared else None
 
     def follow_solver(self, enough: float) -> Generator[Point, None, tuple[Point, float]]:
-        """Run Newton's method or the proximal-point method; yield iterates within `enough` and points of tried sets.
+        """Run Newton's method or the proximal-point method; yield iterates within `enough` and points of early sets.
 
         Under the hinge the active set stops changing long before the gap is small: where two successive iterates within
-        NEAR have the same one, it is solved.
+        EARLY_GAP have the same one, the conditions are solved on it.
 
         Returns
         -------
@@ -163,12 +166,9 @@ class _ActiveSetSearch:
         qp = self.qp
         # an augmented intercept is a column of A
         problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
-        task = problem, qp.rows, qp.y, qp.sizes, self.interrupted
-        found: Iterator[Reached]
-        if problem.loss == "squared_hinge":
-            found = newton_points(*task, enough)
-        else:
-            found = sifted_points(*task, by_proximal_points, enough)
+        task = problem, qp.rows, qp.y, qp.scaled_weights, self.interrupted
+        hinge = problem.loss == "hinge"
+        found = sifted_points(*task, by_proximal_points, enough) if hinge else newton_points(*task, enough)
         last, gap = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf
         before: np.ndarray | None = None
         for reached in found:
@@ -176,25 +176,33 @@ class _ActiveSetSearch:
             last = Point(alpha, reached.w, np.full(len(qp.e), reached.b))
             if reached.near:
                 yield last._replace(near=True)
-            if problem.loss == "hinge" and gap <= NEAR:
+            if hinge and gap <= EARLY_GAP:
                 sets = self.sets(last)
                 if before is not None and np.array_equal(sets, before):
-                    yield from self.settle(sets, last.beta, EARLY_CHANGES)
+                    yield from self.settle(sets, last.beta, MAX_EARLY_CHANGES)
                 before = sets
         return last, gap
 
     def multipliers(self, a: np.ndarray, sets: np.ndarray) -> np.ndarray:
-        """Return the beta for which the slacks of the free rows have least norm; of rows with a > 0 if none is free."""
+        """Return the beta for which the slacks of the free rows have least norm; of rows with a > 0 if none is free.
+
+        Parameters
+        ----------
+        a : ndarray of shape (n,)
+            Dual variables.
+        sets : ndarray of int8 of shape (n,)
+        """
         qp = self.qp
         tight = (sets == FREE) if (sets == FREE).any() else a > 0.0
         slack = qp.slacks(a, np.zeros(len(qp.e)))
         return np.linalg.pinv(qp.E[:, tight]).T @ -slack[tight]
 
     def sets(self, point: Point) -> np.ndarray:
-        """Return the set of each row of an iterate: a bound whose distance is at most its multiplier, else FREE.
+        """Return the set of each row at an iterate: a bound whose distance is at most its multiplier, else FREE.
 
         By complementarity the distance of a_i from a bound, or the multiplier of that bound, is small. Distances are
-        relative to the cap or to the largest dual variable, multipliers (slacks) relative to a margin of one.
+        relative to the cap, or to the largest dual variable if that is smaller; multipliers (slacks) are relative to
+        the margin of a support vector, which is 1, or |w|^2 for a hard margin.
         """
         qp, a = self.qp, point.a
         unit = np.minimum(qp.c, max(float(a.max()), TINY))
@@ -202,7 +210,8 @@ class _ActiveSetSearch:
         slack = qp.slacks(a, point.beta, point.w) / margin
         free = (a / unit > slack) & ((qp.c - a) / unit > -slack)
         if qp.problem.hard and not free.any():
-            # the margin is so small that slacks are rounding: an optimum has at most d + 2 rows in use
+            # the margin is so small that slacks are rounding: some optimum has at most d + 2 dual variables above
+            # 0, the number of columns and equations
             free[np.argsort(-a, kind="stable")[: qp.A.shape[1] + 2]] = True
         return np.where(free, FREE, np.where((slack < 0.0) & (qp.c < np.inf), AT_CAP, AT_ZERO))
 
@@ -221,7 +230,7 @@ class _ActiveSetSearch:
             Largest number of linear systems.
         """
         qp, seen = self.qp, set[bytes]()
-        max_free = MAX_FREE if qp.squared else min(MAX_FREE, qp.shape[1] + SPARE)
+        max_free = MAX_FREE if qp.squared else min(MAX_FREE, qp.shape[1] + MAX_DEPENDENT)
         for _ in range(changes):
             key, free = sets.tobytes(), sets == FREE
             if key in seen | self.solved or np.count_nonzero(free) > max_free or self.interrupted():
@@ -232,27 +241,29 @@ class _ActiveSetSearch:
             a, w, beta = point[:3]
             if not all(np.isfinite(values).all() for values in (a, w, beta)):
                 return
-            if np.abs(qp.E @ a - qp.e).max(initial=0.0) > 1e-9 * (1.0 + float(np.abs(a).max())):
+            if np.abs(qp.E @ a - qp.e).max(initial=0.0) > EQUATION_ROUNDING * (1.0 + float(np.abs(a).max())):
                 return  # the free rows cannot meet the equations
             slack = qp.slacks(a, beta, w)
-            # rounding of w, which may be a small difference of large terms |A|'|a|, and from it the rounding of slacks
-            size = np.abs(qp.A)
-            noise = 4e-16 * (size.T @ np.abs(a))
-            fuzz = size @ (ROUNDING * np.abs(w) + noise) + ROUNDING * (np.abs(qp.E.T @ beta) + np.abs(qp.q))
-            small = 1e-11 * max(float(np.abs(a).max()), TINY)  # rounding of dual variables
-            low, high = free & (a < -small), free & (a > qp.c + small)
-            joins = ((sets == AT_ZERO) & (slack < -fuzz)) | ((sets == AT_CAP) & (slack > fuzz))
-            leaves = low.any() or high.any()
+            # rounding of w, which may be a small difference of large terms: about twice eps times |A|'|a|
+            A_abs = np.abs(qp.A)
+            w_error = 4e-16 * (A_abs.T @ np.abs(a))
+            # and from it the rounding of slacks
+            rounding = A_abs @ (ROUNDING * np.abs(w) + w_error)
+            rounding += ROUNDING * (np.abs(qp.E.T @ beta) + np.abs(qp.q))
+            a_rounding = DUAL_ROUNDING * max(float(np.abs(a).max()), TINY)
+            below, above = free & (a < -a_rounding), free & (a > qp.c + a_rounding)
+            joins = ((sets == AT_ZERO) & (slack < -rounding)) | ((sets == AT_CAP) & (slack > rounding))
+            leaves = below.any() or above.any()
             if not joins.any() and not (leaves and unique):
-                if (np.abs(slack[free]) > CONTRADICTION * fuzz[free]).any():
+                if (np.abs(slack[free]) > CONTRADICTION * rounding[free]).any():
                     return  # more rows are free than can be tight at once
-                # dependent free rows have several dual variables with the same w: some of these may be feasible
+                # dependent free rows have several vectors a with the same w: one of these may be feasible
                 a = _redistributed(qp, a, sets) if leaves else np.clip(a, 0.0, qp.c)
                 if a is not None:
                     self.solved.add(key)
                     yield Point(a, w, beta, settled=True)
                     return
-            sets = np.select([low, high, joins], [AT_ZERO, AT_CAP, FREE], sets)
+            sets = np.select([below, above, joins], [AT_ZERO, AT_CAP, FREE], sets)
 
 
 def _solve(
@@ -278,7 +289,7 @@ def _solve(
     unique : bool
         Whether the conditions determine the dual variables.
     """
-    fixed = qp.A.T @ a
+    fixed = qp.A.T @ a  # the part of w by the rows that are not free
     k, d = np.count_nonzero(free), qp.A.shape[1]
     if k == 0:
         return Point(a, fixed, beta), True
@@ -298,12 +309,13 @@ def _solve(
     x, w, beta = solve((qp.q[free] - qp.A[free] @ fixed) / size, qp.e - qp.E @ a)
     a[free], w = x / size, fixed + w[:d]
     if not qp.squared:  # iterative refinement: the rounding of w is that of the largest terms of its sum
-        slack = (qp.q[free] - qp.A[free] @ w) / size - beta @ E
-        _, change, more = solve(slack, np.zeros(len(qp.e)))
-        w, beta = w + change, beta + more
+        residual = (qp.q[free] - qp.A[free] @ w) / size - beta @ E
+        _, dw, dbeta = solve(residual, np.zeros(len(qp.e)))
+        w, beta = w + dw, beta + dbeta
     return Point(a, w, beta), unique
 
 
+# from the right-hand sides (r, e) to (x, B x, beta)
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -334,7 +346,7 @@ def _by_products(B: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | 
 
 
 def _by_orthogonal_factors(B: np.ndarray, E: np.ndarray) -> tuple[Solve, bool]:
-    """Return the same function by QR factors of B N, which keep all digits, and whether x is unique.
+    """Return the function of `_by_products` by QR factors of B N, which keep all digits, and whether x is unique.
 
     N is an orthonormal basis of the null space of E. From the shortest x_0 with E x_0 = e, 1/2 |B x|^2 - r'x is
     minimised over x = x_0 + N t: with B N = Q R (columns in the order of their pivots) R t = z and
@@ -355,7 +367,7 @@ def _by_orthogonal_factors(B: np.ndarray, E: np.ndarray) -> tuple[Solve, bool]:
 
 
 def _solve_least_squares(qp: Quadratic, free: np.ndarray) -> Point:
-    """Solve the same conditions under the squared hinge for z = (w, beta), where there are more free rows than columns.
+    """Solve the conditions of `_solve` for z = (w, beta), under the squared hinge with more free rows than columns.
 
     z minimises |w|^2 / 2 + sum (q_i - b_i.z)^2 / (2 D_i) over the k free rows, b_i being row i of (A, E'), by
     orthogonal factors of a matrix of d + k rows; then a_i = (q_i - b_i.z) / D_i.
@@ -373,13 +385,15 @@ def _solve_least_squares(qp: Quadratic, free: np.ndarray) -> Point:
 def _redistributed(qp: Quadratic, a: np.ndarray, sets: np.ndarray) -> np.ndarray | None:
     """Return dual variables within their bounds with the same w and the same E a; None where there are none.
 
-    Only those of free rows change: they solve a linear least-squares problem with bounds.
+    Only those of free rows change: they solve a linear least-squares problem with bounds. There are none with slack
+    coordinates, where w determines the dual variables.
     """
     if qp.squared:
         return None
     free = sets == FREE
     rows = np.vstack([qp.A[free].T, qp.E[:, free]])
     target = rows @ a[free]
+    # where there is no cap, a bound far above all dual variables
     upper = np.where(np.isfinite(qp.c[free]), qp.c[free], 1e3 * max(float(np.abs(a).max()), 1.0))
     found = lsq_linear(rows, target, bounds=(0.0, upper), method="bvls", tol=1e-15)
     if not np.abs(rows @ found.x - target).max() <= ROUNDING * (1.0 + np.abs(target).max()):
@@ -389,15 +403,15 @@ def _redistributed(qp: Quadratic, a: np.ndarray, sets: np.ndarray) -> np.ndarray
     return out
 
 
-def _cancelled(qp: Quadratic, a: np.ndarray) -> np.ndarray:
+def _zero_combination(qp: Quadratic, a: np.ndarray) -> np.ndarray:
     """Return dual variables a > 0 of inseparable classes with A'a = 0 and E a = e to rounding.
 
     Newton's method, each change being relative to the dual variable: with B = (A, E') and t = (0, e),
-    a_i <- a_i (1 - (B x)_i) where B' diag(a) B x = B'a - t.
+    a_i <- a_i (1 - (B x)_i) where B' diag(a) B x = B'a - t. It ends when changes are rounding.
     """
     B = np.hstack([qp.A, qp.E.T])
     target = np.concatenate([np.zeros(qp.shape[1]), qp.e])
-    for _ in range(CHANGES):
+    for _ in range(MAX_CHANGES):
         scaled = np.sqrt(a)[:, None] * B
         change = B @ _linalg.lstsq(scaled.T @ scaled, B.T @ a - target, check_finite=False)[0]
         largest = float(change.max())

@@ -2,16 +2,16 @@
 
     minimise 1/2 |A'a|^2 + 1/2 a'Da - q'a   subject to   E a = e,  0 <= a <= c
 
-With B = [A, E'] and z = (w, beta), w = A'a a variable of its own and beta the multipliers of the equations, a step
-solves::
+The rows of A are the signed rows y_i x_i, and a the dual variables; `quadratic_program` defines the other arrays. With
+B = [A, E'] and z = (w, beta), w = A'a a variable of its own and beta the multipliers of the equations, a step solves::
 
     T da + B dz = r          T = D + u / a + v / (c - a),  u and v the multipliers of a >= 0 and a <= c
     R dz - B'da = s          R = 1 for every coordinate of w, 0 for every multiplier
 
-Eliminating da leaves (R + B'T^-1 B) dz = B'T^-1 r + s, a system whose size is the number of columns of B. The storage
-of the rows is hidden by `System`: `DenseSystem` holds a small quadratic program, hard margins included, and `RowSystem`
-the soft margin of many rows, which it processes in blocks. Usually 10 to 50 steps are enough, whatever C and the sample
-weights are; about 100 where columns differ by six orders of magnitude and almost no label is noise.
+Eliminating da leaves (R + B'T^-1 B) dz = B'T^-1 r + s, a system whose size is the number of columns of B. `System`
+hides how the rows are stored: `DenseSystem` holds a small program, hard margins included, and `RowSystem` the soft
+margin of many rows, which it processes in blocks. Usually 10 to 50 steps are enough, whatever C and the sample weights
+are; about 100 where columns differ by six orders of magnitude and almost no label is noise.
 
 References
 ----------
@@ -36,34 +36,46 @@ from .iterate import Reached
 if TYPE_CHECKING:
     from .quadratic_program import Quadratic
 
-# Steps at most. 15 to 30 are usual; nearly dependent columns of very different scales take more.
-MAX_STEPS = 400
-# Fraction of the distance to the boundary that a step goes at most: nearer to 1 is faster near the optimum, and less
-# well centred.
-BACK = 0.995
-# The target of mu is mu (mu_p / mu)^POWER, mu_p being that after the predictor step; Mehrotra (1992) takes 3.
-POWER = 3
-# Step length up to which the iterations end: rounding prevents progress.
-SHORT = 1e-10
-# Small programs: relative complementarity and gradient at which float64 has no more digits.
-CLOSE, FLAT = 1e-13, 1e-12
-# Small programs: the iterations end when the error exceeds the least one (or 1e-9) by this factor, as it does
-# not fall again then.
-WORSE = 1e6
-# Small programs: steps of iterative refinement of each linear system, at most: they end where the residual no longer
-# halves. Free rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, where the factor
-# costs n d^2. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
-REFINEMENTS = 5
-# A margin up to NOTHING and a squared margin up to TINY count as zero, where the longest row has length one.
-NOTHING, TINY = 1e-15, 1e-30
-# Many rows: a point is yielded when its gap is at most this fraction of that of the last yielded one. Its certificate
-# costs two passes over the rows, half of a step where there are only some columns, and near the optimum a step often
-# divides the gap by five.
-FEWER = 0.1
-# Many rows: a gap up to ROUNDING is rounding. Below SHARP the gap falls at every step, so that a gap above LOST times
-# the least one means that digits are lost: the iterations end.
-ROUNDING, SHARP, LOST = 1e-13, 1e-5, 10.0
+MIN_SQUARE = 1e-30  # least squared margin that is a divisor, where the longest row has length one
 
+
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings of the interior-point method. Values without another source are round ones, and not tuned."""
+
+    max_steps: int = 400  # 15 to 30 are usual; nearly dependent columns of very different scales take more
+    # Largest fraction of the distance to the boundary that a step goes: nearer to 1 is faster near the optimum, and
+    # less well centred.
+    boundary_share: float = 0.995
+    # The target of mu is mu (mu_p / mu)^power, mu_p being that after the predictor step; Mehrotra (1992) takes 3.
+    centring_power: int = 3
+    min_step_length: float = 1e-10  # up to this length the iterations end, as rounding prevents progress
+    # Small programs. Relative complementarity and gradient at which float64 has no more digits, and a hard margin that
+    # counts as zero where the longest row has length one.
+    complementarity_rounding: float = 1e-13
+    gradient_rounding: float = 1e-12
+    margin_rounding: float = 1e-15
+    # The iterations end when the error exceeds max(least error, small_error) by this factor: it does not fall again.
+    max_error_growth: float = 1e6
+    small_error: float = 1e-9
+    # Steps of iterative refinement of each linear system, at most: they end where the residual no longer halves. Free
+    # rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, where the factor costs
+    # n d^2. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
+    max_refinements: int = 5
+    # Many rows. A point is yielded when its gap is at most this fraction of that of the last yielded one. Its
+    # certificate costs two passes over the rows, half of a step where there are only some columns, and near the optimum
+    # a step often divides the gap by five.
+    report_share: float = 0.1
+    gap_rounding: float = 1e-13  # a gap up to this is rounding
+    # Below `monotone_gap` the gap falls at every step, so that a gap above `max_gap_growth` times the least one means
+    # that digits are lost: the iterations end.
+    monotone_gap: float = 1e-5
+    max_gap_growth: float = 10.0
+
+
+SETTINGS = Settings()
+
+# the function from the right-hand sides (r, s) to the solution (da, dz)
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -75,7 +87,8 @@ class System(ABC):
     D, q, c : ndarray of shape (n,)
         As in the module's docstring.
     lengths : ndarray of shape (n,)
-        The lengths of outlier rows, which are far longer than the others, and 1 for the others.
+        The lengths of outlier rows, which are far longer than the others, and 1 for the others. The dual variable of a
+        long row is small, and its gradient large.
     e : ndarray of shape (size,)
         0 for each coordinate of w, then the right-hand sides of the equations; `size` is the length of z.
     regular : ndarray of shape (size,)
@@ -115,17 +128,16 @@ class System(ABC):
         Parameters
         ----------
         T : ndarray of shape (n,), positive
+            As in the module's docstring.
         interrupted : callable
         """
         matrix = self.matrix(1.0 / T)
-        if interrupted():
-            return None
-        solved = factor(matrix, interrupted)
-        if solved is None:
+        solve_columns = None if interrupted() else factor(matrix, interrupted)
+        if solve_columns is None:
             return None
 
         def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            z = solved(self.combine(r / T) + s)
+            z = solve_columns(self.combine(r / T) + s)
             return (r - self.scores(z)) / T, z
 
         return solve
@@ -138,8 +150,8 @@ class Iterate(NamedTuple):
     ----------
     x, s : ndarray of shape (k, n)
         Distances of the dual variables from their bounds, and the multipliers of these: x = (a, c - a), s = (u, v).
-        k is 1 where no dual variable has a cap. c - a is stored, since the difference would lose its last digits. For
-        single dual variables without a cap, c - a is 1 and v is 0.
+        c - a is stored, since the difference would lose its last digits. k is 1 where no dual variable has a cap. Where
+        only some have one, the entries of the others are 1 in place of c - a, and 0 in v.
     z : ndarray of shape (size,)
         w, which equals A'a at convergence only (so that caps of 1e16 are possible), and the multipliers beta.
     """
@@ -155,18 +167,18 @@ class Iterate(NamedTuple):
 
     @property
     def complementarity(self) -> float:
-        """a'u + (c - a)'v, which is 0 at the optimum."""
+        """The sum a'u + (c - a)'v, which is 0 at the optimum."""
         return float(np.vdot(self.x, self.s))
 
     def moved(self, t: float, step: Iterate) -> Iterate:
         """Return the point self + t step."""
         return Iterate(self.x + t * step.x, self.s + t * step.s, self.z + t * step.z)
 
-    def longest(self, step: Iterate) -> float:
-        """Return the largest t up to 1 with which t step goes at most `BACK` of the distance to the boundary."""
+    def step_length(self, step: Iterate, share: float) -> float:
+        """Return the largest t <= 1 with which t step goes at most this share of the way to where x or s is 0."""
         with np.errstate(all="ignore"):  # 0 / 0 where there is no cap
             rate = max(np.fmax.reduce(-dx / x, axis=None) for dx, x in zip(step[:2], self[:2], strict=True))
-        return min(1.0, BACK / max(float(rate), BACK))
+        return min(1.0, share / max(float(rate), share))
 
 
 @dataclass(frozen=True)
@@ -175,10 +187,8 @@ class Residuals:
 
     Attributes
     ----------
-    scores : ndarray of shape (n,)
-        B z.
-    combined : ndarray of shape (size,)
-        B'a.
+    scores, combined : ndarray of shape (n,) and (size,)
+        B z and B'a.
     gradient : ndarray of shape (n,)
         Residual of the Lagrangian's gradient, B z + D a - q - u + v.
     stationarity : ndarray of shape (size,)
@@ -192,24 +202,27 @@ class Residuals:
     stationarity: np.ndarray
 
 
-def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Residuals]:
-    """Yield the start and the iterate after every step, until steps are at most SHORT or the stop check is true.
+def iterates(
+    system: System, interrupted: Callable[[], bool] = lambda: False, settings: Settings = SETTINGS
+) -> Iterator[Residuals]:
+    """Yield the start and the iterate after every step, until steps are too short or the stop check is true.
 
     Parameters
     ----------
     system : System
     interrupted : callable
         Returns whether to stop; called before every step, and within products and factors of large matrices.
+    settings : Settings
     """
     capped = np.isfinite(system.c)
     a, u = system.start(), system.lengths
     # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
     signs = np.stack([np.ones(a.size), -1.0 * capped] if capped.any() else [np.ones(a.size)])
     x = np.stack([a, np.where(capped, system.c - a, 1.0)][: len(signs)])
-    # both products x s of a row are a u
+    # both products x s of a row are a u, which does not depend on the length of the row
     point = Iterate(x, np.abs(signs) * a * u / x, np.zeros(system.regular.size))
-    pairs = np.count_nonzero(signs)
-    for _ in range(MAX_STEPS):
+    count = np.count_nonzero(signs)  # of the products x s, whose mean is mu
+    for _ in range(settings.max_steps):
         current = _residuals(system, point, signs)
         yield current
         if interrupted() or not 0.0 < point.complementarity < np.inf:
@@ -219,17 +232,18 @@ def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) ->
         if solve is None:
             return
         predictor = _step(current, signs, -x * s, solve)
-        predicted = point.moved(point.longest(predictor), predictor).complementarity / pairs
+        length = point.step_length(predictor, settings.boundary_share)
+        predicted = point.moved(length, predictor).complementarity / count  # mu after the predictor step
         if not np.isfinite(predicted):
             return
-        mu = point.complementarity / pairs
-        target = mu * max(predicted / mu, 0.0) ** POWER
+        mu = point.complementarity / count
+        target = mu * max(predicted / mu, 0.0) ** settings.centring_power
         # corrector: x s = target, with the second-order term dx ds of the predictor
         step = _step(current, signs, target * np.abs(signs) - x * s - predictor.x * predictor.s, solve)
-        t = point.longest(step)
-        if not t > SHORT:
+        length = point.step_length(step, settings.boundary_share)
+        if not length > settings.min_step_length:
             return
-        point = point.moved(t, step)
+        point = point.moved(length, step)
 
 
 def _step(current: Residuals, signs: np.ndarray, change: np.ndarray, solve: Solve) -> Iterate:
@@ -258,9 +272,11 @@ class DenseSystem(System):
     Parameters
     ----------
     qp : Quadratic
+    max_refinements : int
     """
 
-    def __init__(self, qp: Quadratic) -> None:
+    def __init__(self, qp: Quadratic, max_refinements: int) -> None:
+        self.max_refinements = max_refinements
         self.qp, self.D, self.q, self.c, self.lengths = qp, qp.D, qp.q, qp.c, qp.lengths
         d, equations = qp.shape[1], len(qp.e)
         self._B = np.hstack([qp.A, qp.E.T]) if equations else qp.A
@@ -283,26 +299,26 @@ class DenseSystem(System):
         return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # meets E a = e
 
     def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        rough = super().solver(T, interrupted)
-        if rough is None:
+        solve_once = super().solver(T, interrupted)
+        if solve_once is None:
             return None
 
         def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            a, z = rough(r, s)
-            before = np.inf
-            for _ in range(REFINEMENTS):
+            a, z = solve_once(r, s)
+            last_size = np.inf
+            for _ in range(self.max_refinements):
                 residuals = r - self.scores(z) - T * a, s - self.regular * z + self.combine(a)
                 size = float(np.abs(residuals[0]).sum() + np.abs(residuals[1]).sum())
-                if not size <= 0.5 * before:
+                if not size <= 0.5 * last_size:
                     break
-                da, dz = rough(*residuals)
-                a, z, before = a + da, z + dz, size
+                da, dz = solve_once(*residuals)
+                a, z, last_size = a + da, z + dz, size
             return a, z
 
         return solve
 
 
-def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: False) -> Iterate:
+def interior_point(qp: Quadratic, interrupted: Callable[[], bool], settings: Settings = SETTINGS) -> Iterate:
     """Return the iterate of least error of a small program: about 1e-10, unless rounding or the deadline prevents it.
 
     Parameters
@@ -310,60 +326,49 @@ def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: Fals
     qp : Quadratic
     interrupted : callable
         Returns whether to stop; called before every step.
+    settings : Settings
     """
     best, least = None, np.inf
-    for current in iterates(DenseSystem(qp), interrupted):
-        error, done = _error(qp, current)
+    for current in iterates(DenseSystem(qp, settings.max_refinements), interrupted, settings):
+        error, done = _error(qp, current, settings)
         if best is None or error < least:
             best, least = current.point, error
-        if done or not error <= WORSE * max(least, 1e-9):
+        if done or not error <= settings.max_error_growth * max(least, settings.small_error):
             break
     assert best is not None
     return best
 
 
-def _error(qp: Quadratic, current: Residuals) -> tuple[float, bool]:
+def _error(qp: Quadratic, current: Residuals, settings: Settings) -> tuple[float, bool]:
     """Return the error of an iterate, and whether float64 has no more digits of it.
 
     For a soft margin the error is the sum of the relative complementarity, the gradient, and the relative residuals of
-    E a = e and w = A'a. For a hard margin it is |A'a| plus the residuals. The unit `one` is a margin of one; for a hard
-    margin, with dual variables of sum one, that is |w|^2.
+    E a = e and w = A'a. For a hard margin it is |A'a| plus the residuals. `unit` is the margin a_i.w of a support
+    vector: 1 for a soft margin, and |w|^2 for a hard one, whose dual variables have sum one.
     """
     d, point = qp.shape[1], current.point
-    w, w_off = current.combined[:d], float(np.abs(current.stationarity[:d]).max(initial=0.0))
-    e_off, gradient = float(np.abs(current.stationarity[d:]).max(initial=0.0)), np.abs(current.gradient)
-    one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
-    products = point.complementarity / (one + abs(float(qp.q @ point.a)))
-    slope = float((gradient / qp.lengths).max()) / one
-    done = products <= CLOSE and slope < FLAT
-    # |A'a| bounds the margin; in units of `one`, which is 0 for inseparable classes, the error would not fall
+    w, w_error = current.combined[:d], float(np.abs(current.stationarity[:d]).max(initial=0.0))
+    e_error, gradient = float(np.abs(current.stationarity[d:]).max(initial=0.0)), np.abs(current.gradient)
+    unit = max(float(w @ w), MIN_SQUARE) if qp.problem.hard else 1.0
+    complementarity = point.complementarity / (unit + abs(float(qp.q @ point.a)))
+    max_gradient = float((gradient / qp.lengths).max()) / unit
+    done = complementarity <= settings.complementarity_rounding and max_gradient < settings.gradient_rounding
+    # |A'a| is an upper bound of the margin; an error relative to `unit` would not fall for inseparable classes
     if qp.problem.hard:
-        error = float(np.sqrt(w @ w)) + e_off + float(gradient.max()) + w_off
-        return error, done or error < NOTHING
-    equations = e_off / (1.0 + float(point.a.max())) + w_off / (1.0 + float(np.abs(w).max(initial=0.0)))
-    return products + slope + equations, done
+        error = float(np.sqrt(w @ w)) + e_error + float(gradient.max()) + w_error
+        return error, done or error < settings.margin_rounding
+    equations = e_error / (1.0 + float(point.a.max())) + w_error / (1.0 + float(np.abs(w).max(initial=0.0)))
+    return complementarity + max_gradient + equations, done
 
 
 class RowSystem(System):
     """The soft margin of many rows, processed in blocks and in the units of `CentredRows`, without a copy of all rows.
 
-    Parameters
-    ----------
-    problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or CentredRows
-    y, weights : ndarray of shape (n,)
-        Labels and sample weights.
-    interrupted : callable
-        Returns whether to stop.
+    Parameters are those of `interior_points`.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        X: Any,
-        y: np.ndarray,
-        weights: np.ndarray,
-        interrupted: Callable[[], bool] = lambda: False,
+        self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
     ) -> None:
         self.blocks, self.y, self.interrupted = centred_rows(problem, X), y, interrupted
         self.unit2 = self.blocks.unit**2
@@ -385,13 +390,14 @@ class RowSystem(System):
         """Return an iterate in the problem's own units, with its gap: inf where the dual objective is not positive."""
         a, D = current.point.a, self.D
         slack = np.maximum(1.0 - current.scores, 0.0)
+        # sum C s_i slack_i^2 under the squared hinge, D_i being 1 / (2 C s_i); sum c_i slack_i under the hinge
         loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
         z, v = current.point.z, current.combined
         primal = 0.5 * float((self.regular * z) @ z) + loss
         dual = float(a.sum()) - 0.5 * float(a @ (D * a)) - 0.5 * float((self.regular * v) @ v)
         # with a free intercept, v[-1] = sum y_i alpha_i must be 0: scaling one class down costs about |v[-1]|
-        uneven = abs(float(v[-1])) if self.blocks.problem.free else 0.0
-        gap = (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+        imbalance = abs(float(v[-1])) if self.blocks.problem.free else 0.0
+        gap = (abs(primal - dual) + imbalance) / dual if dual > 0.0 else np.inf
         return Reached(*self.blocks.primal(z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
 
 
@@ -402,6 +408,7 @@ def interior_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
+    settings: Settings = SETTINGS,
 ) -> Iterator[Reached]:
     """Yield points (w, b, alpha) of a soft margin at p = 2 that converge to the optimum.
 
@@ -417,18 +424,21 @@ def interior_points(
         Returns whether to stop; called before every step, and within products and factors of large matrices.
     tol : float, default=0
         Gap at which the caller stops: the first point within it is yielded.
+    settings : Settings
     """
     system = RowSystem(problem, X, y, weights, interrupted)
-    shown, least, pending = 1.0, np.inf, None
-    for current in iterates(system, interrupted):
+    # the gap of the last yielded point, the least gap, and the last point if it has not been yielded
+    reported, least, pending = 1.0, np.inf, None
+    for current in iterates(system, interrupted, settings):
         point = pending = system.reached(current, tol)
-        if point.gap > LOST * least and least < SHARP:
+        if point.gap > settings.max_gap_growth * least and least < settings.monotone_gap:
             return
         least = min(point.gap, least)
-        if point.gap <= max(FEWER * shown, ROUNDING) or point.gap <= tol < shown:
-            shown, pending = point.gap, None
+        goal = max(settings.report_share * reported, settings.gap_rounding)
+        if point.gap <= goal or point.gap <= tol < reported:
+            reported, pending = point.gap, None
             yield point
-            if point.gap <= ROUNDING:
+            if point.gap <= settings.gap_rounding:
                 return
     if pending is not None:
         yield pending

@@ -4,14 +4,14 @@
 
 with rows y_i x_i in A, the constant coordinate included. They are divided by a unit of length, the `scale`: the root
 mean square of their lengths or, where a few rows are far longer than the others, the length of a typical row.
-The other arrays are
+With the sample weights s_i the other arrays are
 
+* hinge            D = 0, c_i = C s_i scale^2; squared hinge  D_i = 1 / (2 C s_i scale^2), c = inf;
 * soft margin      q = 1; with a free intercept E = y', e = 0, otherwise there is no equation;
-* hard margin      q = 0, E = 1', e = 1; with a free intercept two equations: a sum of 1/2 in each class.
+* hard margin      D = q = 0, c = inf, E = 1', e = 1; with a free intercept two equations: a sum of 1/2 in each class.
 
 For the hard margin A'a is the point nearest to 0 of the convex hull of the rows; with a free intercept, half of the
 difference of the nearest points of the hulls of the two classes. It exists whether or not the classes are separable.
-In comments R is the unit: R = 1 in the units of the program.
 """
 
 from __future__ import annotations
@@ -39,24 +39,26 @@ from .centred_rows import (
 # The numbers below without another source are chosen on the data sets of docs/regimes.md.
 #
 # Multiplications between two calls of the stop check while products of rows are computed: about a tenth of a second.
-MULTIPLICATIONS = 2e8
+MULTIPLICATIONS_PER_CHECK = 2e8
 # Number of columns up to which rows are never wide: systems in the columns are more accurate, and no slower then.
-MAX_NARROW = 100
-# Pivot of each row, relative to the largest, from which on a basis is computed by a Cholesky factor of the products,
-# which has half of the digits; below it an orthogonal factor is computed, which costs more.
-INDEPENDENT = 1e-4
-FAR = 0.1  # a column is centred if its largest deviation is at most FAR times its largest entry: a digit is gained
+MAX_NARROW_COLUMNS = 100
+# Least pivot of a Cholesky factor of the products of rows, relative to the largest pivot, with which the factor gives
+# the basis: it has half of the digits. Below it an orthogonal factor is computed, which costs more.
+MIN_PIVOT = 1e-4
+# A column is centred if no deviation from its mean is above this times its largest entry: a digit is gained.
+MAX_DEVIATION = 0.1
 # Wide rows are centred if their squared deviations from the mean are less than this fraction of their squares: above it
 # centring gains less than a digit.
-SPREAD = 0.1
-# A cap above this (R = 1) is replaced by inf: dual variables that float64 resolves are far smaller.
-BEYOND = 1e20
-# An eigenvalue of the products of n rows up to RANK n times the largest counts as rounding: the products have errors of
-# about n eps times the largest eigenvalue.
-RANK = 1e-15
-SMALLEST = 1e-290  # the least cap (R = 1), and the inverse of the largest D: steps divide by them
+MAX_SPREAD = 0.1
+# A cap above this, in units of the program, is replaced by inf: dual variables that float64 resolves are far smaller.
+MAX_CAP = 1e20
+# An eigenvalue of the products of n rows up to this times n times the largest counts as rounding: the products have
+# errors of about n eps times the largest eigenvalue.
+EIGENVALUE_ROUNDING = 1e-15
+# The least cap in units of the program, and the inverse of the largest D: steps divide by them.
+MIN_CAP = 1e-290
 
-_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
+_linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
 
 class OutOfTime(Exception):
@@ -70,10 +72,9 @@ class Quadratic:
     Attributes
     ----------
     D, q, c : ndarray of shape (n,)
-        The diagonal of D is 1 / (2 C s) in units of the program under the squared hinge, s being the sample weight,
-        else 0; c holds the caps, infinite where there is none.
+        The diagonal of D, the linear term and the caps, infinite where there is none.
     E, e : ndarray of shape (m, n) and (m,)
-        m equations, no two of which have an unknown in common.
+        m equations, at most 2, no two of which have an unknown in common.
     scale : float
         The unit by which rows are divided.
     problem : Problem
@@ -121,9 +122,10 @@ class Quadratic:
         return self.y.size, self.basis.coefficients.shape[1] if self.basis is not None else self.shared.d
 
     def slacks(self, a: np.ndarray, beta: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-        """Return the gradient A w + D a - q + E'beta, of shape (n,); w is A'a unless it is given.
+        """Return the gradient A w + D a - q + E'beta of the Lagrangian, of shape (n,); w is A'a unless it is given.
 
-        At the optimum it is non-negative where a = 0, zero between the bounds and non-positive at the cap.
+        They are also the slacks of the constraints A w + E'beta + D a >= q of the primal problem. At the optimum they
+        are non-negative where a = 0, zero between the bounds and non-positive at the cap.
         """
         scores = self.A @ (self.A.T @ a if w is None else w)
         return scores + self.D * a - self.q + beta @ self.E
@@ -134,17 +136,17 @@ class Quadratic:
         return bool(self.D.any())
 
     @property
-    def sizes(self) -> np.ndarray:
-        """Sample weights times scale^2: with these the rows of A have the caps or D of the program; soft margin."""
+    def scaled_weights(self) -> np.ndarray:
+        """Sample weights times scale^2, with which a problem on the rows of A has c and D; soft margin only."""
         if self.problem.loss == "hinge":
             return self.c / self.problem.C
         return 0.5 / (self.problem.C * self.D)
 
     def primal(self, w: np.ndarray, beta: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return (w, b) in the problem's own units.
+        """Return (w, b) in the problem's own units, from w in units of the program.
 
-        b is the weight of the constant coordinate if there is one; `beta` for the free intercept of a soft margin,
-        corrected for the centring of columns; else 0.
+        b is given by the weight of the constant coordinate if there is one; by `beta` for the free intercept of a soft
+        margin, corrected for the centring of columns; else it is 0.
         """
         w = (w if self.basis is None else self.basis.expand(w)) / self.scale
         if self.problem.rho:
@@ -153,7 +155,7 @@ class Quadratic:
             return w, 0.0
         return w, float(beta[0] - self.shared.shift @ w)
 
-    def near(self, alpha: np.ndarray) -> np.ndarray:
+    def scaled_dual(self, alpha: np.ndarray) -> np.ndarray:
         """Return dual variables in units of the program, from the problem's own; those of a hard margin have sum 1."""
         a = alpha * self.scale**2
         return a / a.sum() if self.problem.hard else a
@@ -200,7 +202,7 @@ class SharedRows:
             self._centre()
 
     def _centre(self) -> None:
-        """Subtract the mean of columns whose deviations are at most FAR times their largest entry.
+        """Subtract the mean of columns whose deviations are at most MAX_DEVIATION times their largest entry.
 
         A shift changes no sum alpha_i y_i x_i of balanced dual variables, and it reduces rounding. Of sparse rows only
         columns with an entry in every row are shifted, so that the sparsity pattern is kept.
@@ -213,7 +215,7 @@ class SharedRows:
             return
         some = X[:, columns].toarray() if sparse else X
         top, bottom, mean = some.max(axis=0), some.min(axis=0), some.mean(axis=0)
-        off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
+        off = np.maximum(top - mean, mean - bottom) <= MAX_DEVIATION * np.maximum(top, -bottom)
         if not off.any():
             return
         self.shift[columns[off]] = mean[off]
@@ -237,7 +239,7 @@ class SharedRows:
         return self._scaled[scale]
 
     def centred(self, scale: float) -> np.ndarray | CentredRows:
-        """Return the same rows as CentredRows if they are small, since two threads never write to small ones."""
+        """Return the rows of `scaled`, as CentredRows if they are small: no thread writes to small ones."""
         rows = self.scaled(scale)
         if not is_small_dense(rows):
             return rows
@@ -258,7 +260,7 @@ class SharedRows:
             found = _products(self.X, interrupted)
             total = np.trace(found)
             # sum |x_i - mean|^2 = trace - n mean(X X'); "not >=" also holds for nan, when squares overflow
-            cancels = not total - self.n * found.mean() >= SPREAD * total
+            cancels = not total - self.n * found.mean() >= MAX_SPREAD * total
             if self.problem.free and cancels:
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
@@ -268,15 +270,15 @@ class SharedRows:
 
 def is_wide(n: int, d: int) -> bool:
     """Return whether to replace n rows of d columns by their n coordinates in a basis of their span."""
-    return d > max(n, MAX_NARROW)
+    return d > max(n, MAX_NARROW_COLUMNS)
 
 
 class SpanBasis:
     """An orthonormal basis of the span of wide rows A: A' L^-T, where L L' = A A'. This basis is not stored.
 
-    The Cholesky factor has half of the digits. Where a pivot is too small for that, the basis is an orthogonal factor
-    of A', with all digits. For sparse rows that factor would be dense; with the eigenvectors of the products,
-    A A' = V diag(s^2) V', their basis is A' V diag(1 / s), over the s that are not rounding.
+    The Cholesky factor has half of the digits. Where a pivot is smaller than MIN_PIVOT, the basis is an orthogonal
+    factor of A', with all digits. For sparse rows that factor would be dense; with the eigenvectors of the products,
+    A A' = V diag(s^2) V', their basis is A' V diag(1 / s), over the singular values s that are not rounding.
 
     Parameters
     ----------
@@ -314,14 +316,14 @@ class SpanBasis:
         products = (products + constant * constant) * factors * factors[:, None]
         L, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
         self._combine = lambda w: _linalg.lapack.dtrtrs(L, w, lower=1, trans=1)[0]
-        self.coefficients, sizes = L, np.diag(L)
-        if not failed and sizes.min() > INDEPENDENT * sizes.max():
+        self.coefficients, pivots = L, np.diag(L)
+        if not failed and pivots.min() > MIN_PIVOT * pivots.max():
             return
         if sp.issparse(X):
             squares, V = _linalg.eigh(products, check_finite=False)
-            kept = squares > RANK * squares.size * squares[-1]
-            sizes, V = np.sqrt(squares[kept]), V[:, kept]
-            self.coefficients, self._combine = V * sizes, lambda w: (V / sizes) @ w
+            kept = squares > EIGENVALUE_ROUNDING * squares.size * squares[-1]
+            s, V = np.sqrt(squares[kept]), V[:, kept]
+            self.coefficients, self._combine = V * s, lambda w: (V / s) @ w
         else:
             A = with_constant_column(X, constant) * factors[:, None]
             self.orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
@@ -346,7 +348,7 @@ def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
     """Return X X', of shape (n, n); raise OutOfTime if the stop check is true, which is called between blocks."""
     if sp.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
-    products, step = np.zeros((len(X), len(X))), max(int(MULTIPLICATIONS / len(X) ** 2), 1)
+    products, step = np.zeros((len(X), len(X))), max(int(MULTIPLICATIONS_PER_CHECK / len(X) ** 2), 1)
     for first in range(0, X.shape[1], step):
         if interrupted():
             raise OutOfTime
@@ -358,26 +360,27 @@ def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
 def _units(shared: SharedRows, cap: float) -> Iterator[float]:
     """Yield the units to try: a typical length of rows, if far below the root mean square length, and then the latter.
 
-    The typical length is the median; for a hard margin only where outlier rows are few. Where the largest cap is above
-    BEYOND in units of the root mean square, sqrt(d median of the columns' mean squares) is another typical length, if
-    it brings that cap below BEYOND. The shorter one is tried.
+    The typical length is the median; for a hard margin only where outlier rows are few. Another one is
+    sqrt(d median of the columns' mean squares), for rows a few of whose columns are far larger than the others. It is
+    computed where the largest cap is above MAX_CAP in units of the root mean square, and at most a quarter of the rows
+    are far shorter than that; it is used if it brings that cap below MAX_CAP. The shorter one is tried.
     """
-    problem, rows = shared.problem, shared.lengths
-    mean = float(np.sqrt(rows @ rows / rows.size))
-    if not mean > 0.0:
+    problem, lengths = shared.problem, shared.lengths
+    rms = float(np.sqrt(lengths @ lengths / lengths.size))
+    if not rms > 0.0:
         yield 1.0
         return
-    typical = float(upper_median(rows[rows > 0.0]))
-    lengths = [typical] if not problem.hard or (outlier_lengths(rows / typical) > 1.0).any() else []
-    if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * OUTLIER_FACTOR > mean:
-        columns = _squares(shared.X, "j") / rows.size
+    median = float(upper_median(lengths[lengths > 0.0]))
+    typical = [median] if not problem.hard or (outlier_lengths(lengths / median) > 1.0).any() else []
+    if MAX_CAP < cap * rms**2 < np.inf and np.sort(lengths)[lengths.size // 4] * OUTLIER_FACTOR > rms:
+        columns = _squares(shared.X, "j") / lengths.size
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
-        if cap * length**2 <= BEYOND:
-            lengths.append(length)
-    shorter = [length for length in lengths if 0.0 < OUTLIER_FACTOR * length < mean]
+        if cap * length**2 <= MAX_CAP:
+            typical.append(length)
+    shorter = [length for length in typical if 0.0 < OUTLIER_FACTOR * length < rms]
     if shorter:
         yield min(shorter)
-    yield mean
+    yield rms
 
 
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
@@ -392,7 +395,7 @@ def quadratics(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Quadratic]:
-    """Yield the program in each of the units of `_units`, in that order; rows differ in length where there are two.
+    """Yield the program in each of the units of `_units`: in two where typical rows are far shorter than the longest.
 
     Parameters
     ----------
@@ -430,12 +433,12 @@ def _program(
     if products is not None:  # w is a combination of the rows
         basis = SpanBasis(shared.X, factors=y / scale, constant=problem.rho, products=products)
     with np.errstate(over="ignore"):
-        D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / SMALLEST)
+        D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / MIN_CAP)
     if problem.hard:
         E = np.array([y > 0, y < 0] if problem.free else [np.ones(n)], dtype=float)
         e, q, c = np.full(len(E), 1.0 / len(E)), np.zeros(n), np.full(n, np.inf)
     else:
         E = y[None, :] if problem.free else np.zeros((0, n))
-        e, q, c = np.zeros(len(E)), np.ones(n), np.maximum(caps * scale**2, SMALLEST)
-        c = np.where(c > BEYOND, np.inf, c)
+        e, q, c = np.zeros(len(E)), np.ones(n), np.maximum(caps * scale**2, MIN_CAP)
+        c = np.where(c > MAX_CAP, np.inf, c)
     return Quadratic(D, q, E, e, c, scale, problem, y, caps, shared, basis)
