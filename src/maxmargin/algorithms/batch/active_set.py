@@ -45,8 +45,8 @@ MANY_ROWS, MANY_ROWS_GAP = 2000, 1e-10
 # Largest number of free rows in one linear system, whose factor costs its cube; without slack coordinates at most
 # MAX_DEPENDENT more than columns, since more free rows are dependent and no such set is optimal.
 MAX_FREE, MAX_DEPENDENT = 1200, 200
-# Free rows whose slack exceeds this multiple of its rounding cannot all be tight: the set is given up.
-CONTRADICTION = 1e3
+# Slack of a free row, as a multiple of its rounding, above which not all free rows can be tight: the set is given up.
+MAX_FREE_SLACK = 1e3
 ROUNDING = 1e-12  # relative rounding of the score of a row, or of the sums of a linear system
 # Relative rounding of dual variables and of the equations E a = e: linear systems may lose some digits more than sums.
 # Round values, not tuned.
@@ -255,7 +255,7 @@ class _ActiveSetSearch:
             joins = ((sets == AT_ZERO) & (slack < -rounding)) | ((sets == AT_CAP) & (slack > rounding))
             leaves = below.any() or above.any()
             if not joins.any() and not (leaves and unique):
-                if (np.abs(slack[free]) > CONTRADICTION * rounding[free]).any():
+                if (np.abs(slack[free]) > MAX_FREE_SLACK * rounding[free]).any():
                     return  # more rows are free than can be tight at once
                 # dependent free rows have several vectors a with the same w: one of these may be feasible
                 a = _redistributed(qp, a, sets) if leaves else np.clip(a, 0.0, qp.c)

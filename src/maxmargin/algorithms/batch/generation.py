@@ -7,7 +7,7 @@ all weights are +-|w|, every master holds all columns.
 
 A master is a linear program (`linear_points`) or, for a soft margin at p = inf that is not linear, a problem solved by
 the barrier method (`column_points`). The dual variables of the barrier method are feasible for the whole problem after
-scaling to the largest |v_j| of all columns. Its path is left as soon as most of the gap is due to columns outside.
+scaling to the largest |v_j| of all columns. Its path is left once much of the gap is due to columns outside.
 
 References
 ----------

@@ -180,7 +180,7 @@ def solve_program(
     else:
         weights = [(A, 0.0, -1.0, 1.0)]
     intercept = [(program.y[:, None], 0.0, -np.inf, np.inf)] if problem.free else []
-    # g has the coefficient -theta in the cost, 1 for the hard margin, where g may be negative
+    # the cost has the term -theta g, or -g for the hard margin, where g may be negative
     price, lower = (1.0, -np.inf) if hard else (min(theta, program.loss_at_zero()), 0.0)
     margin = [(np.full((n, 1), -1.0), -price, lower, np.inf)] if unit_ball else []
     slack = [] if hard else [(sp.eye_array(n), program.costs, 0.0, np.inf)]
@@ -201,6 +201,7 @@ def solve_program(
         return None
     end = d * len(weights)  # the number of variables of w
     w = result.x[:d] - result.x[d:end] if split else result.x[:d]
+    # rows are divided by the unit, and w is not: b in units of the program is a multiple
     b = margin_unit * float(result.x[end]) if problem.free else 0.0
     # HiGHS returns the derivatives of the cost by h, which are not positive
     alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0)
