@@ -21,12 +21,12 @@ from maxmargin.algorithms.batch import sifting
 from maxmargin.algorithms.batch.centred_rows import centred_rows
 from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
 from maxmargin.algorithms.batch.semismooth_steps import (
-    COUNT,
+    ALPHA_SUM,
     ENDED,
     FAILED,
-    LOSS,
-    SQUARE,
-    TOTAL,
+    HINGE,
+    N_ACTIVE,
+    SQUARES,
     UNCHANGED,
     clip_shares,
     line_minimum,
@@ -64,7 +64,10 @@ def started_state(
     problem: Problem, X, y, weights, start: Start | None = None, solved: float = 1e-12
 ) -> _State:
     """The state at a start, in the first proximal subproblem, solved to this share of its gradient."""
-    rows, settings = centred_rows(problem, X), replace(SETTINGS, rules=SETTINGS.rules._replace(solved=solved))
+    rows, settings = (
+        centred_rows(problem, X),
+        replace(SETTINGS, rules=SETTINGS.rules._replace(gradient_share=solved)),
+    )
     state = _State(rows, y, problem.caps(weights) * rows.unit**2, 1.0, lambda: False, settings)
     state.start_at(start)
     return state
@@ -87,7 +90,7 @@ def test_shares_maximise_the_smoothed_hinge(sigma):
     clip_shares(sigma, 1.0, False, data, active, values)
     assert signed == pytest.approx(-cap * share)
     sums = cap @ share, cap @ share**2, cap @ np.maximum(slack, 0.0), np.count_nonzero(active)
-    assert values[[TOTAL, SQUARE, LOSS, COUNT]] == pytest.approx(sums)
+    assert values[[ALPHA_SUM, SQUARES, HINGE, N_ACTIVE]] == pytest.approx(sums)
     assert values[UNCHANGED] == 0.0
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
     assert share == pytest.approx(

@@ -17,7 +17,13 @@ from maxmargin.algorithms.batch.centred_rows import CentredRows, centred_rows
 from maxmargin.algorithms.batch.factors import RIDGES, PivotedQR, factor
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis
-from maxmargin.algorithms.batch.semismooth_steps import DUAL_NORM2, GRADIENT2, NORM2, STEEPNESS, measure
+from maxmargin.algorithms.batch.semismooth_steps import (
+    DUAL_NORM2,
+    GRADIENT2,
+    NORM2,
+    MAX_GRADIENT,
+    set_gradient_and_gap,
+)
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.data.rows import Patterns
 from maxmargin.engine import small_cholesky
@@ -134,16 +140,16 @@ def test_gradient_and_norms_equal_numpy():
     rng = np.random.default_rng(3)
     regular, z, combination = np.array([1.0, 1.0, 0.0]), *rng.normal(size=(2, 3))
     vectors, values = np.array([z, regular, np.zeros(3), combination]), np.zeros(13)
-    measure(1.0, 1.0, False, vectors, values)
+    set_gradient_and_gap(1.0, 1.0, False, vectors, values)
     gradient = vectors[2]
     assert gradient == pytest.approx(regular * z - combination)
-    assert values[[STEEPNESS, GRADIENT2, NORM2, DUAL_NORM2]] == pytest.approx(
+    assert values[[MAX_GRADIENT, GRADIENT2, NORM2, DUAL_NORM2]] == pytest.approx(
         (np.abs(gradient).max(), regular @ gradient**2, regular @ z**2, regular @ combination**2)
     )
     for invalid in (0, 1, 2):
         vectors[3] = np.where(np.arange(3) == invalid, np.nan, combination)
-        measure(1.0, 1.0, False, vectors, values)
-        assert np.isnan(values[STEEPNESS])
+        set_gradient_and_gap(1.0, 1.0, False, vectors, values)
+        assert np.isnan(values[MAX_GRADIENT])
 
 
 class TestOrthogonal:

@@ -80,7 +80,7 @@ class CentredRows:
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
         entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers of a row
-        self.step = max(1, min(self.n, CHUNK_BYTES // (8 * entries)))
+        self.chunk = max(1, min(self.n, CHUNK_BYTES // (8 * entries)))
         if like is None:
             self.mean = np.zeros(self.d)
             if problem.free:
@@ -102,7 +102,7 @@ class CentredRows:
 
     def chunks(self) -> Iterator[slice]:
         """Return the slice of the rows of each chunk, in order."""
-        return (slice(first, min(first + self.step, self.n)) for first in range(0, self.n, self.step))
+        return (slice(first, min(first + self.chunk, self.n)) for first in range(0, self.n, self.chunk))
 
     def _sum_of_squares(self, square: float | None) -> float:
         """Return sum |x_i - mean|^2 = sum |x_i|^2 - n |mean|^2, row by row where this difference cancels.
@@ -181,11 +181,11 @@ class CentredRows:
         interrupted : callable
             Whether to stop; called after each chunk. The sum is then incomplete.
         """
-        if rows.size <= self.step:
+        if rows.size <= self.chunk:
             return self.products(weights[rows], rows)
         matrix = np.zeros((self.size, self.size))
-        for first in range(0, rows.size, self.step):
-            some = rows[first : first + self.step]
+        for first in range(0, rows.size, self.chunk):
+            some = rows[first : first + self.chunk]
             matrix += self.products(weights[some], some)
             if interrupted():
                 break

@@ -33,11 +33,11 @@ from ...problem.problem import Problem
 from .centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
-from .semismooth_steps import DUAL_NORM2, GOES_ON, NORM2, SQUARE, TINY, TOTAL, UNCHANGED
+from .semismooth_steps import ALPHA_SUM, DUAL_NORM2, GOES_ON, NORM2, SQUARES, TINY, UNCHANGED
 
 # A step of a line search costs O(n), less than a Newton step, which corrects the remaining error. Chosen on the data
 # sets of docs/regimes.md.
-RULES = Rules(line_search=1e-6, rounding=1e-20, nearly_rounding=1e-15, same_active_set=2)
+RULES = Rules(line_search_slope=1e-6, rounding_gap=1e-20, stalled_gap=1e-15, max_unchanged=2)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class _State(SemismoothNewton):
 
         It estimates the gap of a certificate, which balances alpha; in `gap`, only the square of the imbalance counts.
         """
-        total, square, norm2, dual_norm2 = self.values[[TOTAL, SQUARE, NORM2, DUAL_NORM2]].tolist()
+        total, square, norm2, dual_norm2 = self.values[[ALPHA_SUM, SQUARES, NORM2, DUAL_NORM2]].tolist()
         square /= self.sigma
         dual = 0.5 * total * total / max(dual_norm2 + square, TINY)
         # balancing alpha (sum y_i alpha_i = 0) costs about |sum y_i alpha_i| (1 + |b|)

@@ -2,10 +2,10 @@
 
 With the dual variables alpha_i = c_i s_i as shares s_i of their caps c_i, the next shares maximise ::
 
-    dual(c s) - sum c_i (s_i - near_i)^2 / (2 sigma)
+    dual(c s) - sum c_i (s_i - prox_i)^2 / (2 sigma)
 
-where near_i are the last shares. As a problem in w, this smooths the hinge of each row within 1 / sigma of its
-breakpoint: s_i = near_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over the
+where prox_i are the last shares. As a problem in w, this smooths the hinge of each row within 1 / sigma of its
+breakpoint: s_i = prox_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over the
 rows, and needs products of columns only over the k active rows, soon about as many as there are columns. It costs
 n d + k d^2 operations, where a step of an interior-point method costs n d^2. With a larger sigma there are fewer
 problems, with more steps each. sigma grows fast while more rows are active than at the optimum, and once the active set
@@ -31,11 +31,11 @@ from ...problem.problem import Problem
 from .centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
-from .semismooth_steps import COUNT, ENDED, FAILED, STEEPNESS, TOTAL, UNCHANGED, accept_shares
+from .semismooth_steps import ALPHA_SUM, ENDED, FAILED, MAX_GRADIENT, N_ACTIVE, UNCHANGED, accept_shares
 
 # A more exact solution of a problem takes steps that do not save any in the next one; the next Newton step corrects the
 # error of a line search. Chosen on the data sets of docs/regimes.md.
-RULES = Rules(line_search=0.05, solved=0.1, slope_rounding=1e-14)
+RULES = Rules(line_search_slope=0.05, gradient_share=0.1, gradient_rounding=1e-14)
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,10 @@ class _State(SemismoothNewton):
     def start_at(self, start: Start | None) -> None:
         """Begin at a warm start, or at w = 0 with balanced dual variables."""
         if start is None:
-            self.near[:], self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
+            self.prox[:], self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
             self.slack[:] = 1.0
         else:
-            self.near[:], self.sigma = start.shares, start.sigma
+            self.prox[:], self.sigma = start.shares, start.sigma
             self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
         self._max_sigma = self.settings.max_sigma * max(1.0, 1.0 / float(self.costs.sum()))
@@ -181,7 +181,7 @@ class _State(SemismoothNewton):
         return taken
 
     def accept_shares(self) -> bool:
-        """Set near to the present shares, for the next problem; return whether these are the optimum up to rounding."""
+        """Set prox to the present shares, for the next problem; return whether these are the optimum up to rounding."""
         settings, last = self.settings, self._moved
         self._moved, length = accept_shares(self.sigma, self.data, self.vectors)
         gap = self.gap
@@ -192,12 +192,13 @@ class _State(SemismoothNewton):
         still = self._moved <= settings.still * length or (
             self._moved <= settings.nearly_still * length and self._moved > 0.5 * last
         )
-        optimal = still and self.values[STEEPNESS] <= self.rules.slope_rounding * self.values[TOTAL]
+        rounding = settings.rules.gradient_rounding * self.values[ALPHA_SUM]
+        optimal = still and self.values[MAX_GRADIENT] <= rounding
         return optimal or self._idle >= settings.idle
 
     def next_problem(self) -> None:
         """Increase sigma and begin the next problem."""
-        settings, limit, active = self.settings, self._max_sigma, int(self.values[COUNT])
+        settings, limit, active = self.settings, self._max_sigma, int(self.values[N_ACTIVE])
         known = self.gap <= settings.known_gap
         if known:
             self.set_slack()

@@ -2,11 +2,11 @@
 
 With rows b_i (`centred_rows`), labels y_i and slacks s_i = 1 - y_i b_i.z the problem is ::
 
-    minimise f(z) = 1/2 z'Rz + sum c_i phi_i(s_i),    phi_i'(s) = share_i(s) = min(max(near_i + sigma s, 0), upper)
+    minimise f(z) = 1/2 z'Rz + sum c_i phi_i(s_i),    phi_i'(s) = share_i(s) = min(max(prox_i + sigma s, 0), upper)
 
-where R is the diagonal matrix with a 1 for every weight and a 0 for a free intercept. near = 0 and upper = inf is the
-squared hinge with costs sigma c_i / 2; upper = 1 is the hinge, smoothed by a proximal term about near_i. The dual
-variables are alpha_i = c_i share_i. Rows are active where 0 < near_i + sigma s_i < upper. With v = sum alpha_i y_i b_i
+where R is the diagonal matrix with a 1 for every weight and a 0 for a free intercept. prox = 0 and upper = inf is the
+squared hinge with costs sigma c_i / 2; upper = 1 is the hinge, smoothed by a proximal term of centre prox_i. The dual
+variables are alpha_i = c_i share_i. Rows are active where 0 < prox_i + sigma s_i < upper. With v = sum alpha_i y_i b_i
 and the active set A, the gradient is g = Rz - v, and a generalised Hessian is H = R + sigma M, M = sum_A c_i b_i b_i'.
 A Newton step solves H dz = -g and moves z to the minimum of f along dz.
 """
@@ -27,27 +27,29 @@ from .semismooth_steps import (
     COSTS,
     DIRECTION,
     FAILED,
-    FIRST,
+    FIRST_GRADIENT,
     FREE_CURVATURE,
     GAP,
     GOES_ON,
     LAST_GAP,
+    LINE_SEARCH_SLOPE,
     MAX_CHANGED,
+    MAX_GRADIENT,
     MIN_DIAGONAL,
-    NEAR,
+    PROX,
     REGULAR,
     SIGNED,
     SMALL_PRODUCT,
     STATUS,
-    STEEPNESS,
     TINY,
     UNCHANGED,
+    Arrays,
     Y,
     clip_shares,
     evaluate_rows,
-    measure,
     minimise,
     move,
+    set_gradient_and_gap,
     set_status,
     slacks,
 )
@@ -55,13 +57,15 @@ from .semismooth_steps import (
 # Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data
 # sets of docs/regimes.md.
 MAX_COMPILED = 100
-# Rows x columns^2 x steps of one call of compiled code: about a tenth of a second between two checks of the deadline.
-FLOPS_A_CALL = 200_000_000
+# Rows x columns^2 x steps of one call of compiled code: about a tenth of a second between two checks of the deadline. A
+# smaller number makes more calls, a larger one meets deadlines later. A round value; not tuned.
+FLOPS_PER_CALL = 200_000_000
 # Rows x columns^2 above which the first matrix M, of all rows, is computed by BLAS and shared by the classes; for
 # smaller ones the compiled loop takes less time than the call. Chosen on the data sets of docs/regimes.md.
 LARGE_PRODUCT = 85_000
-# Rows that are transposed together for products: 50 kB at 100 columns, which stay in the cache.
-TRANSPOSED = 64
+# Rows that are transposed together for products: 50 kB at 100 columns, which stay in the cache. A round value;
+# not tuned.
+TRANSPOSED_ROWS = 64
 
 
 class Rules(NamedTuple):
@@ -69,25 +73,26 @@ class Rules(NamedTuple):
 
     Attributes
     ----------
-    line_search : float
-        A line search ends where the slope is at most this share of that at its start.
-    solved, slope_rounding : float
-        The iteration ends where max |g_j| is at most `solved` times that of its first iterate, or at most
-        `slope_rounding` times sum alpha_i.
-    rounding : float
-        It ends at a gap of at most this, after two evaluations with the same active set.
-    nearly_rounding : float
+    line_search_slope : float
+        A line search ends where the absolute slope is at most this share of that at its start.
+    gradient_share, gradient_rounding : float
+        The iteration ends where max |g_j| is at most `gradient_share` times that of its first iterate, or at most
+        `gradient_rounding` times sum alpha_i.
+    rounding_gap : float
+        It ends at a gap of at most this, after two evaluations that left the active set unchanged.
+    stalled_gap : float
         It ends at a gap of at most this that the last step did not halve.
-    same_active_set : float
-        After more than so many evaluations with the same active set, it ends with a step that does not halve the gap.
+    max_unchanged : float
+        It ends at any gap that the last step did not halve, after more than so many evaluations that left the active
+        set unchanged.
     """
 
-    line_search: float
-    solved: float = -1.0
-    slope_rounding: float = -1.0
-    rounding: float = -1.0
-    nearly_rounding: float = -1.0
-    same_active_set: float = np.inf
+    line_search_slope: float
+    gradient_share: float = -1.0
+    gradient_rounding: float = -1.0
+    rounding_gap: float = -1.0
+    stalled_gap: float = -1.0
+    max_unchanged: float = np.inf
 
 
 class SemismoothNewton:
@@ -100,17 +105,20 @@ class SemismoothNewton:
     costs : ndarray of shape (n,), positive
         c_i, in the unit of `rows`.
     upper : float
-        The largest share.
+        The largest share: 1 for the hinge, inf for the squared hinge.
     interrupted : callable
         Whether to stop; called during products and factorisations of large matrices.
-    settings : object
-        Settings of the solver, whose `rules` end the iteration.
+    settings : Settings of `newton` or of `proximal_point`
+        Its `rules` end the iteration.
 
     Attributes
     ----------
-    near : ndarray of shape (n,)
+    prox : ndarray of shape (n,)
+        The centres of the proximal terms, which are shares; 0 for the squared hinge.
     sigma : float
+        The weight of the slacks: the proximal parameter, or a factor of all costs for the squared hinge.
     z : ndarray of shape (size,)
+        The iterate, in the coordinates of `rows`; the last one is the intercept where there is one.
     slack : ndarray of shape (n,)
         Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
         rounding error of a margin. Without an upper bound of the shares, slacks are computed from z once when a step
@@ -134,23 +142,26 @@ class SemismoothNewton:
     ) -> None:
         n, size = y.size, rows.size
         self.rows, self.upper, self.interrupted, self.settings = rows, upper, interrupted, settings
-        self.rules: Rules = settings.rules
         self.free, self.sigma = rows.problem.free, 1.0
-        self.data, self.vectors, self.values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
-        self.data[Y], self.data[COSTS], self.data[NEAR], self.vectors[REGULAR] = y, costs, 0.0, rows.regular
-        self.y, self.costs, self.near, self.slack, self.share = self.data[:SIGNED]
-        self.z, self.regular, self.gradient, self.dual_sum = self.vectors[:DIRECTION]
-        self._marks = np.zeros((2, n), bool)  # the active set, and that of M in compiled steps
-        self.active = self._marks[0]
+        data, vectors, values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
+        limits = np.array(settings.rules)
+        self.data, self.vectors, self.values, self._limits = data, vectors, values, limits
+        data[Y], data[COSTS], data[PROX], vectors[REGULAR] = y, costs, 0.0, rows.regular
+        # views of the arrays that compiled code reads and writes
+        self.y, self.costs, self.prox, self.slack, self.share = data[:SIGNED]
+        self.z, self.regular, self.gradient, self.dual_sum = vectors[:DIRECTION]
+        marks = np.zeros((2, n), bool)  # the active set, and the rows in M of compiled steps
+        self.active = marks[0]
         self._begins = self._frozen = False
         self._hessian, self._max_steps = ActiveHessian(rows, costs, interrupted), 1
-        self._small = rows if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED else None
-        if self._small is not None:
-            self._places = np.empty((2, n), np.uint32)
-            self._matrices, self._columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED)))
-            self._max_steps = max(1, FLOPS_A_CALL // (n * size * size))
+        self._small: Arrays | None = None
+        if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED:
+            matrices, columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED_ROWS)))
+            indices = np.empty((2, n), np.uint32)
+            self._small = Arrays(rows.rows, data, vectors, values, limits, marks, indices, matrices, columns)
+            self._max_steps = max(1, FLOPS_PER_CALL // (n * size * size))
             if n * size * size > LARGE_PRODUCT:
-                self._matrices[0], self._marks[1] = self._small.product_of_all(costs), True
+                matrices[0], marks[1] = rows.product_of_all(costs), True
 
     @property
     def gap(self) -> float:
@@ -174,7 +185,7 @@ class SemismoothNewton:
         """Begin an iteration at z: compute slacks, shares, gradient and gap, in one pass over large dense rows."""
         self.z[:], self._begins, self._frozen = z, False, False
         if self._small is not None:
-            # by the evaluation that is compiled for their steps: another would be compiled on first use
+            # the function that takes steps on small rows also evaluates: `evaluate_rows` need not be compiled for them
             self.set_slack()
             self.begin()
             self.advance(0)
@@ -183,15 +194,15 @@ class SemismoothNewton:
             self.evaluate()
         else:
             X, w, b = self.rows.stored(self.z)
-            sums, places = np.empty((2, w.size)), np.empty(min(self.rows.step, self.y.size), np.uint32)
+            sums, indices = np.empty((2, w.size)), np.empty(min(self.rows.chunk, self.y.size), np.uint32)
             balance = evaluate_rows(
-                writable(X), w, b, self.sigma, self.upper, self.data, self.active, places, sums, self.values
+                writable(X), w, b, self.sigma, self.upper, self.data, self.active, indices, sums, self.values
             )
             self.dual_sum[:] = self.rows.centred_sum(sums[0], balance)
-            measure(self.sigma, self.upper, self.free, self.vectors, self.values)
-        self.values[FIRST], self.values[UNCHANGED] = self.values[STEEPNESS], 0.0
+            set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
+        self.values[FIRST_GRADIENT], self.values[UNCHANGED] = self.values[MAX_GRADIENT], 0.0
         self.values[LAST_GAP] = np.inf
-        set_status(self.rules, self.values)
+        set_status(self._limits, self.values)
 
     def inverse_hessian(self) -> np.ndarray | None:
         """Return H^-1 for the active set, or None where H is singular up to rounding."""
@@ -201,19 +212,20 @@ class SemismoothNewton:
     def begin(self, frozen: bool = False) -> None:
         """Let the next call of `advance` begin an iteration at z with these slacks.
 
-        Where `frozen` is true, a step with the present active set and unclipped shares of its rows comes first.
+        Where `frozen` is true, a step with the present active set and unclipped shares of its rows comes first. It is
+        not counted.
         """
         self._begins, self._frozen = True, frozen
 
     def advance(self, steps: int, goal: float = -1.0) -> int:
-        """Take steps until the gap is `goal`, until `rules` end the iteration, or as many as one call may take.
+        """Take steps until the gap is at most `goal`, `Rules` end the iteration, or the limit of one call is reached.
 
         Parameters
         ----------
         steps : int
             Largest number of steps.
         goal : float
-            The gap at which to stop; -1 for none.
+            The gap at which to stop; -1 to ignore the gap.
 
         Returns
         -------
@@ -222,26 +234,22 @@ class SemismoothNewton:
         """
         begins, self._begins = self._begins, False
         if self._small is not None:
-            return minimise(
-                self._small.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._max_steps),
-                goal, self.rules, self.data, self._marks, self._places, self.vectors, self.values, self._matrices,
-                self._columns,
-            )  # fmt: skip
+            steps = min(steps, self._max_steps)
+            return minimise(self._small, self.sigma, self.upper, self.free, begins, self._frozen, steps, goal)
         if begins:
             if self._frozen:
                 self.evaluate(frozen=True)
                 self.take_step()
             self.evaluate()
-            self.values[FIRST] = self.values[STEEPNESS]
-            set_status(self.rules, self.values)
+            self.values[FIRST_GRADIENT] = self.values[MAX_GRADIENT]
+            set_status(self._limits, self.values)
         if not steps or self.gap <= goal or self.status != GOES_ON:
             return 0
-        t = self.take_step()
-        if not t > 0.0:
+        if not self.take_step() > 0.0:
             self.values[STATUS] = FAILED
             return 0
         self.evaluate(refresh=self.upper == np.inf)
-        set_status(self.rules, self.values)
+        set_status(self._limits, self.values)
         return 1
 
     def evaluate(self, frozen: bool = False, refresh: bool = False) -> None:
@@ -258,9 +266,10 @@ class SemismoothNewton:
         if refresh and self.values[UNCHANGED] == 1.0:  # near the end: rounding errors of the slacks count
             self.set_slack()
             self._clip(frozen)
+            # both calls of `_clip` count as one evaluation
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
         self.dual_sum[:] = self.rows.combine(self.data[SIGNED])
-        measure(self.sigma, self.upper, self.free, self.vectors, self.values)
+        set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
 
     def _clip(self, frozen: bool) -> None:
         """Compute shares, y alpha and the active set from the slacks."""
@@ -270,12 +279,12 @@ class SemismoothNewton:
         """Move z to the minimum of f along the direction; return the step length, 0 where f does not decrease."""
         self.vectors[DIRECTION] = self.direction()
         self.data[CHANGE] = self.rows.scores(self.vectors[DIRECTION])
-        return move(self.sigma, self.upper, self.rules.line_search, self.data, self.vectors)
+        return move(self.sigma, self.upper, self._limits[LINE_SEARCH_SLOPE], self.data, self.vectors)
 
     def direction(self) -> np.ndarray:
         """Return the Newton direction -H^-1 g; where H is singular up to rounding, -g divided by the diagonal of H."""
         hessian = self._hessian.regularised(self.active, self.sigma)
-        if self.free and not self.active.any():
+        if self.free and not self.active.any():  # R and M are 0 in the intercept
             hessian[-1, -1] += FREE_CURVATURE * self.sigma * float(self.costs.sum())
         solve = factor(hessian, self.interrupted)
         return -self.gradient / np.maximum(np.diag(hessian), TINY) if solve is None else -solve(self.gradient)

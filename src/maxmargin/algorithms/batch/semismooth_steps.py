@@ -1,11 +1,13 @@
 """Compiled parts of the semismooth Newton iteration, and the whole iteration for small dense rows.
 
 Notation is that of `semismooth`. Vectors are rows of a few arrays, as every argument adds to the time of a call:
-`data` of shape (7, n) holds Y to CHANGE, `vectors` of shape (8, size) holds Z to INVERSE, and `values` of shape (13,)
-holds the scalars STEEPNESS to STATUS. `marks` of shape (2, n) holds the active set, and the rows in M.
+`data` of shape (7, n) holds the vectors Y to CHANGE, with an entry for each row; `vectors` of shape (8, size) holds the
+vectors Z to INVERSE, with an entry for each column; `values` of shape (13,) holds the scalars MAX_GRADIENT to STATUS.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,39 +15,73 @@ from ...engine.jit import compiled
 from ...engine.row_products import add_combined, combine, scores, scores_in_cache
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
-# y_i, c_i, near_i; at the current z: s_i, share_i, y_i alpha_i; and the last decrease of s_i (see `move`)
-Y, COSTS, NEAR, SLACK, SHARE, SIGNED, CHANGE = range(7)
+# y_i, c_i, prox_i; at the current z: s_i, share_i, y_i alpha_i; and the last decrease of s_i (see `move`)
+Y, COSTS, PROX, SLACK, SHARE, SIGNED, CHANGE = range(7)
 # z, the diagonal of R, g, v, the Newton direction dz; the largest values of the diagonal of M since it was last
 # computed from all rows; two vectors of the Cholesky factor (see `small_cholesky.factor`)
 Z, REGULAR, GRADIENT, DUAL_SUM, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
 # max |g_j|; the gap, and that before the last step; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz and
 # v'Rv; the number of active rows; evaluations since the active set changed; max |g_j| at the first iterate of the
 # iteration; and GOES_ON, ENDED or FAILED
-STEEPNESS, GAP, LAST_GAP, TOTAL, SQUARE, LOSS, GRADIENT2, NORM2, DUAL_NORM2 = range(9)
-COUNT, UNCHANGED, FIRST, STATUS = range(9, 13)
+MAX_GRADIENT, GAP, LAST_GAP, ALPHA_SUM, SQUARES, HINGE, GRADIENT2, NORM2, DUAL_NORM2 = range(9)
+N_ACTIVE, UNCHANGED, FIRST_GRADIENT, STATUS = range(9, 13)
 GOES_ON, ENDED, FAILED = 0.0, 1.0, 2.0
+# The fields of `semismooth.Rules`. Compiled code reads them from an array `limits`: a tuple would make calls slower.
+LINE_SEARCH_SLOPE, GRADIENT_SHARE, GRADIENT_ROUNDING, ROUNDING_GAP, STALLED_GAP, MAX_UNCHANGED = range(6)
 
-# Curvature of f in a free intercept, as a share of sigma sum c_i, that replaces 0 where no row is active. Smaller, the
-# direction is longer and the line search shortens it.
+# Curvature of f in a free intercept, as a share of sigma sum c_i, that replaces 0 where no row is active. With a
+# smaller one the direction is longer and the line search shortens it. A round value; not tuned.
 FREE_CURVATURE = 1e-2
 # Largest number of rows that enter or leave, as a share of the active rows, for which M is updated: an update by k rows
-# costs as much as k rows of a new matrix and adds rounding errors, and two small products take longer than one.
+# costs as much as k rows of a new matrix and adds rounding errors, and two small products take longer than one. A round
+# value; not tuned.
 MAX_CHANGED = 0.5
 # Active rows x columns^2 up to which M is always computed from all active rows: one product takes less time than two.
 # Chosen on the data sets of docs/regimes.md.
 SMALL_PRODUCT = 100_000
 # Share of the largest value of a diagonal entry of M below which subtractions have cancelled three digits of it: M is
-# then computed from all active rows.
+# then computed from all active rows. A larger share computes M more often. A round value; not tuned.
 MIN_DIAGONAL = 1e-3
 MAX_LINE_STEPS = 50  # steps of a line search: 2 to 6 are usual, and bisection alone needs about 50
 TINY = 1e-300  # smallest divisor: avoids a division by 0 and is below every quantity that matters
 
 
+class Arrays(NamedTuple):
+    """The arrays of an iteration on small dense rows, as one argument of compiled code.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, size)
+        The vectors b_i.
+    data, vectors, values, limits : ndarray of shapes (7, n), (8, size), (13,) and (6,)
+        Vectors and scalars at the indices Y to CHANGE, Z to INVERSE, MAX_GRADIENT to STATUS, and LINE_SEARCH_SLOPE to
+        MAX_UNCHANGED.
+    marks : ndarray of bool of shape (2, n)
+        The active set, and the rows in M.
+    indices : ndarray of uint32 of shape (2, n)
+        Workspace for indices of rows.
+    matrices : ndarray of shape (2, size, size)
+        M on and below its diagonal, and the factor of R + sigma M.
+    columns : ndarray of shape (size, m)
+        Workspace for m transposed rows.
+    """
+
+    rows: np.ndarray
+    data: np.ndarray
+    vectors: np.ndarray
+    values: np.ndarray
+    limits: np.ndarray
+    marks: np.ndarray
+    indices: np.ndarray
+    matrices: np.ndarray
+    columns: np.ndarray
+
+
 @compiled(fastmath={"reassoc", "contract"})
-def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, active):
+def clip_part(sigma, upper, frozen, y, costs, prox, slack, shares, signed, active):
     """Compute shares, y alpha and the active set of a block of rows from their slacks; overwrite the last three arrays.
 
-    share_i = near_i + sigma s_i, clipped to [0, upper]. Where `frozen` is true, the active set is kept and the shares
+    share_i = prox_i + sigma s_i, clipped to [0, upper]. Where `frozen` is true, the active set is kept and the shares
     of its rows are not clipped.
 
     Returns
@@ -58,7 +94,7 @@ def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, activ
     total = balance = square = loss = 0.0
     changed = count = 0
     for k in range(y.size):
-        unclipped = near[k] + sigma * slack[k]
+        unclipped = prox[k] + sigma * slack[k]
         inside = unclipped > 0.0 and unclipped < upper
         share = min(max(unclipped, 0.0), upper)
         if frozen:
@@ -80,86 +116,87 @@ def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, activ
 def clip_shares(sigma, upper, frozen, data, active, values):
     """Compute shares, y alpha and the active set of all rows from the slacks, and their sums; see `clip_part`."""
     total, _, square, loss, count, changed = clip_part(
-        sigma, upper, frozen, data[Y], data[COSTS], data[NEAR], data[SLACK], data[SHARE], data[SIGNED], active
+        sigma, upper, frozen, data[Y], data[COSTS], data[PROX], data[SLACK], data[SHARE], data[SIGNED], active
     )
-    values[TOTAL], values[SQUARE], values[LOSS], values[COUNT] = total, square, loss, count
+    values[ALPHA_SUM], values[SQUARES], values[HINGE], values[N_ACTIVE] = total, square, loss, count
     if not frozen:
         values[UNCHANGED] = 0.0 if changed > 0 else values[UNCHANGED] + 1.0
 
 
 @compiled()
-def evaluate_rows(X, w, b, sigma, upper, data, active, places, sums, values):
+def evaluate_rows(X, w, b, sigma, upper, data, active, indices, sums, values):
     """Compute slacks at (w, b), shares and sums over rows in one pass; return sum alpha_i y_i.
 
-    Rows are read in blocks that stay in the cache, of the size of the workspace `places`. sums[0] is set to
-    sum alpha_i y_i x_i; sums[1] is workspace.
+    Rows are read in blocks that stay in the cache, of the size of the workspace `indices`. sums[0] is set to
+    sum alpha_i y_i x_i; sums[1] and `indices` are workspace.
     """
-    y, costs, near = data[Y], data[COSTS], data[NEAR]
+    y, costs, prox = data[Y], data[COSTS], data[PROX]
     slack, shares, signed = data[SLACK], data[SHARE], data[SIGNED]
     sums[0] = 0.0
-    values[TOTAL] = values[SQUARE] = values[LOSS] = values[COUNT] = balance = 0.0
-    for first in range(0, y.size, places.size):
-        last = min(first + places.size, y.size)
+    values[ALPHA_SUM] = values[SQUARES] = values[HINGE] = values[N_ACTIVE] = balance = 0.0
+    for first in range(0, y.size, indices.size):
+        last = min(first + indices.size, y.size)
         s, c = slack[first:last], signed[first:last]
         scores(X[first:last], w, s)
         slacks(s, y[first:last], b, s)
         total, uneven, square, loss, count, _ = clip_part(
-            sigma, upper, False, y[first:last], costs[first:last], near[first:last], s, shares[first:last], c,
+            sigma, upper, False, y[first:last], costs[first:last], prox[first:last], s, shares[first:last], c,
             active[first:last],
         )  # fmt: skip
-        values[TOTAL] += total
-        values[SQUARE] += square
-        values[LOSS] += loss
-        values[COUNT] += count
+        values[ALPHA_SUM] += total
+        values[SQUARES] += square
+        values[HINGE] += loss
+        values[N_ACTIVE] += count
         balance += uneven
-        add_combined(X[first:last], c, places, sums[1], sums[0])
+        add_combined(X[first:last], c, indices, sums[1], sums[0])
     return balance
 
 
 @compiled()
-def measure(sigma, upper, free, vectors, values):
-    """Compute the gradient g = R z - v, and the gap.
+def set_gradient_and_gap(sigma, upper, free, vectors, values):
+    """Compute the gradient g = Rz - v, and the gap relative to the dual objective.
 
-    Without an upper bound of the shares, the dual objective is that of the best multiple of alpha,
-    max_t t total - t^2 curvature / 2 = total^2 / (2 curvature) with curvature = v'Rv + sum c_i share_i^2 / sigma. The
-    difference to the primal objective is g'Rg / 2, computed as such, without cancellation. With an upper bound, the gap
-    is that of the hinge, primal - dual.
+    Without an upper bound of the shares (squared hinge), primal - dual at alpha is g'Rg / 2, computed as such, without
+    cancellation. It is divided by the dual objective of the best multiple of alpha, max_t t total - t^2 curvature / 2 =
+    total^2 / (2 curvature), with total = sum alpha_i and curvature = v'Rv + sum c_i share_i^2 / sigma. With an upper
+    bound (hinge), dual = total - v'Rv / 2 and primal = z'Rz / 2 + sum c_i max(0, s_i).
     """
     z, regular, gradient, v = vectors[Z], vectors[REGULAR], vectors[GRADIENT], vectors[DUAL_SUM]
     largest = gradient2 = norm2 = dual_norm2 = 0.0
     for j in range(z.size):
         g = regular[j] * z[j] - v[j]
         gradient[j] = g
-        if largest == largest and not abs(g) <= largest:  # a NaN is kept to the end
+        if largest == largest and not abs(g) <= largest:  # once `largest` is NaN it stays NaN
             largest = abs(g)
         gradient2 += regular[j] * g * g
         norm2 += regular[j] * z[j] * z[j]
         dual_norm2 += regular[j] * v[j] * v[j]
-    values[STEEPNESS], values[GRADIENT2] = largest, gradient2
+    values[MAX_GRADIENT], values[GRADIENT2] = largest, gradient2
     values[NORM2], values[DUAL_NORM2] = norm2, dual_norm2
     values[LAST_GAP], values[GAP] = values[GAP], np.inf
-    total, uneven = values[TOTAL], abs(v[z.size - 1]) if free else 0.0
+    total, uneven = values[ALPHA_SUM], abs(v[z.size - 1]) if free else 0.0
     if upper < np.inf:
         dual = total - 0.5 * dual_norm2
         # v[-1] = sum y_i alpha_i must be 0 with a free intercept: scaling one class down costs about |v[-1]|
         if dual > 0.0:
-            values[GAP] = (abs(0.5 * norm2 + values[LOSS] - dual) + uneven) / dual
+            values[GAP] = (abs(0.5 * norm2 + values[HINGE] - dual) + uneven) / dual
         return
-    curvature = dual_norm2 + values[SQUARE] / sigma
+    curvature = dual_norm2 + values[SQUARES] / sigma
     if curvature > 0.0 and total > 0.0:
-        uneven /= total
+        uneven /= total  # as a share of sum alpha_i; its square is added, as in the squared gradient
         values[GAP] = gradient2 * curvature / (total * total) + uneven * uneven
 
 
 @compiled()
-def set_status(rules, values):
-    """Set STATUS to ENDED where one of the stopping rules (`semismooth.Rules`) holds, else to GOES_ON."""
-    _, solved, slope_rounding, rounding, nearly_rounding, same_active_set = rules
+def set_status(limits, values):
+    """Set STATUS to ENDED where one of the stopping rules holds, else to GOES_ON; `limits` are their `Rules`."""
     gap, unchanged = values[GAP], values[UNCHANGED]
-    solved = values[STEEPNESS] <= max(solved * values[FIRST], slope_rounding * values[TOTAL])
-    optimal = unchanged > 1.0 and gap <= rounding  # the slacks have been computed from z one step before
+    share, rounding = limits[GRADIENT_SHARE], limits[GRADIENT_ROUNDING]
+    solved = values[MAX_GRADIENT] <= max(share * values[FIRST_GRADIENT], rounding * values[ALPHA_SUM])
+    # the slacks of this active set have been computed from z one step before
+    optimal = unchanged > 1.0 and gap <= limits[ROUNDING_GAP]
     no_progress = 0.5 * values[LAST_GAP] <= gap and gap < np.inf
-    stuck = no_progress and (gap <= nearly_rounding or unchanged > same_active_set)
+    stuck = no_progress and (gap <= limits[STALLED_GAP] or unchanged > limits[MAX_UNCHANGED])
     values[STATUS] = ENDED if solved or optimal or stuck else GOES_ON
 
 
@@ -168,20 +205,21 @@ def move(sigma, upper, tolerance, data, vectors):
     """Move z and the slacks to the minimum of f along dz; return the step length t, 0 where f does not decrease.
 
     `data[CHANGE]` holds the scores b_i.dz, and is set to the decrease of the slacks, t y_i b_i.dz. The line search ends
-    where the slope is at most the share `tolerance` of that at z.
+    where the absolute slope is at most the share `tolerance` of that at z.
     """
     z, regular, gradient, dz = vectors[Z], vectors[REGULAR], vectors[GRADIENT], vectors[DIRECTION]
-    slope = first = second = 0.0
+    # 1/2 (z + t dz)'R(z + t dz) = 1/2 z'Rz + linear t + quadratic t^2 / 2
+    slope = linear = quadratic = 0.0
     for j in range(z.size):
         slope += gradient[j] * dz[j]
-        first += regular[j] * dz[j] * z[j]
-        second += regular[j] * dz[j] * dz[j]
+        linear += regular[j] * dz[j] * z[j]
+        quadratic += regular[j] * dz[j] * dz[j]
     if not slope < 0.0:
         return 0.0
     y, slack, change = data[Y], data[SLACK], data[CHANGE]
     for k in range(y.size):
         change[k] *= y[k]
-    t = line_minimum(sigma, upper, data, first, second, -tolerance * slope)
+    t = line_minimum(sigma, upper, data, linear, quadratic, -tolerance * slope)
     if not t > 0.0:
         return 0.0
     for j in range(z.size):
@@ -193,17 +231,18 @@ def move(sigma, upper, tolerance, data, vectors):
 
 
 @compiled()
-def line_minimum(sigma, upper, data, slope, curvature, tolerance):
-    """Return the t > 0 that minimises slope t + curvature t^2 / 2 + sum c_i phi_i(s_i - t change_i), from t = 1.
+def line_minimum(sigma, upper, data, linear, quadratic, tolerance):
+    """Return the t > 0 that minimises linear t + quadratic t^2 / 2 + sum c_i phi_i(s_i - t change_i).
 
-    Newton's method on the derivative, which is piecewise linear and increasing, safeguarded by a bracket: a step that
-    leaves the bracket is replaced by bisection. Ends with one more step after a derivative of at most `tolerance`.
+    Newton's method from t = 1 on the derivative, which is piecewise linear and increasing, safeguarded by a bracket: a
+    step that leaves the bracket is replaced by bisection. After an absolute derivative of at most `tolerance`, one more
+    step is taken.
     """
     low, high = 0.0, np.inf
     t = 1.0
     for _ in range(MAX_LINE_STEPS):
-        first, second = derivatives(sigma, upper, data[COSTS], data[NEAR], data[SLACK], data[CHANGE], t)
-        first, second = slope + curvature * t - first, curvature + sigma * second
+        first, second = derivatives(sigma, upper, data[COSTS], data[PROX], data[SLACK], data[CHANGE], t)
+        first, second = linear + quadratic * t - first, quadratic + sigma * second
         if first < 0.0:
             low = t
         else:
@@ -221,11 +260,11 @@ def line_minimum(sigma, upper, data, slope, curvature, tolerance):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def derivatives(sigma, upper, costs, near, slack, change, t):
+def derivatives(sigma, upper, costs, prox, slack, change, t):
     """Return sum c_i change_i share_i(s_i - t change_i), and sum c_i change_i^2 over the rows that are active there."""
     first = second = 0.0
     for k in range(slack.size):
-        share = near[k] + sigma * (slack[k] - t * change[k])
+        share = prox[k] + sigma * (slack[k] - t * change[k])
         weighted = costs[k] * change[k]
         first += weighted * min(max(share, 0.0), upper)
         second += weighted * change[k] if share > 0.0 and share < upper else 0.0
@@ -241,15 +280,23 @@ def slacks(scores, y, b, slack):
 
 @compiled()
 def accept_shares(sigma, data, vectors):
-    """Set near = share; return max |share_i - near_i| / sigma, a change of slacks, and 1 + |z|_1."""
-    near, share, z = data[NEAR], data[SHARE], vectors[Z]
-    moved, length = 0.0, 1.0
-    for k in range(near.size):
-        moved = max(moved, abs(share[k] - near[k]))
-        near[k] = share[k]
+    """Set prox = share for the next proximal problem.
+
+    Returns
+    -------
+    change : float
+        max |share_i - prox_i| / sigma, which has the unit of slacks.
+    length : float
+        1 + |z|_1, the scale to which `change` is compared.
+    """
+    prox, share, z = data[PROX], data[SHARE], vectors[Z]
+    change, length = 0.0, 1.0
+    for k in range(prox.size):
+        change = max(change, abs(share[k] - prox[k]))
+        prox[k] = share[k]
     for j in range(z.size):
         length += abs(z[j])
-    return moved / sigma, length
+    return change / sigma, length
 
 
 @compiled()
@@ -260,77 +307,60 @@ def set_slack(rows, data, vectors):
 
 
 @compiled()
-def evaluate(rows, sigma, upper, free, frozen, refresh, data, active, places, vectors, values):
+def evaluate(state, sigma, upper, free, frozen, refresh):
     """Compute shares, gradient and gap from z and its slacks, as `SemismoothNewton.evaluate` does."""
-    clip_shares(sigma, upper, frozen, data, active, values)
+    data, values = state.data, state.values
+    clip_shares(sigma, upper, frozen, data, state.marks[0], values)
     if refresh and values[UNCHANGED] == 1.0:
-        set_slack(rows, data, vectors)
-        clip_shares(sigma, upper, frozen, data, active, values)
+        set_slack(state.rows, data, state.vectors)
+        clip_shares(sigma, upper, frozen, data, state.marks[0], values)
         values[UNCHANGED] = min(values[UNCHANGED], 1.0)  # both calls of `clip_shares` count as one evaluation
-    combine(rows, data[SIGNED], places[0], vectors[DUAL_SUM])
-    measure(sigma, upper, free, vectors, values)
+    combine(state.rows, data[SIGNED], state.indices[0], state.vectors[DUAL_SUM])
+    set_gradient_and_gap(sigma, upper, free, state.vectors, values)
 
 
 @compiled()
-def take_step(rows, sigma, upper, free, line_search, data, marks, places, vectors, values, matrices, columns):
+def take_step(state, sigma, upper, free):
     """Move z to the minimum of f along the Newton direction; return the step length, 0 where f does not decrease."""
-    update_hessian(rows, data[COSTS], marks, places, vectors[LARGEST], matrices[0], columns)
-    set_direction(sigma, free, data[COSTS], values[COUNT], matrices, vectors)
+    rows, data, vectors, matrices = state.rows, state.data, state.vectors, state.matrices
+    update_hessian(
+        rows, data[COSTS], state.marks, state.indices, vectors[LARGEST], matrices[0], state.columns
+    )
+    set_direction(sigma, free, data[COSTS], state.values[N_ACTIVE], matrices, vectors)
     scores_in_cache(rows, vectors[DIRECTION], data[CHANGE])
-    return move(sigma, upper, line_search, data, vectors)
+    return move(sigma, upper, state.limits[LINE_SEARCH_SLOPE], data, vectors)
 
 
 @compiled()
-def minimise(
-    rows,
-    sigma,
-    upper,
-    free,
-    begin,
-    frozen,
-    steps,
-    goal,
-    rules,
-    data,
-    marks,
-    places,
-    vectors,
-    values,
-    matrices,
-    columns,
-):
+def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
     """Take Newton steps on small dense rows, as `SemismoothNewton.advance` does; return their number."""
-    active, refresh = marks[0], upper == np.inf
+    values, refresh = state.values, upper == np.inf
     if begin:
         if frozen:
-            evaluate(rows, sigma, upper, free, True, False, data, active, places, vectors, values)
-            take_step(
-                rows, sigma, upper, free, rules[0], data, marks, places, vectors, values, matrices, columns
-            )
-        evaluate(rows, sigma, upper, free, False, False, data, active, places, vectors, values)
-        values[FIRST] = values[STEEPNESS]
-        set_status(rules, values)
+            evaluate(state, sigma, upper, free, True, False)
+            take_step(state, sigma, upper, free)
+        evaluate(state, sigma, upper, free, False, False)
+        values[FIRST_GRADIENT] = values[MAX_GRADIENT]
+        set_status(state.limits, values)
     for taken in range(steps):
         if values[GAP] <= goal or values[STATUS] != GOES_ON:
             return taken
-        t = take_step(
-            rows, sigma, upper, free, rules[0], data, marks, places, vectors, values, matrices, columns
-        )
-        if not t > 0.0:
+        if not take_step(state, sigma, upper, free) > 0.0:
             values[STATUS] = FAILED
             return taken
-        evaluate(rows, sigma, upper, free, False, refresh, data, active, places, vectors, values)
-        set_status(rules, values)
+        evaluate(state, sigma, upper, free, False, refresh)
+        set_status(state.limits, values)
     return steps
 
 
 @compiled()
-def update_hessian(rows, costs, marks, places, largest, matrix, columns):
-    """Update M from the rows marks[1] to the active rows marks[0], as `ActiveHessian` does.
+def update_hessian(rows, costs, marks, indices, largest, matrix, columns):
+    """Update M from the rows marks[1] to the active rows marks[0], as `ActiveHessian` does; then set marks[1] to these.
 
-    Rows that enter are added and rows that leave are subtracted, or M is computed from all active rows.
+    Rows that enter are added and rows that leave are subtracted, or M is computed from all active rows. `indices` and
+    `columns` are workspace; `largest` holds the largest value of each diagonal entry since M was last recomputed.
     """
-    active, before, entering, leaving = marks[0], marks[1], places[0], places[1]
+    active, before, entering, leaving = marks[0], marks[1], indices[0], indices[1]
     entered = left = count = 0
     for k in range(active.size):
         count += np.int64(active[k])
@@ -379,7 +409,7 @@ def set_direction(sigma, free, costs, count, matrices, vectors):
         for j in range(i + 1):
             factored[j, i] = sigma * matrix[i, j]
         factored[i, i] += regular[i]
-    if free and count == 0.0:
+    if free and count == 0.0:  # R and M are 0 in the intercept
         total = 0.0
         for k in range(costs.size):
             total += costs[k]
