@@ -8,15 +8,17 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from oracle import optimum
 
 from maxmargin import Problem
-from maxmargin.algorithms.batch import sifting
 from maxmargin.algorithms.batch.semismooth import SemismoothNewton
 from maxmargin.algorithms.batch.sifting import (
+    SETTINGS,
     Rows,
+    Settings,
     _samples,
     _solve_grouped,
     by_interior_points,
@@ -30,13 +32,9 @@ INTERCEPTS = ("free", "augmented", "none")
 SOLVERS = (by_interior_points, by_proximal_points)
 
 
-@pytest.fixture
-def small_samples(monkeypatch):
-    """Samples small enough for data that Clarabel can solve, without the solution of all rows at once."""
-    monkeypatch.setattr(sifting, "ROWS", 20)
-    monkeypatch.setattr(sifting, "ROWS_A_COLUMN", 1)
-    monkeypatch.setattr(sifting, "MAX_SHARE", 0.9)
-    monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
+# Samples small enough for data that Clarabel can solve, without the solution of all rows at once.
+SMALL = Settings(min_sample_rows=20, sample_rows_per_column=1, max_share=0.9, few_entries=0)
+SAMPLED = Settings(few_entries=0)
 
 
 def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
@@ -59,7 +57,7 @@ def best_certified_bounds(problem, X, y, weights, points) -> tuple[float, float]
 @pytest.mark.parametrize(
     "condition", ["none", "scales", "collinear", "sparse", "float32", "rare", "separable"]
 )
-def test_bounds_meet_at_the_optimum(small_samples, condition, intercept, C, solver):
+def test_bounds_meet_at_the_optimum(condition, intercept, C, solver):
     """For samples of any quality: bounds of all rows within 1e-7, the optimum between them."""
     X, y, weights = toy(300, 4, seed=1, noise=0.0 if condition == "separable" else 1.0)
     if condition == "scales":
@@ -74,7 +72,7 @@ def test_bounds_meet_at_the_optimum(small_samples, condition, intercept, C, solv
         X = X.astype(np.float32).astype(float)
     stored = {"sparse": sp.csr_array, "float32": np.float32}.get(condition, np.asarray)(X)
     problem = Problem("hinge", C, intercept=intercept, intercept_scaling=2.0)
-    points = sifted_points(problem, stored, y, weights, solver=solver)
+    points = sifted_points(problem, stored, y, weights, solver=solver, settings=SMALL)
     lower, upper = best_certified_bounds(problem, stored, y, weights, points)
     truth = optimum(problem, X, y, weights)
     assert upper - lower <= 1e-7 * upper
@@ -82,7 +80,7 @@ def test_bounds_meet_at_the_optimum(small_samples, condition, intercept, C, solv
     assert upper >= truth.lower
 
 
-@settings(max_examples=40, deadline=None)
+@hypothesis_settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     scales=st.lists(st.integers(-6, 6), min_size=3, max_size=3),
@@ -141,8 +139,7 @@ def test_samples_are_of_both_classes_and_nested():
 @pytest.mark.parametrize("sampled", [False, True])
 def test_tolerance_is_reported_at_the_first_near_point(sampled, intercept, solver, monkeypatch):
     """The first point reported as near is near. Without sampling fewer steps are taken than without a tolerance."""
-    if sampled:
-        monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
+    settings = SAMPLED if sampled else SETTINGS
     X, y, weights = toy(20_000, 3, noise=0.5)
     problem = Problem("hinge", 1.0, intercept=intercept)
     sample, steps_taken, advance = Sample(X, y, weights), [], SemismoothNewton.advance
@@ -157,7 +154,9 @@ def test_tolerance_is_reported_at_the_first_near_point(sampled, intercept, solve
     def steps(tol, with_tol):
         """Polls and steps up to the first point within tol."""
         steps_taken.clear()
-        for point in sifted_points(problem, X, y, weights, lambda: steps_taken.append(1), solver, with_tol):
+        for point in sifted_points(
+            problem, X, y, weights, lambda: steps_taken.append(1), solver, with_tol, settings
+        ):
             if with_tol:
                 assert point.near is (point.gap <= tol)
             else:
@@ -201,9 +200,8 @@ def test_peak_memory_is_below_the_size_of_the_data():
 
 
 @pytest.mark.parametrize("after", [0, 5, 60])
-def test_interrupt_stops_the_iteration(after, monkeypatch):
+def test_interrupt_stops_the_iteration(after):
     """During or after sampling: a few more steps, and a point of all rows unless none was reached before."""
-    monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
     X, y, weights = toy(20_000, 3)
     polls = []
 
@@ -212,7 +210,7 @@ def test_interrupt_stops_the_iteration(after, monkeypatch):
         return len(polls) > after
 
     problem = Problem("hinge", 1.0)
-    found = list(sifted_points(problem, X, y, weights, interrupted))
+    found = list(sifted_points(problem, X, y, weights, interrupted, settings=SAMPLED))
     assert len(polls) <= after + 8
     assert bool(found) is (after > 5)
     if not found:
@@ -229,11 +227,10 @@ def test_interrupt_stops_the_iteration(after, monkeypatch):
 @pytest.mark.parametrize("method", ["grouped", "merged"])
 def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver, intercept, monkeypatch):
     """Before the first step with all rows, with or without a started solver."""
-    monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
     X, y, weights = toy(20_000, 3)
     problem = Problem("hinge", 1.0, intercept=intercept)
     best = best_certified_bounds(
-        problem, X, y, weights, sifted_points(problem, X, y, weights, solver=solver)
+        problem, X, y, weights, sifted_points(problem, X, y, weights, solver=solver, settings=SAMPLED)
     )[1]
     original, reached = getattr(Rows, method), []
 
@@ -243,7 +240,7 @@ def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver
         return original(rows, *task)
 
     monkeypatch.setattr(Rows, method, interrupt_at_call)
-    found = list(sifted_points(problem, X, y, weights, lambda: bool(reached), solver))
+    found = list(sifted_points(problem, X, y, weights, lambda: bool(reached), solver, settings=SAMPLED))
     assert len(found) <= 2
     lower, upper = best_certified_bounds(problem, X, y, weights, found)
     assert 0.0 < lower <= best <= upper < 1.01 * best

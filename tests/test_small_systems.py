@@ -20,8 +20,8 @@ from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis
 from maxmargin.algorithms.batch.semismooth_steps import (
     DUAL_NORM2,
     GRADIENT2,
-    NORM2,
     MAX_GRADIENT,
+    NORM2,
     set_gradient_and_gap,
 )
 from maxmargin.algorithms.batch.sifting import sifted_points

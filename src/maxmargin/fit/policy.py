@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from ..algorithms.base import Algorithm
 from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.generation import linear_points
-from ..algorithms.batch.sifting import PROXIMAL
+from ..algorithms.batch.sifting import SETTINGS as SIFTING
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.online.pumma import PUMMA
@@ -265,7 +265,7 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     if too_wide or isinstance(chosen, ProximalPoint) or ProximalPoint().refuses(problem) is not None:
         return None
     each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
-    work = n * (PROXIMAL_ROW + (entry * each if n >= PROXIMAL * d * d else pair * each * each))
+    work = n * (PROXIMAL_ROW + (entry * each if n >= SIFTING.proximal_rows * d * d else pair * each * each))
     reason = f"{size}: proximal points cost about twice what was spent"
     return Fallback(ProximalPoint(), reason, FALLBACK_SHARE * work / (ROW + ENTRY * each))
 

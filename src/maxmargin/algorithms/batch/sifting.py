@@ -34,39 +34,61 @@ from .iterate import Reached
 from .proximal_point import Start, proximal_points
 from .quadratic_program import OutOfTime, SpanBasis, is_wide
 
-# The numbers below without another source are chosen on the data sets of docs/regimes.md.
-#
-# Rows of the first sample: at least ROWS, and ROWS_A_COLUMN for each column. Smaller samples are solved faster, and
-# predict the scores of the other rows less well. Each sample has GROWTH times as many rows as the one before: a small
-# factor solves more samples, a large one starts each of them farther from its optimum.
-ROWS, ROWS_A_COLUMN, GROWTH = 500, 20, 4
-# Fraction of the rows above which a sample costs about as much as all rows; and number of entries of X up to which all
-# rows are solved at once, since samples save no time.
-MAX_SHARE, FEW_ENTRIES = 0.3, 320_000
-# Fraction of a sample that each class has at least, if it has so many rows: a rare class is not left out by chance.
-MIN_CLASS = 0.25
-# A row stays single where its margin is within DOUBT changes of 1; the change is the DOUBT_QUANTILE of the changes of
-# all scores between the last two samples. Larger numbers keep more single rows, and need fewer rounds.
-DOUBT, DOUBT_QUANTILE = 0.6, 0.99
-STRATA = 12  # groups on each side of the margin, each twice as far from it as the one before: 2^12 changes of scores
-SAMPLE_GAP = 1e-3  # gap at which a sample counts as solved: below it the sampling error exceeds the change of each step
-# A round ends when the gap of the restricted problem is below SMALL times the excess of the groups (`_solve_grouped`);
-# then the rows leave their groups whose excess is above SMALL times the mean one. An excess up to ROUNDING times the
-# objective is rounding.
-SMALL, ROUNDING = 0.1, 1e-14
-MAX_ROUNDS = 50  # rounds in which rows leave their groups, at most; fewer than 10 are usual
-# Quantile q of the changes of the scores: the first shares fall from 1 to 0 between the margins 1 - q and 1 + q.
-TYPICAL = 0.9
-SURER = 100.0  # factor of the first sigma for a start from a round before, which is nearer to the optimum
-# The proximal-point method is tried from PROXIMAL d^2 rows on: with fewer rows its Newton systems are as large as those
-# of interior points, and more numerous (docs/choice.md).
-PROXIMAL = 0.25
-# Gap up to which the proximal-point method counts as converged; above it interior points follow.
-CONVERGED = 1e-10
-# Where no point of all rows has a relative gap below this, the start that the samples predict is yielded as well.
-WORTHLESS = 1.0
+# Excess of the groups, relative to the objective, up to which it is rounding: some tens of roundings of float64.
+ROUNDING = 1e-14
 
-Plane = tuple[np.ndarray, float]  # (w, b) of a decision function
+
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings of sifting.
+
+    Values without another source were chosen on the data sets of docs/regimes.md.
+    """
+
+    # Rows of the first sample: at least `min_sample_rows`, and `sample_rows_per_column` for each column. Smaller
+    # samples are solved faster, and predict the scores of the other rows less well. Each sample has `sample_growth`
+    # times as many rows as the one before: a small factor solves more samples, a large one starts each of them farther
+    # from its optimum.
+    min_sample_rows: int = 500
+    sample_rows_per_column: int = 20
+    sample_growth: int = 4
+    # Fraction of the rows above which a sample, or the single rows, cost about as much as all rows.
+    max_share: float = 0.3
+    # Entries of X up to which all rows are solved at once: samples save no time.
+    few_entries: int = 320_000
+    # Fraction of a sample that each class has at least, if it has so many rows: a rare class is not left out by chance.
+    min_class_share: float = 0.25
+    # A row stays single where its margin differs from 1 by at most `single_changes` times the `single_quantile` of the
+    # changes of all scores between the last two samples. Larger numbers keep more single rows, and need fewer rounds.
+    single_changes: float = 0.6
+    single_quantile: float = 0.99
+    # Groups of one class on one side of the margin. The distance from the margin doubles from group to group, so that
+    # the last one begins at 2^11 times the distance of the first.
+    strata: int = 12
+    # Gap at which a sample counts as solved: below it the sampling error exceeds the change of each step.
+    sample_gap: float = 1e-3
+    # A round ends when the gap of the restricted problem is below this share of the excess of the groups
+    # (`_solve_grouped`); then the rows leave their groups whose excess is above this share of the mean excess. With a
+    # smaller share, a round takes more steps and more rows leave their groups.
+    excess_share: float = 0.1
+    max_rounds: int = 50  # rounds in which rows leave their groups; fewer than 10 are usual
+    # Quantile q of the changes of the scores: the first shares fall from 1 to 0 between the margins 1 - q and 1 + q. A
+    # larger one starts with more rows between their bounds.
+    start_quantile: float = 0.9
+    # Factor of the first sigma for a start from a round before, which is nearer to the optimum.
+    restart_sigma: float = 100.0
+    # The proximal-point method is tried from `proximal_rows` d^2 rows on: with fewer rows its Newton systems are as
+    # large as those of interior points, and more numerous (docs/choice.md).
+    proximal_rows: float = 0.25
+    # Gap up to which the proximal-point method counts as converged; above it interior points follow.
+    proximal_gap: float = 1e-10
+    # Where no point of all rows has a relative gap below this, the start that the samples predict is yielded as well.
+    max_useful_gap: float = 1.0
+
+
+SETTINGS = Settings()
+
+DecisionFunction = tuple[np.ndarray, float]  # (w, b)
 Solver = Callable[["Rows", "Start | None", float], Iterator[Reached]]
 
 
@@ -78,6 +100,7 @@ def sifted_points(
     interrupted: Callable[[], bool] = lambda: False,
     solver: Solver | None = None,
     tol: float = 0.0,
+    settings: Settings = SETTINGS,
 ) -> Iterator[Reached]:
     """Yield points (w, b, alpha) of a soft margin at p = 2 that converge to the optimum.
 
@@ -95,32 +118,35 @@ def sifted_points(
         Solves each sample and each restricted problem. None: `by_interior_points`.
     tol : float, default=0
         Gap at which the caller stops: the first point within it is yielded at once.
+    settings : Settings
     """
     solver = by_interior_points if solver is None else solver
-    blocks = X if isinstance(X, CentredRows) else None
-    X = X if blocks is None else blocks.X
-    rows = Rows(problem, X, y, weights, interrupted, blocks)
-    size = max(ROWS, ROWS_A_COLUMN * X.shape[1])
-    if problem.loss != "hinge" or X.size <= FEW_ENTRIES or GROWTH * size >= MAX_SHARE * y.size:
-        yield from solver(rows, None, tol)  # two samples would cost more than they save
+    centred = X if isinstance(X, CentredRows) else None
+    X = X if centred is None else centred.X
+    rows = Rows(problem, X, y, weights, interrupted, centred, settings)
+    size = max(settings.min_sample_rows, settings.sample_rows_per_column * X.shape[1])
+    few_samples = settings.sample_growth * size >= settings.max_share * y.size  # fewer than two
+    if problem.loss != "hinge" or X.size <= settings.few_entries or few_samples:
+        yield from solver(rows, None, tol)
         return
-    planes: list[Plane] = []
-    for sampled in _samples(y, size):
-        planes = [*planes[-1:], _solve_sample(rows.sample(sampled), planes, solver)]
-    if interrupted() and not planes[-1][0].any():
+    solutions: list[DecisionFunction] = []
+    for sampled in _samples(y, size, settings):
+        solutions = [*solutions[-1:], _solve_sample(rows.sample(sampled), solutions, solver)]
+    if interrupted() and not solutions[-1][0].any():
         return
-    groups, start = rows.grouped(planes)
-    least = np.inf
+    groups, start = rows.grouped(solutions)
+    least_gap = np.inf
     if not interrupted():
         for point in _solve_grouped(rows, groups, start, solver, tol):
-            least = min(point.gap, least)
+            least_gap = min(point.gap, least_gap)
             yield point
-    if start is not None and not least < WORTHLESS:  # the deadline came before the first step on all rows
+    # where the deadline comes before the first step on all rows
+    if start is not None and not least_gap < settings.max_useful_gap:
         yield Reached(start.w, start.b, start.shares * rows.caps, np.inf, False)
 
 
 def by_interior_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
-    """Yield points of the interior-point method; `start` is ignored.
+    """Yield points of the interior-point method; `start` is ignored, as the method starts from its own point.
 
     Wide rows are replaced by their coordinates in an orthonormal basis of their span, in which w lies, so that a step
     costs n^3 in place of n d^2, and no matrix of d x d is made.
@@ -139,40 +165,49 @@ def by_interior_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Ite
 
 
 def by_proximal_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
-    """Yield points of the proximal-point method from PROXIMAL d^2 rows on; then of interior points, if not converged.
+    """Yield points of the proximal-point method; then of interior points, if it has not converged.
 
-    Interior points follow where the least gap is above CONVERGED, and where there are fewer rows.
+    It has converged where its least gap is at most `settings.proximal_gap`. With fewer rows than
+    `settings.proximal_rows` d^2 there are interior points only.
     """
-    least = np.inf
-    if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
-        stored = rows.X if rows.blocks is None else rows.blocks
+    least_gap = np.inf
+    if rows.y.size >= rows.settings.proximal_rows * rows.X.shape[1] ** 2:
+        stored = rows.X if rows.centred is None else rows.centred
         for point in proximal_points(
             rows.problem, stored, rows.y, rows.weights, rows.interrupted, tol, start
         ):
-            least = min(point.gap, least)
+            least_gap = min(point.gap, least_gap)
             yield point
-    if least > CONVERGED and not rows.interrupted():
+    if least_gap > rows.settings.proximal_gap and not rows.interrupted():
         yield from by_interior_points(rows, None, tol)
 
 
-def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yield the sorted indices of growing samples, each contained in the next; the seed is the same in every fit."""
+def _samples(y: np.ndarray, size: int, settings: Settings = SETTINGS) -> Iterator[np.ndarray]:
+    """Yield the sorted indices of growing samples, each contained in the next; the seed is the same in every fit.
+
+    The first sample has about `size` rows. Classes have their shares of all rows, or `settings.min_class_share`.
+    """
     rng = np.random.default_rng(0)
     classes = [rng.permutation(np.flatnonzero(y == sign)) for sign in (-1.0, 1.0)]
-    while size < MAX_SHARE * y.size:
-        counts = (max(size * len(rows) // y.size, int(MIN_CLASS * size)) for rows in classes)
+    while size < settings.max_share * y.size:
+        least = int(settings.min_class_share * size)
+        counts = (max(size * len(rows) // y.size, least) for rows in classes)
         yield np.sort(np.concatenate([rows[:count] for rows, count in zip(classes, counts, strict=True)]))
-        size *= GROWTH
+        size *= settings.sample_growth
 
 
-def _solve_sample(rows: Rows, planes: list[Plane], solver: Solver) -> Plane:
-    """Return (w, b) of the solution on a sample up to SAMPLE_GAP, started from the solutions on the last samples."""
-    plane: Plane = np.zeros(rows.X.shape[1]), 0.0
-    for point in _solve_grouped(rows, *rows.grouped(planes), solver, SAMPLE_GAP):
-        plane = point.w, point.b
-        if point.gap <= SAMPLE_GAP:
+def _solve_sample(rows: Rows, solutions: list[DecisionFunction], solver: Solver) -> DecisionFunction:
+    """Return (w, b) of the solution on a sample, started from the solutions on the last two samples.
+
+    Its gap is at most `settings.sample_gap`, unless the solver ends before; (w, b) = 0 without any point.
+    """
+    solution: DecisionFunction = np.zeros(rows.X.shape[1]), 0.0
+    tol = rows.settings.sample_gap
+    for point in _solve_grouped(rows, *rows.grouped(solutions), solver, tol):
+        solution = point.w, point.b
+        if point.gap <= tol:
             break
-    return plane
+    return solution
 
 
 def _solve_grouped(
@@ -193,12 +228,13 @@ def _solve_grouped(
     tol : float
         Gap of the whole problem at which a point is marked as near.
     """
-    sigma = 0.0 if start is None else SURER * start.sigma
-    for _ in range(MAX_ROUNDS):
-        merged, places = rows.merged(groups)
+    settings = rows.settings
+    sigma = 0.0 if start is None else settings.restart_sigma * start.sigma
+    for _ in range(settings.max_rounds):
+        merged, merged_row = rows.merged(groups)
         excess = np.zeros(groups.size)  # relative to the objective
-        for point in solver(merged, None if start is None else merged.averaged(start, places), tol):
-            shares = (point.alpha / merged.caps)[places]
+        for point in solver(merged, None if start is None else merged.averaged(start, merged_row), tol):
+            shares = (point.alpha / merged.caps)[merged_row]
             slack = 1.0 - rows.margins(point.w, point.b)
             objective = rows.objective(point.w, point.b, 1.0 - slack)
             excess = (
@@ -206,25 +242,28 @@ def _solve_grouped(
             )
             gap = point.gap + float(excess.sum())
             yield Reached(point.w, point.b, shares * rows.caps, gap, tol > 0.0 and gap <= tol)
-            if start is not None:
+            if start is not None:  # of the next round
                 start = Start(point.w, point.b, shares, sigma)
-            if point.gap < SMALL * float(excess.sum()):
+            if point.gap < settings.excess_share * float(excess.sum()):
                 break
         if not float(excess.sum()) > ROUNDING or rows.interrupted():
             return
-        groups = np.where(excess > SMALL * excess.mean(), -1, groups)
+        groups = np.where(excess > settings.excess_share * excess.mean(), -1, groups)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a hinge problem with their labels, sample weights and stop check.
+    """Rows of a hinge problem with their labels, sample weights, stop check and the settings of sifting.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     y, weights : ndarray of shape (n,)
-    blocks : CentredRows, default=None
-        The same rows centred, where the caller has made them.
+    interrupted : callable
+        Returns whether to stop.
+    centred : CentredRows, default=None
+        The same rows centred, where the caller has them.
+    settings : Settings
     """
 
     problem: Problem
@@ -232,7 +271,8 @@ class Rows:
     y: np.ndarray
     weights: np.ndarray
     interrupted: Callable[[], bool] = lambda: False
-    blocks: CentredRows | None = None
+    centred: CentredRows | None = None
+    settings: Settings = SETTINGS
 
     @cached_property
     def caps(self) -> np.ndarray:
@@ -253,35 +293,56 @@ class Rows:
         for sign in (-1.0, 1.0):
             fraction = np.count_nonzero(y == sign) / np.count_nonzero(self.y == sign)
             weights = np.where(y == sign, weights / fraction, weights)
-        return replace(self, X=self.X[sampled], y=y, weights=weights, blocks=None)
+        return replace(self, X=self.X[sampled], y=y, weights=weights, centred=None)
 
-    def grouped(self, planes: list[Plane]) -> tuple[np.ndarray, Start | None]:
+    def grouped(self, solutions: list[DecisionFunction]) -> tuple[np.ndarray, Start | None]:
         """Return the group of each row and a start, both predicted from the solutions on the last two samples.
 
-        The change is the difference of a row's two margins. The group is -1 (single) where the margin m is within
-        DOUBT times the DOUBT_QUANTILE of the changes of 1. The share of the start is clip(1/2 + sigma (1 - m), 0, 1),
-        sigma being half of the inverse of the TYPICAL quantile of the changes.
+        The change of a row is the absolute difference of its two margins. With the margin m of the last solution, the
+        group is -1 (single) where |m - 1| is at most `single_changes` times the `single_quantile` of the changes. The
+        share of the start is clip(1/2 + sigma (1 - m), 0, 1), with sigma = 1 / (2 `start_quantile` of the changes).
+
+        Parameters
+        ----------
+        solutions : list of (ndarray of shape (d,), float)
+            At most two. With fewer, all rows are single, and there is no start.
+
+        Returns
+        -------
+        groups : ndarray of int of shape (n,)
+        start : Start or None
         """
-        ungrouped = np.full(self.y.size, -1)
-        if len(planes) < 2:
+        settings, ungrouped = self.settings, np.full(self.y.size, -1)
+        if len(solutions) < 2:
             return ungrouped, None
-        before, margins = (self.margins(*plane) for plane in planes)
-        typical, most = np.quantile(np.abs(margins - before), [TYPICAL, DOUBT_QUANTILE])
+        before, margins = (self.margins(*solution) for solution in solutions)
+        quantiles = settings.start_quantile, settings.single_quantile
+        typical, largest = np.quantile(np.abs(margins - before), quantiles)
         if not typical > 0.0:
             return ungrouped, None
-        sigma, doubt, distance = 0.5 / float(typical), DOUBT * float(most), np.abs(margins - 1.0)
-        start = Start(*planes[-1], np.clip(0.5 + sigma * (1.0 - margins), 0.0, 1.0), sigma)
-        if np.count_nonzero(distance <= doubt) > MAX_SHARE * distance.size:
+        sigma, distance = 0.5 / float(typical), np.abs(margins - 1.0)
+        start = Start(*solutions[-1], np.clip(0.5 + sigma * (1.0 - margins), 0.0, 1.0), sigma)
+        radius = settings.single_changes * float(largest)  # of the single rows
+        if np.count_nonzero(distance <= radius) > settings.max_share * distance.size:
             return ungrouped, start
-        # stratum k holds distances from 2^k to 2^(k + 1) times the doubt; four sets of strata, by margin and class
-        stratum = np.minimum(np.log2(np.maximum(distance / doubt, 1.0)), STRATA - 1.0).astype(int)
-        groups = stratum + STRATA * ((margins < 1.0) + 2 * (self.y > 0.0))
-        return np.where(distance <= doubt, -1, groups), start
+        # stratum k holds distances from 2^k to 2^(k + 1) times the radius; four sets of strata, by side and class
+        stratum = np.minimum(np.log2(np.maximum(distance / radius, 1.0)), settings.strata - 1.0).astype(int)
+        groups = stratum + settings.strata * ((margins < 1.0) + 2 * (self.y > 0.0))
+        return np.where(distance <= radius, -1, groups), start
 
-    def averaged(self, start: Start, places: np.ndarray) -> Start:
-        """Return the start with the mean share of each merged row; `places` gives the merged row of each row."""
-        count = np.bincount(places, minlength=self.y.size)
-        return start._replace(shares=np.bincount(places, weights=start.shares, minlength=self.y.size) / count)
+    def averaged(self, start: Start, merged_row: np.ndarray) -> Start:
+        """Return a start for these merged rows, each with the mean share of its rows.
+
+        Parameters
+        ----------
+        start : Start
+            For the rows before the merger.
+        merged_row : ndarray of int
+            The index of the merged row to which each of them belongs.
+        """
+        count = np.bincount(merged_row, minlength=self.y.size)
+        sums = np.bincount(merged_row, weights=start.shares, minlength=self.y.size)
+        return start._replace(shares=sums / count)
 
     def merged(self, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
         """Return the single rows followed by the weighted mean of each group.
@@ -295,27 +356,28 @@ class Rows:
         -------
         merged : Rows
             The weight of a mean is the sum of the weights of its group.
-        places : ndarray of int of shape (n,)
+        merged_row : ndarray of int of shape (n,)
             The index of the merged row to which each row belongs.
         """
         is_single, n = groups < 0, groups.size
         if is_single.all():
             return self, np.arange(n)
         single = np.flatnonzero(is_single)
+        # the first row of each group; the number of the group of each grouped row
         first, members = np.unique(groups[~is_single], return_index=True, return_inverse=True)[1:]
         columns, weights = np.zeros(n, int), np.where(is_single, 0.0, self.weights)
         columns[~is_single] = members
-        # row i has its weight in the column of its group, so that parts' X are the weighted sums of the groups
-        parts = sp.csr_array((weights, columns, np.arange(n + 1)), shape=(n, first.size))
+        # row i of `membership` has its weight in the column of its group; (membership)' X are the sums of the groups
+        membership = sp.csr_array((weights, columns, np.arange(n + 1)), shape=(n, first.size))
         total = np.bincount(columns, weights=weights)
-        means = sum(_dense(parts[rows].T @ block) for rows, block in row_blocks(self.X)) / total[:, None]
+        means = sum(_dense(membership[rows].T @ block) for rows, block in row_blocks(self.X)) / total[:, None]
         kept = self.X[single]
         X = sp.vstack([kept, sp.csr_array(means)]).tocsr() if sp.issparse(kept) else np.vstack([kept, means])
         y = np.append(self.y[single], self.y[~is_single][first])
-        places = np.empty(n, int)
-        places[single], places[~is_single] = np.arange(single.size), single.size + members
+        merged_row = np.empty(n, int)
+        merged_row[single], merged_row[~is_single] = np.arange(single.size), single.size + members
         weights = np.append(self.weights[single], total)
-        return replace(self, X=X, y=y, weights=weights, blocks=None), places
+        return replace(self, X=X, y=y, weights=weights, centred=None), merged_row
 
 
 def _dense(matrix: Any) -> np.ndarray:
