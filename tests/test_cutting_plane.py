@@ -12,7 +12,7 @@ from problems import cases
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch.cutting_plane import CuttingPlane, Hinge, Model, least_on_simplex
+from maxmargin.algorithms.batch.cutting_plane import CuttingPlane, Hinge, Model, proximal_step_on_simplex
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
@@ -95,7 +95,7 @@ def test_line_search_is_exact(intercept):
             parts = (a + k * (b - a) for a, b in zip(one, two, strict=True))
             return loss.value(type(one)(*parts))
 
-        k = loss.least(one, two)
+        k = loss.line_search(one, two)
         assert k >= 0.0
         inside += k > 0.0
         for other in (
@@ -118,7 +118,7 @@ def test_model_minimum_has_no_duality_gap():
         a = np.zeros(count + 1)
         a[0] = 1.0
         for _ in range(4):
-            a = least_on_simplex(slopes @ slopes.T, heights, a)
+            a = proximal_step_on_simplex(slopes @ slopes.T, heights, a)
         assert (a >= 0.0).all()
         assert a.sum() == pytest.approx(1.0, rel=1e-12)
         w = a @ slopes
@@ -249,10 +249,10 @@ def test_planes_without_weight_are_dropped():
     model, w = Model(loss, X.shape[1], idle=2), np.zeros(X.shape[1])
     for _ in range(40):
         plane = loss.plane(point_at(loss, w))
-        if not model.rises(plane, w):
+        if not model.is_below(plane, w):
             break
         model.add(plane)
-        w, alpha = model.least()
+        w, alpha = model.minimise()
         assert w == pytest.approx((y * alpha) @ X, rel=1e-9, abs=1e-9)
         assert np.array_equal(model._gram, model._gram.T)
         assert model._gram == pytest.approx(model._slopes @ model._slopes.T, rel=1e-9, abs=1e-9)

@@ -12,12 +12,15 @@ from oracle import optimum
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
-from maxmargin.algorithms.batch import decomposition, kernel_rows
+from maxmargin.algorithms.batch import kernel_rows
 from maxmargin.algorithms.batch.decomposition import (
+    SETTINGS,
+    Settings,
     argmax,
     decomposed_points,
     largest,
     solve_by_pairs,
+    working_set,
 )
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
 from maxmargin.fit.tracker import GramTracker
@@ -72,10 +75,11 @@ def point_bounds(problem, rows, y, weights, point):
     return problem.dual(square, alpha, weights), problem.primal(0.5 * square, margins, weights)
 
 
-def best_bounds(problem, rows, y, weights, tol=1e-7):
-    """The best bounds once they are within tol."""
+def best_bounds(problem, rows, y, weights, tol=1e-7, size=SETTINGS.set_size):
+    """The best bounds once they are within tol, by working sets of this size."""
     lower, upper = -np.inf, np.inf
-    for k, point in enumerate(decomposed_points(problem, rows, y, weights)):
+    points = decomposed_points(problem, rows, y, weights, settings=Settings(set_size=size))
+    for k, point in enumerate(points):
         low, high = point_bounds(problem, rows, y, weights, point)
         lower, upper = max(lower, low), min(upper, high)
         if problem.gap(lower, upper) <= tol:
@@ -113,8 +117,7 @@ def test_kernels_equal_those_of_scikit_learn(kernel, dtype, store):
 @pytest.mark.parametrize(
     ("loss", "C"), [*product(("hinge", "squared_hinge"), (0.1, 1.0, 100.0)), ("hinge", np.inf)]
 )
-def test_bounds_contain_the_optimum(monkeypatch, loss, C, intercept, size, tol):
-    monkeypatch.setattr(decomposition, "SET_SIZE", size)
+def test_bounds_contain_the_optimum(loss, C, intercept, size, tol):
     problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
     for seed in range(examples(1, 2)):
         X, y, weights = rings(60, seed, noise=0.0 if problem.hard else 0.3)
@@ -123,7 +126,7 @@ def test_bounds_contain_the_optimum(monkeypatch, loss, C, intercept, size, tol):
             values_, vectors = np.linalg.eigh(K)
             factor = vectors * np.sqrt(np.maximum(values_, 0.0))  # rows with these inner products
             exact = optimum(problem, factor, y, weights)
-            lower, upper = best_bounds(problem, KernelRows(kernel, X, 100.0), y, weights, tol)
+            lower, upper = best_bounds(problem, KernelRows(kernel, X, 100.0), y, weights, tol, size)
             assert problem.gap(lower, upper) <= tol
             e = exact.upper - exact.lower + 1e-9 * exact.upper
             assert lower - e <= exact.upper
@@ -148,7 +151,7 @@ def test_rows_of_weight_zero_are_not_computed():
 def test_a_small_cache_gives_the_same_optimum(megabytes):
     X, y, weights = rings(1500, 10)
     problem, rows = Problem("hinge", 10.0), KernelRows(Gaussian(2.0), X, megabytes)
-    assert rows.most == (1500 if megabytes else 2 * BLOCK)
+    assert rows.capacity == (1500 if megabytes else 2 * BLOCK)
     lower, upper = best_bounds(problem, rows, y, weights, 1e-6)
     exact = best_bounds(problem, KernelRows(Gaussian(2.0), X, 100.0), y, weights, 1e-9)
     assert lower <= exact[1]
@@ -241,14 +244,13 @@ def test_float32_rows_give_float32_kernel_rows():
     assert upper - lower <= 1e-5 * lower
 
 
-def test_rows_are_computed_once_if_the_cache_is_large_enough(monkeypatch):
-    monkeypatch.setattr(decomposition, "SET_SIZE", 16)
+def test_rows_are_computed_once_if_the_cache_is_large_enough():
     X, y, weights = rings(300, 2)
     rows = KernelRows(Gaussian(0.4), X, 100.0)
-    best_bounds(Problem("hinge", 1.0), rows, y, weights, 1e-4)
+    best_bounds(Problem("hinge", 1.0), rows, y, weights, 1e-4, 16)
     assert rows.computed <= 300
     first_count = rows.computed
-    best_bounds(Problem("hinge", 1.0), rows, -y, weights, 1e-4)  # another class of the same rows
+    best_bounds(Problem("hinge", 1.0), rows, -y, weights, 1e-4, 16)  # another class of the same rows
     assert rows.computed <= 300
     assert first_count > 0
 
@@ -258,13 +260,13 @@ def test_cache_size_is_not_exceeded():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 3))
     rows = KernelRows(Gaussian(0.4), X, 0.0)
-    assert rows.most == 2 * BLOCK
+    assert rows.capacity == 2 * BLOCK
     K = Gaussian(0.4).block(X, X)
     requested = np.zeros(0, dtype=np.intp)
     for _ in range(12):
-        requested = rng.permutation(3000)[: rng.integers(1, rows.most + 1)]
+        requested = rng.permutation(3000)[: rng.integers(1, rows.capacity + 1)]
         np.testing.assert_allclose(rows.rows[rows.slots(requested)], K[requested], rtol=0.0, atol=1e-13)
-        assert rows.rows.shape[0] <= rows.most
+        assert rows.rows.shape[0] <= rows.capacity
     before = rows.computed
     rows.slots(requested)
     assert rows.computed == before
@@ -275,12 +277,12 @@ def test_rows_of_one_request_do_not_evict_each_other():
     X = np.random.default_rng(0).normal(size=(4000, 3))
     rows = KernelRows(Gaussian(0.5), X, 1.0)
     rows.slots(np.arange(700))
-    assert 700 + BLOCK > rows.most == 2 * BLOCK
-    requested = np.arange(1000, 1000 + rows.most)
+    assert 700 + BLOCK > rows.capacity == 2 * BLOCK
+    requested = np.arange(1000, 1000 + rows.capacity)
     slots = rows.slots(requested)
-    assert np.array_equal(np.unique(slots), np.arange(rows.most))
+    assert np.array_equal(np.unique(slots), np.arange(rows.capacity))
     np.testing.assert_allclose(rows.rows[slots], Gaussian(0.5).block(X[requested], X), rtol=0.0, atol=1e-13)
-    assert rows.computed == 700 + rows.most
+    assert rows.computed == 700 + rows.capacity
 
 
 @pytest.mark.parametrize("n", [900, 1300, 2500])
@@ -293,7 +295,7 @@ def test_requested_rows_are_present(n, monkeypatch):
     for _ in range(15):
         rows = KernelRows(Linear(), X, 0.0)
         for _ in range(8):
-            requested = rng.permutation(n)[: rng.integers(1, rng.choice([5, 200, rows.most]) + 1)]
+            requested = rng.permutation(n)[: rng.integers(1, rng.choice([5, 200, rows.capacity]) + 1)]
             slots = rows.slots(requested)
             assert slots.min() >= 0
             assert np.array_equal(rows.rows[slots], K[requested])
@@ -326,12 +328,11 @@ def test_start_at_the_optimum_ends_immediately():
     assert len(points) <= 2
 
 
-def test_interrupt_stops_the_iteration(monkeypatch):
-    monkeypatch.setattr(decomposition, "SET_SIZE", 4)
+def test_interrupt_stops_the_iteration():
     X, y, weights = rings(100, 6)
-    polls = iter(range(100))
+    polls, rows = iter(range(100)), KernelRows(Gaussian(0.4), X, 10.0)
     points = decomposed_points(
-        Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0), y, weights, lambda: next(polls) >= 5
+        Problem("hinge", 1.0), rows, y, weights, lambda: next(polls) >= 5, settings=Settings(set_size=4)
     )
     assert len(list(points)) == 5
 

@@ -216,7 +216,7 @@ class KernelPatterns(_RowSet):
         self.square = np.maximum(rows.diagonal[used], 0.0, dtype=float)
         self.longest2 = float(self.square.max(initial=0.0))
         self._places, self._requested = np.full(rows.n, -1), np.zeros(rows.n, np.uint8)
-        self._owners = np.full(rows.most, -1)  # the pattern in each slot of the cache; -1 for none
+        self._owners = np.full(rows.capacity, -1)  # the pattern in each slot of the cache; -1 for none
         self._computed = rows.computed
 
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
@@ -231,11 +231,11 @@ class KernelPatterns(_RowSet):
         return Gram(self.rows.rows, self._places, self._requested, self.used, vector, float(rho))
 
     def fetch(self, wanted: np.ndarray) -> np.ndarray:
-        """Load the rows of these patterns, at most `rows.most` of them; return their places.
+        """Load the rows of these patterns, at most `rows.capacity` of them; return their places.
 
         Other rows may be replaced, first those that no step has used since the last call.
         """
-        if self.rows.most < self.rows.n:
+        if self.rows.capacity < self.rows.n:
             self._load(np.flatnonzero((self._requested > 0) & (self._places >= 0)))
             self._requested[:] = 0
         return self._load(wanted)

@@ -124,7 +124,7 @@ class GramRun(State):
         size = float(cut @ np.sqrt(self.patterns.square))  # |sum cut_i y_i x_i| is at most this
         if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
-        if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.most:
+        if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.capacity:
             # the product costs too much, and the shifts of the intercept balance the classes in later rounds
             return alpha, scores
         return balanced, scores - self._product(cut * self.y)
@@ -140,7 +140,7 @@ class GramRun(State):
         """Return sum_i c_i k(x_i, x_j) over the rows i used, for every row j of the task."""
         patterns, out = self.patterns, np.zeros(self.patterns.rows.n)
         patterns.forget()
-        nonzero, size = np.flatnonzero(c), max(1, patterns.rows.most // 2)
+        nonzero, size = np.flatnonzero(c), max(1, patterns.rows.capacity // 2)
         for first in range(0, nonzero.size, size):
             block = nonzero[first : first + size]
             add_rows(patterns.rows.rows, patterns.fetch(patterns.used[block]), c[block], out)
@@ -176,7 +176,7 @@ class GramRun(State):
             return False
         place = int(h.number[STOPPED]) - 1
         needed = [order[place], *(h.row_of[h.pair] if h.row_of.size else ())]
-        most = max(min(MAX_BLOCK, self.patterns.rows.most // 2), len(needed))
+        most = max(min(MAX_BLOCK, self.patterns.rows.capacity // 2), len(needed))
         others = self._wrong(rule, h, order[place:], most)
         wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
         self.patterns.fetch(np.array(list(wanted)[:most]))

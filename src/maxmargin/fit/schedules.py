@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms.batch.cutting_plane import CLOSE, Hinge, Model
+from ..algorithms.batch.cutting_plane import Hinge, Model
 from ..algorithms.batch.iterate import Reached
 from ..data.rows import PackedRows
 from ..engine.order import shuffled, strides
@@ -355,11 +355,11 @@ def planes(run: Run) -> Iterator[None]:
     """Cutting planes: evaluate the minimiser of the model, then add a plane that raises the model there.
 
     The model is the penalty plus the maximum of the planes, each a lower bound of the loss that is tight at one point.
-    The plane touches the loss at a point between the best point and the minimiser (`Turns.mu`), or, if that
+    The plane touches the loss at a point between the best point and the minimiser (`Pace.mu`), or, if that
     plane does not raise the model, at the minimiser itself. The algorithm ends when neither raises the model and the
-    gap is at most `CLOSE`, or when the bounds differ by at most `near`.
+    gap is at most `Settings.end_gap`, or when the bounds differ by at most `Pace.end_difference`.
     """
-    mu, near, idle = run.pace
+    mu, end_difference, idle = run.pace
     loss = Hinge(run.problem, run.patterns.X, run.y, run.weights)
     model = Model(loss, run.h.space.vector.w.size, idle)
     best = None
@@ -370,20 +370,20 @@ def planes(run: Run) -> Iterator[None]:
         if mu is None or best is None:
             best = new
         else:
-            best = loss.between(best, new, loss.least(best, new))
+            best = loss.between(best, new, loss.line_search(best, new))
             touch = loss.between(best, new, mu)
         run.offer(best.w, best.b, loss.value(best))
         for place in (touch, new):
             plane = loss.plane(place)
             run.presentations += run.n
-            if model.rises(plane, new.w):
+            if model.is_below(plane, new.w):
                 model.add(plane)
                 break
         else:  # the model equals the loss at its computed minimiser; a larger gap is the error of this minimiser
-            run.converged = run.best.gap <= CLOSE
-        run.converged = run.converged or run.best.upper - run.best.lower <= near
+            run.converged = run.best.gap <= model.settings.end_gap
+        run.converged = run.converged or run.best.upper - run.best.lower <= end_difference
         yield
-        run.move_to(*model.least())
+        run.move_to(*model.minimise())
 
 
 def points(run: Run) -> Iterator[None]:

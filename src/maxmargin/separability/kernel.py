@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.batch.decomposition import SET_SIZE, decomposed_points
+from ..algorithms.batch.decomposition import SETTINGS as WORKING_SETS
+from ..algorithms.batch.decomposition import decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
@@ -80,7 +81,7 @@ def kernel_trivial_certificate(
 
 def set_budget(n: int) -> int:
     """Return the number of working sets that a search on n rows solves before it ends, without a `max_time`."""
-    return min(int(WORK / (VISITS * n * min(n, SET_SIZE))), MAX_SETS) + MIN_SETS
+    return min(int(WORK / (VISITS * n * min(n, WORKING_SETS.set_size))), MAX_SETS) + MIN_SETS
 
 
 @dataclass(eq=False)

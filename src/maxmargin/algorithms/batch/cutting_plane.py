@@ -26,19 +26,34 @@ from ..base import Algorithm, Bias, Facts, Plan, is_positive_finite, is_whole, r
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
-# The numbers below without another source are chosen on the data sets of docs/regimes.md.
-#
-# Weight of the proximal term of the model's dual, relative to the largest |g / h|^2. Planes that are convex
-# combinations of others give a singular Gram matrix; this term makes it definite. A larger weight needs more steps.
-RIDGE = 1e-11
-FLOOR = 1e-8  # the least weight of the proximal term, relative to 1 / the largest h, where slopes cancel to about 0
-# Line search: distance of two points, relative to |w|, up to which they count as equal; and the largest step, in
-# lengths of the direction, beyond which the direction has no digits.
-SAME, FARTHEST = 1e-12, 1e4
-REFINEMENTS = 2  # steps of iterative refinement of a linear system: large terms cancel in the level
-# Largest number of proximal steps for one model, and the relative gap at which they end; 1 or 2 are usual.
-STEPS, CLOSE = 6, 1e-10
-ROUNDING = 1e-13  # relative to the largest height: a difference of a plane and the model that is rounding
+ROUNDING = 1e-13  # a difference of a plane and the model that is rounding, relative to the largest height
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings of the model of planes and of the line search.
+
+    Values were chosen on the data sets of docs/regimes.md.
+    """
+
+    # Weight of the proximal term of the model's dual, relative to the largest |g / h|^2. Planes that are convex
+    # combinations of others give a singular Gram matrix; this term makes it definite. A larger weight needs more steps.
+    ridge: float = 1e-11
+    # The least weight of the proximal term, relative to 1 / the largest h, where slopes cancel to about 0.
+    min_ridge: float = 1e-8
+    # Line search: distance of two points, relative to |w|, up to which they count as equal; and the largest step, in
+    # lengths of the direction, beyond which the direction has no digits.
+    same_point: float = 1e-12
+    max_line_step: float = 1e4
+    # Steps of iterative refinement of a linear system: large terms cancel in the multiplier. More cost time.
+    refinements: int = 2
+    # Largest number of proximal steps for one model, 1 or 2 of which are usual.
+    max_proximal_steps: int = 6
+    # Relative gap at which the proximal steps end; and that of the problem at which a run ends without a further plane.
+    end_gap: float = 1e-10
+
+
+SETTINGS = Settings()
 
 
 @dataclass(frozen=True)
@@ -88,14 +103,10 @@ class CuttingPlane(Algorithm):
 
     def __post_init__(self) -> None:
         require(self.variant in ("ocas", "svmperf"), "variant must be 'ocas' or 'svmperf'", self.variant)
-        require(
-            self.eps is None or is_positive_finite(self.eps),
-            "eps must be a positive number or None",
-            self.eps,
-        )
-        require(
-            is_positive_finite(self.mu) and self.mu <= 1.0, "mu must lie above 0 and be at most 1", self.mu
-        )
+        eps_is_valid = self.eps is None or is_positive_finite(self.eps)
+        require(eps_is_valid, "eps must be a positive number or None", self.eps)
+        mu_is_valid = is_positive_finite(self.mu) and self.mu <= 1.0
+        require(mu_is_valid, "mu must lie above 0 and be at most 1", self.mu)
         require(is_whole(self.idle, 1), "idle must be a whole number of turns, at least 1", self.idle)
 
     def refuses(self, problem: Problem) -> str | None:
@@ -105,11 +116,11 @@ class CuttingPlane(Algorithm):
 
     def plan(self, facts: Facts) -> Plan:
         mu = self.mu if self.variant == "ocas" else None
-        near = 0.0 if self.eps is None else self.eps * facts.losses
-        return Plan(rule=None, unit=1.0, pace=Turns(mu, near, self.idle))
+        end_difference = 0.0 if self.eps is None else self.eps * facts.losses
+        return Plan(rule=None, unit=1.0, pace=Pace(mu, end_difference, self.idle))
 
 
-class Turns(NamedTuple):
+class Pace(NamedTuple):
     """Settings of the schedule `planes`.
 
     Attributes
@@ -117,14 +128,14 @@ class Turns(NamedTuple):
     mu : float or None
         OCAS: the best point moves along the line through the model's minimiser, and the plane touches at the fraction
         `mu` of the way from it to the minimiser. None, SVMperf: both points are the minimiser.
-    near : float
+    end_difference : float
         Difference of the upper and the lower bound of the objective at which the run ends.
     idle : int
-        Turns after which a plane of dual variable 0 is dropped.
+        Iterations after which a plane of dual variable 0 is dropped.
     """
 
     mu: float | None
-    near: float
+    end_difference: float
     idle: int
 
 
@@ -155,8 +166,8 @@ class Plane(NamedTuple):
         h = sum c_i theta_i.
     slope : ndarray of shape (size,)
         g = sum c_i theta_i y_i x_i, with an entry for the constant coordinate where there is one.
-    wrong : ndarray of uint8
-        theta of the rows that are not tied, as packed bits: n / 8 bytes a plane.
+    violated : ndarray of uint8
+        theta of the rows that are not tied, 1 where the margin is below 1, as packed bits: n / 8 bytes for each plane.
     tied : ndarray of int
         The rows of margin one whose theta is `share`.
     share : float
@@ -165,13 +176,13 @@ class Plane(NamedTuple):
 
     height: float
     slope: np.ndarray
-    wrong: np.ndarray
+    violated: np.ndarray
     tied: np.ndarray
     share: float
 
     def theta(self, n: int) -> np.ndarray:
         """Return theta, of shape (n,)."""
-        theta = np.unpackbits(self.wrong, count=n).astype(float)
+        theta = np.unpackbits(self.violated, count=n).astype(float)
         theta[self.tied] = self.share
         return theta
 
@@ -187,11 +198,14 @@ class Hinge:
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
+    settings : Settings
     """
 
-    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(
+        self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, settings: Settings = SETTINGS
+    ) -> None:
         self.problem, self.X, self.y, self._weights = problem, X, y, weights
-        self.caps = problem.caps(weights)
+        self.settings, self.caps = settings, problem.caps(weights)
 
     def at(self, w: np.ndarray, z: np.ndarray) -> Point:
         """Return the point of w and its scores z, with the intercept of least loss."""
@@ -217,46 +231,48 @@ class Hinge:
         tied, share = np.zeros(0, np.intp), 0.0
         if problem.free:
             breakpoint = y - point.z  # the intercept at which the row's margin is one
-            wrong = np.where(y > 0.0, breakpoint > point.b, breakpoint < point.b)
-            derivative = float(caps[wrong] @ y[wrong])
+            violated = np.where(y > 0.0, breakpoint > point.b, breakpoint < point.b)
+            derivative = float(caps[violated] @ y[violated])  # -dR/db without the tied rows
             tied = np.flatnonzero((breakpoint == point.b) & (y * derivative < 0.0))
             total = float(caps[tied].sum())
             share = min(abs(derivative) / total, 1.0) if total > 0.0 else 0.0
         else:
-            wrong = y * point.z < 1.0
-        theta = wrong.astype(float)
+            violated = y * point.z < 1.0
+        theta = violated.astype(float)
         theta[tied] = share
         alpha = caps * theta
         slope = Plain.combine(self.X, y * alpha)
         if problem.rho:
             slope = np.append(slope, problem.rho * float(alpha @ y))
-        return Plane(float(alpha.sum()), slope, np.packbits(wrong), tied, share)
+        return Plane(float(alpha.sum()), slope, np.packbits(violated), tied, share)
 
-    def least(self, one: Point, two: Point) -> float:
-        """Return the k in [0, FARTHEST] for which one + k (two - one) has the least objective.
+    def line_search(self, one: Point, two: Point) -> float:
+        """Return the k in [0, settings.max_line_step] for which one + k (two - one) has the least objective.
 
-        Exact, by sorting the breakpoints, where a margin is one: with the direction v the slope at k is
-        w.v + k |v|^2 - sum c_i dm_i / dk over the rows with m_i < 1, and it rises by c_i |dm_i / dk| at a breakpoint.
+        0 where the points are equal up to rounding. Exact, by sorting the breakpoints, where a margin is one: with the
+        direction v the slope at k is w.v + k |v|^2 - sum c_i dm_i / dk over the rows with m_i < 1, and it increases by
+        c_i |dm_i / dk| at a breakpoint. The intercept moves linearly from that of `one` to that of `two`.
         """
         margins = self.y * (one.z + one.b)
         gain = self.y * (two.z + two.b) - margins
         v = two.w - one.w
         square = float(v @ v)
-        if square <= SAME * SAME * float(one.w @ one.w):
+        if square <= self.settings.same_point**2 * float(one.w @ one.w):
             return 0.0
-        wrong = (margins < 1.0) | ((margins == 1.0) & (gain < 0.0))
-        slope = float(one.w @ v) - float(self.caps[wrong] @ gain[wrong])
+        violated = (margins < 1.0) | ((margins == 1.0) & (gain < 0.0))
+        slope = float(one.w @ v) - float(self.caps[violated] @ gain[violated])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             breakpoints = (1.0 - margins) / gain
         ahead = np.flatnonzero((breakpoints > 0.0) & np.isfinite(breakpoints))
         ahead = ahead[np.argsort(breakpoints[ahead])]
         breakpoints, rise = breakpoints[ahead], np.cumsum(self.caps[ahead] * np.abs(gain[ahead]))
-        up = slope + rise + square * breakpoints >= 0.0  # right of each breakpoint
-        j = int(np.argmax(up)) if up.any() else breakpoints.size
+        # whether the objective increases to the right of each breakpoint; the minimum is at the first such j or before
+        increases = slope + rise + square * breakpoints >= 0.0
+        j = int(np.argmax(increases)) if increases.any() else breakpoints.size
         before = slope + (rise[j - 1] if j else 0.0)
         k = -before / square  # the zero of the slope between the breakpoints j - 1 and j, cut at j
         k = min(k, float(breakpoints[j])) if j < breakpoints.size else k
-        return min(max(k, 0.0), FARTHEST)
+        return min(max(k, 0.0), self.settings.max_line_step)
 
 
 class Model:
@@ -268,23 +284,25 @@ class Model:
     size : int
         Number of coordinates of w, the constant one included.
     idle : int
-        Turns after which a plane of dual variable 0 is dropped.
+        Minimisations after which a plane of dual variable 0 is dropped.
+    settings : Settings
 
     Attributes
     ----------
-    a : ndarray
-        The dual variables of the planes.
+    planes : list of Plane
+        The first one is the plane zero, which is never dropped.
+    a : ndarray, the dual variables of the planes
     added : int
         Number of planes ever added.
     """
 
-    def __init__(self, hinge: Hinge, size: int, idle: int) -> None:
+    def __init__(self, hinge: Hinge, size: int, idle: int, settings: Settings = SETTINGS) -> None:
         n = hinge.caps.size
         zero = Plane(0.0, np.zeros(size), np.packbits(np.zeros(n, bool)), np.zeros(0, np.intp), 0.0)
-        self.hinge, self.idle = hinge, idle
-        self.planes = [zero]  # which is never dropped
+        self.hinge, self.idle, self.settings = hinge, idle, settings
+        self.planes = [zero]
         self.added = 0
-        self.a, self._rest = np.ones(1), np.zeros(1, int)
+        self.a, self._unused = np.ones(1), np.zeros(1, int)
         self._slopes, self._gram = np.zeros((1, size)), np.zeros((1, 1))
 
     @property
@@ -292,27 +310,25 @@ class Model:
         """The heights of all planes, in the order of `planes`."""
         return np.array([plane.height for plane in self.planes])
 
-    def rises(self, plane: Plane, w: np.ndarray) -> bool:
+    def is_below(self, plane: Plane, w: np.ndarray) -> bool:
         """Return whether this plane exceeds the model at w by more than rounding."""
         heights = self.heights
-        size = ROUNDING * max(plane.height, float(heights.max()))
-        return plane.height - float(plane.slope @ w) > float((heights - self._slopes @ w).max()) + size
+        rounding = ROUNDING * max(plane.height, float(heights.max()))
+        return plane.height - float(plane.slope @ w) > float((heights - self._slopes @ w).max()) + rounding
 
     def add(self, plane: Plane) -> None:
         """Add a plane to the model."""
         products = self._slopes @ plane.slope
         self.planes.append(plane)
         self.added += 1
-        self.a, self._rest = np.append(self.a, 0.0), np.append(self._rest, 0)
+        self.a, self._unused = np.append(self.a, 0.0), np.append(self._unused, 0)
         self._slopes = np.vstack([self._slopes, plane.slope])
-        gram = np.empty((self.a.size, self.a.size))
-        gram[:-1, :-1] = self._gram
-        gram[-1, :-1] = gram[:-1, -1] = products
-        gram[-1, -1] = float(plane.slope @ plane.slope)
-        self._gram = gram
+        self._gram = np.pad(self._gram, (0, 1))
+        self._gram[-1, :-1] = self._gram[:-1, -1] = products
+        self._gram[-1, -1] = float(plane.slope @ plane.slope)
 
-    def least(self) -> tuple[np.ndarray, np.ndarray]:
-        """Minimise the model and drop the planes whose dual variable has been 0 for more than `idle` turns.
+    def minimise(self) -> tuple[np.ndarray, np.ndarray]:
+        """Minimise 1/2 |w|^2 + model; drop the planes of dual variable 0 in more than `idle` minimisations in a row.
 
         Returns
         -------
@@ -320,20 +336,21 @@ class Model:
         alpha : ndarray of shape (n,)
             Dual variables of the rows, c_i sum a_p theta_pi.
         """
-        heights = self.heights
-        for _ in range(STEPS):
-            self.a = least_on_simplex(self._gram, heights, self.a)
+        heights, settings = self.heights, self.settings
+        for _ in range(settings.max_proximal_steps):
+            self.a = proximal_step_on_simplex(self._gram, heights, self.a, settings)
             w = self.a @ self._slopes
-            value = float(w @ w)
-            gap = value + max(float((heights - self._slopes @ w).max()), 0.0) - float(heights @ self.a)
-            if gap <= CLOSE * value:
+            square = float(w @ w)
+            # (1/2 |w|^2 + model) - (h'a - 1/2 |w|^2)
+            gap = square + max(float((heights - self._slopes @ w).max()), 0.0) - float(heights @ self.a)
+            if gap <= settings.end_gap * square:
                 break
-        self._rest = np.where(self.a > 0.0, 0, self._rest + 1)  # turns with a = 0
-        self._rest[0] = 0
-        kept = self._rest <= self.idle
+        self._unused = np.where(self.a > 0.0, 0, self._unused + 1)  # minimisations in a row with a = 0
+        self._unused[0] = 0
+        kept = self._unused <= self.idle
         if not kept.all():
             self.planes = [plane for plane, stays in zip(self.planes, kept, strict=True) if stays]
-            self.a, self._rest, self._slopes = self.a[kept], self._rest[kept], self._slopes[kept]
+            self.a, self._unused, self._slopes = self.a[kept], self._unused[kept], self._slopes[kept]
             self._gram = self._gram[np.ix_(kept, kept)]
         used = np.flatnonzero(self.a)
         alpha = np.zeros(self.hinge.caps.size)
@@ -342,83 +359,91 @@ class Model:
         return self.a[used] @ self._slopes[used], self.hinge.caps * np.minimum(alpha, 1.0)
 
 
-def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -> np.ndarray:
+def proximal_step_on_simplex(
+    gram: np.ndarray, heights: np.ndarray, start: np.ndarray, settings: Settings = SETTINGS
+) -> np.ndarray:
     """Return a proximal step from `start` to the minimiser of 1/2 a' gram a - heights'a over the simplex.
 
     A primal active-set method: solve on the support; if the solution leaves the simplex, go to its boundary and drop
     the planes whose coefficient became zero; else add the plane of the most negative reduced cost. The objective falls
     in every iteration, so that no support is repeated. Planes are divided by their heights, so that all heights are
-    one. The first plane is zero, and its coefficient is one minus the sum of the others.
+    one: with the scaled coefficients a_p h_p and r = 1 / h, the simplex is r'a = 1. The first plane is zero, and its
+    coefficient is one minus the sum of the others.
 
     Parameters
     ----------
     gram : ndarray of shape (k, k)
         Products of the slopes.
     heights, start : ndarray of shape (k,)
+    settings : Settings
     """
     h = np.append(1.0, heights[1:])
     G = gram / h / h[:, None]
-    ridge = max(RIDGE * float(G.diagonal().max()), FLOOR / float(h[1:].max(initial=0.0) or 1.0))
+    min_ridge = settings.min_ridge / (float(h[1:].max(initial=0.0)) or 1.0)
+    ridge = max(settings.ridge * float(G.diagonal().max()), min_ridge)
     G[np.diag_indices_from(G)] += ridge
     a, r = start * h, 1.0 / h
+    # minimise 1/2 a'Ga - q'a, with the term ridge / 2 |a - start|^2 in G and q
     q = ridge * a + 1.0
     q[0] = 0.0
-    used = np.flatnonzero(a > 0.0)
+    support = np.flatnonzero(a > 0.0)
+    # A limit against endless iterations by rounding: a round value; not tuned.
     for _ in range(10 * a.size + 100):
-        z, level = _solve_on(G, q, r, used)
+        z, level = _solve_on_support(G, q, r, support, settings.refinements)
         if (z >= 0.0).all():
             a = np.zeros(a.size)
-            a[used] = z
-            slack = G[:, used[used > 0]] @ z[used > 0] - q + level * r
-            slack[0] = level * a.sum()  # in the others' units
-            slack[used] = 0.0
-            best = int(np.argmin(slack))
-            if slack[best] >= -ROUNDING * (1.0 + float(G.diagonal().max()) * float(a[1:].sum())):
+            a[support] = z
+            reduced = G[:, support[support > 0]] @ z[support > 0] - q + level * r
+            reduced[0] = level * a.sum()  # in the units of the others
+            reduced[support] = 0.0
+            best = int(np.argmin(reduced))
+            if reduced[best] >= -ROUNDING * (1.0 + float(G.diagonal().max()) * float(a[1:].sum())):
                 break
-            used = np.append(used, best)
+            support = np.append(support, best)
         else:
-            inside = a[used]
+            current = a[support]
             with np.errstate(divide="ignore", invalid="ignore"):
-                steps = np.where(z < 0.0, inside / (inside - z), np.inf)
+                steps = np.where(z < 0.0, current / (current - z), np.inf)
             t = float(steps.min())
-            if t == 0.0:  # the last one was added by rounding alone
+            if t == 0.0:  # the last plane was added by rounding alone
                 break
-            moved = np.maximum(inside + t * (z - inside), 0.0)
+            moved = np.maximum(current + t * (z - current), 0.0)
             moved[steps <= t] = 0.0
             a = np.zeros(a.size)
-            a[used] = moved
-            used = used[moved > 0.0]
+            a[support] = moved
+            support = support[moved > 0.0]
     a = a / h
     return a / a.sum()
 
 
-def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, float]:
+def _solve_on_support(
+    G: np.ndarray, q: np.ndarray, r: np.ndarray, support: np.ndarray, refinements: int
+) -> tuple[np.ndarray, float]:
     """Return (z, level) with G z - q + level r = 0 on the support and r'z = 1.
 
-    `level` is the multiplier of the sum. If the zero plane (index 0) is in the support, level is 0 and its coefficient
+    `level` is the multiplier of r'z = 1. If the zero plane (index 0) is in the support, level is 0 and its coefficient
     is one minus r'z of the others.
 
     Parameters
     ----------
     G : ndarray of shape (k, k)
     q, r : ndarray of shape (k,)
-    used : ndarray of int
-        The support.
+    support : ndarray of int
+    refinements : int
+        Steps of iterative refinement.
     """
-    planes = used > 0
-    p, z, level = used[planes], np.zeros(used.size), 0.0
+    planes = support > 0
+    p, z, level = support[planes], np.ones(support.size), 0.0
     if p.size:
         part, r = G[np.ix_(p, p)], r[p]
         factor = _linalg.cho_factor(part, check_finite=False)
         y = _linalg.cho_solve(factor, r, check_finite=False)
         found = np.zeros(p.size)
-        for _ in range(1 + REFINEMENTS):  # x and level y, with y = G^-1 r, may be huge, and cancel
+        for _ in range(1 + refinements):  # x and level y, with y = G^-1 r, may be huge, and cancel
             x = _linalg.cho_solve(factor, q[p] - part @ found - level * r, check_finite=False)
             length = float(r @ y)
             more = (float(r @ (found + x)) - 1.0) / length if planes.all() and length > 0.0 else 0.0
             found, level = found + x - more * y, level + more
         z[planes] = found
         z[~planes] = 1.0 - float(r @ found)
-    else:
-        z[:] = 1.0
     return z, level

@@ -34,31 +34,48 @@ from ...problem.problem import Problem
 from ..base import Bias, Facts, Plan
 from .kernel_rows import KernelRows, add_rows
 
-# Where no other source is given, values are those that the data sets of docs/regimes.md were solved with.
-
-# Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger submatrix.
-SET_SIZE = 2048
-# Rows that enter a working set: at most this share of it, and at most half as many as there are rows between their
-# bounds, or MIN_ENTERING if these are few. With more, rows between their bounds have to leave the set.
-ENTERING_SHARE = 0.25
-MIN_ENTERING = 128
-# Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal.
-FIRST_ROWS = 64
-# A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
-SUBPROBLEM_SHARE = 0.01
-STEPS_PER_ROW = 50  # limit on the steps of a subproblem, for each of its rows: it is not interrupted
-# Multiples of the dual variables of a hard margin: smaller ones than MIN_MULTIPLE gain less than the next working set
-# does; MAX_MULTIPLE bounds the growth where there is no separator, so that numbers stay finite for many sets.
-MIN_MULTIPLE, MAX_MULTIPLE = 2.0, 1e6
-# The auxiliary dual variable of a problem without a free intercept: no step reaches its bounds, which are 0 and inf.
+# The first value of the auxiliary dual variable of a problem without a free intercept: no step reaches its bounds,
+# which are 0 and inf.
 UNBOUNDED = 1e300
-ROUNDING_VIOLATION = 1e-13  # a violation that is rounding, relative to the largest entry of the gradient
-# Curvature, relative to the largest on the diagonal, that counts as none: the difference K_ii + K_jj - 2 K_ij is
-# rounding below some tens of roundings of such an entry.
-FLAT = 1e-14
+# Least curvature, relative to the largest entry of the diagonal: the difference K_ii + K_jj - 2 K_ij is rounding below
+# some tens of roundings of such an entry.
+MIN_CURVATURE = 1e-14
 
 
-class Point(NamedTuple):
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings of decomposition.
+
+    Where no other source is given, values are those that the data sets of docs/regimes.md were solved with.
+    """
+
+    # Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger
+    # submatrix.
+    set_size: int = 2048
+    # Rows that enter a working set: at most this share of it, and at most half as many as there are rows between their
+    # bounds, or `min_entering` if these are few. With more, rows between their bounds have to leave the set.
+    entering_share: float = 0.25
+    min_entering: int = 128
+    # Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal. With more,
+    # the first set takes longer; with fewer, the second set starts from a rougher gradient.
+    first_rows: int = 64
+    # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
+    subproblem_share: float = 0.01
+    # Limit on the steps of a subproblem, for each of its rows: it is not interrupted. With a smaller one, more sets are
+    # needed.
+    steps_per_row: int = 50
+    # Multiples of the dual variables of a hard margin: smaller ones than `min_multiple` gain less than the next working
+    # set does; `max_multiple` bounds the growth where there is no separator, so that numbers stay finite for many sets.
+    min_multiple: float = 2.0
+    max_multiple: float = 1e6
+    # A violation that is rounding, relative to the largest entry of the gradient.
+    rounding_violation: float = 1e-13
+
+
+SETTINGS = Settings()
+
+
+class DualPoint(NamedTuple):
     """Dual variables, and the scores sum_j alpha_j y_j k(x_j, x_i) of all rows (rho^2 and delta_i^2 left out)."""
 
     alpha: np.ndarray
@@ -95,7 +112,8 @@ def decomposed_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
     start: np.ndarray | None = None,
-) -> Iterator[Point]:
+    settings: Settings = SETTINGS,
+) -> Iterator[DualPoint]:
     """Yield the iterates of a kernel problem, one after every working set.
 
     Parameters
@@ -112,31 +130,34 @@ def decomposed_points(
         Whether to stop; called before every working set.
     start : ndarray of shape (n,), default=None
         Feasible dual variables of the first iterate; None for 0.
+    settings : Settings
 
     Yields
     ------
-    Point
+    DualPoint
         The start, unless it is 0, and one point after every working set. Ends when no pair of rows violates the
         optimality conditions beyond rounding.
     """
     used = np.flatnonzero(weights > 0.0)
     if used.size < rows.n:
-        begin = None if start is None else start[used]
-        for point in decomposed_points(problem, rows.part(used), y[used], weights[used], interrupted, begin):
-            yield Point(*(_scatter(values, used, rows.n) for values in point))
+        part, begin = rows.part(used), None if start is None else start[used]
+        for point in decomposed_points(problem, part, y[used], weights[used], interrupted, begin, settings):
+            whole = np.zeros((2, rows.n))
+            whole[:, used] = point
+            yield DualPoint(*whole)
         return
     caps, delta2, constant = problem.caps(weights), problem.delta2(weights), problem.rho**2
     alpha = np.zeros(rows.n) if start is None else np.minimum(start, caps)
     scores = rows.product(alpha * y) if alpha.any() else np.zeros(rows.n)
     if alpha.any():
-        yield Point(alpha.copy(), scores.copy())
-    chosen = np.flatnonzero((alpha > 0.0) & (alpha < caps))
+        yield DualPoint(alpha.copy(), scores.copy())
+    chosen, size = np.flatnonzero((alpha > 0.0) & (alpha < caps)), min(settings.set_size, rows.capacity)
     while not interrupted():
         gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
-        chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, min(SET_SIZE, rows.most))
-        if chosen.size > 2 * FIRST_ROWS and not alpha.any():
-            chosen = _first_working_set(y)
-        if chosen.size == 0 or violation <= ROUNDING_VIOLATION * float(np.abs(gradient).max()):
+        chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size, settings)
+        if chosen.size > 2 * settings.first_rows and not alpha.any():
+            chosen = _first_working_set(y, settings.first_rows)
+        if chosen.size == 0 or violation <= settings.rounding_violation * float(np.abs(gradient).max()):
             return
         small = rows.submatrix(chosen) + constant
         small.flat[:: chosen.size + 1] += delta2[chosen]
@@ -144,7 +165,7 @@ def decomposed_points(
         if not problem.free:
             small = np.pad(small, (0, 1))
             vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
-        goal, max_steps = SUBPROBLEM_SHARE * violation, STEPS_PER_ROW * chosen.size
+        goal, max_steps = settings.subproblem_share * violation, settings.steps_per_row * chosen.size
         if solve_by_pairs(small, *vectors, goal, max_steps, np.empty((6, len(small)))) == 0:
             return
         part = vectors[2, : chosen.size]
@@ -154,36 +175,30 @@ def decomposed_points(
         alpha[chosen] = part
         add_rows(rows.rows, rows.slots(chosen[moved]), change, scores)
         if problem.hard:
-            multiple = _hard_margin_multiple(y, alpha, scores, constant)
+            multiple = _hard_margin_multiple(y, alpha, scores, constant, settings)
             alpha, scores = multiple * alpha, multiple * scores
-        yield Point(alpha.copy(), scores.copy())
+        yield DualPoint(alpha.copy(), scores.copy())
 
 
-def _hard_margin_multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float) -> float:
-    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most MIN_MULTIPLE.
+def _hard_margin_multiple(
+    y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float, settings: Settings
+) -> float:
+    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most `min_multiple`.
 
     Where the dual variables are far too short, single steps lengthen them slowly. The maximum of
     t sum alpha - t^2 square / 2 is at t = sum alpha / square. Where there is no separator, the square may cancel to
-    0, and the objective grows with t without bound; t is then MAX_MULTIPLE.
+    0, and the objective grows with t without bound; t is then `max_multiple`.
     """
     total, balance = float(alpha.sum()), float(alpha @ y)
     square = float((alpha * y) @ scores) + constant * balance * balance
-    best = total / square if square > total / MAX_MULTIPLE else MAX_MULTIPLE
-    return best if best > MIN_MULTIPLE else 1.0
+    best = total / square if square > total / settings.max_multiple else settings.max_multiple
+    return best if best > settings.min_multiple else 1.0
 
 
-def _first_working_set(y: np.ndarray) -> np.ndarray:
-    """Return the sorted places of rows of both classes, evenly spaced within each class."""
-    sides = (np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0))
-    some = [side[np.arange(0, side.size, max(1, side.size // FIRST_ROWS))] for side in sides]
-    return np.sort(np.concatenate(some))
-
-
-def _scatter(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
-    """Return a vector of n entries with these values at these places, and 0 at all others."""
-    out = np.zeros(n)
-    out[places] = values
-    return out
+def _first_working_set(y: np.ndarray, count: int) -> np.ndarray:
+    """Return the sorted indices of about `count` rows of each class, evenly spaced within the class."""
+    classes = (np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0))
+    return np.sort(np.concatenate([rows[:: max(1, rows.size // count)] for rows in classes]))
 
 
 def working_set(
@@ -192,8 +207,9 @@ def working_set(
     caps: np.ndarray,
     alpha: np.ndarray,
     gradient: np.ndarray,
-    kept: np.ndarray,
+    last_set: np.ndarray,
     size: int,
+    settings: Settings = SETTINGS,
 ) -> tuple[np.ndarray, float]:
     """Select the next working set.
 
@@ -204,17 +220,19 @@ def working_set(
     ----------
     problem : Problem
     y, caps, alpha, gradient : ndarray of shape (n,)
-    kept : ndarray of int
-        The last working set.
+    last_set : ndarray of int
+        The last working set; without any row in it, half of the new set may be rising rows and half falling ones.
     size : int
         Largest number of rows.
+    settings : Settings
 
     Returns
     -------
     chosen : ndarray of int
-        Sorted.
+        The rows of the set, sorted.
     violation : float
-        The largest violation over all pairs of rows, the auxiliary row included: the difference of -y g.
+        The largest violation over all pairs of rows, the auxiliary row included: the largest -y g of a row whose
+        y alpha may increase, minus the smallest -y g of a row whose y alpha may decrease.
     """
     ascent, high, low = -y * gradient, alpha < caps, alpha > 0.0
     rising = np.where(np.where(y > 0.0, high, low), ascent, -np.inf)  # rows whose y alpha may increase
@@ -222,28 +240,28 @@ def working_set(
     inside = high & low
     free = int(np.count_nonzero(inside))
     entering = size
-    if kept.size:
-        entering = max(2, min(int(ENTERING_SHARE * size), max(MIN_ENTERING, free // 2)))
+    if last_set.size:
+        entering = max(2, min(int(settings.entering_share * size), max(settings.min_entering, free // 2)))
     # Rising rows are selected above the intercept, which -y g equals at the optimum for all rows between their bounds,
     # and falling rows below it. It is 0, as -y g of the auxiliary row is, or else estimated.
     auxiliary = -np.inf if problem.free else 0.0
     top, bottom = float(rising.max(initial=auxiliary)), -float(falling.max(initial=auxiliary))
-    middle = 0.0
+    intercept = 0.0
     if problem.free:
-        middle = float(ascent[inside].mean()) if free else 0.5 * (top + bottom)
-        middle = min(max(middle, bottom), top)
-    worst = [largest(rising, middle, entering // 2), largest(falling, -middle, entering // 2)]
+        intercept = float(ascent[inside].mean()) if free else 0.5 * (top + bottom)
+        intercept = min(max(intercept, bottom), top)
+    worst = [largest(rising, intercept, entering // 2), largest(falling, -intercept, entering // 2)]
     chosen = np.zeros(y.size, dtype=bool)
     chosen[np.concatenate(worst)] = True
-    stay = kept[inside[kept] & ~chosen[kept]]
-    chosen[stay[: max(size - np.count_nonzero(chosen), 0)]] = True
+    staying = last_set[inside[last_set] & ~chosen[last_set]]
+    chosen[staying[: max(size - np.count_nonzero(chosen), 0)]] = True
     return np.flatnonzero(chosen), top - bottom
 
 
 def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
-    """Return the places of the `most` largest values that are at least `least`; of equal values the first.
+    """Return the indices of the `most` largest values that are at least `least`; of equal values the first.
 
-    Fewer where fewer values are at least `least`. The places are in no particular order.
+    Fewer where fewer values are at least `least`. The indices are in no particular order.
     """
     places = np.flatnonzero(values >= least)
     if places.size <= most:
@@ -255,22 +273,13 @@ def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
 
 
 @compiled()
-def least_curvature(small):
-    """Return a positive lower bound for curvatures, so that steps are finite without curvature and without caps."""
-    largest = 0.0
-    for k in range(small.shape[0]):
-        largest = max(largest, small[k, k])
-    return FLAT * largest if largest > 0.0 else FLAT
-
-
-@compiled()
 def argmax(value):
-    """Return the place of the largest value, of equal ones the first; -1 where all are -inf or there are none."""
-    best, place = -np.inf, -1
+    """Return the index of the largest value, of equal ones the first; -1 where all are -inf or there are none."""
+    best, index = -np.inf, -1
     for k in range(value.size):
         if value[k] > best:
-            best, place = value[k], k
-    return place
+            best, index = value[k], k
+    return index
 
 
 @compiled()
@@ -299,35 +308,39 @@ def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
     goal : float
         Ends when no pair violates the optimality conditions by more.
     max_steps : int
+        The limit on the number of steps.
     workspace : ndarray of shape (6, m)
 
     Returns
     -------
     steps : int
+        The number of steps taken.
     """
     n = y.size
-    flat = least_curvature(small)
     # indexed, not unpacked: the compiler then knows that the vectors are contiguous
     ascent, rising, falling, diagonal = workspace[0], workspace[1], workspace[2], workspace[3]
     value, gains = workspace[4], workspace[5]
+    longest = 0.0
     for k in range(n):
         ascent[k] = -y[k] * gradient[k]
         diagonal[k] = small[k, k]
+        longest = max(longest, diagonal[k])
         set_movable(k, y, cap, alpha, rising, falling)
-    for k in range(n):
         value[k] = ascent[k] + rising[k]
+    # a positive lower bound of curvatures: steps are finite without curvature and without caps
+    least = MIN_CURVATURE * longest if longest > 0.0 else MIN_CURVATURE
     step = 0
     while step < max_steps:
         i = argmax(value)  # the largest -y g of the rows that may rise
         if i < 0:
             break
-        best, one = value[i], small[i]
+        best, row_i = value[i], small[i]
         curvature = diagonal[i]
         for k in range(n):  # gain of row i with each row k that may fall
             b = falling[k] - ascent[k] + best
             b = b if b > 0.0 else 0.0
-            a = curvature + diagonal[k] - 2.0 * one[k]
-            a = a if a > flat else flat
+            a = curvature + diagonal[k] - 2.0 * row_i[k]
+            a = a if a > least else least
             gains[k] = b * b / a
         j = argmax(gains)
         if j < 0 or not gains[j] > 0.0:
@@ -338,15 +351,15 @@ def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
                 violation = max(violation, falling[k] - ascent[k] + best)
             if violation <= goal:
                 break
-        a = max(curvature + diagonal[j] - 2.0 * one[j], flat)
+        a = max(curvature + diagonal[j] - 2.0 * row_i[j], least)
         t = (best - ascent[j]) / a
         # y_i alpha_i increases and y_j alpha_j decreases by t, or less where one of them reaches its bound; the
         # variable that reaches it is set to the bound exactly
-        space = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
-        other = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
-        if t >= min(space, other):
-            t = min(space, other)
-            if space <= other:
+        room_i = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
+        room_j = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
+        if t >= min(room_i, room_j):
+            t = min(room_i, room_j)
+            if room_i <= room_j:
                 alpha[i] = cap[i] if y[i] > 0.0 else 0.0
                 alpha[j] = min(max(alpha[j] - y[j] * t, 0.0), cap[j])
             else:
@@ -357,9 +370,9 @@ def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
             alpha[j] -= y[j] * t
         set_movable(i, y, cap, alpha, rising, falling)
         set_movable(j, y, cap, alpha, rising, falling)
-        two = small[j]
+        row_j = small[j]
         for k in range(n):
-            ascent[k] -= t * (one[k] - two[k])
+            ascent[k] -= t * (row_i[k] - row_j[k])
             value[k] = ascent[k] + rising[k]
         step += 1
     for k in range(n):

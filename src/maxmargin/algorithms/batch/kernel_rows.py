@@ -10,15 +10,14 @@ from ...engine.jit import compiled
 from ...kernels.functions import Kernel
 from ...kernels.gram import gram_product
 
-BLOCK = 512  # rows computed at once: BLAS is as fast as with more
+BLOCK = 512  # rows computed at once: BLAS is as fast as with more. A round value; not tuned.
 # Calls of `slots` and `submatrix` after which a row that none of them asked for is stale. Stale rows are overwritten
-# before unused memory is written to: the first write to a page of memory takes longer than the next ones. Smaller, rows
-# that are needed again are computed again. Chosen on the data sets of docs/regimes.md.
+# before unused memory is written to: the first write to a page of memory takes longer than the next ones. With a
+# smaller number, rows that are needed again are computed again. Chosen on the data sets of docs/regimes.md.
 STALE_AFTER = 100
-MEGABYTE = 2**20
-COLUMNS_AT_ONCE = (
-    4096  # columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache
-)
+MEGABYTE = 2**20  # bytes
+# Columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache.
+COLUMNS_AT_ONCE = 4096
 
 
 class KernelRows:
@@ -39,9 +38,9 @@ class KernelRows:
     n : int
         Rows of the data matrix.
     diagonal : ndarray of shape (n,)
-    most : int
+    capacity : int
         Rows that can be cached at the same time.
-    rows : ndarray of shape (most, n)
+    rows : ndarray of shape (capacity, n)
         The cached rows, in the slots that `slots` returns.
     computed : int
         Rows computed so far.
@@ -52,13 +51,13 @@ class KernelRows:
         self.n = X.shape[0]
         self.diagonal = kernel.diagonal(self.X)
         row_bytes = self.n * self.diagonal.dtype.itemsize
-        self.most = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row_bytes, 1))))
+        self.capacity = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row_bytes, 1))))
         # the system assigns the memory as rows are written, not before
-        self.rows = np.empty((self.most, self.n), self.diagonal.dtype)
+        self.rows = np.empty((self.capacity, self.n), self.diagonal.dtype)
         self.computed = 0
         self._slot_of_row = np.full(self.n, -1, np.intp)  # -1: not cached
-        self._row_in_slot = np.full(self.most, -1, np.intp)  # -1: empty
-        self._last_request = np.zeros(self.most, np.intp)  # of the row in each slot
+        self._row_in_slot = np.full(self.capacity, -1, np.intp)  # -1: empty
+        self._last_request = np.zeros(self.capacity, np.intp)  # of the row in each slot
         self._request = self._filled = 0  # number of the current request; slots in use
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
@@ -67,7 +66,7 @@ class KernelRows:
         Parameters
         ----------
         wanted : ndarray of int
-            Distinct row numbers, at most `most`. All of these rows stay cached until the next call.
+            Distinct row numbers, at most `capacity`. All of these rows stay cached until the next call.
         """
         self._request += 1
         found = self._slot_of_row[wanted]
@@ -113,9 +112,9 @@ class KernelRows:
                 out_i += part
         return out
 
-    def part(self, places: np.ndarray) -> KernelRows:
-        """Return an empty cache for the rows and columns at these places."""
-        return KernelRows(self.kernel, self.kernel.part(self.X, places), self._megabytes)
+    def part(self, indices: np.ndarray) -> KernelRows:
+        """Return an empty cache for the kernel matrix of the rows with these indices."""
+        return KernelRows(self.kernel, self.kernel.part(self.X, indices), self._megabytes)
 
     def _compute(self, missing: np.ndarray) -> None:
         """Compute these rows and store them over stale rows, if there are enough; else in unused slots.
@@ -124,34 +123,30 @@ class KernelRows:
         """
         used = self._last_request[: self._filled]
         enough_stale = np.count_nonzero(used < self._request - STALE_AFTER) >= missing.size
-        if not enough_stale and self._filled + missing.size <= self.most:
-            places = np.arange(self._filled, self._filled + missing.size)
-            into: Any = slice(
-                self._filled, self._filled + missing.size
-            )  # faster to write than scattered slots
-            self._filled += missing.size
+        if not enough_stale and self._filled + missing.size <= self.capacity:
+            first, self._filled = self._filled, self._filled + missing.size
+            slots = np.arange(first, self._filled)
+            # consecutive slots are filled in place, which is faster than writing tiles to scattered ones
+            self.kernel.fill(self.X[missing], self.X, self.rows[first : self._filled])
         else:
             if not enough_stale:
                 # unused slots have the oldest request (0), so none of the rows of this request is replaced
-                self._filled = self.most
-            into = places = np.argsort(self._last_request[: self._filled], kind="stable")[: missing.size]
-            replaced = self._row_in_slot[places]
-            self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[places] = -1
-        if isinstance(into, slice):
-            self.kernel.fill(self.X[missing], self.X, self.rows[into])
-        else:
+                self._filled = self.capacity
+            slots = np.argsort(self._last_request[: self._filled], kind="stable")[: missing.size]
+            replaced = self._row_in_slot[slots]
+            self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
             for columns, tile in self.kernel.tiles(self.X[missing], self.X):
-                self.rows[into, columns] = tile
-        self._slot_of_row[missing], self._row_in_slot[places] = places, missing
-        self._last_request[places] = self._request
+                self.rows[slots, columns] = tile
+        self._slot_of_row[missing], self._row_in_slot[slots] = slots, missing
+        self._last_request[slots] = self._request
         self.computed += missing.size
 
 
 @compiled()
-def copy_entries(rows, slots, columns, places, out):
-    """Set out[places[k]] to these columns of rows[slots[k]]: a third of the time of indexing with `np.ix_`."""
+def copy_entries(rows, slots, columns, targets, out):
+    """Set out[targets[k]] to these columns of rows[slots[k]]: a third of the time of indexing with `np.ix_`."""
     for k in range(slots.size):
-        row, target = rows[slots[k]], out[places[k]]
+        row, target = rows[slots[k]], out[targets[k]]
         for j in range(columns.size):
             target[j] = row[columns[j]]
 

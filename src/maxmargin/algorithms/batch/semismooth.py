@@ -262,18 +262,14 @@ class SemismoothNewton:
         refresh : bool
             Whether to compute slacks from z if, for the first time, the active set is that before the step.
         """
-        self._clip(frozen)
+        clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
         if refresh and self.values[UNCHANGED] == 1.0:  # near the end: rounding errors of the slacks count
             self.set_slack()
-            self._clip(frozen)
-            # both calls of `_clip` count as one evaluation
+            clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
+            # both calls of `clip_shares` count as one evaluation
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
         self.dual_sum[:] = self.rows.combine(self.data[SIGNED])
         set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
-
-    def _clip(self, frozen: bool) -> None:
-        """Compute shares, y alpha and the active set from the slacks."""
-        clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
 
     def take_step(self) -> float:
         """Move z to the minimum of f along the direction; return the step length, 0 where f does not decrease."""

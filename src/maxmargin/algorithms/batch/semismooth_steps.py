@@ -323,10 +323,9 @@ def evaluate(state, sigma, upper, free, frozen, refresh):
 def take_step(state, sigma, upper, free):
     """Move z to the minimum of f along the Newton direction; return the step length, 0 where f does not decrease."""
     rows, data, vectors, matrices = state.rows, state.data, state.vectors, state.matrices
-    update_hessian(
-        rows, data[COSTS], state.marks, state.indices, vectors[LARGEST], matrices[0], state.columns
-    )
-    set_direction(sigma, free, data[COSTS], state.values[N_ACTIVE], matrices, vectors)
+    costs = data[COSTS]
+    update_hessian(rows, costs, state.marks, state.indices, vectors[LARGEST], matrices[0], state.columns)
+    set_direction(sigma, free, costs, state.values[N_ACTIVE], matrices, vectors)
     scores_in_cache(rows, vectors[DIRECTION], data[CHANGE])
     return move(sigma, upper, state.limits[LINE_SEARCH_SLOPE], data, vectors)
 

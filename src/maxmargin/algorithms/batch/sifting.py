@@ -172,10 +172,8 @@ def by_proximal_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Ite
     """
     least_gap = np.inf
     if rows.y.size >= rows.settings.proximal_rows * rows.X.shape[1] ** 2:
-        stored = rows.X if rows.centred is None else rows.centred
-        for point in proximal_points(
-            rows.problem, stored, rows.y, rows.weights, rows.interrupted, tol, start
-        ):
+        X = rows.X if rows.centred is None else rows.centred
+        for point in proximal_points(rows.problem, X, rows.y, rows.weights, rows.interrupted, tol, start):
             least_gap = min(point.gap, least_gap)
             yield point
     if least_gap > rows.settings.proximal_gap and not rows.interrupted():
@@ -190,8 +188,7 @@ def _samples(y: np.ndarray, size: int, settings: Settings = SETTINGS) -> Iterato
     rng = np.random.default_rng(0)
     classes = [rng.permutation(np.flatnonzero(y == sign)) for sign in (-1.0, 1.0)]
     while size < settings.max_share * y.size:
-        least = int(settings.min_class_share * size)
-        counts = (max(size * len(rows) // y.size, least) for rows in classes)
+        counts = (max(size * len(rows) // y.size, int(settings.min_class_share * size)) for rows in classes)
         yield np.sort(np.concatenate([rows[:count] for rows, count in zip(classes, counts, strict=True)]))
         size *= settings.sample_growth
 
@@ -202,10 +199,9 @@ def _solve_sample(rows: Rows, solutions: list[DecisionFunction], solver: Solver)
     Its gap is at most `settings.sample_gap`, unless the solver ends before; (w, b) = 0 without any point.
     """
     solution: DecisionFunction = np.zeros(rows.X.shape[1]), 0.0
-    tol = rows.settings.sample_gap
-    for point in _solve_grouped(rows, *rows.grouped(solutions), solver, tol):
+    for point in _solve_grouped(rows, *rows.grouped(solutions), solver, rows.settings.sample_gap):
         solution = point.w, point.b
-        if point.gap <= tol:
+        if point.near:
             break
     return solution
 
@@ -237,9 +233,8 @@ def _solve_grouped(
             shares = (point.alpha / merged.caps)[merged_row]
             slack = 1.0 - rows.margins(point.w, point.b)
             objective = rows.objective(point.w, point.b, 1.0 - slack)
-            excess = (
-                np.where(groups >= 0, rows.caps * (np.maximum(slack, 0.0) - shares * slack), 0.0) / objective
-            )
+            excess = rows.caps * (np.maximum(slack, 0.0) - shares * slack) / objective
+            excess = np.where(groups >= 0, excess, 0.0)
             gap = point.gap + float(excess.sum())
             yield Reached(point.w, point.b, shares * rows.caps, gap, tol > 0.0 and gap <= tol)
             if start is not None:  # of the next round
@@ -340,9 +335,8 @@ class Rows:
         merged_row : ndarray of int
             The index of the merged row to which each of them belongs.
         """
-        count = np.bincount(merged_row, minlength=self.y.size)
-        sums = np.bincount(merged_row, weights=start.shares, minlength=self.y.size)
-        return start._replace(shares=sums / count)
+        sums = np.bincount(merged_row, weights=start.shares)
+        return start._replace(shares=sums / np.bincount(merged_row))
 
     def merged(self, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
         """Return the single rows followed by the weighted mean of each group.
