@@ -69,7 +69,7 @@ def started_state(
         replace(SETTINGS, rules=SETTINGS.rules._replace(gradient_share=solved)),
     )
     state = _State(rows, y, problem.caps(weights) * rows.unit**2, 1.0, lambda: False, settings)
-    state.start_at(start)
+    state.start_from(start)
     return state
 
 

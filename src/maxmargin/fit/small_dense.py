@@ -31,7 +31,7 @@ MAX_ROWS = 30_000
 FIRST_GOAL = 0.5
 # Settings with which each solver yields only two iterates: the first one within the goal, and the last one. More would
 # cost certificates that are not used.
-PROXIMAL = proximal_point.Settings(first_gap=0.0)
+PROXIMAL = proximal_point.Settings(first_report_gap=0.0)
 NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
 
 

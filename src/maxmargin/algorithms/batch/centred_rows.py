@@ -1,4 +1,4 @@
-"""Rows of a problem in the form that batch solvers use: centred, with the constant column, of mean length one.
+"""Rows of a problem in the form that batch solvers use: centred, with a constant column, of mean square length 1.
 
 Sums over all rows are computed in chunks of about a megabyte, so that no array of the size of the data is allocated.
 Small dense rows are copied once, centred and scaled.
@@ -24,20 +24,20 @@ CHUNK_BYTES = 2**20
 COPY_BYTES = 2**22
 # Rows for each non-zero coefficient of a linear combination, above which a copy of the rows with these coefficients
 # takes less time than a product with all rows. Chosen on the data sets of docs/regimes.md.
-SPARSE = 4
+ROWS_PER_COEFFICIENT = 4
 # A few rows are outliers if they are longer than the median by OUTLIER_FACTOR: a smaller factor would rescale rows of
 # an ordinary spread, a larger one would leave the other rows without digits. All lengths are computed only if the mean
 # length exceeds the median of a sample by SAMPLE_FACTOR. Chosen on the data sets of docs/regimes.md.
 OUTLIER_FACTOR, SAMPLE_FACTOR = 1e3, 2.0
-# Positions of the sampled rows, as shares of n: random, and the same in every run. The median of
-# 500 rows is near enough for a comparison with SAMPLE_FACTOR.
-SAMPLE = np.sort(np.random.default_rng(0).random(500))
-# Share of sum |x|^2 below which the difference sum |x|^2 - n |mean|^2 has lost more than six digits: it is then
-# computed row by row.
-CANCELLED = 1e-6
+# Positions of the sampled rows, as shares of n: random, and the same in every run. The median of 500 rows is near
+# enough for a comparison with SAMPLE_FACTOR.
+SAMPLE_POSITIONS = np.sort(np.random.default_rng(0).random(500))
+# The difference sum |x|^2 - n |mean|^2, as a share of sum |x|^2, below which it has lost more than six digits: it is
+# then computed row by row, as sum |x - mean|^2.
+MIN_DIFFERENCE = 1e-6
 # Outliers are at most this share of the rows, or this number: more long rows are a part of the data, not outliers.
 # Chosen on the data sets of docs/regimes.md.
-OUTLIER_SHARE, OUTLIERS = 0.03, 3
+MAX_OUTLIER_SHARE, MAX_OUTLIERS = 0.03, 3
 _ONE = np.ones(1)
 _ONE.flags.writeable = False
 
@@ -64,6 +64,14 @@ class CentredRows:
     unit : float
     lengths : ndarray of shape (n,)
         |x_i| in this unit for outliers, 1 for all other rows.
+    X : ndarray or CSR matrix of shape (n, d)
+        The rows as they are stored.
+    mean : ndarray of shape (d,)
+        0 where columns are not centred.
+    constant : float
+        The entry of the constant column before it is divided by its unit; 0 where there is no intercept.
+    chunk : int
+        Rows of one chunk.
     size : int
         Columns of b, constant included.
     units : ndarray of shape (size,)
@@ -115,7 +123,7 @@ class CentredRows:
             square = _squares(parts or (X[some] for some in self.chunks()))
         if sp.issparse(X):
             return max(square - shift, 0.0)
-        if CANCELLED * square < square - shift < np.inf:
+        if MIN_DIFFERENCE * square < square - shift < np.inf:
             return square - shift
         return _squares(X[some] - self.mean for some in self.chunks())
 
@@ -125,8 +133,8 @@ class CentredRows:
         The mean becomes the median of a sample of the rows, and the unit the median distance from it.
         """
         sample, middle = self.X, np.zeros(self.d)
-        if self.n > SAMPLE.size:
-            sample = self.X[(SAMPLE * self.n).astype(np.intp)]
+        if self.n > SAMPLE_POSITIONS.size:
+            sample = self.X[(SAMPLE_POSITIONS * self.n).astype(np.intp)]
         if self.unit <= SAMPLE_FACTOR * upper_median(np.hypot(_lengths(sample, self.mean), problem.rho)):
             return _ones(self.n)
         if problem.free and not sp.issparse(sample):
@@ -154,7 +162,7 @@ class CentredRows:
         return self.centred_sum(Plain.combine(self.X, c), float(c.sum()))
 
     def centred_sum(self, sums: np.ndarray, total: float) -> np.ndarray:
-        """Return sum c_i b_i from the sum of stored rows, sum c_i x_i, and total = sum c_i."""
+        """Return sum c_i b_i from sums = sum c_i x_i over the rows that `stored` returns, and total = sum c_i."""
         return np.append(sums - total * self.mean, self.constant * total)[: self.size] / self.units
 
     def products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -252,7 +260,7 @@ class SmallDenseRows(CentredRows):
 
     def combine(self, c: np.ndarray) -> np.ndarray:
         some = (c != 0.0).nonzero()[0]
-        if SPARSE * some.size < c.size:  # most dual variables are zero
+        if ROWS_PER_COEFFICIENT * some.size < c.size:  # most dual variables are zero
             return c[some] @ self.rows.take(some, axis=0)
         return c @ self.rows
 
@@ -303,7 +311,7 @@ def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:
 def outlier_lengths(lengths: np.ndarray) -> np.ndarray:
     """Return the lengths that exceed OUTLIER_FACTOR, if these are few, and 1 for all other rows."""
     longer = lengths > OUTLIER_FACTOR
-    few = np.count_nonzero(longer) <= max(OUTLIER_SHARE * lengths.size, OUTLIERS)
+    few = np.count_nonzero(longer) <= max(MAX_OUTLIER_SHARE * lengths.size, MAX_OUTLIERS)
     return np.where(longer & few, lengths, 1.0)
 
 

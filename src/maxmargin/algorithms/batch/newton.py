@@ -57,15 +57,15 @@ class Settings:
     # Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
     max_columns: int = 1000
     # From so many rows on, the problem of every `sample_every`-th row is solved first: 1.9 times as fast at
-    # 100,000 x 40, slower below some thousand rows.
-    sample_from: int = 20_000
+    # 100,000 x 40, slower below some thousand rows. A sample of more rows takes longer, one of fewer is a worse start.
+    min_sample_rows: int = 20_000
     sample_every: int = 16
     # BFGS steps from the solution of the sample. They need so many active rows for each column, so that the Hessian of
     # the sample is near that of all rows. There are at most `bfgs_steps`, as long as each reduces the gap to the share
-    # `bfgs_share`: a Newton step reduces it more, but takes several passes over the rows.
-    bfgs_active: int = 40
+    # `bfgs_gap_share`: a Newton step reduces it more, but takes several passes over the rows.
+    min_bfgs_active: int = 40
     bfgs_steps: int = 8
-    bfgs_share: float = 0.1
+    bfgs_gap_share: float = 0.1
     # Gap at which the solution of the sample is the start for all rows, and which `direct_steps` steps from 0 must
     # reach. Where they do not, costs grow in stages of at most `stage_steps` steps. A smaller gap takes steps on the
     # sample that the steps on all rows do not save.
@@ -74,20 +74,20 @@ class Settings:
     stage_steps: int = 100
     # A start given by the caller is used if its gap is at most this. A stage ends at this gap.
     stage_gap: float = 0.5
-    # The sum of the costs of the first stage: this power of the sum of all costs, and at most `max_first_costs`. With
+    # The sum of the costs of the first stage: the sum of all costs to this power, and at most `max_first_costs`. With
     # larger costs the first stage takes more steps, with smaller ones there are more stages.
-    first_costs: float = 0.5
+    first_costs_power: float = 0.5
     max_first_costs: float = 1e6
     # Growth of the costs from stage to stage. It is squared after each stage of at most `easy_steps` steps.
     growth: float = 10.0
     easy_steps: int = 2
     # Conjugate gradients: the largest number of steps, and bounds of the relative residual at which they end. The
-    # residual is the root of the gap, as rough directions suffice far from the optimum, times `sharpen` for each
-    # evaluation in which the active set did not change.
+    # residual is the root of the gap, as rough directions suffice far from the optimum, times `unchanged_factor` for
+    # each evaluation in which the active set did not change.
     max_cg_steps: int = 2000
     min_residual: float = 1e-3
     max_residual: float = 0.03
-    sharpen: float = 1e-2
+    unchanged_factor: float = 1e-2
 
 
 SETTINGS = Settings()
@@ -127,11 +127,12 @@ def newton_points(
         state.start_at(rows.coordinates(*start))
     if start is None or not state.gap <= settings.stage_gap:
         _find_start(state, tol)
-    steps, yielded, at_most = 0, np.inf, settings.report_steps - 1  # the start counts as one
+    # the smallest gap yielded, and the most steps to the next iterate yielded: the start counts as one
+    steps, least_gap, report_steps = 0, np.inf, settings.report_steps - 1
     while True:
-        goal = min(tol, settings.report_share * yielded)
-        steps += _run(state, goal or -1.0, min(at_most, settings.max_steps - steps))
-        yielded, at_most = min(state.gap, yielded), settings.report_steps
+        goal = min(tol, settings.report_share * least_gap)
+        steps += _run(state, goal or -1.0, min(report_steps, settings.max_steps - steps))
+        least_gap, report_steps = min(state.gap, least_gap), settings.report_steps
         yield state.iterate(tol)
         if state.status != GOES_ON or steps >= settings.max_steps or interrupted():
             return
@@ -140,7 +141,7 @@ def newton_points(
 def _find_start(state: _State, goal: float) -> None:
     """Move to a start: the solution of a sample of many rows; for few rows, steps from 0 or stages of growing costs."""
     settings, rows = state.settings, state.rows
-    if state.y.size >= settings.sample_from:
+    if state.y.size >= settings.min_sample_rows:
         every = slice(None, None, settings.sample_every)
         labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * state.costs[every]
         sample = _State(rows.subset(every), labels, costs, np.inf, state.interrupted, settings)
@@ -164,13 +165,13 @@ def _follow_sample(state: _State, sample: _State, goal: float) -> None:
         B - (s (Bu)' + Bu s') / s'u + (1 + u'Bu / s'u) s s' / s'u
     """
     settings = state.settings
-    few = np.count_nonzero(sample.active) < settings.bfgs_active * state.z.size
+    few = np.count_nonzero(sample.active) < settings.min_bfgs_active * state.z.size
     inverse = None if few else sample.inverse_hessian()
     if inverse is None:
         return
     last = np.inf
     for _ in range(settings.bfgs_steps):
-        if state.gap <= goal or not state.gap <= settings.bfgs_share * last or state.interrupted():
+        if state.gap <= goal or not state.gap <= settings.bfgs_gap_share * last or state.interrupted():
             return
         z, gradient, last = state.z.copy(), state.gradient.copy(), state.gap
         state.start_at(z - inverse @ gradient)
@@ -189,7 +190,7 @@ def _raise_costs(state: _State) -> None:
     """Solve stages with growing shares sigma < 1 of the costs, the first from z = 0 (continuation in C)."""
     settings = state.settings
     total, growth = float(state.costs.sum()), settings.growth
-    sigma = min(total**settings.first_costs, settings.max_first_costs) / total
+    sigma = min(total**settings.first_costs_power, settings.max_first_costs) / total
     z, steps = np.zeros(state.rows.size), 0
     while 0.0 < sigma < 1.0 and steps < settings.stage_steps and not state.interrupted():
         state.start_at(z, sigma)
@@ -229,7 +230,7 @@ class _State(SemismoothNewton):
         total, square, norm2, dual_norm2 = self.values[[ALPHA_SUM, SQUARES, NORM2, DUAL_NORM2]].tolist()
         square /= self.sigma
         dual = 0.5 * total * total / max(dual_norm2 + square, TINY)
-        # balancing alpha (sum y_i alpha_i = 0) costs about |sum y_i alpha_i| (1 + |b|)
+        # balancing alpha (sum y_i alpha_i = 0) decreases the dual objective by about |sum y_i alpha_i| (1 + |b|)
         if self.free and total > 0.0:
             dual -= abs(float(self.dual_sum[-1])) * (1.0 + abs(float(self.z[-1])))
         primal = 0.5 * (norm2 + square)
@@ -250,7 +251,7 @@ class _State(SemismoothNewton):
         settings, regular = self.settings, self.regular
         costs = np.where(self.active, self.sigma * self.costs, 0.0)
         residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
-        residual *= settings.sharpen ** self.values[UNCHANGED]
+        residual *= settings.unchanged_factor ** self.values[UNCHANGED]
         inverse = 1.0 / self._diagonal(costs)
         dz, r = np.zeros(self.z.size), -self.gradient  # r = -g - H dz
         scaled = inverse * r

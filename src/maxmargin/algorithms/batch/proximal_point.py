@@ -50,43 +50,46 @@ class Settings:
     # `max_first_sum`. A larger sigma takes more steps for the first problem, a smaller one more problems.
     first_sigma: float = 0.25
     max_first_sum: float = 1e4
-    # Growth of sigma from problem to problem: `fast_growth` while more than `many` rows for each column are active (the
-    # optimum has about one) or the last problem took at most `easy_steps` steps; otherwise `growth`. After a problem of
-    # more than `long` steps, the root of it. With a smaller growth there are more problems, with a larger one each
-    # takes more steps.
+    # Growth of sigma from problem to problem: `fast_growth` while more than `many_active` rows for each column are
+    # active (the optimum has about one) or the last problem took at most `easy_steps` steps; otherwise `growth`. It is
+    # multiplied by `fast_growth` while all rows are active. After a problem of more than `long_steps` steps, its square
+    # root is used. With a smaller growth there are more problems, with a larger one each takes more steps.
     fast_growth: float = 7.0
     growth: float = 2.0
-    many: float = 4.0
+    many_active: float = 4.0
     easy_steps: int = 2
-    long: int = 4
+    long_steps: int = 4
     # The largest sigma where the caps sum to one or more; it is larger in proportion where they sum to less.
     max_sigma: float = 1e5
-    # After a problem that ends at a gap of at most `known_gap` with the active set of its last Hessian, sigma grows by
-    # `jump`, which grows by `jump_growth` with each such problem in a row; the limit is `beyond` times the largest
-    # sigma. The active set is then likely to be that of the optimum.
-    known_gap: float = 1e-5
-    jump: float = 30.0
-    jump_growth: float = 10.0
-    beyond: float = 1e4
+    # The active set counts as that of the optimum after a problem that ends at a gap of at most `known_set_gap` with
+    # the active set of its last Hessian. Then sigma grows by `known_set_growth`, times `more_growth` for each such
+    # problem in a row before; its limit is `beyond_max_sigma` times the usual one. If the active set is right, larger
+    # numbers save problems; if not, they cost steps.
+    known_set_gap: float = 1e-5
+    known_set_growth: float = 30.0
+    more_growth: float = 10.0
+    beyond_max_sigma: float = 1e4
     rules: Rules = RULES
-    # An iterate is yielded, to be certified, when its gap is at most `first_gap`, then when it is at most
-    # `report_share` times that of the last one yielded. Smaller values save certificates, and end later at `tol`.
-    first_gap: float = 1e-2
+    # The solution of a problem is yielded, to be certified, when its gap is at most `first_report_gap`, then when it is
+    # at most `report_share` times that of the last one yielded. Smaller values save certificates, and end later at
+    # `tol`.
+    first_report_gap: float = 1e-2
     report_share: float = 0.1
-    # The iteration ends, at a gap of at most `end_gap`, when a problem changed the slacks by at most `still` times
-    # (1 + |z|_1), or by at most `nearly_still` times that and by more than half of the last change; or when `idle`
-    # problems in a row did not reduce the gap.
+    # The iteration ends, at a gap of at most `end_gap`, when a problem changed the slacks by at most `min_change` times
+    # (1 + |z|_1), or by at most `min_stalled_change` times that and by more than half of the last change; or when
+    # `max_idle` problems in a row did not reduce the gap. Smaller changes and a larger `max_idle` take steps that
+    # change rounding errors only.
     end_gap: float = 1e-9
-    still: float = 1e-15
-    nearly_still: float = 1e-12
-    idle: int = 3
+    min_change: float = 1e-15
+    min_stalled_change: float = 1e-12
+    max_idle: int = 3
 
 
 SETTINGS = Settings()
 
 
 class Start(NamedTuple):
-    """A warm start: (w, b), the dual variables as shares of their caps, and the first sigma."""
+    """A warm start: (w, b), the dual variables as shares of their caps, of shape (n,), and the first sigma."""
 
     w: np.ndarray
     b: float
@@ -126,8 +129,8 @@ def proximal_points(
     if not caps.min() > 0.0:  # underflow, in units as large as these
         return
     state = _State(rows, y, caps, 1.0, interrupted, settings)
-    state.start_at(start)
-    yielded, active, near, steps = settings.first_gap / settings.report_share, None, False, 0
+    state.start_from(start)
+    yielded, active, near, steps = settings.first_report_gap / settings.report_share, None, False, 0
     while steps < settings.max_steps and state.status != FAILED:
         stop, gap = interrupted(), state.gap
         within = not near and 0.0 < gap <= tol
@@ -136,7 +139,8 @@ def proximal_points(
             yield state.iterate(tol)
         if stop or state.status == ENDED:
             report = gap <= settings.report_share * yielded
-            if gap <= settings.first_gap:
+            if gap <= settings.first_report_gap:
+                # the active set of the last problem again: likely that of the optimum
                 report |= active is not None and np.array_equal(active, state.active)
                 active = state.active.copy()
             end = state.accept_shares() or stop
@@ -153,7 +157,7 @@ def proximal_points(
 class _State(SemismoothNewton):
     """The iterate of the current proximal problem."""
 
-    def start_at(self, start: Start | None) -> None:
+    def start_from(self, start: Start | None) -> None:
         """Begin at a warm start, or at w = 0 with balanced dual variables."""
         if start is None:
             self.prox[:], self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
@@ -163,9 +167,9 @@ class _State(SemismoothNewton):
             self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
         self._max_sigma = self.settings.max_sigma * max(1.0, 1.0 / float(self.costs.sum()))
-        self._jump = self.settings.jump  # growth of sigma if the active set is known
-        self._moved = np.inf  # change of the slacks by the last problem
-        self._least, self._idle = np.inf, 0  # the smallest gap, and the problems since
+        self._known_growth = self.settings.known_set_growth  # growth of sigma if the active set is known
+        self._change = np.inf  # of the slacks by the last problem
+        self._least_gap, self._idle = np.inf, 0  # the smallest gap, and the problems since
         self._taken = 0  # steps of the current problem
         self.begin()
         self.advance(0)
@@ -181,37 +185,36 @@ class _State(SemismoothNewton):
         return taken
 
     def accept_shares(self) -> bool:
-        """Set prox to the present shares, for the next problem; return whether these are the optimum up to rounding."""
-        settings, last = self.settings, self._moved
-        self._moved, length = accept_shares(self.sigma, self.data, self.vectors)
+        """Set prox to the present shares, for the next problem; return whether the iteration has converged."""
+        settings, last = self.settings, self._change
+        self._change, length = accept_shares(self.sigma, self.data, self.vectors)
         gap = self.gap
-        self._idle = 0 if gap < self._least else self._idle + 1
-        self._least = min(gap, self._least)
-        if self._least > settings.end_gap:
+        self._idle = 0 if gap < self._least_gap else self._idle + 1
+        self._least_gap = min(gap, self._least_gap)
+        if self._least_gap > settings.end_gap:
             return False
-        still = self._moved <= settings.still * length or (
-            self._moved <= settings.nearly_still * length and self._moved > 0.5 * last
+        still = self._change <= settings.min_change * length or (
+            self._change <= settings.min_stalled_change * length and self._change > 0.5 * last
         )
-        rounding = settings.rules.gradient_rounding * self.values[ALPHA_SUM]
-        optimal = still and self.values[MAX_GRADIENT] <= rounding
-        return optimal or self._idle >= settings.idle
+        solved = self.values[MAX_GRADIENT] <= settings.rules.gradient_rounding * self.values[ALPHA_SUM]
+        return (still and solved) or self._idle >= settings.max_idle
 
     def next_problem(self) -> None:
         """Increase sigma and begin the next problem."""
         settings, limit, active = self.settings, self._max_sigma, int(self.values[N_ACTIVE])
-        known = self.gap <= settings.known_gap
+        known = self.gap <= settings.known_set_gap
         if known:
             self.set_slack()
         if known and self.values[UNCHANGED]:
-            growth, limit = self._jump, settings.beyond * limit
-            self._jump *= settings.jump_growth
+            growth, limit = self._known_growth, settings.beyond_max_sigma * limit
+            self._known_growth *= settings.more_growth
         else:
-            self._jump = settings.jump
-            fast = active > settings.many * self.rows.size or self._taken <= settings.easy_steps
+            self._known_growth = settings.known_set_growth
+            fast = active > settings.many_active * self.rows.size or self._taken <= settings.easy_steps
             growth = settings.fast_growth if fast else settings.growth
             if active == self.y.size:  # no share is clipped yet: f is quadratic
                 growth *= settings.fast_growth
-            growth = growth if self._taken <= settings.long else growth**0.5
+            growth = growth if self._taken <= settings.long_steps else growth**0.5
         self.sigma = max(self.sigma, min(growth * self.sigma, limit))
         # The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares,
         # and the rows would become active again one by one. The first step therefore leaves their shares unclipped.
@@ -222,7 +225,11 @@ class _State(SemismoothNewton):
 def first_shares(
     problem: Problem, y: np.ndarray, caps: np.ndarray, settings: Settings = SETTINGS
 ) -> tuple[np.ndarray, float]:
-    """Return balanced shares of the caps (sum y_i c_i share_i = 0), for a start at w = 0, and the first sigma."""
+    """Return shares of the caps for a start at w = 0, and the first sigma.
+
+    All slacks are 1 there. The shares are 2 sigma, reduced in the heavier class where the intercept is free, so that
+    sum y_i c_i share_i = 0.
+    """
     total, signed = float(caps.sum()), float(caps @ y)
     sigma = min(settings.first_sigma, settings.max_first_sum / total)
     positive, negative = total + signed, total - signed
