@@ -307,7 +307,7 @@ def test_working_set_starts_with_the_largest_violations():
     problem, y = Problem("hinge", 1.0), np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     gradient = np.array([-3.0, -1.0, -2.0, -1.0, -5.0, -1.0])
     empty = np.zeros(0, dtype=np.intp)
-    chosen, violation = decomposition.working_set(problem, y, np.ones(6), np.zeros(6), gradient, empty, 2)
+    chosen, violation = working_set(problem, y, np.ones(6), np.zeros(6), gradient, empty, 2)
     assert chosen.tolist() == [0, 4]
     assert violation == 8.0  # 3 - (-5)
 

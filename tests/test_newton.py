@@ -217,7 +217,7 @@ def test_large_data_start_from_a_sample_and_reach_the_same_bounds(monkeypatch):
     found, first_gaps = [], []
     for sample_from in (10**9, 100):
         recorded_steps.clear()
-        found.append(bounds_of(problem, X, y, weights, sample_from=sample_from))
+        found.append(bounds_of(problem, X, y, weights, min_sample_rows=sample_from))
         first_gaps.append(next(gap for n, gap in recorded_steps if n == 3000))
     assert found[0] == pytest.approx(found[1], rel=1e-12)
     assert problem.gap(*found[1]) <= 1e-12
@@ -235,11 +235,11 @@ def test_bfgs_steps_from_the_hessian_of_a_sample_reach_the_gap(intercept, storag
     X, y, weights = toy(16_000, 4, seed=3)
     X = STORES[storage](X)
     problem = Problem("squared_hinge", 1.0, intercept=intercept)
-    first = next(newton_points(problem, X, y, weights, tol=1e-6, settings=Settings(sample_from=8000)))
+    first = next(newton_points(problem, X, y, weights, tol=1e-6, settings=Settings(min_sample_rows=8000)))
     assert first.near
     assert set(directions) == {1000}
     found = [
-        bounds_of(problem, X, y, weights, sample_from=8000, bfgs_steps=steps)
+        bounds_of(problem, X, y, weights, min_sample_rows=8000, bfgs_steps=steps)
         for steps in (Settings.bfgs_steps, 0)
     ]
     assert found[0] == pytest.approx(found[1], rel=1e-10)
@@ -319,7 +319,7 @@ def test_unrepresentative_samples_do_not_change_the_optimum(condition, monkeypat
         return taken
 
     monkeypatch.setattr(_State, "advance", recorded)
-    lower, upper = bounds_of(problem, X, y, weights, sample_from=1000)
+    lower, upper = bounds_of(problem, X, y, weights, min_sample_rows=1000)
     assert problem.gap(lower, upper) <= 1e-10
     assert row_counts.count(4000) <= 40
     assert (lower, upper) == pytest.approx(bounds_of(problem, X, y, weights), rel=1e-10)
@@ -379,7 +379,7 @@ def test_peak_memory_is_below_half_of_the_data(wide, storage):
 @pytest.mark.parametrize("patience", [0, 1, 5, 20, 60])
 def test_interrupt_stops_the_iteration(patience, wide):
     """After any number of polls: the last iterate is yielded and finite."""
-    settings = Settings(max_columns=wide, sample_from=300)
+    settings = Settings(max_columns=wide, min_sample_rows=300)
     X, y, weights = toy(500, 8)
     polls = []
 
@@ -403,7 +403,7 @@ def test_reported_gap_bounds_the_true_gap(intercept, C, condition):
     X, y, weights = toy(400, 4, seed=3)
     if condition == "scales":
         X = X * 10.0 ** np.array([-6.0, -2.0, 3.0, 6.0])
-    elif condition == "rare":  # an intercept of sample_from magnitude
+    elif condition == "rare":  # an intercept of large magnitude
         X, y = 30.0 * X, np.where(X[:, 0] + X[:, 1] > np.quantile(X[:, 0] + X[:, 1], 0.97), 1.0, -1.0)
     problem = Problem("squared_hinge", C, intercept=intercept)
     task, descent = Task(problem, Patterns(X), y, weights), newton_state(problem, X, y, weights)

@@ -101,11 +101,11 @@ class CentredRows:
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
 
-    def subset(self, places: slice) -> CentredRows:
-        """Return the rows of a slice with the same mean and unit; the last subset is kept for the next class."""
-        if self._subset is None or self._subset[0] != places:
-            X = self.X[places] if sp.issparse(self.X) else np.ascontiguousarray(self.X[places])
-            self._subset = places, centred_rows(self.problem, X, self)
+    def subset(self, rows: slice) -> CentredRows:
+        """Return these rows with the same mean and unit; the last subset is kept for the next class."""
+        if self._subset is None or self._subset[0] != rows:
+            X = self.X[rows] if sp.issparse(self.X) else np.ascontiguousarray(self.X[rows])
+            self._subset = rows, centred_rows(self.problem, X, self)
         return self._subset[1]
 
     def chunks(self) -> Iterator[slice]:
@@ -338,11 +338,11 @@ def centre(X, mean, constant, inverse, rows):
 
 
 @compiled()
-def weigh_rows(X, places, weights, mean, constant, out):
-    """Set the rows of `out` to sqrt(weights_k) (x_k - mean, constant) for the rows at these places."""
+def weigh_rows(X, indices, weights, mean, constant, out):
+    """Set the rows of `out` to sqrt(weights_k) (x_k - mean, constant) for the rows of these indices."""
     d = mean.size
-    for k in range(places.size):
-        row, root = X[places[k]], np.sqrt(weights[k])
+    for k in range(indices.size):
+        row, root = X[indices[k]], np.sqrt(weights[k])
         for j in range(d):
             out[k, j] = root * (row[j] - mean[j])
         for j in range(d, out.shape[1]):

@@ -291,7 +291,8 @@ class Model:
     ----------
     planes : list of Plane
         The first one is the plane zero, which is never dropped.
-    a : ndarray, the dual variables of the planes
+    a : ndarray
+        The dual variables of the planes.
     added : int
         Number of planes ever added.
     """
@@ -311,7 +312,7 @@ class Model:
         return np.array([plane.height for plane in self.planes])
 
     def is_below(self, plane: Plane, w: np.ndarray) -> bool:
-        """Return whether this plane exceeds the model at w by more than rounding."""
+        """Return whether the model is below this plane at w by more than rounding."""
         heights = self.heights
         rounding = ROUNDING * max(plane.height, float(heights.max()))
         return plane.height - float(plane.slope @ w) > float((heights - self._slopes @ w).max()) + rounding

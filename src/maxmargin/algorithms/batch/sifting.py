@@ -140,7 +140,7 @@ def sifted_points(
         for point in _solve_grouped(rows, groups, start, solver, tol):
             least_gap = min(point.gap, least_gap)
             yield point
-    # where the deadline comes before the first step on all rows
+    # the deadline came before the first step on all rows
     if start is not None and not least_gap < settings.max_useful_gap:
         yield Reached(start.w, start.b, start.shares * rows.caps, np.inf, False)
 
@@ -233,11 +233,11 @@ def _solve_grouped(
             shares = (point.alpha / merged.caps)[merged_row]
             slack = 1.0 - rows.margins(point.w, point.b)
             objective = rows.objective(point.w, point.b, 1.0 - slack)
-            excess = rows.caps * (np.maximum(slack, 0.0) - shares * slack) / objective
-            excess = np.where(groups >= 0, excess, 0.0)
+            excess = np.where(groups >= 0, rows.caps * (np.maximum(slack, 0.0) - shares * slack), 0.0)
+            excess /= objective
             gap = point.gap + float(excess.sum())
             yield Reached(point.w, point.b, shares * rows.caps, gap, tol > 0.0 and gap <= tol)
-            if start is not None:  # of the next round
+            if start is not None:  # the next round starts from this point
                 start = Start(point.w, point.b, shares, sigma)
             if point.gap < settings.excess_share * float(excess.sum()):
                 break
