@@ -195,7 +195,7 @@ def test_bounds_close_for_extreme_scales(seed, n, d, intercept, log_C, columns, 
     weights = 10.0 ** rng.uniform(-rows, rows, n)
     problem = Problem("squared_hinge", 10.0**log_C, intercept=intercept)
     lower, upper = bounds_of(problem, X, y, weights)
-    # rounding errors of slacks in float64: an ulp of a margin, in dual weights C s as sample_from
+    # rounding errors of slacks in float64: an ulp of a margin, in dual variables C s times as large
     lost = (2.0 * problem.C * weights.max() * (X * X).sum(axis=1).max() + 1.0) * 1e-16
     assert lower <= upper * (1 + 1e-9)
     if lost <= 1e-4:
@@ -268,7 +268,7 @@ def test_fused_pass_equals_separate_products(copied, intercept, storage, monkeyp
 
 
 def test_results_do_not_depend_on_the_number_of_threads():
-    X = np.random.default_rng(0).normal(size=(15_000, 60)) + 1.0  # too sample_from for a centred copy
+    X = np.random.default_rng(0).normal(size=(15_000, 60)) + 1.0  # too large for a centred copy
     y = np.random.default_rng(1).integers(3, size=15_000)
     options = {"C": 100.0, "tol": 1e-10, "algorithm": "newton"}
     one, two = (MaxMarginClassifier(**options, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
@@ -337,7 +337,7 @@ def test_row_subsets_keep_unit_and_scores():
 
 
 def test_continuation_in_the_costs_reaches_the_same_optimum():
-    """Separable classes and sample_from C: with or without continuation, the same final bounds."""
+    """Separable classes and large C: with or without continuation, the same final bounds."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((300, 40)) < 0.2, 1.0, 0.0)
     y = np.where(X @ rng.normal(size=40) > 0.0, 1.0, -1.0)
