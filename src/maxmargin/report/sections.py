@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import INTERCEPT, Certificate, Certificates
-from ..certificates.training_data import training_data
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
-from ..estimators.explanation import at_cap, by_weight, left_open
+from ..estimators.explanation import PartReport, by_weight
 from ..kernels.functions import Linear
 from ..plots.base import problem_name
 from ..plots.style import norm_text, percent
@@ -138,7 +137,7 @@ def decisive_rows(subject: Subject) -> Markup:
     )
     if problem.loss == "hinge" and not problem.hard:
         words += " A row at its cap pulls as hard as C and its sample weight allow; of these, lowest margins are first."
-    tables = [_rows_table(subject, one, part) for one, part in subject.parts[: len(subject.listed)]]
+    tables = [_rows_table(subject, one, subject.support.parts[one.index]) for one in subject.listed]
     more = subject.left_out("Rows of {} more problems are not listed.")
     return section(title, paragraph(words), *tables, more)
 
@@ -204,30 +203,28 @@ def features(subject: Subject) -> Markup:
     return section(title, paragraph(words), table(caption, head, lines, range(1, len(listed) + 1)))
 
 
-def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
+def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
     """Return a table of the rows of the largest dual variables of one problem, if it has any."""
-    if part.support.size == 0:
+    support = part.certificate.support
+    if support.size == 0:
         return paragraph(f"{one.name}: no row has a dual weight.")
-    model, support = subject.model, part.support
-    _, _, weights = training_data(model, subject.X, subject.y, subject.sample_weight)
-    caps, share = part.problem.caps(weights)[support], left_open(part)
-    full, capped = at_cap(part.dual, caps, share), bool(np.isfinite(caps).any())
-    margins = one.signs(subject.y)[0][support] * one.scores(subject.X[support])
+    dual, margins, full = part.dual[support], part.margin[support], part.full[support]
+    order = by_weight(dual, part.cap[support], margins, part.open)
     lines = []
-    for k in by_weight(part.dual, caps, margins, share)[: subject.top].tolist():
+    for k in order[: subject.top].tolist():
         row, margin = int(support[k]), float(margins[k])
-        cap = ["yes" if full[k] else "no"] if capped else []
-        dual, place = f"{part.dual[k]:.6g}", _place(margin, model.tol)
-        lines.append([row, text_of(subject.y[row]), dual, *cap, f"{margin:.6g}", place])
-    head = ["row", "label", "dual weight", *(["at its cap"] if capped else []), "margin y f(x)", "where"]
-    caption = f"{support.size} of {part.rows} rows have a dual weight"
-    if capped:
+        cap = ["yes" if full[k] else "no"] if part.capped else []
+        place = _place(margin, subject.model.tol)
+        lines.append([row, text_of(subject.y[row]), f"{dual[k]:.6g}", *cap, f"{margin:.6g}", place])
+    head = ["row", "label", "dual weight", *(["at its cap"] if part.capped else []), "margin y f(x)", "where"]
+    caption = f"{support.size} of {part.certificate.rows} rows have a dual weight"
+    if part.capped:
         caption += f", {int(full.sum())} of them at the cap"
     if len(subject.parts) > 1:
         caption = f"{one.name}: {caption}"
     if len(lines) < support.size:
         caption += f"; the {len(lines)} largest"
-    return table(caption, head, lines, (0, 2, 4 if capped else 3))
+    return table(caption, head, lines, (0, 2, 4 if part.capped else 3))
 
 
 def _numbers(rows: np.ndarray, most: int) -> str:
