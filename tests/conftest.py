@@ -43,8 +43,8 @@ def data_folder() -> Path:
 @pytest.fixture
 def rules_alone(monkeypatch):
     """No problem is small enough for the exact step: the rules have to get there by themselves."""
-    monkeypatch.setattr("maxmargin.fit.exact.FEW_ROWS", 0)
-    monkeypatch.setattr("maxmargin.fit.exact.MANY_ROWS", 0)
+    monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM", 0)
+    monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_TOL", 0)
     monkeypatch.setattr("maxmargin.fit.small_dense.MAX_ROWS", 0)
 
 

@@ -171,7 +171,7 @@ def two() -> dict:
 
 def fits() -> dict:
     """Whole fits by every schedule, the exact step left out: sets that grow and shrink."""
-    maxmargin.fit.exact.FEW_ROWS = maxmargin.fit.exact.MANY_ROWS = 0
+    maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM = maxmargin.fit.exact.MAX_ROWS_TO_TOL = 0
     rng = np.random.default_rng(3)
     n = int(sys.argv[2])
     y = rng.integers(0, 2, n)

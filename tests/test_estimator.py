@@ -981,7 +981,7 @@ CTRL_C = """
     from test_estimator import UNREACHABLE, assert_best_model_is_kept, unreachable_problem
     from maxmargin import MaxMarginClassifier, Status
     import maxmargin.fit.exact
-    maxmargin.fit.exact.FEW_ROWS = maxmargin.fit.exact.MANY_ROWS = 0  # no exact step
+    maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM = maxmargin.fit.exact.MAX_ROWS_TO_TOL = 0  # no exact step
     X, y = unreachable_problem()
     times = {times}
 

@@ -253,8 +253,8 @@ def test_small_sparse_data_are_solved_as_dense(loss, dtype, calls, monkeypatch):
     assert sparse.coef_ == pytest.approx(dense.coef_, rel=1e-9)
     assert sparse.intercept_ == pytest.approx(dense.intercept_, rel=1e-9)
     assert verify(sparse, sp.csr_matrix(X), y, weights).gap <= 1e-9
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
+    monkeypatch.setattr(maxmargin.fit.exact, "MAX_ROWS_TO_TOL", 0)
+    X, y, _ = toy(maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM + 1, 3)
     MaxMarginClassifier(loss=loss).fit(sp.csr_matrix(X), y)
     assert len(calls) == 2
 
@@ -263,17 +263,17 @@ def test_wide_large_or_overflowing_rows_skip_the_small_dense_stage(calls, monkey
     X, y, _ = toy(60, 3)
     MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
     MaxMarginClassifier().fit(1e100 * X, y)
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
+    monkeypatch.setattr(maxmargin.fit.exact, "MAX_ROWS_TO_TOL", 0)
+    X, y, _ = toy(maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM + 1, 3)
     MaxMarginClassifier(loss="hinge").fit(X, y)
-    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", maxmargin.fit.exact.FEW_ROWS)
+    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM)
     MaxMarginClassifier().fit(X, y)
     assert not calls
 
 
 def test_more_rows_with_squared_losses_are_solved_by_newton(calls, monkeypatch):
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
+    monkeypatch.setattr(maxmargin.fit.exact, "MAX_ROWS_TO_TOL", 0)
+    X, y, _ = toy(maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM + 1, 3)
     model = MaxMarginClassifier().fit(X, y)
     assert len(calls) == 1
     (report,) = model.history_

@@ -306,7 +306,7 @@ class TestPrecision:
 
     @pytest.fixture(autouse=True)
     def no_exact_stage(self, monkeypatch):
-        monkeypatch.setattr("maxmargin.fit.exact.GRAM_ROWS", 10)
+        monkeypatch.setattr("maxmargin.fit.exact.MAX_EIGEN_ROWS", 10)
 
     @pytest.mark.parametrize("tol", [1e-3, 1e-8])
     def test_tolerances_are_certified(self, tol):

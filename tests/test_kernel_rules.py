@@ -146,7 +146,7 @@ def test_trajectory_equals_the_naive_one_on_features(name, problem, most):
             continue
         compared += 1
         if hasattr(run.rule, "start"):
-            run._open(orders[0])
+            run._set_first_w(orders[0])
         moved = []
         for order in orders:
             count = run.sweep(run.h, order)
@@ -349,14 +349,14 @@ def test_halving_ends_at_the_accuracy_with_fewer_updates(problem):
     for halving in (True, False):
         algorithm = PUMMA(delta=0.05, halving=halving)
         run = started_run(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9)
-        deltas, advance = [run.rule.delta], run.advance
+        deltas, advance = [run.rule.delta], run.take_next_rule
 
         def recorded(run=run, deltas=deltas, advance=advance):
-            assert run.sweep(run.h, run.line) == 0
+            assert run.sweep(run.h, run.all_rows) == 0
             advance()
             deltas.append(run.rule.delta)
 
-        run.advance = recorded
+        run.take_next_rule = recorded
         rounds(run)
         assert run.converged
         assert deltas == [*accuracies(0.05, halving), 0.05]

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch.centred_rows import centred_rows
 from maxmargin.algorithms.batch.quadratic_program import quadratic
-from maxmargin.fit.exact import MANY_ROWS
+from maxmargin.fit.exact import MAX_ROWS_TO_TOL
 
 LOSSES = ("hinge", "squared_hinge")
 
@@ -49,7 +49,7 @@ def test_three_rows_near_the_limits_of_float64():
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_long_rows_among_many_are_certified(loss, storage):
-    X, y = noisy(MANY_ROWS + 1, 5, offset=30.0)
+    X, y = noisy(MAX_ROWS_TO_TOL + 1, 5, offset=30.0)
     X[[7, 70, 7000]] *= 1e9
     stored = storage(X)
     model = MaxMarginClassifier(loss=loss).fit(stored, y)
@@ -60,7 +60,7 @@ def test_long_rows_among_many_are_certified(loss, storage):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sentinels_in_a_few_entries_are_certified(loss):
-    X, y = noisy(MANY_ROWS + 1, 5)
+    X, y = noisy(MAX_ROWS_TO_TOL + 1, 5)
     X[np.random.default_rng(1).random(X.shape) < 1e-4] = -(2.0**31)
     model = MaxMarginClassifier(1e3, loss=loss).fit(X, y)
     assert model.status_ is Status.CERTIFIED

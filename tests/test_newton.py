@@ -278,7 +278,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
 
 def test_classes_share_centred_rows_and_their_statistics(monkeypatch):
     """Mean, unit and long rows are computed once for all classes."""
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.exact, "MAX_ROWS_TO_TOL", 0)
     monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", 0)
     rng, computed = np.random.default_rng(0), []
     X, y = rng.normal(size=(4000, 5)) + 3.0, rng.integers(4, size=4000)

@@ -36,7 +36,7 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS as REGISTERED
 from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
-from maxmargin.fit.streaming import REFRESH, Stream
+from maxmargin.fit.streaming import VISITS_PER_REFRESH, Stream
 
 ALGORITHMS = [
     LocalPerceptron(),
@@ -144,7 +144,7 @@ class TestStreams:
         assert np.array_equal(facts(batches(clone(model), X, y, 10)), facts(clone(model).fit(X, y)))
 
     def test_across_a_refresh(self):
-        X, y = clouds(n=REFRESH + 5000, d=2)
+        X, y = clouds(n=VISITS_PER_REFRESH + 5000, d=2)
         model = OnlineMarginClassifier(AggressiveROMMA(delta=0.3), C=1.0, max_iter=1, shuffle=False)
         whole = facts(clone(model).fit(X, y))
         assert np.array_equal(facts(batches(clone(model), X, y, 999)), whole)

@@ -75,7 +75,7 @@ def test_halving_goes_from_one_to_the_target(target):
 @pytest.mark.parametrize("name", ["aggressive-romma", "pumma"])
 def test_every_accuracy_is_visited_in_turn_and_the_last_ends(name, schedule):
     run = started(name, *separated(1), delta=0.03, schedule=schedule)
-    seen, next_rule = [], run.advance
+    seen, next_rule = [], run.take_next_rule
 
     def advance():
         # a rule makes way after a full pass without an update: every pattern is right for it
@@ -83,7 +83,7 @@ def test_every_accuracy_is_visited_in_turn_and_the_last_ends(name, schedule):
         seen.append(run.rule.delta)
         next_rule()
 
-    run.advance = advance
+    run.take_next_rule = advance
     rounds(run)
     assert run.converged
     assert seen == [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.03]
@@ -127,7 +127,7 @@ def test_the_end_is_a_full_pass_without_an_update(name, schedule):
         or hasattr(run.rule, "delta")
     )
     # nothing is left to do: another full pass makes no update either
-    assert sweep(run.h, run.line) == 0
+    assert sweep(run.h, run.all_rows) == 0
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -270,7 +270,7 @@ def test_the_floor_is_a_lower_bound(seed, n, d, C, kind):
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     X = np.rint(2.0 * (rng.normal(size=(n, d)) + y[:, None] * rng.uniform(0.0, 2.0)))
     problem = Problem("squared_hinge", C, intercept=kind)
-    floor = started("perceptron", X, y, problem)._floor()
+    floor = started("perceptron", X, y, problem)._margin_lower_bound()
     truth = optimum(problem, X, y, np.ones(n))
     if problem.hard:
         assert floor <= float(truth.upper) * (1.0 + 1e-12)
@@ -295,7 +295,7 @@ def test_the_rate_that_is_taken_is_one_that_the_theorem_covers(seed, n, d, C):
     ).rule
     truth = optimum(problem, X, y, np.ones(n))
     gamma = float(truth.lower) if problem.hard else (2.0 * float(truth.upper)) ** -0.5
-    assume(run._floor() > 0.0)
+    assume(run._margin_lower_bound() > 0.0)
     assert 0.0 < rule.eta < 0.5 * ((1.0 + 8.0 * gamma / rule.R) ** 0.5 - 1.0)
     assert rule.eta >= 0.01 * 0.5 * ((1.0 + 8.0 * gamma / rule.R) ** 0.5 - 1.0)
 

@@ -469,7 +469,7 @@ def test_of_several_classes_there_is_a_model_once_each_has_one(kind):
 @CALLBACKS
 @pytest.mark.parametrize("model", MANY_ROUNDS, ids=repr)
 def test_a_callback_ends_the_fit(model, rules_alone, monkeypatch):
-    monkeypatch.setattr("maxmargin.fit.exact.GRAM_ROWS", 0)
+    monkeypatch.setattr("maxmargin.fit.exact.MAX_EIGEN_ROWS", 0)
     recorder = Recorder(stop=lambda context: context.task_name == "round" and context.report.round == 2)
     fitted = clone(model).set_params(tol=1e-9).set_callbacks(recorder).fit(*noisy())
     assert fitted.status_ == "INTERRUPTED"

@@ -198,7 +198,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             with passes.step(self._summary):
                 if k:
                     for stream in self._streams:
-                        stream.again()
+                        stream.count_pass()
                 order = rng.permutation(X.shape[0]) if self.shuffle else slice(None)
                 self._present(Patterns(X[order]), [sign[order] for sign in signs], k == 0)
                 self.n_iter_ = k + 1

@@ -24,7 +24,7 @@ from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .certifier import Certifier, Incumbent
-from .exact import NEARLY, ends_at_tol, finish, finish_gram, is_small
+from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
 from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
 from .report import Job, KernelJob, Report, Solution, Stopping
@@ -44,17 +44,18 @@ ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 EXACT = "exact"  # the name of the exact stage in reports
 # The reason in reports of an exact stage that ends at `tol`.
-PROVES = "p = 2, a small problem: the first point that proves tol"
-# In scaled units the best point is certified on the caller's data when the gap has fallen below RECERTIFY times that of
-# the last certified point. A larger value costs more certificates, each a pass over the rows; with a smaller one the
-# reported gap is up to 1 / RECERTIFY times too large.
-RECERTIFY = 0.5
-# Rounds without a separator before separability is decided. The decision costs as much as a few rounds on rows of data,
-# and as much as many rounds on rows of a kernel. Chosen on the data sets of docs/regimes.md.
-MIN_ROUNDS, MIN_KERNEL_ROUNDS = 3, 20
-# An upper bound of all margins below HOPELESS times the rounding error of kernel rows cannot be distinguished from 0.
-# The factor allows for the accumulation of rounding errors in the scores.
-HOPELESS = 100.0
+TOL_REASON = "p = 2, a small problem: the first point that proves tol"
+# In scaled units the best point is certified on the caller's data when the gap has fallen below this share of the gap
+# of the last certified point. A larger share costs more certificates, each a pass over the rows; with a smaller one the
+# reported gap is up to 1 / RECERTIFIED_GAP_SHARE times too large. A round value; not tuned.
+RECERTIFIED_GAP_SHARE = 0.5
+# Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
+# as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
+# docs/regimes.md.
+ROUNDS_BEFORE_VERDICT, KERNEL_ROUNDS_BEFORE_VERDICT = 3, 20
+# An upper bound of all margins counts as 0 if it is below this factor times eps max k(x, x)^(1/2), the rounding error
+# of one product. The factor allows for the accumulation of rounding errors in the scores. A round value; not tuned.
+MARGIN_ROUNDING_FACTOR = 100.0
 
 
 class Attempt(ABC):
@@ -74,13 +75,13 @@ class Attempt(ABC):
         The state of the current algorithm.
     rounds : int
         Number of rounds so far.
-    no_margin : float
-        Upper bounds of a hard margin up to this value are rounding: the solver cannot find a separator.
+    margin_rounding : float
+        An upper bound of a hard margin up to this value is rounding: the solver cannot find a separator.
     """
 
     run: Any
     rounds: int = 0
-    no_margin: float = 0.0
+    margin_rounding: float = 0.0
 
     def __init__(self, task: Any, stopping: Stopping, history: list[Report]) -> None:
         self.problem, self.label, self.stopping, self.history = task.problem, task.label, stopping, history
@@ -98,27 +99,27 @@ class Attempt(ABC):
         if stage.algorithm is None:
             return self._exact()
         if stage.algorithm is not self.run.algorithm:
-            self.run, self._rounds = self.run.handed_to(stage.algorithm), None
+            self.run, self._rounds = self.run.with_algorithm(stage.algorithm), None
         if self._rounds is None:
             self._rounds = SCHEDULES[stage.algorithm.schedule](self.run)
         return self._rounds
 
     def is_spent(self) -> bool:
-        """Return whether the budget of row visits of the stage is spent, or its gap is at most `near_enough`."""
+        """Return whether the budget of row visits of the stage is spent, or its gap is at most `end_gap`."""
         stage, run = self._stage, self.run
         assert stage is not None
-        if run.best.gap <= stage.near_enough:
+        if run.best.gap <= stage.end_gap:
             return True
         return self.rounds >= stage.min_rounds and run.presentations >= stage.max_row_visits
 
     def status(self) -> Status | None:
         """Return the status with which the stage ends after this round; None if it continues."""
         run = self.run
-        if run.best.gap <= NEARLY * run.tol:
+        if run.best.gap <= RUNNING_GAP_SHARE * run.tol:
             return Status.CERTIFIED
         if self._stage is not None and self._stage.algorithm is None:
             return self._status_of_exact()
-        if self.problem.hard and run.best.upper <= self.no_margin:
+        if self.problem.hard and run.best.upper <= self.margin_rounding:
             return Status.UNDECIDED  # until the verdict on separability
         if not run.finite:
             return Status.NOT_FINITE
@@ -198,7 +199,7 @@ class RowAttempt(Attempt):
 
     def __init__(self, job: Job, units: Units, incumbent: Incumbent, history: list[Report]) -> None:
         super().__init__(job.task, job.stopping, history)
-        self.job, self.incumbent, self._doubtful = job, incumbent, self.problem.hard
+        self.job, self.incumbent, self._separability_open = job, incumbent, self.problem.hard
         task, choice = job.task, job.choice
         steps: list[PresolveStep] = [] if job.selected is None else [job.selected]
         self.distinct = None
@@ -215,7 +216,7 @@ class RowAttempt(Attempt):
         # The gap at which the exact stage ends; 0 if it ends at the optimum. With scaled columns it ends at the
         # optimum, since the gap of the presolved task may be smaller than that of the caller's.
         proves = ends_at_tol(task.patterns) and units.columns is None
-        self._enough = NEARLY * job.stopping.tol if proves else 0.0
+        self._end_gap = RUNNING_GAP_SHARE * job.stopping.tol if proves else 0.0
         self.certifier = Certifier(self.problem, job.sample, steps, task, job.stopping.deadline, incumbent)
         # the gap, in the units of the presolved task, of the last point that `_report` certified
         self._certified_gap: float | None = None
@@ -225,21 +226,22 @@ class RowAttempt(Attempt):
             self.run = Run(task, choice.algorithm, job.stopping.tol, rng, check)
             if self.problem.hard:
                 self.run.look_for_zero_rows()
-            self.run.count_start()
+            self.run.evaluate_start()
 
     def rules_out_separator(self) -> bool:
         """Return whether to end the attempt because no separator exists, or none could be proved.
 
-        Separability is decided once, after `MIN_ROUNDS` rounds and `verdict_after` row visits without a separator.
+        Separability is decided once, after `ROUNDS_BEFORE_VERDICT` rounds and `Stage.verdict_after` row visits without
+        a separator.
         """
         run, stage = self.run, self._stage
         assert stage is not None
-        if not self._doubtful or run.best.lower > 0.0 or self.rounds < MIN_ROUNDS:
+        if not self._separability_open or run.best.lower > 0.0 or self.rounds < ROUNDS_BEFORE_VERDICT:
             return False
         # a round of a `Program` costs as much as the verdict
         if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
             return False
-        self._doubtful = False
+        self._separability_open = False
         self.incumbent.verdict = self.job.separability()
         return isinstance(self.incumbent.verdict, Inseparable | Undecided)
 
@@ -251,12 +253,12 @@ class RowAttempt(Attempt):
     def _exact(self) -> Iterator[None]:
         """Run the active-set method, unless the best point is certified within the required gap; then yield once."""
         run, tol, task, distinct = self.run, self.stopping.tol, self.task, self.distinct
-        exact, enough = self.certifier.rounding(tol), self._enough
+        rounding, end_gap = self.certifier.rounding(tol), self._end_gap
         point = Point(*run.best.primal, run.best.alpha)
-        if not (run.best.gap <= enough and self.certifier.certify_and_keep(point, tol).gap <= enough):
+        if not (run.best.gap <= end_gap and self.certifier.certify_and_keep(point, tol).gap <= end_gap):
             shared = distinct is not None and task.patterns is distinct.patterns
-            X: Any = distinct.whole(self.problem) if distinct is not None and shared else task.patterns.X
-            finish(run, X, self.certifier, exact, enough)
+            X: Any = distinct.shared_rows(self.problem) if distinct and shared else task.patterns.X
+            finish(run, X, self.certifier, rounding, end_gap)
         yield
 
     def _status_of_exact(self) -> Status | None:
@@ -281,17 +283,18 @@ class RowAttempt(Attempt):
         """Report the incumbent, updated with the bounds of the solver.
 
         Bounds of the solver are used directly if the presolved task is the caller's problem. In scaled units they are
-        first certified on the caller's data (`RECERTIFY`).
+        first certified on the caller's data (`RECERTIFIED_GAP_SHARE`).
         """
         run, tol, last, incumbent = self.run, self.stopping.tol, self._certified_gap, self.incumbent
+        gap = run.best.gap
         if self.certifier.same_problem:
             incumbent.update(run.best.lower, run.best.upper, *run.best.primal)
-        elif last is None or run.best.gap < RECERTIFY * last or run.best.gap <= NEARLY * tol < last:
-            self._certified_gap = run.best.gap
+        elif last is None or gap < RECERTIFIED_GAP_SHARE * last or gap <= RUNNING_GAP_SHARE * tol < last:
+            self._certified_gap = gap
             found = self.certifier.certify(Point(*run.best.primal, run.best.alpha), tol)
             incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
-        if name == EXACT and self._enough and not self.problem.hard:
-            reason = PROVES
+        if name == EXACT and self._end_gap and not self.problem.hard:
+            reason = TOL_REASON
         point = incumbent.point or (np.zeros(self.certifier.sample.X.shape[1]), 0.0)
         bounds = incumbent.lower, incumbent.upper, incumbent.gap
         self._append(bounds, incumbent.margin(point[0]), (name, reason), point)
@@ -307,11 +310,11 @@ class RowAttempt(Attempt):
             By the running bounds; the status of the solution follows from the certificate (`proved_status`).
         """
         best, tol = self.run.best, self.stopping.tol
-        nothing = not best.primal.w.any() or (not self.problem.hard and best.gap == np.inf)
-        if status in STOPPED and self.problem.euclidean and nothing and best.gap > tol:
-            self.run = self.run.handed_to(DualCoordinateDescent())
-            self.run.passes(1)
-            self.run.score_rows()
+        no_point = not best.primal.w.any() or (not self.problem.hard and best.gap == np.inf)
+        if status in STOPPED and self.problem.euclidean and no_point and best.gap > tol:
+            self.run = self.run.with_algorithm(DualCoordinateDescent())
+            self.run.full_passes(1)
+            self.run.evaluate_iterate()
             self.rounds += 1
             self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
         w, b, alpha, certificate = self.certifier.final(Point(*best.primal, best.alpha), tol)
@@ -340,7 +343,8 @@ class GramAttempt(Attempt):
     def __init__(self, job: KernelJob, rows: KernelRows, sample: KernelSample, stopping: Stopping) -> None:
         super().__init__(job, stopping, [])
         self.job, self.sample = job, sample
-        self.no_margin = HOPELESS * np.finfo(float).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
+        product_rounding = np.finfo(float).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
+        self.margin_rounding = MARGIN_ROUNDING_FACTOR * product_rounding
         task = GramTask(job.problem, rows, job.y, job.weights, job.start, job.label)
         rng = np.random.default_rng(job.seed)
         self.run = GramRun(task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
@@ -354,10 +358,9 @@ class GramAttempt(Attempt):
         return KernelPoint(best.alpha, *best.primal)
 
     def rules_out_separator(self) -> bool:
-        """Return whether no separator exists; decided once, after `MIN_KERNEL_ROUNDS` rounds without a separator."""
-        if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.best.lower > 0.0:
-            return False
-        return self.job.inseparable()
+        """Return whether no separator exists; decided once, after `KERNEL_ROUNDS_BEFORE_VERDICT` rounds without one."""
+        due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.run.best.lower > 0.0
+        return self.problem.hard and due and self.job.inseparable()
 
     def _exact(self) -> Iterator[None]:
         finish_gram(self.run.best, self.sample)

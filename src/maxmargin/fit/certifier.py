@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from .deadline import Deadline
     from .presolve import PresolveStep
 
-# Where the optimality conditions hold, a gap up to SHARE * `tol` is rounding, and up to SHARE * d / COLUMNS * `tol` for
-# d > COLUMNS columns: rounding errors of scores grow with the number of their terms. A smaller gap needs compensated
-# sums, which take longer than the rest of the fit. Chosen on the data sets of docs/regimes.md.
-SHARE, COLUMNS = 1e-6, 1000
+# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding; with d > MAX_SHARE_COLUMNS
+# columns it is d / MAX_SHARE_COLUMNS times as large, since rounding errors of scores grow with the number of their
+# terms. A smaller gap needs compensated sums, which take longer than the rest of the fit. Chosen on the data sets of
+# docs/regimes.md.
+ROUNDING_TOL_SHARE, MAX_SHARE_COLUMNS = 1e-6, 1000
 
 
 class CertifiedPoint(NamedTuple):
@@ -118,7 +119,7 @@ class Certifier:
     Attributes
     ----------
     same_problem : bool
-        Whether bounds of the presolved task are bounds of the caller's problem: no columns were scaled.
+        Whether bounds of the presolved task are bounds of the caller's problem; False if columns were scaled.
     cut_short : bool
         Whether compensated sums were omitted in a certificate because of the deadline.
     """
@@ -151,9 +152,9 @@ class Certifier:
         ----------
         point : Point
         gap : float
-            Relative gap at which the certificate ends: it decides whether compensated sums are needed.
+            Relative gap required. Compensated sums are used where rounding is large against it (`one_pass.certify`).
         plain : bool, default=False
-            Whether to do without compensated sums in any case.
+            Whether to use plain sums in any case.
         """
         for step in reversed(self.steps):
             point = step.restore(point)
@@ -163,8 +164,8 @@ class Certifier:
     def certify_and_keep(self, point: Point, gap: float) -> Certificate:
         """Certify a point on the caller's data and keep it; return its certificate for the presolved task.
 
-        In scaled units these are certificates of two problems. The incumbent is then updated here, since bounds of the
-        presolved task are no bounds of the caller's problem.
+        In scaled units the presolved task is another problem: the incumbent is then updated from the certificate on the
+        caller's data, and the point is certified a second time for the presolved task.
         """
         found = self.certify(point, gap)
         self._certified.append((point, found))
@@ -197,11 +198,11 @@ class Certifier:
         Rounding is larger without compensated sums, for more than `SMALL_DATA_ENTRIES` entries.
         """
         entries = self.sample.entries if self.same_problem else self.task.patterns.entries
-        share = SHARE * max(1.0, self.task.patterns.d / COLUMNS)
+        share = ROUNDING_TOL_SHARE * max(1.0, self.task.patterns.d / MAX_SHARE_COLUMNS)
         return max(ROUNDING if entries <= SMALL_DATA_ENTRIES else NEGLIGIBLE_ERROR, share * tol)
 
     def reachable(self, gap: float, tol: float) -> float:
-        """Return a gap, or `tol` where there is no time for the compensated sums that a smaller gap needs."""
+        """Return the gap to require of a certificate: `gap`, or `tol` if there is no time for compensated sums."""
         return gap if self.deadline.can_afford(Compensated.SECONDS * self.sample.entries) else tol
 
     def _has_time(self, seconds: float) -> bool:

@@ -21,10 +21,10 @@ from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.units import attempts
 from ..numerics.sums import Compensated
 from ..problem.status import Status
-from .attempt import EXACT, PROVES, STOPPED, Attempt, RowAttempt
+from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, RowAttempt
 from .certifier import CertifiedPoint, Certifier, Incumbent, rank
 from .exact import is_small
-from .policy import CONDITIONS, Stage, fallback, stages
+from .policy import OPTIMUM_REASON, Stage, fallback, stages
 from .report import Job, Report, Solution
 from .small_dense import small_dense_rows, solve_small_dense
 from .tracker import ROUNDING
@@ -52,6 +52,7 @@ def solve(job: Job) -> Solution:
     best, done = _solve_small_dense(job, incumbent, history)
     if best is not None and done:
         return best
+    # the stages of the policy, in one set of units after another
     rounds = len(history)
     last = fallback(task.problem, task.patterns) if choice.automatic else None
     for units in attempts(task):
@@ -80,7 +81,7 @@ def solve(job: Job) -> Solution:
     proposed = isinstance(incumbent.verdict, LinearSeparator) and not ended
     verdict = job.separability() if proposed or best.status is Status.UNDECIDED else None
     if verdict is not None:
-        return _combine(job, best, verdict)
+        return _with_verdict(job, best, verdict)
     if best.status is Status.UNDECIDED:
         return replace(best, status=stopping.deadline.status() or Status.UNDECIDED)
     return best
@@ -153,7 +154,7 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
         return None, False
     certificate = best.certificate
     incumbent.update(certificate.lower, certificate.upper, best.w, best.b)
-    stage, reason = EXACT, CONDITIONS if optimal else PROVES
+    stage, reason = EXACT, OPTIMUM_REASON if optimal else TOL_REASON
     if not is_small(task.problem, task.patterns):
         stage, reason = choice.algorithm.name, choice.reason
     stopping.report(
@@ -165,8 +166,8 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
     return Solution(*best[:3], status, 1, history, certificate), done
 
 
-def _combine(job: Job, found: Solution, verdict: Verdict) -> Solution:
-    """Return the solution after the verdict on separability.
+def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:
+    """Combine a solution with the verdict on separability.
 
     A proof that no separator exists gives the status INSEPARABLE, with the weights of the proof as dual variables. A
     separator replaces the solution if it is better. Without a positive certified margin the status is UNDECIDED.

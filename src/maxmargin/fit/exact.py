@@ -26,50 +26,49 @@ if TYPE_CHECKING:
     from .certifier import Certifier
     from .run import Run
 
-# Problems up to these sizes are small: rows, and floating-point operations, rows x (smaller side)^2, of one
-# factorisation. Measured (docs/choice.md): up to here the active-set method certifies any gap within about 0.1 s.
-FEW_ROWS, FEW_FLOPS = 2000, 2e8
-# So are problems with up to MANY_ROWS rows and NEXT_TO_NONE floating-point operations of one factorisation: more rows
-# need more steps, each of which is cheap then. Chosen on the data sets of docs/regimes.md.
-MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
-# The active-set method takes its first active set from the incumbent's dual variables if their gap is below this,
-# otherwise from solvers of its own. At a larger gap more rows enter and leave the active set, which costs steps. Chosen
-# on the data sets of docs/regimes.md.
-NEAR_ENOUGH = 3e-3
-# A running gap is accepted if it is at most NEARLY * `tol`: certificates are rounded outwards, and the certified gap is
-# then still at most `tol`. A smaller value costs further rounds; with a larger one some fits end above `tol`. Chosen on
-# the data sets of docs/regimes.md.
-NEARLY = 0.996
-# A margin within TIGHT of one is taken to be one at the optimum: computed margins of such rows differ from one by
-# rounding only. A smaller value misses some of them, a larger one includes rows with other margins. Chosen on the data
-# sets of docs/regimes.md.
-TIGHT = 1e-9
+# A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
+# factorisation, rows x (smaller side)^2. Up to MAX_ROWS_TO_OPTIMUM rows the exact stage runs to the optimum, with more
+# rows it ends at `tol`. Larger limits let the exact stage take longer than the algorithm that it replaces. The first
+# pair is measured (docs/choice.md): within it the active-set method certifies any gap in about 0.1 s. The second pair
+# was chosen on the data sets of docs/regimes.md: more rows need more steps, each of which is cheap there.
+MAX_ROWS_TO_OPTIMUM, MAX_FLOPS_TO_OPTIMUM = 2000, 2e8
+MAX_ROWS_TO_TOL, MAX_FLOPS_TO_TOL = 50_000, 2e7
+# The other constants were chosen on the data sets of docs/regimes.md.
+
+# Largest gap of the incumbent at which its dual variables give the first active set; above it the active-set method
+# starts from solvers of its own. At a larger gap more rows enter and leave the active set, which costs steps.
+MAX_START_GAP = 3e-3
+# A gap by running bounds is accepted as `tol` if it is at most RUNNING_GAP_SHARE * `tol`: certificates are rounded
+# outwards, and the certified gap is then still at most `tol`. A smaller share costs further rounds; with a larger one
+# some fits end above `tol`.
+RUNNING_GAP_SHARE = 0.996
+# A margin is taken to be one at the optimum if it differs from one by less than this: the difference is then rounding
+# only. A smaller distance misses some of these margins, a larger one includes other margins.
+TIGHT_MARGIN_DISTANCE = 1e-9
 # Rows up to which the exact stage factorises the whole Gram matrix by its eigenvalues, which cost O(n^3). With more
-# rows it requires a kernel with few features, or a factor of low rank. A larger value spends more time on eigenvalues,
-# a smaller one leaves more problems to the algorithm. Chosen on the data sets of docs/regimes.md.
-GRAM_ROWS = 500
+# rows it requires a kernel with few features, or a factor of low rank. A larger limit spends more time on eigenvalues,
+# a smaller one leaves more problems to the algorithm.
+MAX_EIGEN_ROWS = 500
 
 
 def is_small(problem: Problem, patterns: Patterns) -> bool:
     """Return whether a problem on these rows is small enough for the exact stage."""
-    side = min(patterns.n, patterns.d + 1)
-    flops = patterns.n * side**2
-    return (patterns.n <= FEW_ROWS and flops <= FEW_FLOPS) or (
-        patterns.n <= MANY_ROWS and flops <= NEXT_TO_NONE
-    )
+    n, side = patterns.n, min(patterns.n, patterns.d + 1)
+    to_optimum = n <= MAX_ROWS_TO_OPTIMUM and n * side**2 <= MAX_FLOPS_TO_OPTIMUM
+    return to_optimum or (n <= MAX_ROWS_TO_TOL and n * side**2 <= MAX_FLOPS_TO_TOL)
 
 
 def factors_whole_gram(n: int) -> bool:
     """Return whether the exact stage of a kernel problem on n rows factorises the whole Gram matrix."""
-    return n <= GRAM_ROWS
+    return n <= MAX_EIGEN_ROWS
 
 
 def ends_at_tol(patterns: Patterns) -> bool:
-    """Return whether the exact stage ends at `tol`: for more than `FEW_ROWS` rows the optimum takes many more steps."""
-    return patterns.n > FEW_ROWS
+    """Return whether the exact stage ends at `tol` rather than at the optimum (`MAX_ROWS_TO_OPTIMUM`)."""
+    return patterns.n > MAX_ROWS_TO_OPTIMUM
 
 
-def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) -> None:
+def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: float) -> None:
     """Run the active-set method, and keep its points in `run` where their certified bounds are better.
 
     The problem is posed as one quadratic program after another, in different scalings, until one of them gives the
@@ -81,9 +80,9 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
     X : ndarray, CSR matrix or SharedRows
         Rows of the presolved task.
     certifier : Certifier
-    exact : float
+    rounding : float
         Relative gap that is rounding: a point that meets the optimality conditions is the optimum at this gap.
-    enough : float
+    end_gap : float
         Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
     deadline = certifier.deadline
@@ -91,59 +90,60 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
         return
     try:
         for qp in quadratics(run.problem, X, run.y, run.weights, deadline.interrupted):
-            done = _finish_scaled(qp, run, certifier, exact, enough)
+            done = _finish_scaled(qp, run, certifier, rounding, end_gap)
             if done or run.best.gap <= run.tol or deadline.interrupted():
                 return
     except OutOfTime:
         return
 
 
-def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, enough: float) -> bool:
+def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, rounding: float, end_gap: float) -> bool:
     """Run the active-set method on one quadratic program; return whether a point has the gap required.
 
-    Candidates that neither meet the optimality conditions (`settled`) nor reach `enough` (`near`) are certified last,
-    only if none of the others has the gap required.
+    Candidates that neither meet the optimality conditions (`settled`) nor have the gap `end_gap` (`near`) are certified
+    last, only if none of the others has the gap required.
     """
-    start = qp.scaled_dual(run.best.alpha) if run.best.gap < NEAR_ENOUGH else None
+    start = qp.scaled_dual(run.best.alpha) if run.best.gap < MAX_START_GAP else None
     rough: list[Candidate] = []
     try:
-        for candidate in candidates(qp, start, certifier.deadline.interrupted, enough):
+        for candidate in candidates(qp, start, certifier.deadline.interrupted, end_gap):
             if not (candidate.settled or candidate.near):
                 rough.append(candidate)
-            elif _adopt(qp, candidate, run, certifier, exact):
+            elif _adopt(qp, candidate, run, certifier, rounding):
                 return True
             if certifier.deadline.interrupted():
                 break
     except np.linalg.LinAlgError:  # the points found before the failure are kept
         pass
     for candidate in rough:
-        _adopt(qp, candidate, run, certifier, exact)
+        _adopt(qp, candidate, run, certifier, rounding)
     return False
 
 
-def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, exact: float) -> bool:
+def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, rounding: float) -> bool:
     """Certify the points of a candidate, and keep those with better bounds; return whether one has the gap required.
 
-    This gap is `NEARLY` * tol for a candidate that ends at `enough`, otherwise `exact`. Without time for compensated
-    sums it is `tol`.
+    The gap required is `RUNNING_GAP_SHARE` * tol for a candidate that is `near`, otherwise `rounding`. Without time
+    for compensated sums it is `tol`.
     """
     w, b = qp.primal(candidate.w, candidate.beta)
     alpha = qp.dual(candidate.a)
     if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
         return False
-    rounding = exact if candidate.settled else None
-    for v, bias in [(w, b)] if candidate.near else _primal_points(run, w, b, rounding):
-        asked = certifier.reachable(NEARLY * run.tol if candidate.near else exact, run.tol)
-        certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(asked, 10.0 * exact))
-        rounding_gap = exact if candidate.settled else 0.0
-        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)
-        if (candidate.settled or candidate.near) and certificate.gap <= asked:
+    points = _primal_points(run, w, b, rounding if candidate.settled else None)
+    for v, bias in [(w, b)] if candidate.near else points:
+        required = certifier.reachable(RUNNING_GAP_SHARE * run.tol if candidate.near else rounding, run.tol)
+        # compensated sums are used only if plain sums leave the gap above 10 times the rounding
+        certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(required, 10.0 * rounding))
+        gap_at_optimum = rounding if candidate.settled else 0.0
+        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
+        if (candidate.settled or candidate.near) and certificate.gap <= required:
             return True
     return False
 
 
 def _primal_points(
-    run: Run, w: np.ndarray, b: float, exact: float | None
+    run: Run, w: np.ndarray, b: float, rounding: float | None
 ) -> Iterator[tuple[np.ndarray, float]]:
     """Yield primal points (w, b) with the direction of a given w.
 
@@ -152,7 +152,7 @@ def _primal_points(
     """
     problem, X, y = run.problem, run.patterns.X, run.y
     if not problem.hard:
-        yield from tight_points(problem, run.patterns, y, run.weights, (w, b), exact)
+        yield from tight_points(problem, run.patterns, y, run.weights, (w, b), rounding)
         return
     z = Plain.scores(X, w)
     b = best_intercept(problem, z, y, run.weights) if problem.free else b
@@ -169,13 +169,13 @@ def tight_points(
     y: np.ndarray,
     weights: np.ndarray,
     point: tuple[np.ndarray, float],
-    exact: float | None,
+    rounding: float | None,
 ) -> Iterator[tuple[np.ndarray, float]]:
     """Yield (w, b) of a soft margin with the best intercept, and multiples of it whose tight margins are at least one.
 
     A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Its loss C e may
-    exceed the whole gap if C is large. A multiple of (w, b) by 1 + `grow` raises its margin to one, where `grow` is the
-    largest e plus a bound of the rounding errors of scores.
+    exceed the whole gap if C is large. A multiple of (w, b) by 1 + `growth` raises its margin to one, where `growth` is
+    the largest e plus a bound of the rounding errors of scores.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def tight_points(
     y, weights : ndarray of shape (n,)
     point : (ndarray of shape (d,), float)
         (w, b).
-    exact : float or None
+    rounding : float or None
         Relative gap that is rounding; None if the point does not meet the optimality conditions: no margin is then
         taken to be tight.
     """
@@ -193,21 +193,22 @@ def tight_points(
     z = Plain.scores(X, w)
     b = best_intercept(problem, z, y, weights) if problem.free else b
     margins = y * (z + b)
-    tight = np.abs(margins - 1.0) < TIGHT
-    if exact is None or not tight.any():
+    tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
+    if rounding is None or not tight.any():
         yield w, b
         return
-    short = max(1.0 - float(margins[tight].min()), 0.0)
+    shortfall = max(1.0 - float(margins[tight].min()), 0.0)
     size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
     # three error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
-    grow = short + 3.0 * Plain.error(1.0, size, patterns.d + 1)
-    if problem.loss == "hinge" and 4.0 * grow <= exact:  # with this multiple plain sums prove the margins
-        yield w * (1.0 + grow), b * (1.0 + grow)
+    growth = shortfall + 3.0 * Plain.error(1.0, size, patterns.d + 1)
+    # with this multiple plain sums prove the margins
+    if problem.loss == "hinge" and 4.0 * growth <= rounding:
+        yield w * (1.0 + growth), b * (1.0 + growth)
     yield w, b
     # a smaller multiple, for certificates by compensated sums: 4 units in the last place of sum_j |x_ij w_j| + |b|
     terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
-    grow = short + 4.0 * np.finfo(float).eps * terms
-    yield w * (1.0 + grow), b * (1.0 + grow)
+    growth = shortfall + 4.0 * np.finfo(float).eps * terms
+    yield w * (1.0 + growth), b * (1.0 + growth)
 
 
 def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
@@ -220,7 +221,7 @@ def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
     if Z is None or np.unique(y).size < 2:
         return
     qp = quadratic(problem, Z, y, weights)
-    start = qp.scaled_dual(tracker.alpha) if tracker.gap < NEAR_ENOUGH else None
+    start = qp.scaled_dual(tracker.alpha) if tracker.gap < MAX_START_GAP else None
     try:
         for candidate in candidates(qp, start):
             alpha = qp.dual(candidate.a)
@@ -230,7 +231,7 @@ def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
             found.evaluate(alpha, scores)
             tracker.evaluate(alpha, scores)  # either bound may be better than the best, without the other
             rounding = ROUNDING if candidate.settled else 0.0
-            tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, kept_together=1.0)
+            tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, pair_gap_share=1.0)
             if candidate.settled and found.gap <= ROUNDING:
                 return
     except np.linalg.LinAlgError:  # the points found before the failure are kept
@@ -240,14 +241,15 @@ def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
 def _gram_factor(sample: KernelSample) -> Any:
     """Return Z, of shape (n, r), with K = Z Z'; None if r would exceed a limit.
 
-    The limit is n up to `GRAM_ROWS` rows; for more rows, n r^2 operations of one factorisation are within the limits of
-    the exact stage (`is_small`). Z is the matrix of the kernel's features if its columns are within the limit: K,
-    which holds their products, has lost half of the digits. Otherwise Z comes from the eigenvalues of K (up to
-    `GRAM_ROWS` rows), or from a pivoted Cholesky factorisation of low rank.
+    The limit is n up to `MAX_EIGEN_ROWS` rows; for more rows, n r^2 operations of one factorisation are within the
+    limits of the exact stage (`is_small`). Z is the matrix of the kernel's features if its columns are within the
+    limit: K, which holds their products, has lost half of the digits. Otherwise Z comes from the eigenvalues of K (up
+    to `MAX_EIGEN_ROWS` rows), or from a pivoted Cholesky factorisation of low rank.
     """
     n = sample.X.shape[0]
     whole = factors_whole_gram(n)
-    max_columns = n if whole else int(((FEW_FLOPS if n <= FEW_ROWS else NEXT_TO_NONE) / n) ** 0.5)
+    max_flops = MAX_FLOPS_TO_OPTIMUM if n <= MAX_ROWS_TO_OPTIMUM else MAX_FLOPS_TO_TOL
+    max_columns = n if whole else int((max_flops / n) ** 0.5)
     if sample.features is not None and sample.features.shape[1] <= max_columns:
         return sample.features
     if not whole:

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 DEPTH = 5
 # Smallest number of rows with an extrapolation: it costs a linear system and two more passes over the rows, on fewer
 # rows more than it saves. Chosen on the data sets of docs/regimes.md.
-SMALLEST = 20
-# A step that the line search multiplies by t < HALF has not paid for its passes: 1 extrapolation is left out, then 3, 7
-# and so on up to PATIENCE while steps remain short. Chosen on the data sets of docs/regimes.md.
-HALF, PATIENCE = 0.5, 31
+MIN_ROWS = 20
+# A step that the line search multiplies by t < MIN_STEP has not paid for its passes: 1 extrapolation is left out, then
+# 3, 7 and so on up to MAX_LEFT_OUT while steps remain short. A larger MIN_STEP, and a larger MAX_LEFT_OUT, make fewer
+# extrapolations. Chosen on the data sets of docs/regimes.md.
+MIN_STEP, MAX_LEFT_OUT = 0.5, 31
 # RIDGE times the trace of the residuals' Gram matrix is added to its diagonal: residuals of converged sweeps are nearly
 # linearly dependent. A larger value brings the combination closer to the mean of the iterates; with a smaller one its
 # coefficients may be rounding errors. Chosen on the data sets of docs/regimes.md.
@@ -41,14 +42,15 @@ class Extrapolation:
     """Extrapolation after repeated sweeps, with a count of the extrapolations to leave out."""
 
     def __init__(self) -> None:
-        self._wait = self._back = 0
+        # extrapolations still to leave out, and the number left out after the last short step
+        self._remaining = self._left_out = 0
 
     def due(self, size: int) -> bool:
         """Return whether to extrapolate after the next sweeps over `size` rows, and count down those to leave out."""
-        if size < SMALLEST:
+        if size < MIN_ROWS:
             return False
-        self._wait -= 1
-        return self._wait < 0
+        self._remaining -= 1
+        return self._remaining < 0
 
     def __call__(self, run: Run, h: Any, rows: np.ndarray) -> None:
         """Sweep these rows of h `DEPTH` times, then extrapolate with a line search.
@@ -95,8 +97,9 @@ class Extrapolation:
         if t < 1.0:
             w[:] = before + t * dw
             h.alpha[ids] = last + t * step
-        self._back = 0 if t >= HALF else min(2 * self._back + 1, PATIENCE)
-        self._wait = self._back
+        # 0, 1, 3, 7, ... extrapolations are left out while steps remain short
+        self._left_out = 0 if t >= MIN_STEP else min(2 * self._left_out + 1, MAX_LEFT_OUT)
+        self._remaining = self._left_out
 
 
 def _combination(iterates: np.ndarray) -> np.ndarray | None:

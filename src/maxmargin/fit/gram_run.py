@@ -21,7 +21,7 @@ from .tracker import GramTracker
 # one, but w changes before the later ones are used, and some of them will make no step then. Chosen on the data sets of
 # docs/regimes.md.
 MAX_BLOCK, MIN_BLOCK = 32, 16
-ROUNDING = 1e-12  # relative excess over its cap that a dual variable may have by rounding
+MAX_CAP_EXCESS = 1e-12  # relative excess over its cap that a dual variable may have by rounding
 # Largest number of rows that are tested for a violation when a block is chosen: each test is a call in Python. A
 # smaller number leaves more blocks to be filled by score alone. Chosen on the data sets of docs/regimes.md.
 MAX_TESTED = 2048
@@ -46,8 +46,8 @@ class GramRun(State):
     patterns: KernelPatterns
     task: GramTask
     best: GramTracker
-    # A row visit reads one number, an evaluation visits all rows and computes kernel rows. Chosen on the data sets of
-    # docs/regimes.md: a smaller value costs more evaluations, a larger one delays the end.
+    # A row visit reads one number; an evaluation visits all rows and may compute kernel rows. A smaller value costs
+    # more evaluations, a larger one delays the end. Chosen on the data sets of docs/regimes.md.
     passes_per_evaluation: ClassVar[int] = 50
 
     def __init__(
@@ -90,16 +90,16 @@ class GramRun(State):
             length2 = self._length2() + float(self.problem.delta2(self.weights) @ (h.alpha * h.alpha))
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
-        self.best.evaluate_primal(self._every(alpha), scores)
+        self.best.evaluate_primal(self._on_all_rows(alpha), scores)
         alpha, scores = self._feasible(alpha, scores)
-        self.best.evaluate_dual(self._every(alpha), scores)
+        self.best.evaluate_dual(self._on_all_rows(alpha), scores)
 
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dual variables within their caps, balanced for a free intercept, and their scores.
 
         The scores of balanced dual variables cost a product with kernel rows. `GramTracker.evaluate_dual` balances
-        without the product, with a bound on the change of |w|: this is left to it where the bound is small against the
-        gap `tol`, or where the product would take more kernel rows than are kept.
+        without the product, from a bound on the change of |w|. Dual variables are not balanced here where that bound is
+        small against `tol`, or where the product would take more kernel rows than are kept.
 
         Parameters
         ----------
@@ -115,14 +115,15 @@ class GramRun(State):
         """
         problem = self.problem
         caps = problem.caps(self.weights)
-        within = bool((alpha <= caps * (1.0 + ROUNDING)).all())
+        within = bool((alpha <= caps * (1.0 + MAX_CAP_EXCESS)).all())
         capped = alpha if within else np.minimum(alpha, caps)
         balanced = problem.balanced(self.y, capped) if problem.free else capped
         if balanced is None:
             return np.zeros_like(alpha), np.zeros_like(scores)
         cut = alpha - balanced
-        size = float(cut @ np.sqrt(self.patterns.square))  # |sum cut_i y_i x_i| is at most this
-        if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
+        u = float(cut @ np.sqrt(self.patterns.square))  # |sum cut_i y_i x_i| is at most this
+        # `GramTracker.evaluate_dual` then overestimates |w|^2 by little against `tol` (0.1: a round value; not tuned)
+        if within and u * u <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
         if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.capacity:
             # the product costs too much, and the shifts of the intercept balance the classes in later rounds
@@ -150,7 +151,7 @@ class GramRun(State):
         self.patterns.forget()
         return super()._sweeps(rule, h, order, passes)
 
-    def _open(self, order: np.ndarray) -> None:
+    def _set_first_w(self, order: np.ndarray) -> None:
         """Load the kernel rows that rules are initialised with, and set the first w.
 
         These are, in this order of rows, the first of each class and the first whose pattern is not zero.
@@ -162,9 +163,9 @@ class GramRun(State):
         ]
         self.patterns.forget()
         self.patterns.fetch(self.patterns.used[np.unique(np.concatenate(firsts))])
-        super()._open(order)
+        super()._set_first_w(order)
 
-    def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
+    def _load_missing_rows(self, rule: Any, h: Any, order: np.ndarray) -> bool:
         """Load the kernel row for which a sweep has stopped, with others that violate the rule.
 
         Return whether to resume the sweep: False if it has not stopped, or after an interrupt.
@@ -177,17 +178,17 @@ class GramRun(State):
         place = int(h.number[STOPPED]) - 1
         needed = [order[place], *(h.row_of[h.pair] if h.row_of.size else ())]
         most = max(min(MAX_BLOCK, self.patterns.rows.capacity // 2), len(needed))
-        others = self._wrong(rule, h, order[place:], most)
+        others = self._violating_rows(rule, h, order[place:], most)
         wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
         self.patterns.fetch(np.array(list(wanted)[:most]))
         return True
 
-    def _wrong(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
+    def _violating_rows(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
         """Return rows whose kernel row is not loaded and that violate the rule at the current scores.
 
-        Tested are the rows with the smallest scores and those with positive dual variables. Of those that violate the
-        rule, the first `most` in `order` are returned: w changes least before their visit. If they are fewer than
-        `MIN_BLOCK`, rows of the smallest scores are added.
+        The rows with the smallest scores and the rows with positive dual variables are tested. Of the violating rows
+        the first `most` in `order` are returned: w changes least before their visit. If they are fewer than
+        `MIN_BLOCK`, rows with the smallest scores are added.
         """
         order = order[h.space.places[h.space.rows[order]] < 0]
         score_rows(h, order, self._seen)

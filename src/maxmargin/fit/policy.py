@@ -30,7 +30,7 @@ from ..algorithms.programs import (
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..problem.problem import Problem
-from .exact import MANY_ROWS, NEAR_ENOUGH, factors_whole_gram, is_small
+from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, factors_whole_gram, is_small
 from .report import KernelJob
 
 # Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2 (docs/choice.md).
@@ -38,34 +38,36 @@ MAX_BARRIER_FLOPS = 4e9
 # Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
 # points do; beyond, the factorisation takes longer than passes over the rows.
 MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
-# Rough costs in nanoseconds, which decide only when the fallback begins. Coordinate descent: ROW + ENTRY * (entries of
-# the row) for a row visit. The whole proximal-point method: PROXIMAL_ROW for each row, plus the first number of DENSE
-# or SPARSE for each entry, or the second for each pair of entries of a row where the method starts as interior points.
-ROW, ENTRY, PROXIMAL_ROW = 20.0, 1.5, 300.0
-DENSE, SPARSE = (25.0, 0.9), (400.0, 15.0)
-# Coordinate descent gets FALLBACK_SHARE of the estimated work of proximal points before these take over: both together
-# then cost at most 1 + FALLBACK_SHARE times as much as proximal points alone.
-FALLBACK_SHARE = 0.5
+# Rough costs in nanoseconds, which only decide when the fallback begins. Coordinate descent takes NS_PER_ROW +
+# NS_PER_ENTRY * (entries of the row) for a row visit. The whole proximal-point method takes PROXIMAL_NS_PER_ROW for
+# each row, and of the pair for the storage the first number for each entry, or, where it starts as interior points, the
+# second for each pair of entries of a row. Too large or too small costs begin the fallback too late or too early.
+NS_PER_ROW, NS_PER_ENTRY, PROXIMAL_NS_PER_ROW = 20.0, 1.5, 300.0
+DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
+# Share of the estimated work of proximal points that coordinate descent gets before these take over: both together
+# then cost at most 1 + SHARE_BEFORE_PROXIMAL times as much as proximal points alone.
+SHARE_BEFORE_PROXIMAL = 0.5
 # Full passes of coordinate descent over sparse rows of many columns after which Newton's method was faster on all data
-# sets measured (docs/choice.md). Fewer passes take it from problems that end soon.
-PATIENCE_PASSES = 50
+# sets measured (docs/choice.md). Fewer passes run Newton's method on problems that coordinate descent soon solves.
+PASSES_BEFORE_NEWTON = 50
+# The constants below were chosen on the data sets of docs/regimes.md.
+
 # Smallest number of rounds of a convergent algorithm before the exact stage of a small problem: an algorithm that ends
-# within them spares the exact stage. Chosen on the data sets of docs/regimes.md.
-MIN_ROUNDS = 3
+# within them spares the exact stage.
+MIN_ROUNDS_BEFORE_EXACT = 3
 # Rounds of a kernel problem with many rows before its exact stage, which computes a factor of low rank of the Gram
-# matrix: fewer spend the factor on problems that end soon. Chosen on the data sets of docs/regimes.md.
-ROUNDS_BEFORE_EXACT = 30
-# Budget before the exact stage: row visits of EXACT_SHARE times the floating-point operations of one factorisation, one
-# for each entry visited, plus MIN_PASSES passes. A smaller budget runs the exact stage on problems that the algorithm
-# would have solved. Chosen on the data sets of docs/regimes.md.
-EXACT_SHARE, MIN_PASSES = 0.4, 5.0
+# matrix: fewer spend the factor on problems that end soon.
+KERNEL_ROUNDS_BEFORE_EXACT = 30
+# Budget in row visits before the exact stage: as many as visit WORK_SHARE_BEFORE_EXACT times as many entries as one
+# factorisation has floating-point operations, plus PASSES_BEFORE_EXACT passes. A smaller budget runs the exact stage on
+# problems that the algorithm would have solved.
+WORK_SHARE_BEFORE_EXACT, PASSES_BEFORE_EXACT = 0.4, 5.0
 # Full passes without a separator after which separability is decided, however large that budget is. More delay the
-# verdict on data without a separator, fewer ask for it where the algorithm would find one. Chosen on the data sets of
-# docs/regimes.md.
-MAX_PASSES = 100
-# The reasons in reports of exact stages.
-CONDITIONS = "p = 2, a small problem: the optimality conditions on the support"
-SUPPORT = "few rows, or features: the optimality conditions on the support"
+# verdict on data without a separator, fewer ask for it where the algorithm would find one.
+MAX_PASSES_BEFORE_VERDICT = 100
+# The reasons of exact stages that run to the optimum, in reports: of linear problems, and of kernel problems.
+OPTIMUM_REASON = "p = 2, a small problem: the optimality conditions on the support"
+KERNEL_OPTIMUM_REASON = "few rows, or features: the optimality conditions on the support"
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Fallback:
     algorithm : Algorithm
     reason : str
     row_visits : float
-        Budget of the chosen algorithm, in row visits.
+        Budget of the chosen algorithm, in row visits, after which this one takes over.
     """
 
     algorithm: Algorithm
@@ -119,8 +121,8 @@ class Stage:
         Row visits of the whole attempt after which the next stage begins.
     min_rounds : int, default=0
         Rounds of the attempt before the budget of row visits can end the stage.
-    near_enough : float, default=0
-        Relative gap at which the next stage begins, whatever the budget.
+    end_gap : float, default=0
+        Relative gap at which the stage ends and the next one begins, whatever the budget.
     skippable : bool, default=False
         Whether an exact stage is omitted if the stage before ended with a status within its budget.
     verdict_after : float, default=inf
@@ -131,7 +133,7 @@ class Stage:
     reason: str
     max_row_visits: float = np.inf
     min_rounds: int = 0
-    near_enough: float = 0.0
+    end_gap: float = 0.0
     skippable: bool = False
     verdict_after: float = np.inf
 
@@ -153,24 +155,24 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
         Whether the attempt has an exact stage.
     """
     algorithm, patterns = choice.algorithm, task.patterns
-    # the budget before an exact stage (`EXACT_SHARE`), in row visits
-    side, entries = min(patterns.n, patterns.d + 1), patterns.entries / max(patterns.n, 1)
-    fair_share = EXACT_SHARE * patterns.n * side * side / max(entries, 1.0) + MIN_PASSES * patterns.n
-    verdict_after = min(fair_share, MAX_PASSES * patterns.n)
+    # the budget before an exact stage (`WORK_SHARE_BEFORE_EXACT`), in row visits
+    n, side, entries = patterns.n, min(patterns.n, patterns.d + 1), patterns.entries / max(patterns.n, 1)
+    visits = WORK_SHARE_BEFORE_EXACT * n * side * side / max(entries, 1.0) + PASSES_BEFORE_EXACT * n
+    verdict_after = min(visits, MAX_PASSES_BEFORE_VERDICT * n)
     budget = np.inf if last is None else last.row_visits
     exact, main = (
-        Stage(None, CONDITIONS),
+        Stage(None, OPTIMUM_REASON),
         Stage(algorithm, choice.reason, budget, verdict_after=verdict_after),
     )
     planned = [main]
     if last is not None:
         planned.append(Stage(last.algorithm, last.reason, verdict_after=verdict_after))
     # Without a separator the exact stage gives no w. Linearly independent rows (hence d >= n) always have one.
-    wide = patterns.d >= patterns.n
+    wide = patterns.d >= n
     if small and choice.automatic and (wide or not task.problem.hard):
         return [exact, *planned]
     if small and algorithm.convergent:
-        before = replace(main, max_row_visits=fair_share, min_rounds=MIN_ROUNDS)
+        before = replace(main, max_row_visits=visits, min_rounds=MIN_ROUNDS_BEFORE_EXACT)
         return [before, exact, *planned]
     return planned
 
@@ -178,17 +180,17 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
 def gram_stages(job: KernelJob, n: int) -> list[Stage]:
     """Return the stages of a kernel problem on n rows.
 
-    A convergent algorithm is followed by the exact stage after `ROUNDS_BEFORE_EXACT` rounds, or, where the exact stage
-    factorises the whole Gram matrix, after `MIN_ROUNDS` rounds or at a gap of `NEAR_ENOUGH`. The algorithm then
-    continues.
+    A convergent algorithm is followed by the exact stage after `KERNEL_ROUNDS_BEFORE_EXACT` rounds, or, where the exact
+    stage factorises the whole Gram matrix, after `MIN_ROUNDS_BEFORE_EXACT` rounds or at a gap of `MAX_START_GAP`. The
+    algorithm then continues.
     """
     main = Stage(job.algorithm, job.reason)
-    if not (job.exact and job.algorithm.convergent and n <= MANY_ROWS):
+    if not (job.exact and job.algorithm.convergent and n <= MAX_ROWS_TO_TOL):
         return [main]
-    before = replace(main, max_row_visits=0.0, min_rounds=ROUNDS_BEFORE_EXACT)
+    before = replace(main, max_row_visits=0.0, min_rounds=KERNEL_ROUNDS_BEFORE_EXACT)
     if factors_whole_gram(n):
-        before = replace(before, min_rounds=MIN_ROUNDS, near_enough=NEAR_ENOUGH)
-    return [before, Stage(None, SUPPORT, skippable=True), main]
+        before = replace(before, min_rounds=MIN_ROUNDS_BEFORE_EXACT, end_gap=MAX_START_GAP)
+    return [before, Stage(None, KERNEL_OPTIMUM_REASON, skippable=True), main]
 
 
 def choose(
@@ -209,6 +211,7 @@ def choose(
         Returns whether to stop; separability is then not decided.
     """
     p, n, d = problem.p, patterns.n, patterns.d
+    # at p = 2, by loss, size and storage
     if d <= MAX_NEWTON_COLUMNS and Newton().refuses(problem) is None:
         return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
     # With many dense rows the steps of the proximal-point method depend neither on C nor on the scales of the columns.
@@ -218,6 +221,7 @@ def choose(
         return ProximalPoint(), f"{n} x {d}, dense: proximal points, whatever C and the scales are"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
+    # in other norms: exact programs where they are linear or small enough, otherwise Perceptron-like algorithms
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, of the rows and columns that matter"
     if p == np.inf and not problem.hard:
@@ -242,8 +246,8 @@ def choose(
 def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     """Return the algorithm that takes over from the chosen one, with the budget of the chosen one; None if none does.
 
-    Coordinate descent, which converges slowly on some data, is followed by Newton's method after `PATIENCE_PASSES`
-    passes where this method solves the problem, and otherwise by proximal points after `FALLBACK_SHARE` of their
+    Coordinate descent, which converges slowly on some data, is followed by Newton's method after `PASSES_BEFORE_NEWTON`
+    passes where this method solves the problem, and otherwise by proximal points after `SHARE_BEFORE_PROXIMAL` of their
     estimated work. With an exact estimate both together take at most 1.5 times as long as proximal points alone, and at
     most three times as long as coordinate descent alone. Newton's method, where it was chosen, is followed by interior
     points if rounding ends it.
@@ -260,14 +264,15 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
         return Fallback(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
     if Newton().refuses(problem) is None:
         reason = f"{size}: Newton's method minds neither C nor scales"
-        return Fallback(Newton(), reason, PATIENCE_PASSES * n) if d <= n else None
+        return Fallback(Newton(), reason, PASSES_BEFORE_NEWTON * n) if d <= n else None
     too_wide = d > min(n, MAX_PROXIMAL_COLUMNS)
     if too_wide or isinstance(chosen, ProximalPoint) or ProximalPoint().refuses(problem) is not None:
         return None
-    each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
-    work = n * (PROXIMAL_ROW + (entry * each if n >= SIFTING.proximal_rows * d * d else pair * each * each))
+    entries, (per_entry, per_pair) = patterns.entries / n, SPARSE_NS if sp.issparse(patterns.X) else DENSE_NS
+    products = per_entry * entries if n >= SIFTING.proximal_rows * d * d else per_pair * entries * entries
+    work, per_visit = n * (PROXIMAL_NS_PER_ROW + products), NS_PER_ROW + NS_PER_ENTRY * entries
     reason = f"{size}: proximal points cost about twice what was spent"
-    return Fallback(ProximalPoint(), reason, FALLBACK_SHARE * work / (ROW + ENTRY * each))
+    return Fallback(ProximalPoint(), reason, SHARE_BEFORE_PROXIMAL * work / per_visit)
 
 
 def is_separable(

@@ -77,11 +77,12 @@ class SelectedRows:
 
 @dataclass(eq=False)
 class DistinctRows:
-    """The merging of copies of rows, with a cache of those parts of the active-set method that labels do not affect.
+    """The merging of copies of rows, with a cache of the parts of the active-set method that do not depend on labels.
 
     Attributes
     ----------
     merged : Merged
+        The places and total weights of the distinct rows, and the division of dual variables among copies.
     patterns : Patterns
         The distinct rows.
     """
@@ -89,7 +90,7 @@ class DistinctRows:
     keeps_problem: ClassVar[bool] = True
     merged: Merged
     patterns: Patterns
-    _whole: SharedRows | None = None
+    _shared_rows: SharedRows | None = None
 
     def apply(self, task: Task) -> Task:
         """Return the task of the distinct rows, each with the total weight and the total start of its copies."""
@@ -106,11 +107,11 @@ class DistinctRows:
         """Divide each dual variable among the copies of its row in proportion to their weights, within their caps."""
         return point._replace(alpha=self.merged.scatter(point.alpha))
 
-    def whole(self, problem: Problem) -> SharedRows:
+    def shared_rows(self, problem: Problem) -> SharedRows:
         """Return the distinct rows in the form that the quadratic programs of all classes share."""
-        if self._whole is None:
-            self._whole = SharedRows(problem, self.patterns.X, self.patterns.square)
-        return self._whole
+        if self._shared_rows is None:
+            self._shared_rows = SharedRows(problem, self.patterns.X, self.patterns.square)
+        return self._shared_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,7 @@ class ScaledUnits:
     Attributes
     ----------
     units : Units
+        The powers of two, of all columns or of each.
     problem : Problem
         The problem of the original task.
     """
@@ -138,7 +140,7 @@ class ScaledUnits:
 
 
 def distinct_rows_of(job: Job) -> DistinctRows:
-    """Return the distinct rows of a task, shared by all one-vs-rest problems of the data if that is possible."""
+    """Return the distinct rows of a task, merged once for all one-vs-rest problems if no equal rows differ in class."""
     task, classes = job.task, job.classes
     if classes is not None:
         merge_all = partial(distinct_rows_of_classes, task.patterns, classes, task.weights)

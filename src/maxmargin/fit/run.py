@@ -33,7 +33,7 @@ class Run(State):
     Attributes
     ----------
     candidate : (ndarray of shape (d,), float, ndarray of shape (n,)) or None
-        An iterate (w, b, alpha) that the solver estimates to be within `tol`, and of which no bounds are computed yet.
+        An iterate (w, b, alpha) whose gap the solver estimates to be within `tol`; no bounds of it are computed yet.
     """
 
     patterns: Patterns
@@ -56,11 +56,11 @@ class Run(State):
         if task.start is not None:
             self._begin_at_duals(task.start)
         if task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
-            self.begun = self._begin_at_primal(*task.point, task.start)
+            self.starts_at_point = self._begin_at_primal(*task.point, task.start)
 
     # the starting point
 
-    def count_start(self) -> None:
+    def evaluate_start(self) -> None:
         """Evaluate the starting point of the task: it is the result of a fit that stops before its first round.
 
         The starting point is the task's (w, b), or at p = 2 the w and the intercept of its dual variables.
@@ -99,11 +99,11 @@ class Run(State):
 
         Returns
         -------
-        begun : bool
+        starts_at_point : bool
             Whether the engine was set; not if (w, b) has no positive margin, or if `alpha` is needed but not given.
         """
         problem, h = self.problem, self.h
-        w, b, _ = primal_point(self.task, w, b)
+        w, b, _ = primal_point(self.task, w, b)  # of a hard margin: the multiple with smallest margin one
         margins = self.y * (Plain.scores(self.patterns.X, w) + b)
         if problem.hard and not float(margins.min()) > 0.0:
             return False
@@ -111,8 +111,8 @@ class Run(State):
         length = norm(problem.weights(w, b), problem.q)
         delta2 = problem.delta2(self.weights)
         # coordinates v_i with delta_i^2 v_i = shortfall_i; they add sum delta_i^2 v_i^2 to the squared length
-        own = np.divide(shortfall, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
-        length = float(np.hypot(length, float(own @ (delta2 * own)) ** 0.5))
+        slack = np.divide(shortfall, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
+        length = float(np.hypot(length, float(slack @ (delta2 * slack)) ** 0.5))
         if not 0.0 < length < np.inf:
             return False
         # the smallest score is 1, so that the margin is 1 / length, and R^2 / margin = R^2 length
@@ -125,7 +125,7 @@ class Run(State):
             h.space.vector.w[: self.patterns.d] = w * scale
             if self.rho:
                 h.space.vector.w[-1] = b / self.rho * scale
-            h.slack.set_coordinates(own * scale)
+            h.slack.set_coordinates(slack * scale)
             refresh(h)
         if not self.rho:
             h.number[BIAS] = b * scale
@@ -190,7 +190,7 @@ class Run(State):
         self.best.update_dual(alpha, proved)
 
     def _bounds(self) -> None:
-        """Evaluate the engine's w and dual variables; w.x_i is computed from the rows' scores (`State.score_rows`)."""
+        """Evaluate the engine's w and dual variables; w.x_i is computed from the scores of the rows."""
         h, unit = self.h, self.unit
         w, b = self._point()
         z = self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b

@@ -1,8 +1,8 @@
 """Schedules: the rows that an algorithm visits, their order, and the number of visits.
 
-A schedule is a generator of rounds. A round of an online algorithm ends with an evaluation: `run.score_rows()` scores
-all rows at one fixed w and computes the bounds there. No bound is computed on an active set. An evaluation costs as
-much as one pass over the rows (with kernels more: `State.passes_per_evaluation`).
+A schedule is a generator of rounds. A round of an online algorithm ends with an evaluation (`State.evaluate_iterate`)
+of all rows at one fixed w, which gives the bounds: none are computed on an active set. An evaluation costs as much as
+one pass over the rows (with kernels more: `State.passes_per_evaluation`).
 """
 
 from __future__ import annotations
@@ -29,46 +29,44 @@ if TYPE_CHECKING:
 Schedule = Callable[[Any], Iterator[None]]
 # The constants without another source were chosen on the data sets of docs/regimes.md.
 
-# Gap-driven schedule. A row whose dual variable is at a bound is left out of the active set of a round if its score
-# s satisfies the optimality condition with distance |s / unit - 1| > max(NEAR, MOVING * min(gap, 1)). The second term
-# takes in more rows while w moves far. A larger active set has longer sweeps; with a smaller one, rows that start to
-# violate the condition wait for the next evaluation.
-NEAR, MOVING = 0.03, 0.3
-# Sweeps of an active set end when the gap on its rows is below RATIO * (gap on all rows), or below ENOUGH * `tol`. A
-# smaller goal spends sweeps on rows that the next active set may not contain; a larger one costs more evaluations.
-RATIO, ENOUGH = 0.2, 0.7
-# INNER: largest number of sweeps of the active set between two evaluations. CORE: largest number of sweeps over the
-# rows that moved in the last of these sweeps. Repeated sweeps find their rows in the cache, but leave the violations
-# of all other rows as they are.
-INNER, CORE = 30, 10
+# `gap_driven`: a row whose dual variable is at a bound is left out of the active set if its score s is on the side of
+# the optimality condition, at a distance |s / unit - 1| above max(MIN_BAND, BAND_PER_GAP * min(gap, 1)). The second
+# term takes in more rows while w moves far. A larger active set has longer sweeps; a smaller one leaves out rows that
+# start to violate the condition.
+MIN_BAND, BAND_PER_GAP = 0.03, 0.3
+# `gap_driven`: sweeps of an active set end when the gap on its rows is below ACTIVE_GAP_SHARE * (gap on all rows) or
+# ACTIVE_TOL_SHARE * `tol`. Smaller shares spend sweeps on rows that the next set may lack, larger ones evaluations.
+ACTIVE_GAP_SHARE, ACTIVE_TOL_SHARE = 0.2, 0.7
+# `gap_driven`: largest number of sweeps of the active set (in `shrinking`: of the working set) between evaluations,
+# and, after each, of sweeps of the rows that made a step. They find their rows in the cache, but ignore other rows.
+MAX_ACTIVE_SWEEPS, MAX_MOVED_SWEEPS = 30, 10
 # Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
 # costs more than the visits themselves.
-PASSES = 128
-# Largest number of row visits between two evaluations, unless one pass or the cost of an evaluation is larger. More
-# visits delay the end of a fit; fewer cost more evaluations, each as expensive as a pass.
+MAX_SHUFFLED_PASSES = 128
+# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
+# the end of a fit; fewer cost more evaluations.
 MAX_VISITS = 50_000
-# Smallest number of rows presented in mini-batches between two evaluations: on fewer rows than that, evaluations
-# would cost more than the steps.
+# `mini_batches`: smallest number of rows between two evaluations: with fewer, evaluations would cost more than steps.
 MIN_BATCH_ROWS = 5000
-# IMA: largest number of passes over the rows that made a step. They do not end by themselves where no w reaches the
-# target margin. More delay the next full pass, fewer make more full passes.
-MAX_NARROW_SWEEPS = 100
-# IMA, the target margin, from the bounds [low, high] on the largest margin. The next target is
-# low + LEAP * (min(high, TRIPLE * low) - low); a target above low + HOPELESS * (high - low) is given up. A larger LEAP
-# takes fewer targets, of which more are out of reach. The paper multiplies the margin by a constant; targets between
-# the bounds reach the optimum with fewer targets.
-LEAP, HOPELESS, TRIPLE = 0.25, 0.5, 3.0
-# A batch solver that ends by itself has converged if its gap is at most this. A larger gap means that rounding in its
-# linear algebra stopped it, and another algorithm may reach a smaller one.
+# `increments`: largest number of sweeps of the rows that made a step, which end by themselves only where some w reaches
+# the target margin. More delay the next full pass, fewer make more full passes.
+MAX_IMA_SWEEPS = 100
+# `increments`, from the bounds [low, high] of the largest margin: the next target margin is
+# low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low), and a target above low + GIVE_UP_SHARE * (high - low)
+# is given up. A larger TARGET_SHARE takes fewer targets, of which more are out of reach. The paper's targets, constant
+# multiples of the margin, reach the optimum with more targets.
+TARGET_SHARE, GIVE_UP_SHARE, MAX_TARGET_FACTOR = 0.25, 0.5, 3.0
+# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
+# another algorithm may reach a smaller one.
 CONVERGED_GAP = 1e-6
-# Decomposition ends after MAX_IDLE working sets in a row that have not improved upper - lower (`DECREASE`). MAX_IDLE is
-# large because bounds of kernel problems may stay constant for many working sets.
-MAX_IDLE = 200
+# Decomposition ends after so many working sets in a row without a smaller upper - lower (`DECREASE`): bounds of kernel
+# problems may stay constant for many sets. More delay the end, fewer may end the fit too early.
+MAX_IDLE_SETS = 200
 
 
 def plain(run: State) -> Iterator[None]:
     """Make full passes until one makes no step."""
-    return _visit_and_evaluate(run, run.passes)
+    return _visit_and_evaluate(run, run.full_passes)
 
 
 def active_set(run: State) -> Iterator[None]:
@@ -83,7 +81,7 @@ def active_set(run: State) -> Iterator[None]:
         steps, before = 0, run.presentations
         for _ in range(passes):
             steps = _sweep_and_narrow(run, memory, max_visits)
-            # an active set of few rows that does not become empty may take as many visits as full passes
+            # an active set of few rows that does not become empty may take more visits than full passes
             if steps == 0 or run.interrupted() or run.presentations - before > max_visits:
                 break
         return steps
@@ -94,7 +92,7 @@ def active_set(run: State) -> Iterator[None]:
 def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[None]:
     """Alternate visits and evaluations, and go on to the next rule when no row makes a step.
 
-    The number of full passes between two evaluations doubles, up to `PASSES` and `MAX_VISITS`.
+    The number of full passes between two evaluations doubles, up to `MAX_SHUFFLED_PASSES` and `MAX_VISITS`.
 
     Parameters
     ----------
@@ -106,13 +104,13 @@ def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[Non
     run.begin()
     while True:
         steps = visit(passes)
-        run.score_rows()
+        run.evaluate_iterate()
         if steps == 0:
-            run.advance()
+            run.take_next_rule()
         yield
         # an evaluation that shifts the intercept is a step of the algorithm: one pass is followed by one evaluation
         max_passes = _max_visits(run) // run.n
-        max_passes = min(max_passes, PASSES) if run.algorithm.shuffle else max_passes
+        max_passes = min(max_passes, MAX_SHUFFLED_PASSES) if run.algorithm.shuffle else max_passes
         passes = 1 if run.shifts else max(1, min(2 * passes, max_passes))
 
 
@@ -120,14 +118,14 @@ def increments(run: State) -> Iterator[None]:
     """IMA: run its rule at a sequence of increasing target margins, with the rounds of `active_set`.
 
     The rule for each target starts at the w of the target before. A target ends in one of three ways: no row violates
-    it (reached); it is given up (`HOPELESS`); the budget of steps is spent, which ends the algorithm. The algorithm
-    also ends when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with
-    the inverse square root of the number of steps.
+    it (reached); it is given up (`GIVE_UP_SHARE`); the budget of steps is spent, which ends the algorithm. It also ends
+    when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with the
+    inverse square root of the number of steps.
     """
     pace, memory, max_visits = run.pace, run.patterns.packed_memory(), _max_visits(run)
     margin, eta, successes, third = 0.0, 1.0, 0, 0
-    if run.begun:
-        run.score_rows()
+    if run.starts_at_point:
+        run.evaluate_iterate()
         margin = _next_margin(pace, *_margin_bounds(run))
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
@@ -138,12 +136,13 @@ def increments(run: State) -> Iterator[None]:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
                 visits = max_visits if between > 1 else run.n
-                reached = _sweep_and_narrow(run, memory, visits, MAX_NARROW_SWEEPS) == 0
-            run.score_rows()
+                reached = _sweep_and_narrow(run, memory, visits, MAX_IMA_SWEEPS) == 0
+            run.evaluate_iterate()
             low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
             run.converged = proved or (run.steps >= limit and not reached)
-            failed = pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
+            too_high = margin > low + GIVE_UP_SHARE * (high - low)
+            failed = pace.increment is None and 0.0 < low < margin and too_high
             yield
             if reached or run.converged or failed:
                 break
@@ -186,13 +185,13 @@ def _next_margin(pace: Any, low: float, high: float) -> float:
     Parameters
     ----------
     pace : Increments
-        With an increment the target is (1 + increment) * low; otherwise it lies between the bounds (`LEAP`).
+        With an increment the target is (1 + increment) * low; otherwise it lies between the bounds (`TARGET_SHARE`).
     low, high : float
         A margin that was attained, and an upper bound of every margin.
     """
     if pace.increment is not None:
         return max(low, 0.0) * (1.0 + pace.increment)
-    return low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
+    return low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low) if low > 0.0 else 0.0
 
 
 def _squared_length(run: State) -> float:
@@ -214,6 +213,7 @@ def _margin_bounds(run: State) -> tuple[float, float]:
     best = run.best
     if run.problem.hard:
         return best.lower, best.upper
+    # Gamma = (2 J)^(-1/2): the upper bound of J gives the lower bound of Gamma
     low, high = ((2.0 * value) ** -0.5 if value > 0.0 else np.inf for value in (best.upper, best.lower))
     return low, high
 
@@ -225,13 +225,14 @@ def _balance_classes(run: State) -> float:
     those of the last evaluation: a shift by t adds t to the scores of the positive class, and -t to the others.
     """
     least = [float(run.scores[side].min()) for side in (run.y > 0.0, run.y < 0.0) if side.any()]
-    size = run.h.norm2() ** 0.5
-    if not size > 0.0:
+    length = run.h.norm2() ** 0.5
+    if not length > 0.0:
         return 0.0
     if len(least) < 2 or not run.rule.constant2:
-        return min(least) / size
+        return min(least) / length
+    # the smallest scores are least[0] + t and least[1] - t after a shift by t: equal at half of their difference
     run.h.add_to_bias(0.5 * (least[1] - least[0]))
-    return 0.5 * (least[0] + least[1]) / size
+    return 0.5 * (least[0] + least[1]) / length
 
 
 def _max_visits(run: State) -> int:
@@ -242,30 +243,30 @@ def _max_visits(run: State) -> int:
 def gap_driven(run: State) -> Iterator[None]:
     """Alternate evaluations of all rows and sweeps of an active set, until the gap on the active set is small.
 
-    The active set holds the rows whose dual variables may still change, by the scores of the evaluation (`NEAR`). It is
-    copied into contiguous memory in random order. After each of its sweeps, the rows that made a step are swept again.
+    The active set holds the rows whose dual variables may still change, by the scores of the evaluation. It is copied
+    into contiguous memory in random order. After each of its sweeps, the rows that made a step are swept again.
     """
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
-        run.score_rows()
+        run.evaluate_iterate()
         yield
-        rows = run.open_rows(max(NEAR, MOVING * min(run.best.gap, 1.0)))
+        rows = run.active_rows(max(MIN_BAND, BAND_PER_GAP * min(run.best.gap, 1.0)))
         if rows.size == 0:
             run.sweep(run.h, shuffled(run.n, run.rng))
             continue
         rows = rows[shuffled(rows.size, run.rng)]
         active, places = first.gather(run.h, rows)
-        goal = max(RATIO * run.best.gap, ENOUGH * run.tol)
-        for _ in range(INNER):
+        goal = max(ACTIVE_GAP_SHARE * run.best.gap, ACTIVE_TOL_SHARE * run.tol)
+        for _ in range(MAX_ACTIVE_SWEEPS):
             order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
-            if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:
-                run.converged = run.settled  # no row violates the rule: another pass changes nothing
+            if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:  # no row violates the rule
+                run.converged = run.intercept_converged
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             packed, moved = second.gather(active, run.moved[:steps].copy())
-            run.repeat(packed, moved, CORE)
+            run.repeat(packed, moved, MAX_MOVED_SWEEPS)
             if run.interrupted():
                 break
 
@@ -277,28 +278,28 @@ def two_level(run: State) -> Iterator[None]:
     c_bar times the margin, or whose dual variable is positive. Each of these is followed by at most Nep2 passes over
     the second-level set: the rows that moved and have a positive dual variable.
     """
-    near, inner, core = run.pace  # c_bar - 1, Nep1, Nep2
+    band, max_first, max_second = run.pace  # c_bar - 1, Nep1, Nep2
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
         scores = run.scores[: run.n]
-        rows = order[(scores <= run.unit * (1.0 + near)) | (run.h.alpha[order] > 0.0)]
-        run.score_rows()
+        rows = order[(scores <= run.unit * (1.0 + band)) | (run.h.alpha[order] > 0.0)]
+        run.evaluate_iterate()
         if steps == 0:
-            run.converged = run.settled
+            run.converged = run.intercept_converged
         yield
         active, places = first.gather(run.h, rows)
-        for _ in range(inner):
+        for _ in range(max_first):
             steps = run.sweep(active, places)
             second_level = run.moved[:steps]
             second_level = second_level[run.h.alpha[active.ids[second_level]] > 0.0]
             if second_level.size == 0 or run.interrupted():
                 break
             packed, moved = second.gather(active, second_level)
-            run.repeat(packed, moved, core)
+            run.repeat(packed, moved, max_second)
         if run.interrupted():
-            run.score_rows()
+            run.evaluate_iterate()
             yield
 
 
@@ -309,9 +310,8 @@ def shrinking(run: State) -> Iterator[None]:
     largest projected gradient of the sweep before, a row at its cap if G_i is below the smallest. When the projected
     gradients of the set differ by at most eps, all rows come back and eps is halved.
     """
-    rows, high, low, eps = run.line, np.inf, -np.inf, 1.0
-    cap = run.h.cap
-    passes = 0
+    rows, high, low, eps = run.all_rows, np.inf, -np.inf, 1.0
+    passes, cap = 0, run.h.cap
     while True:
         passes += 1
         order = rows[shuffled(rows.size, run.rng)]
@@ -324,14 +324,14 @@ def shrinking(run: State) -> Iterator[None]:
         P = np.where(at_zero, np.minimum(G, 0.0), np.where(at_cap, np.maximum(G, 0.0), G))[~out]
         rows = order[~out]
         if rows.size == 0 or P.max() - P.min() <= eps:
-            run.score_rows()
+            run.evaluate_iterate()
             yield
-            rows, high, low, eps, passes = run.line, np.inf, -np.inf, 0.5 * eps, 0
+            rows, high, low, eps, passes = run.all_rows, np.inf, -np.inf, 0.5 * eps, 0
         else:
             high = P.max() if P.max() > 0.0 else np.inf
             low = P.min() if P.min() < 0.0 else -np.inf
-            if passes >= INNER or run.interrupted():  # a round ends, whether or not it has reached eps
-                run.score_rows()
+            if passes >= MAX_ACTIVE_SWEEPS or run.interrupted():  # the round ends above eps
+                run.evaluate_iterate()
                 yield
                 passes = 0
 
@@ -346,7 +346,7 @@ def mini_batches(run: State) -> Iterator[None]:
         count = int(min(max(1, max(run.n, MIN_BATCH_ROWS) // size), remaining))
         run.batches(count, size)
         remaining -= count
-        run.score_rows()
+        run.evaluate_iterate()
         run.converged = remaining <= 0
         yield
 
@@ -364,7 +364,7 @@ def planes(run: Run) -> Iterator[None]:
     model = Model(loss, run.h.space.vector.w.size, idle)
     best = None
     while True:
-        run.score_rows()
+        run.evaluate_iterate()
         new = loss.at(run.h.space.vector.w.copy(), run.y * run.scores)
         touch = new
         if mu is None or best is None:
@@ -415,9 +415,9 @@ def points(run: Run) -> Iterator[None]:
 
 
 def working_sets(run: GramRun) -> Iterator[None]:
-    """Evaluate the iterate of decomposition after every working set.
+    """Evaluate the iterate of decomposition after every working set; end after `MAX_IDLE_SETS` without better bounds.
 
-    End when the solver finds no violation of the optimality conditions, or after `MAX_IDLE` sets without better bounds.
+    The solver ends by itself when it finds no violation of the optimality conditions.
     """
     task, tracker, idle, nearest = run.task, run.best, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
@@ -431,7 +431,7 @@ def working_sets(run: GramRun) -> Iterator[None]:
         run.steps += int(np.count_nonzero(point.alpha != before))
         before = point.alpha
         yield
-        if idle >= MAX_IDLE:
+        if idle >= MAX_IDLE_SETS:
             return
 
 

@@ -18,17 +18,18 @@ from ..data.task import Task
 from ..data.units import in_users_units
 from ..problem.problem import Problem
 from .certifier import CertifiedPoint, Certifier
-from .exact import NEARLY, ends_at_tol, is_small, tight_points
+from .exact import RUNNING_GAP_SHARE, ends_at_tol, is_small, tight_points
 
 # Columns of a small dense problem, constant included: as many as compiled iterations have (`semismooth.MAX_COMPILED`).
 MAX_COLUMNS = 100
 # Rows of the squared hinge beyond the limits of `is_small`: a copy of more rows takes longer than compiled iterations
 # save in calls from step to step. Chosen on the data sets of docs/regimes.md.
 MAX_ROWS = 30_000
-# Where the solution ends at `tol` (`ends_at_tol`), the share of `tol` at which the first iterate is certified: for most
-# problems this iterate is enough, after fewer steps than to the optimum. A larger share leaves more of these iterates
-# uncertified within `tol`, a smaller one takes more steps. Chosen on the data sets of docs/regimes.md.
-FIRST_GOAL = 0.5
+# Where the solution ends at `tol` (`ends_at_tol`), the first iterate with an estimated gap of this share of `tol` is
+# certified: for most problems its certificate is within `tol`, after fewer steps than to the optimum. With a larger
+# share more of these iterates have certificates above `tol`, a smaller one takes more steps. Chosen on the data sets
+# of docs/regimes.md.
+FIRST_GAP_SHARE = 0.5
 # Settings with which each solver yields only two iterates: the first one within the goal, and the last one. More would
 # cost certificates that are not used.
 PROXIMAL = proximal_point.Settings(first_report_gap=0.0)
@@ -86,7 +87,7 @@ def solve_small_dense(
         solver: Callable[..., Iterator[Reached]] = partial(proximal_points, settings=PROXIMAL)
     else:
         solver = partial(newton_points, settings=NEWTON)
-    goal = FIRST_GOAL * tol if ends_at_tol(task.patterns) else 0.0
+    goal = FIRST_GAP_SHARE * tol if ends_at_tol(task.patterns) else 0.0
     best, found = None, None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
@@ -125,20 +126,20 @@ def _certify(
     done : bool
         Whether its gap is as small as required.
     """
-    exact = certifier.rounding(tol)
-    asked = tol if near else certifier.reachable(exact, tol)
+    rounding = certifier.rounding(tol)
+    goal = tol if near else certifier.reachable(rounding, tol)
     points, plain = iter([found[:2]]), task.problem.loss == "hinge" and not near
     if plain:
         points = chain(
-            points, tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], exact)
+            points, tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], rounding)
         )
     best, done = None, False
     for w, b in points:
         # plain sums for the first point: they may prove a multiple of it
-        point = certifier.certify(Point(w, b, found.alpha), max(asked, 10.0 * exact), plain and best is None)
+        point = certifier.certify(Point(w, b, found.alpha), max(goal, 10 * rounding), plain and best is None)
         if best is None or point.certificate.gap <= best.certificate.gap:
             best = point
-        done = point.certificate.gap <= min(asked, NEARLY * tol)
+        done = point.certificate.gap <= min(goal, RUNNING_GAP_SHARE * tol)
         if done:
             break
     assert best is not None

@@ -1,7 +1,8 @@
 """The state of a solver between two rounds: the engine's state, its rule, and the tracker of the best points.
 
 Scores, w and dual variables here are in the engine's units, in which a margin of one is a score of `unit`. Bounds are
-in the units of the task. An evaluation scores all rows at one w and computes the bounds there (`State.score_rows`).
+in the units of the task. An evaluation scores all rows at one w and computes the bounds there
+(`State.evaluate_iterate`).
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 # The constants were chosen on the data sets of docs/regimes.md.
 
-# Length of the Perceptron run that gives a lower bound of the margin: FLOOR_PASSES passes, or as many as visit
-# FLOOR_ENTRIES entries, whichever is more. A longer run gives a larger bound, with which the rules that use it take
-# fewer steps.
-FLOOR_PASSES, FLOOR_ENTRIES = 20, 30_000_000
-# Number of evaluations in a row without a smaller gap after which an intercept that still moves is taken to oscillate
-# within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too early.
+# Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or as many as visit
+# PERCEPTRON_ENTRIES entries, whichever is more. A longer run gives a larger bound, with which the rules that use it
+# take fewer steps.
+PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
+# Number of evaluations in a row without a smaller gap after which an intercept that still moves counts as converged:
+# it then oscillates within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too
+# early.
 MAX_IDLE_SHIFTS = 50
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
@@ -65,8 +67,8 @@ class State(ABC):
         Row visits so far, and those that changed w.
     converged : bool
         Whether the algorithm has ended by its own criterion.
-    begun : bool
-        Whether the engine starts at the (w, b) of the task.
+    starts_at_point : bool
+        Whether the engine starts at the (w, b) of the task: only a `Run` of a subgradient algorithm does.
     shifts : bool
         Whether every evaluation moves a free intercept.
     passes_per_evaluation : int
@@ -92,15 +94,15 @@ class State(ABC):
         self.tol, self.rng, self.interrupted = tol, rng, interrupted
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = self._idle = 0
-        self.converged = self.begun = False
+        self.converged = self.starts_at_point = False
         problem = self.problem
         self.rho = self._constant()
-        self.radius2 = self._largest()
+        self.radius2 = self._max_squared_norm()
         facts = Facts(
             problem,
             self.radius2,
             tol,
-            cache(self._floor),
+            cache(self._margin_lower_bound),
             self.n,
             losses=0.0 if problem.hard else problem.C * float(self.weights.sum()),
             length2=patterns.longest2,
@@ -108,13 +110,13 @@ class State(ABC):
             point=getattr(task, "point", None),
         )
         self._plan = plan = algorithm.plan(facts)
-        self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
+        self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
 
     @cached_property
-    def line(self) -> np.ndarray:
+    def all_rows(self) -> np.ndarray:
         """The numbers of all rows, in the order of the data."""
         return np.arange(self.n, dtype=np.uint32)
 
@@ -132,7 +134,7 @@ class State(ABC):
         """Whether all entries of the engine's w are finite; true if there is no engine state."""
         return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
 
-    def handed_to(self, algorithm: Any) -> Self:
+    def with_algorithm(self, algorithm: Any) -> Self:
         """Return the state of another algorithm on the same task, with the best points and the counts of this one."""
         other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
         other.best = self.best
@@ -148,13 +150,14 @@ class State(ABC):
         """
         empty = self.patterns.square == 0.0
         if self.problem.intercept == "none" and empty.any():
-            self.best.update_dual(self._every(np.where(empty, 1.0, 0.0)), 0.0)
+            self.best.update_dual(self._on_all_rows(np.where(empty, 1.0, 0.0)), 0.0)
 
     def _begin_at_duals(self, start: np.ndarray) -> None:
         """Set the engine to dual variables of the task, if the algorithm can begin there.
 
-        A convergent algorithm begins at their best multiple, which allows for dual variables that were computed for
-        another C; an algorithm with a clock in their direction, with |w| = 1, and at the time that belongs to them.
+        A convergent algorithm begins at their best multiple, since they may have been computed for another C. An
+        algorithm with step lengths that depend on the step count (`Plan.clock`) begins in their direction, with
+        |w| = 1, and at the step count that belongs to them. Other algorithms begin at w = 0.
         """
         h, start, unit = self.h, start[self._used], self.unit
         if self.algorithm.convergent:
@@ -178,15 +181,15 @@ class State(ABC):
             h.shrink(length * h.norm2() ** -0.5)
             refresh(h)
 
-    def _every(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the dual variables of all rows of the task, 0 for rows that are not used."""
+    def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
         out = np.zeros(self.task.y.size)
         out[self._used] = alpha
         return out
 
     @abstractmethod
     def _set_duals(self, alpha: np.ndarray) -> None:
-        """Set dual variables, in the engine's units, and the sum of patterns of which w is made."""
+        """Set dual variables, in the engine's units, and the sum of patterns sum alpha_i y_i x_i from them."""
 
     @abstractmethod
     def _bounds(self) -> None:
@@ -196,15 +199,15 @@ class State(ABC):
     def _length2(self) -> float:
         """Return |w|^2 without slack coordinates, constant coordinate included."""
 
-    def _largest(self) -> float:
+    def _max_squared_norm(self) -> float:
         """Return R^2, the largest squared norm of a pattern, constant and slack coordinate included."""
         problem, weights, p = self.problem, self.weights, self.problem.p
-        square, more = self.patterns.square, self.rho**2
-        if p != 2:
-            square, more = self.patterns.squares(p, self.rho), 0.0
+        square, constant2 = self.patterns.square, self.rho**2
+        if p != 2:  # the p-norms of the patterns include the constant coordinate
+            square, constant2 = self.patterns.squares(p, self.rho), 0.0
         if not alike(weights):
-            return float((square + problem.delta2(weights)).max()) + more
-        return float(square.max() + problem.delta2(weights[:1])[0]) + more
+            return float((square + problem.delta2(weights)).max()) + constant2
+        return float(square.max() + problem.delta2(weights[:1])[0]) + constant2
 
     def _constant(self) -> float:
         """Return the constant coordinate rho of every pattern in the engine.
@@ -222,33 +225,33 @@ class State(ABC):
         scale = float(square.mean() if bias is Bias.SHIFT else square.max())
         return scale**0.5 if scale > 0.0 else 1.0
 
-    def _floor(self) -> float:
+    def _margin_lower_bound(self) -> float:
         """Return a lower bound of the largest directional margin.
 
         It is the margin of the w of a short Perceptron run, or the margin 1 / sqrt(sum 1 / delta_i^2) that the slack
         coordinates of a soft margin attain at w = 0, whichever is larger; 0 if neither is positive.
         """
         problem, delta2 = self.problem, self.problem.delta2(self.weights)
-        own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
+        at_zero = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
-        passes = max(FLOOR_PASSES, FLOOR_ENTRIES // max(self.patterns.entries, self.n))
-        self._sweeps(rule, h, self.line, passes)
-        score_rows(h, self.line, self.scores)
+        passes = max(PERCEPTRON_PASSES, PERCEPTRON_ENTRIES // max(self.patterns.entries, self.n))
+        self._sweeps(rule, h, self.all_rows, passes)
+        score_rows(h, self.all_rows, self.scores)
         refresh(h)
         length2 = float(h.number[NORM2])
-        return max(float(self.scores.min()) / length2**0.5, own) if length2 > 0.0 else own
+        return max(float(self.scores.min()) / length2**0.5, at_zero) if length2 > 0.0 else at_zero
 
     # for schedules
 
     def begin(self) -> None:
         """Set the first w of a rule that is initialised with patterns; other rules begin at w = 0."""
         if hasattr(self.rule, "start"):
-            self._open(self.order())
+            self._set_first_w(self.order())
 
     def order(self) -> np.ndarray:
         """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data."""
-        return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.line
+        return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.all_rows
 
     def passes_per_call(self, size: int) -> int:
         """Return the number of passes over `size` rows that visit `ENTRIES_PER_CALL` entries."""
@@ -265,10 +268,10 @@ class State(ABC):
         """Sweep these rows of h until none makes a step, at most `passes` times."""
         self._present(h, rows, passes)
 
-    def passes(self, most: int) -> int:
+    def full_passes(self, most: int) -> int:
         """Make full passes until one makes no step, at most `most`; return the number of steps in the last."""
         if not self.algorithm.shuffle:
-            return self._present(self.h, self.line, most)
+            return self._present(self.h, self.all_rows, most)
         steps = self.sweep(self.h, self.order())
         while most > 1 and steps and not self.interrupted():
             steps, most = self.sweep(self.h, self.order()), most - 1
@@ -287,7 +290,7 @@ class State(ABC):
             self.presentations += presented
             self.steps += made
             passes -= sweeps
-            resumes = self._served(self.rule, h, rows[:size])
+            resumes = self._load_missing_rows(self.rule, h, rows[:size])
             goes_on = resumes or (size > 0 and min(passes, sweeps) > 0 and not self.interrupted())
 
     def batches(self, count: int, size: int) -> None:
@@ -295,28 +298,28 @@ class State(ABC):
         rows = self.rng.integers(self.n, size=count * size, dtype=np.uint32)
         scores = np.empty(size)
         steps = batches(self.rule, self.h, rows, scores)
-        while self._served(self.rule, self.h, rows):
+        while self._load_missing_rows(self.rule, self.h, rows):
             steps = batches(self.rule, self.h, rows, scores)
         self.steps += steps
         self.presentations += rows.size
 
-    def advance(self) -> None:
+    def take_next_rule(self) -> None:
         """Take the next rule of the plan after a pass without a step; after the last rule the run has converged."""
-        if self._then:
-            self.rule = self._then.pop(0)
-        elif self.settled:
+        if self._next_rules:
+            self.rule = self._next_rules.pop(0)
+        elif self.intercept_converged:
             self.converged = True
 
     @property
-    def settled(self) -> bool:
+    def intercept_converged(self) -> bool:
         """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
         return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= MAX_IDLE_SHIFTS
 
-    def score_rows(self) -> None:
+    def evaluate_iterate(self) -> None:
         """Score all rows at the current w, compute the bounds, and shift a free intercept."""
         if self.algorithm.scale is not Unscaled:
             refresh(self.h)
-        score_rows(self.h, self.line, self.scores)
+        score_rows(self.h, self.all_rows, self.scores)
         self.presentations += self.n
         last = self.best.gap
         self._bounds()
@@ -327,13 +330,13 @@ class State(ABC):
             self.h.number[BIAS] += step
             self.scores += self.y * step
 
-    def open_rows(self, near: float) -> np.ndarray:
+    def active_rows(self, band: float) -> np.ndarray:
         """Return the rows whose dual variable may still change, by the scores of the last evaluation.
 
-        A row is left out if alpha = 0 and its score is at least unit (1 + near), or if alpha is at its cap and its
-        score is at most unit (1 - near).
+        A row is left out if alpha = 0 and its score is at least unit (1 + band), or if alpha is at its cap and its
+        score is at most unit (1 - band).
         """
-        low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
+        low, high = self.unit * (1.0 - band), self.unit * (1.0 + band)
         return self.moved[: movable_rows(self.h, self.scores, low, high, self.moved)]
 
     def partial_gap(self, h: Any, order: np.ndarray) -> float:
@@ -347,10 +350,10 @@ class State(ABC):
             if not (length > 0.0 and total > 0.0):
                 return np.inf
             return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
-        more = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
-        return self.problem.gap(self.best.lower, self.best.lower + more)
+        difference = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
+        return self.problem.gap(self.best.lower, self.best.lower + difference)
 
-    # calls of the engine
+    # calls of compiled sweeps
 
     def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
         """Sweep these rows until none makes a step, at most `passes` times; return the steps of the last sweep."""
@@ -375,16 +378,16 @@ class State(ABC):
         while True:
             steps, new_sweeps, new_steps = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
             sweeps, made = sweeps + new_sweeps, made + new_steps
-            if not self._served(rule, h, order):
+            if not self._load_missing_rows(rule, h, order):
                 return steps, sweeps, made
 
-    def _open(self, order: np.ndarray) -> None:
-        """Set the first w of a rule that is initialised with patterns, the first ones in this order."""
+    def _set_first_w(self, order: np.ndarray) -> None:
+        """Initialise w with the first patterns in this order, for a rule that does not begin at w = 0."""
         begin(self.rule, self.h, order)
 
-    def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
+    def _load_missing_rows(self, rule: Any, h: Any, order: np.ndarray) -> bool:
         """Load the kernel rows for which a sweep has stopped; return whether to resume it.
 
-        On rows of data no sweep stops.
+        On rows of data no sweep stops (`GramRun._load_missing_rows`).
         """
         return False

@@ -32,14 +32,16 @@ from ..problem.problem import Problem
 
 # Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
 # updates of |w|^2 accumulate. Chosen on the data sets of docs/regimes.md.
-REFRESH = 1 << 16
-# Relative accuracy passed to rules without an accuracy parameter. A smaller value takes more updates than a single pass
-# makes; there is no second pass in which the rule could reach it. Chosen on the data sets of docs/regimes.md.
-ACCURACY = 0.1
-# Bounds are computed only if the sum of the dual variables, and this sum times R, exceed TINY: squares of smaller
-# numbers lose digits to underflow.
-TINY = 1e-200
+VISITS_PER_REFRESH = 1 << 16
+# Relative gap passed to rules without an accuracy parameter. A smaller one takes more updates than the single pass of a
+# stream makes. Chosen on the data sets of docs/regimes.md.
+RULE_ACCURACY = 0.1
+# Bounds are computed only if the sum of the dual variables, and this sum times R, exceed this number: squares of
+# smaller numbers lose digits to underflow.
+MIN_DUAL_SUM = 1e-200
 _EPS = float(np.finfo(float).eps)
+# Places in the array `ledger`.
+MISTAKES, UPDATES, RADIUS2, PASSES = range(4)
 
 
 def streams(cls: type[Algorithm]) -> bool:
@@ -73,7 +75,7 @@ class Stream:
     ----------
     arrays : dict of ndarray
         The complete state; its size does not depend on the number of rows visited.
-    holds : bool
+    keeps_pair : bool
         Whether the rule keeps one row of each class (its pair).
     """
 
@@ -88,8 +90,8 @@ class Stream:
         voters: int,
     ) -> None:
         self.algorithm, self.problem, self.d, self.trail = algorithm, problem, d, trail
-        self.holds = algorithm.bias is Bias.OWN
-        self.rho = 0.0 if self.holds else rho
+        self.keeps_pair = algorithm.bias is Bias.OWN
+        self.rho = 0.0 if self.keeps_pair else rho
         self.delta2 = float(problem.delta2(np.ones(1))[0])
         size = d + (1 if self.rho else 0)
         number = np.zeros(STREAM_NUMBERS)
@@ -102,7 +104,7 @@ class Stream:
             "tally": np.array([0.0, 0.0, 0.0, 1.0]),  # SINCE, SCALE_SUM, BIAS_SUM, FIRST_SCALE
             "own": np.zeros(2),  # dual variables of the pair, negative class first
             "counts": np.zeros(2),  # rows of each class, negative first
-            "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # mistakes, updates, R^2, passes
+            "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # MISTAKES, UPDATES, RADIUS2, PASSES
             "begun": np.zeros(1),  # 1 after the first w is set
         }
         if trail == "average":
@@ -113,28 +115,29 @@ class Stream:
                 "biases": np.zeros(voters - 1),
                 "votes": np.zeros(voters - 1),
             }
-        if self.holds:  # the rows of the pair, negative class first, and 1 for each class whose row is set
+        # the rows of the pair, negative class first, and 1 for each class whose row is set
+        if self.keeps_pair:
             self.arrays["pair"], self.arrays["known"] = np.zeros((2, d)), np.zeros(2)
         self._depends_on_radius = self._rule(1.0) != self._rule(2.0)
 
     @property
     def mistakes(self) -> int:
         """Number of rows whose score was not positive when they were presented; at w = 0 all rows are counted."""
-        return int(self.arrays["ledger"][0])
+        return int(self.arrays["ledger"][MISTAKES])
 
     @property
     def updates(self) -> int:
         """Number of rows that changed w."""
-        return int(self.arrays["ledger"][1])
+        return int(self.arrays["ledger"][UPDATES])
 
     @property
     def seen(self) -> int:
         """Number of row visits."""
         return int(self.arrays["number"][SEEN])
 
-    def again(self) -> None:
-        """Count a further pass over the same rows: the bounds depend on the number of passes."""
-        self.arrays["ledger"][3] += 1.0
+    def count_pass(self) -> None:
+        """Count another pass over the same rows: the bounds depend on the number of passes (`bounds`)."""
+        self.arrays["ledger"][PASSES] += 1.0
 
     def present(self, patterns: Patterns, y: np.ndarray, new: bool = True) -> None:
         """Present these rows once, in their order.
@@ -150,32 +153,32 @@ class Stream:
         if new:
             positive = np.count_nonzero(y > 0.0)
             a["counts"] += (n - positive, positive)
-        if self.holds:
-            patterns, y = self._joined(patterns, y)
-        flow = self._flow(patterns, y)
-        first = self._open(flow, n)
+        if self.keeps_pair:
+            patterns, y = self._with_pair(patterns, y)
+        h = self._engine_state(patterns, y)
+        first = self._set_first_w(h, n)
         while first < n:
-            last, rule = self._stretch(flow.square, first, n)
-            mistakes, updates = stream(rule, flow, first, last)
+            last, rule = self._rows_of_one_rule(h.square, first, n)
+            mistakes, updates = stream(rule, h, first, last)
             a["ledger"][:2] += (mistakes, updates)
-            if int(a["number"][SEEN]) % REFRESH == 0:
-                refresh_norm(flow)
+            if int(a["number"][SEEN]) % VISITS_PER_REFRESH == 0:
+                refresh_norm(h)
             first = last
-        if self.holds:
-            self._keep_pair(patterns, flow, y, n)
+        if self.keeps_pair:
+            self._keep_pair(patterns, h, y, n)
 
     # the rule, and the radius
 
     def _rule(self, radius2: float) -> Any:
         """Return the rule for patterns of squared norm R^2 = `radius2` at most; of a sequence of rules, the last."""
-        plan = self.algorithm.plan(Facts(self.problem, radius2, ACCURACY))
+        plan = self.algorithm.plan(Facts(self.problem, radius2, RULE_ACCURACY))
         return (plan.rule, *plan.then)[-1]
 
-    def _stretch(self, square: np.ndarray, first: int, n: int) -> tuple[int, Any]:
+    def _rows_of_one_rule(self, square: np.ndarray, first: int, n: int) -> tuple[int, Any]:
         """Return the rows that can be presented with one rule, and this rule.
 
-        A new rule is needed at a row that increases R, if the rule depends on R. The rows also end where |w|^2 is
-        recomputed (`REFRESH`).
+        A row that increases R ends them, if the rule depends on R: it needs a new rule. They also end where |w|^2 is
+        recomputed (`VISITS_PER_REFRESH`).
 
         Parameters
         ----------
@@ -191,27 +194,27 @@ class Stream:
         rule : record
         """
         ledger = self.arrays["ledger"]
-        last = min(n, first + REFRESH - int(self.arrays["number"][SEEN]) % REFRESH)
+        last = min(n, first + VISITS_PER_REFRESH - int(self.arrays["number"][SEEN]) % VISITS_PER_REFRESH)
         if self._depends_on_radius:
-            ledger[2] = max(ledger[2], float(square[first]))
-            longer = square[first:last] > ledger[2]
+            ledger[RADIUS2] = max(ledger[RADIUS2], float(square[first]))
+            longer = square[first:last] > ledger[RADIUS2]
             if longer.any():
                 last = first + int(np.argmax(longer))
         else:
-            ledger[2] = max(ledger[2], float(square[first:last].max()))
-        return last, self._rule(float(ledger[2]))
+            ledger[RADIUS2] = max(ledger[RADIUS2], float(square[first:last].max()))
+        return last, self._rule(float(ledger[RADIUS2]))
 
     # the engine's state on one batch
 
-    def _flow(self, patterns: Patterns, y: np.ndarray) -> StreamWeight:
+    def _engine_state(self, patterns: Patterns, y: np.ndarray) -> StreamWeight:
         """Return the engine's state on the rows of a batch; its vectors and numbers are the arrays in `arrays`.
 
-        The last two rows are the pair, if the rule holds one.
+        The last two rows are the pair, if the rule keeps a pair.
         """
         a, n = self.arrays, patterns.n
-        h = patterns.weight(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
+        weight = patterns.weight(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
         vector = EuclideanVector(a["w"])
-        space: Any = h.space._replace(vector=vector)
+        space: Any = weight.space._replace(vector=vector)
         if self.rho:
             space = space._replace(base=space.base._replace(vector=vector))
         if self.trail == "average":
@@ -221,13 +224,13 @@ class Stream:
         else:
             trail = Last(a["tally"])
         held = np.full(2, NO_ROW)
-        if self.holds:
+        if self.keeps_pair:
             held[:] = n - 2, n - 1
         return StreamWeight(
             space=space,
-            scale=h.scale._replace(number=a["number"]),
-            y=h.y,
-            square=h.square,
+            scale=weight.scale._replace(number=a["number"]),
+            y=weight.y,
+            square=weight.square,
             number=a["number"],
             sums=a["sums"],
             plus=EuclideanVector(a["plus"]),
@@ -237,32 +240,33 @@ class Stream:
             trail=trail,
         )
 
-    def _open(self, flow: StreamWeight, n: int) -> int:
+    def _set_first_w(self, h: StreamWeight, n: int) -> int:
         """Set the first w, if it is not set and the rows of the batch allow it; return the next row to present.
 
-        Rows before are counted as presented at w = 0: each is a mistake. If the first w cannot be set, these are all n.
+        Rows before that row are counted as presented at w = 0, where each is a mistake. If the rows of the batch do not
+        determine the first w, all n are counted.
         """
         a = self.arrays
         if a["begun"][0]:
             return 0
-        first, order = self._opening(flow, n)
+        first, order = self._first_rows(h, n)
         if order is not None:
             ledger = a["ledger"]
             a["number"][SEEN] += first
-            ledger[0] += first  # w was 0, at which no score is positive
-            ledger[2] = max(ledger[2], float(flow.square[order].max()))
-            rule = self._rule(float(ledger[2]))
+            ledger[MISTAKES] += first  # w was 0, at which no score is positive
+            ledger[RADIUS2] = max(ledger[RADIUS2], float(h.square[order].max()))
+            rule = self._rule(float(ledger[RADIUS2]))
             a["begun"][0] = 1.0
             if not hasattr(rule, "start"):
                 return 0
-            open_stream(rule, flow, order)
+            open_stream(rule, h, order)
             ledger[:2] += 1.0
             return first + 1
         a["number"][SEEN] += n
-        a["ledger"][0] += n
+        a["ledger"][MISTAKES] += n
         return n
 
-    def _opening(self, flow: StreamWeight, n: int) -> tuple[int, np.ndarray | None]:
+    def _first_rows(self, h: StreamWeight, n: int) -> tuple[int, np.ndarray | None]:
         """Return the row at which the rule begins, and the rows that determine its first w.
 
         A rule with a pair begins with one row of each class, another rule with the first row that is not zero. The
@@ -274,27 +278,27 @@ class Stream:
         order : ndarray of int or None
             None if the rows so far do not determine the first w.
         """
-        if not self.holds:
+        if not self.keeps_pair:
             if not hasattr(self._rule(1.0), "start"):
                 return 0, np.zeros(1, np.uint32)
-            nonzero = np.flatnonzero(flow.square[:n] > 0.0)
+            nonzero = np.flatnonzero(h.square[:n] > 0.0)
             return (int(nonzero[0]), nonzero[:1].astype(np.uint32)) if nonzero.size else (0, None)
         is_set = self.arrays["known"]
         if not is_set.any():
-            is_set[1 if flow.y[0] > 0.0 else 0] = 1.0
+            is_set[1 if h.y[0] > 0.0 else 0] = 1.0
             waiting = 0
-        else:  # the row kept from an earlier batch is one of the two appended by `_joined`
-            waiting = flow.y.size - 2 + int(np.argmax(is_set))
-        other = np.flatnonzero(flow.y[:n] != flow.y[waiting])
+        else:  # the row kept from an earlier batch is one of the two appended by `_with_pair`
+            waiting = h.y.size - 2 + int(np.argmax(is_set))
+        other = np.flatnonzero(h.y[:n] != h.y[waiting])
         if not other.size:
-            flow.pair[int(np.argmax(is_set))] = waiting
+            h.pair[int(np.argmax(is_set))] = waiting
             return 0, None
         is_set[:] = 1.0
         return int(other[0]), np.array([waiting, other[0]], np.uint32)
 
     # the pair: one row of each class that the rule keeps
 
-    def _joined(self, patterns: Patterns, y: np.ndarray) -> tuple[Patterns, np.ndarray]:
+    def _with_pair(self, patterns: Patterns, y: np.ndarray) -> tuple[Patterns, np.ndarray]:
         """Return the rows and labels of a batch, with the two rows of the pair appended, negative class first."""
         pair = self.arrays["pair"]
         if patterns.sparse:
@@ -303,11 +307,11 @@ class Stream:
             X = np.vstack([patterns.X, pair])
         return Patterns(X), np.append(y, (-1.0, 1.0))
 
-    def _keep_pair(self, patterns: Patterns, flow: StreamWeight, y: np.ndarray, n: int) -> None:
+    def _keep_pair(self, patterns: Patterns, h: StreamWeight, y: np.ndarray, n: int) -> None:
         """Copy those rows of the current pair that are rows of this batch into `arrays`."""
         for k in np.flatnonzero(self.arrays["known"]):
-            if flow.pair[k] < n:
-                row = patterns.X[int(flow.pair[k])]
+            if h.pair[k] < n:
+                row = patterns.X[int(h.pair[k])]
                 self.arrays["pair"][k] = row.toarray().ravel() if patterns.sparse else row
 
     # results
@@ -375,33 +379,33 @@ class Stream:
         problem, a = self.problem, self.arrays
         negative, positive = (float(count) for count in a["counts"])
         lower, upper = (-np.inf, np.inf) if problem.hard else (0.0, self._at_zero(negative, positive))
-        up = 1.0 + 16.0 * _EPS
+        up = 1.0 + 16.0 * _EPS  # factor that rounds a result of up to 16 operations upwards
         total, squares = a["sums"][SUM : SUM + 2], a["sums"][SQUARES : SQUARES + 2]
         # rounding errors in a sum: two for each update (addition, scale), and 64 for the products and for each term
-        terms = 2.0 * a["ledger"][1] + 64.0
+        terms = 2.0 * a["ledger"][UPDATES] + 64.0
         off = 4.0 * terms * _EPS  # relative error bound of each sum
-        if not (total.sum() > TINY and total.sum() * a["ledger"][2] ** 0.5 > TINY):
+        if not (total.sum() > MIN_DUAL_SUM and total.sum() * a["ledger"][RADIUS2] ** 0.5 > MIN_DUAL_SUM):
             return lower, upper
-        reach = off * float(total.sum()) * float(a["ledger"][2]) ** 0.5  # error bound of v+ and of v-
+        v_error = off * float(total.sum()) * float(a["ledger"][RADIUS2]) ** 0.5  # error bound of v+ and of v-
         plus, w = a["plus"][: self.d], a["w"][: self.d]
         if problem.free:
             if not total.min() > off * total.sum():
                 return lower, upper
             minus_total, plus_total = (float(t) for t in total)
             size = float(np.linalg.norm(plus / plus_total - (plus - w) / minus_total))
-            size += reach * (1.0 / plus_total + 2.0 / minus_total)
+            size += v_error * (1.0 / plus_total + 2.0 / minus_total)
             spread = float(squares[1]) / plus_total**2 + float(squares[0]) / minus_total**2
             length, factor = size, 2.0  # the margin is at most length / factor
         else:
             whole = float(total.sum())
-            length, factor = (float(np.linalg.norm(w)) + 2.0 * reach) / whole, 1.0
+            length, factor = (float(np.linalg.norm(w)) + 2.0 * v_error) / whole, 1.0
             spread = float(squares.sum()) / whole**2
         loose = up * (1.0 + off) + self.d * _EPS
         length *= loose
         if problem.hard:
             return lower, length / factor
         # the k updates of a row in k passes add up to alpha_i, and (sum of k terms)^2 <= k (sum of their squares)
-        spread *= loose * loose * float(a["ledger"][3])
+        spread *= loose * loose * float(a["ledger"][PASSES])
         quadratic = length * length + self.delta2 * spread
         return min(factor * factor / (2.0 * quadratic * up), upper), upper
 

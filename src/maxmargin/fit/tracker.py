@@ -19,10 +19,10 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..data.task import Task
 
-# A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap below
-# KEPT_TOGETHER times that of the new pair; then each point is kept separately. A larger value more often combines
-# points of different iterates for a small gain. Chosen on the data sets of docs/regimes.md.
-KEPT_TOGETHER = 0.9
+# A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap of at most
+# this share of the new pair's gap; then each point is kept separately. A larger share more often combines points of
+# different iterates for a small gain. Chosen on the data sets of docs/regimes.md.
+PAIR_GAP_SHARE = 0.9
 # Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
 # digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits.
 ROUNDING = 1e-12
@@ -91,7 +91,7 @@ class Tracker:
         lower: float,
         upper: float,
         rounding: float,
-        kept_together: float = KEPT_TOGETHER,
+        pair_gap_share: float = PAIR_GAP_SHARE,
     ) -> None:
         """Replace the best points by a pair of points with given bounds, if its gap is smaller or is rounding.
 
@@ -106,12 +106,12 @@ class Tracker:
             The bounds of the pair.
         rounding : float
             Relative gap that is rounding: a pair with a gap up to this always replaces the best points.
-        kept_together : float, default=KEPT_TOGETHER
-            The pair is kept together if the better bounds of both pairs give a gap above this times its own.
+        pair_gap_share : float, default=PAIR_GAP_SHARE
+            The pair is kept together if the better bounds of both pairs give a gap above this share of its own gap.
         """
         gap = self.problem.gap(lower, upper)
         combined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
-        if gap <= max(self.gap, rounding) and (gap <= rounding or combined > kept_together * gap):
+        if gap <= max(self.gap, rounding) and (gap <= rounding or combined > pair_gap_share * gap):
             self.primal, self.alpha, self.lower, self.upper = primal, alpha, lower, upper
             return
         attained, proved = (lower, upper) if self.problem.hard else (upper, lower)
@@ -173,8 +173,9 @@ class GramTracker(Tracker):
         """Compute the dual bound of the best multiple of dual variables within their caps.
 
         Parameters are those of `evaluate`. For a free intercept the dual variables of the class with the larger sum are
-        scaled down to the sum of the other class. With v = sum alpha_i y_i phi(x_i), c the cut, and u = sum c_i y_i
-        phi(x_i), |v - u|^2 = |v|^2 - 2 u.v + |u|^2, where |u| is at most sum c_i |phi(x_i)| by the triangle inequality.
+        scaled down to the sum of the other class. With v = sum alpha_i y_i phi(x_i), c the cut (the reductions of the
+        dual variables), and u = sum c_i y_i phi(x_i), |v - u|^2 = |v|^2 - 2 u.v + |u|^2, where |u| is at most
+        sum c_i |phi(x_i)| by the triangle inequality: this is a bound without scores of the balanced dual variables.
         """
         problem, y = self.problem, self.y
         with np.errstate(over="ignore", invalid="ignore"):
@@ -183,15 +184,14 @@ class GramTracker(Tracker):
                 balanced = problem.balanced(y, alpha)
                 balanced = np.zeros_like(alpha) if balanced is None else balanced
                 cut, alpha = alpha - balanced, balanced
-                length = float(np.abs(cut) @ self.lengths)
-                square = max(square - 2.0 * float((cut * y) @ scores) + length * length, 0.0)
-            total, constant = float(alpha.sum()), problem.rho * float(alpha @ y)
-            norm2 = square + constant * constant
-            if problem.hard:
-                self.update_dual(alpha, norm2**0.5 / total if total > 0.0 else np.inf)
-                return
-            t = problem.multiple(alpha, norm2, self.weights) if total > 0.0 else 0.0
-            self.update_dual(t * alpha, problem.dual(t * t * norm2, t * alpha, self.weights))
+                u = float(np.abs(cut) @ self.lengths)
+                square = max(square - 2.0 * float((cut * y) @ scores) + u * u, 0.0)
+            constant = problem.rho * float(alpha @ y)
+            length = (square + constant * constant) ** 0.5
+            bound = np.inf if problem.hard else 0.0  # of alpha = 0
+            if float(alpha.sum()) > 0.0:
+                alpha, bound, _ = best_dual(problem, alpha, length, self.weights)
+            self.update_dual(alpha, bound)
 
 
 def best_primal(
@@ -233,6 +233,37 @@ def best_primal(
     return (1.0 / smallest, b / smallest, bound) if smallest > 0.0 else (1.0, b, bound)
 
 
+def best_dual(
+    problem: Problem, alpha: np.ndarray, length: float, weights: np.ndarray
+) -> tuple[np.ndarray, float, float]:
+    """Return the multiple of feasible dual variables with the best bound, this bound, and the length of its v.
+
+    Parameters
+    ----------
+    problem : Problem
+    alpha : ndarray of shape (n,)
+        Feasible dual variables, not all zero.
+    length : float
+        |v|_p, with v = sum alpha_i y_i x_i and the constant coordinate.
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    alpha : ndarray of shape (n,)
+        For a hard margin their sum is 1.
+    bound : float
+        Upper bound of every margin (hard), dual objective (soft).
+    length : float
+        |v|_p of the multiple, which is the length of the corresponding w.
+    """
+    if problem.hard:
+        total = float(alpha.sum())
+        return alpha / total, length / total, length / total
+    t = problem.multiple(alpha, length * length, weights)
+    alpha = np.minimum(t * alpha, problem.caps(weights))  # within the caps but for rounding
+    return alpha, problem.dual(t * length * (t * length), alpha, weights), t * length
+
+
 def primal_point(
     task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
@@ -249,9 +280,9 @@ def primal_point(
 
 
 def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tuple[np.ndarray, float, float]:
-    """Make dual variables feasible, and return them with their bound.
+    """Make dual variables feasible, and return their multiple with the best bound (`best_dual`).
 
-    They are clipped at their caps, balanced for a free intercept, and multiplied by the factor with the best bound.
+    They are clipped at their caps, and balanced for a free intercept.
 
     Parameters
     ----------
@@ -263,34 +294,23 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
 
     Returns
     -------
-    alpha : ndarray of shape (n,)
-        The feasible dual variables; for a hard margin their sum is 1.
-    bound : float
-        Upper bound of every margin (hard), dual objective (soft); inf and -inf if no feasible multiple is positive.
-    size : float
-        |sum alpha_i y_i x_i|_p with the constant coordinate, which is the length of the corresponding w.
+    alpha, bound, length
+        As of `best_dual`; if no feasible multiple is positive, `alpha` as given, inf (hard) or -inf (soft), and 0.
     """
     problem, y = task.problem, task.y
-    nothing = np.inf if problem.hard else -np.inf
     caps, divisor = problem.caps(task.weights), 1.0
     if problem.hard or np.isinf(caps).all():
-        divisor = float(alpha.max(initial=0.0)) or 1.0  # only proportions count
+        divisor = float(alpha.max(initial=0.0)) or 1.0  # without caps any multiple is feasible
         alpha = alpha / divisor
     feasible = np.minimum(alpha, caps)
     if problem.free:
         feasible = problem.balanced(y, feasible)
     if feasible is None or not feasible.any():
-        return alpha, nothing, 0.0
+        return alpha, np.inf if problem.hard else -np.inf, 0.0
     if v is not None and np.array_equal(feasible, alpha):
         v = v / divisor
     else:
         v = Plain.combine(task.patterns.X, feasible * y)
         if problem.rho:
             v = np.append(v, problem.rho * float(feasible @ y))
-    size, total = norm(v, problem.p), float(feasible.sum())
-    if problem.hard:
-        return feasible / total, size / total, size / total
-    t = problem.multiple(feasible, size * size, task.weights)
-    feasible *= t
-    np.minimum(feasible, caps, out=feasible)
-    return feasible, problem.dual(t * size * (t * size), feasible, task.weights), t * size
+    return best_dual(problem, feasible, norm(v, problem.p), task.weights)

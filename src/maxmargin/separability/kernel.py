@@ -31,7 +31,7 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..fit.exact import factors_whole_gram, finish_gram
-from ..fit.schedules import MAX_IDLE
+from ..fit.schedules import MAX_IDLE_SETS
 from ..fit.tracker import DECREASE, GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import ExactRows
@@ -167,7 +167,7 @@ class KernelSearch(SeparatorSearch):
             self._sets += 1
             width = best.upper - max(best.lower, 0.0)  # of the interval that holds the largest margin
             narrowest, idle = (narrowest, idle + 1) if width > DECREASE * narrowest else (width, 0)
-            if idle >= MAX_IDLE:
+            if idle >= MAX_IDLE_SETS:
                 break
             positive = best.lower > 0.0
             if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:
