@@ -21,14 +21,15 @@ from ..numerics.sums import Plain
 from ..problem.multiclass import Parts, named_parts, python_label
 from .decisions import class_codes, scheme_of
 
-# Limits of the tolerance `left_open`, a share of a cap: below the least, rounding of dual variables would count; above
-# the largest, every dual variable of a model with a large gap would count as 0 or at its cap.
-LEAST_OPEN, MOST_OPEN = 1e-9, 1e-2
-# Share of the largest dual variable below which another one does not count, where there are no caps: interior points
-# leave less than that on rows without a dual variable at the optimum.
+# Limits of `dual_tolerance`, a share of a cap. With a smaller tolerance, rounding of dual variables would count; with a
+# larger one, every dual variable of a model with a large gap would count as 0 or at its cap. Round values; not tuned.
+MIN_TOLERANCE, MAX_TOLERANCE = 1e-9, 1e-2
+# Without caps, the share of the largest dual variable below which a dual variable counts as 0: interior points leave
+# smaller ones on rows whose dual variable is 0 at the optimum. A round value; not tuned.
 NEGLIGIBLE = 1e-6
 SHOWN = 5  # rows of a list that the text names: as many as fit on a line
-_UP = 1e-12  # bound of the relative rounding error of margins, by which they are enlarged before a theorem uses them
+# Bound of the relative rounding error of margins, by which they are enlarged before a theorem uses them.
+_MARGIN_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +53,9 @@ class PartReport:
     without : LeftOut or None
         Certain leave-one-out labels; None for p other than 2.
     xi_alpha : ndarray of bool of shape (n,) or None
-        An estimate, not a bound: rows that may be wrong if left out by Joachims' xi-alpha (hinge).
+        Rows that may be misclassified if they are left out, by the xi-alpha estimate of Joachims (hinge): no bound.
     verdict : Inseparable, Undecided, LinearSeparator or None
-        Of a hard margin for which no separator was found: the proof that there is none, or the result of the search.
+        For a hard margin without a separator: the proof that none exists, or the result of the search.
     """
 
     name: Any
@@ -75,12 +76,12 @@ class PartReport:
 
     @property
     def open(self) -> float:
-        """The tolerance of `carries` and `full`, a share of a cap (`left_open`)."""
-        return left_open(self.certificate)
+        """The tolerance of `carries` and `full`, a share of a cap (`dual_tolerance`)."""
+        return dual_tolerance(self.certificate)
 
     @property
     def carries(self) -> np.ndarray:
-        """Support vectors: dual variables above the share `open` of their caps; without caps, of the largest (1e-6)."""
+        """Support vectors: rows with a dual variable above the share `open` of its cap (without caps: `NEGLIGIBLE`)."""
         least = self.open * self.cap if self.capped else NEGLIGIBLE * self.dual.max(initial=0.0)
         return self.dual > least
 
@@ -93,9 +94,8 @@ class PartReport:
     def suspects(self) -> np.ndarray:
         """Misclassified support vectors, by increasing margin.
 
-        At the optimum of the hinge each has a dual variable at its cap. Its distance from the cap here depends on the
-        gap alone: the sum of (cap - dual) (1 - m) over rows of margin m < 1 is at most the gap (complementary
-        slackness).
+        At the optimum of the hinge, the dual variable of such a row is at its cap. At a certified point the sum of
+        (cap - dual) (1 - m) over rows of margin m < 1 is at most the gap (complementary slackness).
         """
         rows = np.flatnonzero(self.carries & (self.margin < 0.0))
         return rows[np.argsort(self.margin[rows], kind="stable")]
@@ -107,18 +107,18 @@ class PartReport:
 
     @property
     def decisive(self) -> np.ndarray:
-        """Support vectors in the order of `by_weight`."""
+        """Support vectors in the order of `order_by_dual`."""
         rows = np.flatnonzero(self.carries)
-        return rows[by_weight(self.dual[rows], self.cap[rows], self.margin[rows], self.open)]
+        return rows[order_by_dual(self.dual[rows], self.cap[rows], self.margin[rows], self.open)]
 
 
-def left_open(certificate: Certificate) -> float:
-    """Estimate how far a dual variable may be from 0 or its cap, as a share of the cap, and equal it at the optimum.
+def dual_tolerance(certificate: Certificate) -> float:
+    """Return the distance from 0 or from its cap, as a share of the cap, within which a dual variable counts as there.
 
-    The distance of a dual variable from its cap times the distance of the margin from one is at most the gap
-    (complementary slackness), so that one of the two is at most its square root.
+    An estimate: the distance of a dual variable from its cap times the distance of the margin from one is at most the
+    gap (complementary slackness), so that one of the two is at most its square root.
     """
-    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), LEAST_OPEN, MOST_OPEN))
+    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), MIN_TOLERANCE, MAX_TOLERANCE))
 
 
 def at_cap(dual: np.ndarray, cap: np.ndarray, share: float) -> np.ndarray:
@@ -126,7 +126,7 @@ def at_cap(dual: np.ndarray, cap: np.ndarray, share: float) -> np.ndarray:
     return (dual > 0.0) & (dual >= cap * (1.0 - share))
 
 
-def by_weight(dual: np.ndarray, cap: np.ndarray, margin: np.ndarray, share: float) -> np.ndarray:
+def order_by_dual(dual: np.ndarray, cap: np.ndarray, margin: np.ndarray, share: float) -> np.ndarray:
     """Return the order of rows by falling dual variable; equal ones, as at a common cap, by rising margin."""
     weight = np.where(at_cap(dual, cap, share), cap, dual)
     return np.lexsort((margin, -np.round(weight / weight.max(initial=1e-300), 9)))
@@ -353,7 +353,7 @@ def _kernel_margins(
         unit = certificate.lower * float(np.sqrt(problem.norm2(max(float(c @ scores), 0.0), b)))
         z, error = z / unit, error / unit
     lengths = np.sqrt(np.maximum(kernel.diagonal + problem.rho * problem.rho, 0.0))
-    away = lengths * float(np.sqrt(2.0 * gap)) * (1.0 + _UP) + 2.0 * error
+    away = lengths * float(np.sqrt(2.0 * gap)) * (1.0 + _MARGIN_ROUNDING) + 2.0 * error
     return margins_within(problem, z, away, sample.y, sample.weights)
 
 
@@ -379,7 +379,7 @@ def _part(
         slack, radius2 = np.maximum(1.0 - margin, 0.0), float(products.squares[here].max(initial=0.0))
         xi_alpha = here & (2.0 * alpha * radius2 + slack >= 1.0) & (alpha > 0.0)
     if products is not None and np.isfinite(upper) and np.isfinite(alpha).all():
-        rounding = _UP * np.abs(margin) + _UP * (np.abs(scores) + abs(b))
+        rounding = _MARGIN_ROUNDING * np.abs(margin) + _MARGIN_ROUNDING * (np.abs(scores) + abs(b))
         margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
         without = left_out(problem, y, weights, alpha, margins, upper, products)
     cap = np.where(here, problem.caps(weights), 0.0)

@@ -1,4 +1,4 @@
-"""KernelMaxMarginClassifier: SVC's place, with a certificate."""
+"""KernelMaxMarginClassifier: the kernel classifier with a certificate."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ CHECKS: validation.Checks = validation.COMMON | {
 
 @dataclass(eq=False, repr=False)
 class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
-    """Maximum-margin classification in the space of a kernel, with a proof.
+    """Maximum-margin classification in the space of a kernel, with a certificate.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
     finds the largest margin (``C=inf``), where ``phi(x).phi(z) = k(x, z)``. The intercept is not regularised. The
-    answer comes with a lower and an upper bound on the best possible objective (or margin); `tol` is their certified
-    relative gap. Names, defaults and attributes are those of `sklearn.svm.SVC`.
+    result has a certified lower and upper bound on the best possible objective (or margin); the fit ends when their
+    relative gap is at most `tol`. Names, defaults and attributes are those of `sklearn.svm.SVC`.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
         Weight of the losses; ``inf`` is the hard margin.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, another name of `pairwise_kernels`, or callable, \
 default="rbf"
-        A callable gets two matrices of rows and returns the matrix of their kernel values. It has to be positive
-        semidefinite; of ``"precomputed"``, ``"sigmoid"`` and callables that is checked.
+        A callable gets two matrices of rows and returns the matrix of their kernel values. The kernel has to be
+        positive semidefinite, which is checked for ``"precomputed"``, ``"sigmoid"`` and callables.
     degree : int, default=3
-        Of ``"poly"``.
+        Degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``: ``"scale"`` is 1 / (n_features * X.var()), ``"auto"``
-        1 / n_features.
+        Factor of the products or squared distances in ``"rbf"``, ``"poly"`` and ``"sigmoid"``: ``"scale"`` is
+        1 / (n_features * X.var()), ``"auto"`` 1 / n_features.
     coef0 : float, default=0.0
-        Of ``"poly"`` and ``"sigmoid"``.
+        Constant added to the products in ``"poly"`` and ``"sigmoid"``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     tol : float, default=1e-3
         Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
@@ -83,84 +83,86 @@ default="rbf"
     class_weight : dict or "balanced", default=None
         Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
     multi_class : {"ovr", "ovo"}, default="ovr"
-        Several classes: each against the rest, which share the rows of the kernel; or each against each other, as SVC
-        does.
+        Several classes: each against the rest, with shared rows of the kernel; or each against each other, as in SVC.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        With ``multi_class="ovo"``: one value a class, made of votes and scores as in SVC, or one a pair of classes.
+        With ``multi_class="ovo"``: one value per class, from votes and scores as in SVC, or one per pair of classes.
     break_ties : bool, default=False
-        With ``multi_class="ovo"``: among classes of equally many votes, the scores decide, not the order.
+        With ``multi_class="ovo"``: whether the scores decide among classes with equal numbers of votes; otherwise the
+        first of these classes is predicted.
     cache_size : float, default=200
-        Megabytes for rows of the kernel.
+        Megabytes of memory for rows of the kernel.
     algorithm : str or object, default="auto"
         ``"decomposition"``, another name from `maxmargin.algorithms.KERNEL_ALGORITHMS`, or an object such as
-        ``PUMMA(delta=0.01)``. It never changes the problem, only the way to its solution. ``"auto"`` is the
+        ``PUMMA(delta=0.01)``. It never changes the problem, only the method of solution. ``"auto"`` is the
         decomposition.
     max_iter : int, default=-1
-        Most rounds (working sets, or looks at all scores) of each problem; -1 is as many as it takes.
+        Largest number of rounds of each problem, -1 for no limit. A round is a working set of the decomposition, or an
+        evaluation of all rows and the sweeps before it.
     max_time : float, default=None
-        Seconds after which the best model so far is kept, with its gap. They include compiling, which a machine's first
-        fit of a kind needs, and which nothing interrupts.
+        Seconds after which the best model so far is kept, with its gap. They include compilation, which the first fit
+        of a kind on a machine needs, and which cannot be interrupted.
     callback : callable, default=None
-        Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
-        progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
+        Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
+        Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
+        docs/scikit_learn.md).
     n_jobs : int, default=None
-        Threads, no more than there are processors: pairs of classes that are solved at the same time, and blocks of
-        rows that are predicted so. Nothing depends on it.
+        Threads, no more than there are processors, for pairs of classes in `fit` and for blocks of rows in prediction.
+        Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Order of presentation, of algorithms that have one; the decomposition has none.
+        Order of presentation; the decomposition does not use it.
     verbose : int, default=0
-        1 prints a line a round to standard error.
+        1 prints a line for each round to standard error.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_SV,)
-        Rows that take part in any decision, sorted by class.
+        The rows with a coefficient other than 0 in any problem, sorted by class.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         Empty for a precomputed kernel.
     n_support_ : ndarray of shape (n_classes,)
-        How many of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (1, n_SV), (n_classes, n_SV) or, one against one, (n_classes - 1, n_SV) as in SVC
     intercept_ : ndarray of shape (1,), (n_classes,) or (n_classes * (n_classes - 1) / 2,)
     coef_ : ndarray of shape (n_problems, n_features)
         With the linear kernel only.
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
-        The factor on every row of a class.
+        The factor on the weight of every row of a class.
     multi_class_ : {"ovr", "ovo"}
         The `multi_class` of the fit.
     gamma_ : float
-        The number that stands for `gamma`.
+        The value of `gamma`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     shape_fit_ : tuple of int
     n_iter_ : int
-        Rounds; the most of all problems. One number, as of all other classifiers here; SVC has one a pair of classes.
+        Number of rounds; the largest of all problems. SVC has one number per pair of classes.
     status_ : Status
         How the fit ended; the worst of all problems.
     fit_status_ : int
-        As in SVC: 0 where `status_` is CERTIFIED, else 1.
+        As in SVC: 0 if `status_` is CERTIFIED, otherwise 1.
     certificate_ : Certificate or Certificates
-        The bounds and the dual weights that prove them; `verify` rechecks them from the data.
-    verdict_ : Inseparable, Undecided, LinearSeparator or PolynomialSeparator, or dict of these
-        Of a hard margin without a separator in float64: the exact proof that there is none, or with UNDECIDED what is
-        known, which may be a separator that takes more digits than float64 coefficients of rows have. Of several
-        problems, by their labels.
+        The bounds and the dual variables that prove them; `verify` recomputes them from the data.
+    verdict_ : Inseparable, Undecided, LinearSeparator or PolynomialSeparator, or dict of them
+        Only for a hard margin without a separator in float64. INSEPARABLE: the exact proof that no separator exists.
+        UNDECIDED: the bounds so far, or a separator that needs more digits than float64 coefficients of rows have. With
+        several problems a dict by their labels.
     history_ : list of Report
 
     Raises
     ------
     ValueError
-        If data or parameters cannot be used; the message says what to do.
+        If data or parameters cannot be used; the message names the remedy.
 
     See Also
     --------
     verify : Recompute every number of the certificate from the data.
-    separate : Whether there is a separator at all.
+    separate : Decide whether a separator exists.
 
     Notes
     -----
-    Equal rows of a class are solved as one and share its dual weight by their sample weights.
+    Equal rows of a class are merged; their dual variable is divided among them in proportion to their sample weights.
 
     Rows of the kernel have the precision of X, float32 or float64. The first Ctrl-C ends the fit with the best model so
     far, the second raises KeyboardInterrupt.
@@ -209,16 +211,16 @@ default="rbf"
 
     @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
-        """Find the maximum-margin classifier and prove how good it is.
+        """Find the maximum-margin classifier, and certify it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples)
-            The kernel matrix where it is precomputed.
+            The kernel matrix, if the kernel is precomputed.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor on each row's loss; weight k is k copies of the row, 0 leaves it out. With ``C=inf`` a weight only
-            keeps or drops a row.
+            Factor on each row's loss; weight k is equal to k copies of the row, weight 0 leaves it out. With ``C=inf``
+            all positive weights are equal.
 
         Returns
         -------
@@ -268,7 +270,7 @@ default="rbf"
 
     @property
     def fit_status_(self) -> int:
-        """0 where the fit is certified to `tol`, else 1."""
+        """0 if the fit is certified to `tol`, otherwise 1."""
         return int(self.status_ is not Status.CERTIFIED)
 
     def _store_machine(self, tasks: KernelTasks, supports: list[Support], intercepts: list[float]) -> None:

@@ -33,9 +33,9 @@ from ..separability.separate import decide
 from .progress import Reporter, solve_tasks
 from .validation import Targets, draw_seeds
 
-# Operations of the least-squares problem that writes a hyperplane as a combination of rows: a second or two. Beyond
-# them the separator is kept as a verdict, and not as a model.
-MAX_LEAST_SQUARES = 4e9
+# Largest number of operations of the least-squares problem that writes a hyperplane as a combination of rows, n d times
+# the smaller side: they take a second or two. With more the separator is a verdict only, and not a model.
+MAX_LEAST_SQUARES_FLOPS = 4e9
 
 Support = tuple[np.ndarray, np.ndarray]  # rows with coefficients other than 0, and these coefficients
 
@@ -53,7 +53,7 @@ class KernelTaskSolution(NamedTuple):
     rounds : int
     history : list of Report
     verdict : Verdict or None
-        Of a hard margin, where the model does not show it.
+        The verdict on separability of a hard margin, if the model cannot express it.
     """
 
     certificate: Certificate
@@ -126,7 +126,7 @@ class KernelTasks:
         solve_group = partial(self._solve_group, sample, reporter)
         groups = solve_tasks(solve_group, len(self.groups), self.workers, deadline)
         data = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
-        # one task after the other: the dual variables of all pairs of classes would take much memory
+        # one task after another: dual variables of all pairs of classes at once would take much memory
         found = [one for group in groups for one in group]
         return [self._certified(k, one, data) for k, one in enumerate(found)]
 
@@ -288,11 +288,11 @@ class KernelSeparability:
         return "verdict" in vars(self)
 
     def combine(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
-        """Combine a solution with the verdict, which is returned where the model does not show it.
+        """Combine a solution with the verdict on separability.
 
-        The verdict's separator is an incumbent: the better of both is kept, with its certificate. The model does not
-        show the proof that there is no separator, an undecided verdict, and a separator for which no float64
-        coefficients of rows are known: a polynomial, or a hyperplane in rational numbers.
+        Of the solution and the verdict's separator the one with the larger certified margin is kept. The verdict is
+        returned too if the model cannot express it: a proof that no separator exists, an undecided verdict, or a
+        separator without float64 coefficients of rows (a polynomial, or a hyperplane in rational numbers).
         """
         verdict = self.verdict
         if isinstance(verdict, Inseparable):
@@ -303,7 +303,7 @@ class KernelSeparability:
         if separator is not None:
             undecided = found.status in (Status.UNDECIDED, Status.NOT_FINITE)
             status = Status.STALLED if undecided else found.status
-            # with the dual variables, its own or those of the fit, that prove more
+            # with the dual variables of the fit or of the separator, whichever give the smaller upper bound
             points = (separator._replace(alpha=alpha) for alpha in (found.point.alpha, separator.alpha))
             proved = [self._certified(point, found, status) for point in points]
             better = min(proved, key=lambda one: one.bounds.upper)
@@ -342,7 +342,7 @@ def _as_combination(X: Any, w: np.ndarray) -> np.ndarray | None:
     """
     X, columns = without_empty_columns(X)
     w, (n, d) = columns.restrict(w), X.shape
-    if n * d * min(n, d) > MAX_LEAST_SQUARES:
+    if n * d * min(n, d) > MAX_LEAST_SQUARES_FLOPS:
         return None
     if not may_be_dense(X):  # normal equations, with n rows and columns
         X, w = (X @ X.T).astype(float), X @ w

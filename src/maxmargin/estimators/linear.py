@@ -33,7 +33,8 @@ from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
-# Entries of all classes below which exact stages end sooner than another thread begins.
+# Entries, summed over the classes, below which the exact stages end sooner than another thread starts. A larger number
+# solves more problems in one thread. A round value; not tuned.
 MIN_THREADED_ENTRIES = 2e6
 CHECKS: validation.Checks = validation.COMMON | {
     # `Problem` checks the range of p
@@ -53,8 +54,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or
     finds the largest margin (``C=inf``). The intercept is not regularised. Several classes are solved one
-    against the rest. The answer comes with a lower and an upper bound on the best possible objective (or
-    margin); `tol` is their certified relative gap.
+    against the rest. The result has a certified lower and upper bound on the best possible objective (or
+    margin); the fit ends when their relative gap is at most `tol`.
 
     Parameters
     ----------
@@ -62,11 +63,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Weight of the losses; ``inf`` is the hard margin.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     p : float in [1, inf] or "log", default=2
-        Norm in which distance is measured; |w| is the dual norm of it. Large p makes `coef_` sparse (``inf``: the
-        1-norm of w), p = 1 bounds all of its entries alike. ``"log"`` is max(2, 2 ln n_features), nearly ``inf``
-        with the mistake bounds that the papers prove.
+        Norm in which distance is measured; |w| is its dual norm. Large p makes `coef_` sparse (``inf``: the 1-norm of
+        w), p = 1 bounds the largest of its entries. ``"log"`` is max(2, 2 ln n_features), close to ``inf``, for which
+        the papers prove mistake bounds.
     norm_power : {2, 1}, default=2
-        1 puts ``|w|`` in the place of ``1/2 |w|^2``, as the papers' linear programs do.
+        1 replaces ``1/2 |w|^2`` by ``|w|``, as in the linear programs of the papers.
     tol : float, default=1e-3
         Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
         1 - lower / upper. Several classes: the largest.
@@ -80,32 +81,33 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``MPU(delta=1e-5)``. It never changes the
-        problem, only the way to its solution. ``"auto"`` chooses by p, loss and size, and says why in `history_`
-        (`docs/choice.md` has the rule and its measurements): for p = 2 the exact step where problems are small;
-        Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense rows, at
-        least as many as features squared; else dual coordinate descent, which hands over to proximal points, or to
-        Newton's method, where these are the faster. For other p exact programs where these are small enough or
-        linear, else `pumma` (2 < p < inf) or `ima`.
+        problem, only the method of solution. ``"auto"`` chooses by p, loss and size, and states the reason in
+        `history_` (`docs/choice.md` has the rule and its measurements). p = 2: the exact step for small problems;
+        Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense rows, if
+        these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal points
+        or Newton's method where it converges slowly. Other p: exact programs that are linear or small enough,
+        otherwise `pumma` (2 < p < inf) or `ima`.
     max_iter : int, default=1000
-        Most rounds (a full look at the data and the sweeps after it) per class.
+        Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one
+        iterate of a batch solver.
     max_time : float, default=None
-        Seconds after which the best model so far is kept, with its gap. They include compiling, which a machine's first
-        fit of a kind needs, and which nothing interrupts.
+        Seconds after which the best model so far is kept, with its gap. They include compilation, which the first fit
+        of a kind on a machine needs, and which cannot be interrupted.
     callback : callable, default=None
-        Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
-        progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
+        Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
+        Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
+        docs/scikit_learn.md).
     warm_start : bool, default=False
-        Begin where the last fit ended, if it had the same classes: that model is the best so far until a better one is
-        found, however early the fit is stopped. Algorithms begin with its dual weights, if there were as many rows
-        and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
-        and the algorithm moves these (`fmp`, `ima`).
+        Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
+        better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
+        of rows is the same, algorithms that update w directly (`fmp`, `ima`) if the number of features is.
     n_jobs : int, default=None
-        Classes solved at the same time (threads; no more than there are processors, and one where all classes are
+        Classes solved at the same time (threads; no more than there are processors, and one if all classes are
         solved in milliseconds). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Order of presentation. None takes a fresh seed.
+        Order of presentation. None draws a new seed.
     verbose : int, default=0
-        1 prints a line a round to standard error, and one where another algorithm begins, with the reason.
+        1 prints a line for each round to standard error, and one with the reason when another algorithm begins.
 
     Attributes
     ----------
@@ -113,26 +115,27 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
-        The factor on every row of a class.
+        The factor on the weight of every row of a class.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
+        Only if X had string column names.
     n_iter_ : int
-        Rounds; the most of all classes.
+        Number of rounds; the largest of all classes.
     status_ : Status
         How the fit ended; the worst of all classes.
     certificate_ : Certificate or Certificates
-        The bounds and the dual weights that prove them; `verify` rechecks them from the data.
+        The bounds and the dual variables that prove them; `verify` recomputes them from the data.
     history_ : list of Report
-    verdict_ : Inseparable or Undecided, or dict of these
-        Only of a hard margin for which no separator was found: with INSEPARABLE the rational weights that prove that
-        there is none, with UNDECIDED the bounds so far (or, as LinearSeparator, one that takes more digits than float64
-        has); ``verify(X, y)`` checks each. Of several classes those without one, by label, about ``y == label``.
+    verdict_ : Inseparable, Undecided or LinearSeparator, or dict of them
+        Only for a hard margin without a separator in float64. INSEPARABLE: the rational weights that prove that no
+        separator exists. UNDECIDED: the bounds so far, or a separator that needs more digits than float64 has
+        (LinearSeparator). Its method ``verify(X, y)`` checks it. With several classes a dict: the verdict about
+        ``y == label`` for each label without a separator.
 
     Raises
     ------
     ValueError
-        If data or parameters cannot be used; the message says what to do.
+        If data or parameters cannot be used; the message names the remedy.
 
     See Also
     --------
@@ -144,8 +147,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     KeyboardInterrupt.
 
     Small problems (up to 2000 rows: `docs/architecture.md` has the rule) end with a step that solves the
-    optimality conditions on the support exactly: the answer is then the optimum to rounding, the same for any row
-    order, for copies and weights, and for any seed (of more than 500 columns: but for rounding).
+    optimality conditions on the support exactly. The result is then the optimum to rounding. It does not depend on the
+    order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns, up to rounding).
 
     Examples
     --------
@@ -185,16 +188,16 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
 
     @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
-        """Find the maximum-margin classifier and prove how good it is.
+        """Find the maximum-margin classifier, and certify it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            float32 and float64 are kept as they come.
+            float32 and float64 are not converted.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor on each row's loss; weight k is k copies of the row, 0 leaves it out. With ``C=inf`` a
-            weight only keeps or drops a row.
+            Factor on each row's loss; weight k is equal to k copies of the row, weight 0 leaves it out. With ``C=inf``
+            all positive weights are equal.
 
         Returns
         -------
@@ -239,7 +242,7 @@ class LinearTasks:
     X : ndarray or CSR matrix of shape (n, k)
         The data on the columns with entries.
     columns : Columns
-        Which these are.
+        The places of these columns in the caller's data.
     targets : Targets
         Labels and weights.
 
@@ -278,7 +281,7 @@ class LinearTasks:
         return {"classes_": self.targets.classes, "coef_": coef, "intercept_": intercept}
 
     def _last_solution(self) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
-        """Return the dual variables and the (w, b) of the last fit, where a warm start may use them; else None."""
+        """Return the dual variables and the (w, b) of the last fit, each None if a warm start cannot use it."""
         model, targets = self.model, self.targets
         if not np.array_equal(targets.classes, getattr(model, "classes_", ())):
             return None, None
@@ -290,7 +293,7 @@ class LinearTasks:
         return duals, [(w, float(b)) for w, b in zip(coef, model.intercept_, strict=True)]
 
     def solve(self, reporter: Reporter, k: int, deadline: Deadline) -> Solution:
-        """Solve task k, beginning with the dual variables and the (w, b) of the last fit if there are any."""
+        """Solve task k, with a warm start from the dual variables and the (w, b) of the last fit, if there are any."""
         duals, points = self._start
         targets, kept, several = self.targets, self._kept, len(self.names) > 1
         signs = np.where(targets.y == targets.classes[k if several else 1], 1.0, -1.0)

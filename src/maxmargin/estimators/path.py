@@ -1,4 +1,4 @@
-"""Paths of classifiers: many costs C, many norms, one fit after the other, each with its own certificate."""
+"""Paths of classifiers along a grid of costs C and norms p, with warm starts; each has its own certificate."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from ..certificates.training_data import training_data
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 
-# A screened fit costs one more fit of the smaller data: it pays where at most this share of rows or columns is left.
-SCREENED_SHARE = 0.75
+# Largest share of the rows or columns left at which a fit of these alone precedes the fit of all data. A larger share
+# costs more such fits, which save less. A round value; not tuned.
+MAX_SCREENED_SHARE = 0.75
 # Statuses of a warm-started fit after which a fit from the beginning, with the exact step, may still certify.
 UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
@@ -33,15 +34,15 @@ class MarginPath:
     ----------
     models : tuple of MaxMarginClassifier, of length n_points
     seconds : ndarray of shape (n_points,)
-        Seconds that each point took, its screened fits included.
+        Duration of the fit of each point, its screened fits included.
     rows_left_out, features_left_out : ndarray of int64 of shape (n_points,)
-        Rows and features that safe screening took out of the fit, by proof.
+        Number of rows and of features that safe screening removed from the fit.
     Cs, ps : ndarray of shape (n_points,)
     coefs_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
-        Weights; without the axis of classes for two classes.
+        Weights; no axis of classes for two classes.
     intercepts_ : ndarray of shape (n_points,) or (n_points, n_classes)
     lower_, upper_ : ndarray of shape (n_points,)
-        Bounds on the best objective, summed over the classes; of hard margins, the smallest margin's.
+        Bounds on the best objective, summed over the classes; of a hard margin, on the smallest margin of all classes.
     gaps_ : ndarray of shape (n_points,)
         Certified relative gaps.
     statuses_ : tuple of Status
@@ -101,47 +102,46 @@ def margin_path(
     screen: bool = False,
     **parameters: Any,
 ) -> MarginPath:
-    """Fit a classifier for every C and every p, each beginning with what the one before has found.
+    """Fit a classifier for every C and every p, each with a warm start from the one before.
 
-    With C the dual weights of the last point are multiplied by what is best for the new one: where the data are not
-    separable that is next to the whole way, since w hardly changes once C is large.
+    The dual variables of the last point are multiplied by the factor that is best for the new C. If the data are not
+    separable, the new fit then starts close to its optimum once C is large, since w hardly changes.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     Cs : int or sequence of float, default=10
-        The costs; a number of them are spaced evenly in the logarithm from 1e-4 to 1e4. ``inf`` is the hard margin.
+        The costs, or their number, spaced evenly in the logarithm from 1e-4 to 1e4. ``inf`` is the hard margin.
     ps : sequence of float, default=(2,)
-        The norms. Every p has every C.
+        The norms. Every p is combined with every C.
     sample_weight : array-like of shape (n_samples,), default=None
         Factor on each row's loss.
     screen : bool, default=False
-        Leave out rows and features of which the certified gap proves that they have no weight at the optimum (safe
-        screening), where that is a theorem: rows at 2 <= p < inf, features at p = inf with the squared hinge. The
-        answer is certified on all of the data all the same. It seldom pays: the gap with which a point begins is
-        rarely small enough to prove this of a quarter of the rows, and the solvers pass over such rows themselves.
+        Whether to leave out rows and features that have no weight at the optimum, as the certified gap proves (safe
+        screening): rows at 2 <= p < inf, features at p = inf with the squared hinge. The result is certified on all
+        data. It seldom saves time: the gap of the warm start is rarely small enough to prove this for a quarter of the
+        rows, and the solvers skip such rows themselves.
     **parameters
-        Of `MaxMarginClassifier`: loss, tol, fit_intercept, class_weight, algorithm, ... C, p and warm_start are
-        set here. ``max_time`` is that of one point.
+        Parameters of `MaxMarginClassifier` other than C, p and warm_start: loss, tol, algorithm, and so on.
+        ``max_time`` is the limit of one point.
 
     Returns
     -------
     path : MarginPath
-        In the order of `ps`, and within each p of `Cs`. After Ctrl-C it has the points that were fitted by then, the
-        one that was interrupted among them; they are fitted by rising C.
+        In the order of `ps`, and within each p in the order of `Cs`. Points are fitted by increasing C. After Ctrl-C
+        the path has the points fitted so far, including the interrupted one.
 
     Raises
     ------
     ValueError
-        Where `Cs` or `ps` is empty, a parameter is not known, or the data are not as `MaxMarginClassifier` needs
-        them.
+        If `Cs` or `ps` is empty, a parameter is not known, or `MaxMarginClassifier` cannot use the data.
 
     Notes
     -----
-    The exact step, with which small problems end when they are fitted alone, is left out: a point ends at `tol`. A
-    point of ``C=inf``, and one that is not certified in this way, is fitted as `MaxMarginClassifier` fits it alone,
-    with the exact step, in what is left of ``max_time``; of two answers that with the smaller gap is kept.
+    A point ends at `tol`: the exact step of small problems is left out. A point of ``C=inf``, and a point that is not
+    certified in this way, is fitted without a warm start and with the exact step, in the rest of ``max_time``; of the
+    two results the one with the smaller gap is kept.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def margin_path(
     order = np.argsort(costs, kind="stable").tolist()
     last: MaxMarginClassifier | None = None
     for i, k in product(range(len(norms)), order):
-        if k == order[0]:  # a norm begins where the norm before began
+        if k == order[0]:  # the first point of a norm starts from the first point of the norm before
             last = found[i - 1, k][0] if i else None
         begun = perf_counter()
         last, rows, features = fits.fit(last, float(costs[k]), norms[i])
@@ -184,7 +184,7 @@ class _PathFit:
     X, y, sample_weight
     screen : bool
     parameters : dict
-        Of every point, but for C and p.
+        Parameters of every point, without C and p.
     """
 
     X: Any
@@ -196,7 +196,7 @@ class _PathFit:
     def fit(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
     ) -> tuple[MaxMarginClassifier, int, int]:
-        """Fit C and p, with a warm start from the last point unless that is not certified.
+        """Fit one point with a warm start from the last one, and again without if it is not certified.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class _PathFit:
             How many screening left out.
         """
         begun = perf_counter()
-        if np.isinf(C):  # a hard margin's dual weights are no multiple of those before
+        if np.isinf(C):  # the dual variables of a hard margin are no multiple of those of a soft margin
             return self._fit_alone(C, p, 0.0), 0, 0
         model, rows, features = self._fit_from_last(last, C, p)
         spent, most = perf_counter() - begun, model.max_time
@@ -261,7 +261,7 @@ class _PathFit:
                 weightless = columns_without_weight(sample, certificate)
             kept |= True if weightless is None else ~weightless
         left_out = int((~kept).sum())
-        if not 0.0 < kept.mean() <= SCREENED_SHARE:
+        if not 0.0 < kept.mean() <= MAX_SCREENED_SHARE:
             return 0, 0
         if not by_rows:
             self._fit_features(model, kept)

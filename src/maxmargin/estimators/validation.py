@@ -28,7 +28,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
-    """Return a decorator for methods that fit: BLAS has one thread, callbacks of scikit-learn are closed.
+    """Return a decorator of `fit`: one thread of BLAS, callbacks of scikit-learn, and attributes restored on failure.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def is_positive(value: Any) -> bool:
 
 
 def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the test that None passes, too."""
+    """Return a check that accepts None, and every value that `is_valid` accepts."""
     return lambda value: value is None or is_valid(value)
 
 
-# By name of a parameter: the test that its value has to pass, and what it must be where it does not.
+# For each parameter: the check that its value has to pass, and for the error message what the value must be.
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
@@ -198,7 +198,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
 
 
 def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> bool:
-    """Return whether `validate_data` would return X and y as they are: its 0.3 ms are as long as a small fit."""
+    """Return whether `validate_data` would return X and y unchanged; it takes 0.3 ms, as long as a small fit."""
     if type(X) is not np.ndarray or type(y) is not np.ndarray or not options.keys() <= {"order", "reset"}:
         return False
     known = vars(estimator)
@@ -235,8 +235,9 @@ class Targets:
     selected : ndarray of int, default=None
         Rows of positive weight; None for all.
     classes : ndarray of shape (n_classes,)
-        Of rows with a positive sample weight.
+        The distinct labels of the rows with a positive sample weight, sorted.
     class_weights : ndarray of shape (n_classes,)
+        The factor on the weight of every row of a class.
     """
 
     y: np.ndarray
@@ -362,9 +363,10 @@ def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weight
 
 
 def _check_costs(problem: Problem, weights: np.ndarray) -> None:
-    """Refuse costs C s_i of rows with positive weight that underflow, and such that the losses overflow.
+    """Refuse costs C s_i of rows of positive weight if one underflows, or if losses overflow.
 
-    The losses of w = 0 are at most 4 C s_i in sum; the factor 16 leaves room for bounds of four times that.
+    At w = 0 and |b| <= 1 margins are at least -1, and a squared loss is at most 4 C s_i. The factor 16 allows for
+    objectives of four times the sum of these.
     """
     if problem.hard:
         return

@@ -9,7 +9,7 @@ import numpy as np
 from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
-from ..estimators.explanation import PartReport, by_weight
+from ..estimators.explanation import PartReport, order_by_dual
 from ..kernels.functions import Linear
 from ..plots.base import problem_name
 from ..plots.style import norm_text, percent
@@ -209,7 +209,7 @@ def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
     if support.size == 0:
         return paragraph(f"{one.name}: no row has a dual weight.")
     dual, margins, full = part.dual[support], part.margin[support], part.full[support]
-    order = by_weight(dual, part.cap[support], margins, part.open)
+    order = order_by_dual(dual, part.cap[support], margins, part.open)
     lines = []
     for k in order[: subject.top].tolist():
         row, margin = int(support[k]), float(margins[k])
