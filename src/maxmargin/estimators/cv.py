@@ -36,14 +36,14 @@ class _Chosen:
 class MaxMarginClassifierCV(MaxMarginClassifier):
     """`MaxMarginClassifier` with C, and the norm, chosen by cross-validation.
 
-    Every fold is one path (`margin_path`): each C begins where the last one ended, and each answer is certified, so
-    that scores differ because C does and never because a fit has ended too soon. The classifier with the best mean
-    score is then fitted to all rows.
+    Every fold is one path (`margin_path`) with warm starts. Each fit is certified, so that differences between scores
+    come from C and p, and not from fits that ended early. The parameters with the best mean score are then fitted to
+    all rows.
 
     Parameters
     ----------
     Cs : int or sequence of float, default=10
-        The costs; a number of them are spaced evenly in the logarithm from 1e-4 to 1e4.
+        The costs, or their number, spaced evenly in the logarithm from 1e-4 to 1e4.
     ps : sequence of float or "log", default=(2,)
         The norms in which distance is measured; ``"log"`` is max(2, 2 ln n_features).
     cv : int, cross-validation generator or iterable, default=None
@@ -52,8 +52,8 @@ class MaxMarginClassifierCV(MaxMarginClassifier):
         None is accuracy.
     loss, norm_power, tol, fit_intercept, intercept, intercept_scaling, class_weight, algorithm, max_iter, max_time, \
 callback, n_jobs, random_state, verbose
-        As in `MaxMarginClassifier`; `n_jobs` counts folds that are fitted at the same time, in threads, and then
-        classes. `max_time` is that of one fit, compiling included, which a machine's first fit of a kind needs.
+        As in `MaxMarginClassifier`. `n_jobs` is the number of threads for the folds, and for the classes of the last
+        fit. `max_time` is the limit of each fit.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ callback, n_jobs, random_state, verbose
     Cs_, ps_ : ndarray
         The grid.
     scores_ : ndarray of shape (n_folds, n_ps, n_Cs)
-        The score of every fold, weighted where there are sample weights.
+        The score of every fold, with sample weights if they are given.
     gaps_ : ndarray of shape (n_folds, n_ps, n_Cs)
         Certified gaps of these fits.
     best_score_ : float
@@ -72,7 +72,7 @@ callback, n_jobs, random_state, verbose
     best_estimator_ : MaxMarginClassifier
         The classifier that is fitted to all rows.
     coef_, intercept_, classes_, certificate_, status_, history_, n_iter_
-        Of that classifier.
+        Attributes of `best_estimator_`.
 
     See Also
     --------
@@ -102,16 +102,16 @@ callback, n_jobs, random_state, verbose
 
     @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginClassifierCV:
-        """Choose C and p by cross-validation, and fit the classifier that has the best score to all rows.
+        """Choose C and p by cross-validation, and fit a classifier with them to all rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor on each row's loss, and on its share of the score.
+            Factor on each row's loss, and on its weight in the score.
         groups : array-like of shape (n_samples,), default=None
-            For splitters that keep groups of rows together.
+            Groups of rows, for splitters that use them.
 
         Returns
         -------
@@ -120,7 +120,7 @@ callback, n_jobs, random_state, verbose
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C, or where `callback` asks for the end, while folds are fitted: nothing is chosen then.
+            After Ctrl-C, or if `callback` ends a fit, while folds are fitted: nothing is chosen then.
         """
         own = {"Cs", "ps", "cv", "scoring"}
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
@@ -168,12 +168,12 @@ class _FoldPaths:
     Attributes
     ----------
     X, y, weights
-        All rows.
+        The data of all rows; weights may be None.
     fit_path : callable
         `margin_path` with all parameters.
     scorer : callable
     interrupted : Event
-        Set where a path was interrupted: no other one is fitted then.
+        Set when a path is interrupted: no further path is fitted then.
     """
 
     X: Any

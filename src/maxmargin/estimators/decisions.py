@@ -88,7 +88,7 @@ def decisions(model: Any) -> list[Decision]:
     Parameters
     ----------
     model : MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
-        Or another fitted classifier with `classes_` and one score a class, which then has no certificate.
+        Or another fitted classifier with `classes_` and one score per class, without a certificate.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def decisions(model: Any) -> list[Decision]:
 
 
 def decision(model: Any, label: Any = None) -> Decision:
-    """Return the decision about this class, or pair of classes; None takes the first.
+    """Return the decision about this class, or pair of classes; the first one for None.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def decision(model: Any, label: Any = None) -> Decision:
 
 
 def scores(model: Any, X: Any) -> np.ndarray:
-    """Return the scores of all decisions, shape (n, n_decisions), whatever the shape of `decision_function`."""
+    """Return the scores of all decisions, always of shape (n, n_decisions)."""
     model = copy(model)
     if hasattr(model, "decision_function_shape"):
         model.decision_function_shape = "ovo"  # one column a binary problem
@@ -172,7 +172,7 @@ def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> 
 
 
 def class_values(model: Any, X: Any) -> np.ndarray:
-    """Return one value a class, shape (n, n_classes), the largest of which is that of the predicted class.
+    """Return one value per class, shape (n, n_classes); the predicted class has the largest value.
 
     For pairs of classes the value is the lowest score of a class against any other, which is continuous, unlike votes.
     A class that wins all its pairs has the only positive value. Where no class does, the predicted class gets a

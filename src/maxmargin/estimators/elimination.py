@@ -1,4 +1,4 @@
-"""Recursive elimination of features: train, rank by the weights, delete the last, bound the cost, cross-validate."""
+"""Recursive elimination of features: fit, rank by the weights, delete the last, bound the loss, cross-validate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from .progress import StepCallbacks
 from .validation import draw_seeds
 
 DEFAULT_FOLDS = 5
-# A weight below this share of the largest is zero to rounding: exact programs leave such weights at p = inf.
+# Share of the largest weight up to which a weight is zero to rounding: exact programs leave such weights at p = inf. A
+# larger share would delete features with small weights. A round value; not tuned.
 ZERO_WEIGHT = 1e-14
 # Bound on the relative error of a power of the number of features, some 4,500 times the unit roundoff.
 POWER_ERROR = 1e-12
@@ -35,7 +36,7 @@ class Stage:
     ----------
     n_features : int
     order : ndarray of int
-        All features, best first; the first `n_features` are this set.
+        All features, by rank, the best first; the first `n_features` are this set.
     p : float
         The norm in which this classifier measures distance; nan where it has no certificate.
     status : Status or None
@@ -43,12 +44,12 @@ class Stage:
     hard : bool
         Whether `lower` and `upper` bound the margin, rather than the objective.
     lower, upper : float
-        Certified bounds on the largest margin that this set of features allows (hard), or on the least objective;
-        of several classes on the smallest of their margins, or on the sum of their objectives. The bounds of the set
-        before count here too. nan where there is no certificate.
+        Certified bounds on the largest margin of a classifier on this set of features (hard), or on the least
+        objective; for several classes on the smallest of their margins, or on the sum of their objectives. Bounds of
+        larger sets are taken into account (`inherited_bounds`). nan without a certificate.
     accuracy, accuracy_std : float
-        Mean and standard deviation of the scores in the folds, of the elimination down to so many features; nan without
-        cross-validation.
+        Mean and standard deviation over the folds of the score after elimination to this number of features; nan
+        without cross-validation.
     """
 
     n_features: int
@@ -98,8 +99,8 @@ class Elimination:
     estimator : estimator
         A clone of it is trained on every set.
     own : bool
-        Whether the estimator is a `MaxMarginClassifier` made from the name of an algorithm: each fit then begins with
-        the weights of the larger set, and its p follows `p`.
+        Whether the estimator is a `MaxMarginClassifier` made from an algorithm: each fit then has a warm start from
+        the larger set, and the norm `p`.
     p : float or "log"
     aggregate : {"sum", "max"}
     sizes : list of int
@@ -113,9 +114,9 @@ class Elimination:
     Attributes
     ----------
     order : ndarray of int
-        All features, best first so far; the features left come first.
+        All features, by rank, the best first; the remaining features come first.
     reason : str
-        Why it ended.
+        The reason for its end.
     """
 
     estimator: Any
@@ -157,11 +158,11 @@ class Elimination:
             smaller = [size for size in self.sizes if size < f]
             if not smaller:
                 return
-            # features without a weight leave at once, as many as there are
+            # all features of weight zero are deleted at once
             left = max(min(smaller[0], _count_used(classifier.coef_)), self.sizes[-1])
             kept = np.sort(ranked[:left])
             columns = np.searchsorted(features, kept)
-            if self.own:  # the next classifier begins with what is left of the weights
+            if self.own:  # the next classifier starts from the weights of the remaining features
                 parent = copy(classifier)
                 parent.coef_ = classifier.coef_[:, columns]
             X, before, last, features = X[:, columns], found, f, kept
@@ -174,7 +175,7 @@ class Elimination:
         return ranks
 
     def _train(self, X: Any, f: int, parent: Any, before: Bounds | None) -> Any:
-        """Train on these f columns; a classifier of our own begins with what is left of its parent's weights."""
+        """Fit a classifier to these f columns; `own` ones start from the weights of `parent` on these columns."""
         if self.own:
             p = max(2.0, float(np.log(f))) if self.p == "log" else self.estimator.p
             classifier: Any = clone(self.estimator) if parent is None else copy(parent)
@@ -192,12 +193,12 @@ class Elimination:
         return classifier
 
     def _is_useless(self, classifier: Any, found: Bounds | None, f: int, last: int) -> bool:
-        """Return whether f features cannot be ranked by this classifier, which ends the elimination.
+        """Return whether this classifier cannot rank its f features, which ends the elimination.
 
         Raises
         ------
         ValueError
-            If these are all features: `last`, the number of the set before, is 0.
+            If these are all features: `last`, the size of the set before, is 0.
         """
         status = getattr(classifier, "status_", None)
         if found is not None and found.problem.hard and not found.lower.min() > 0.0:
@@ -219,15 +220,16 @@ class Elimination:
 def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds | None:
     """Return the certified bounds of a fit on f features, improved by those of a larger set.
 
-    A classifier on a subset is one on the larger set with zeros in w. Where p falls to p',
-    |w|_q <= f^(1/p' - 1/p) |w|_q' in f coordinates.
+    A classifier on a subset is a classifier on the larger set with zeros in w: its margin is at most, and its objective
+    at least, the bound of the larger set. If p decreases to p', |w|_q <= f^(1/p' - 1/p) |w|_q' in f coordinates.
 
     Parameters
     ----------
     classifier : estimator
     before : Bounds or None
-        Of the larger set.
+        Bounds of the larger set.
     f : int
+        Number of features.
 
     Returns
     -------
@@ -254,7 +256,7 @@ def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds |
 def rank_features(coef: Any, aggregate: str) -> np.ndarray:
     """Return the features by the size of their weights, the largest first; ties in the order of the columns."""
     size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
-    # squares would underflow
+    # hypot, since squares may underflow
     score = size.max(axis=0) if aggregate == "max" else np.hypot.reduce(size, axis=0)
     return np.argsort(-score, kind="stable")
 
@@ -291,7 +293,7 @@ def cross_validate(
     Parameters
     ----------
     elimination : Elimination
-        Of all rows, without callbacks; it is not run.
+        The elimination on all rows, without callbacks; its parameters are used, it is not run.
     cv, scoring, n_jobs
         As in `MarginRFE`; folds are fitted in processes.
     rng : RandomState
@@ -324,7 +326,7 @@ def best_size(results: dict[str, np.ndarray]) -> int:
 
 
 def scores_at(results: dict[str, np.ndarray], f: int) -> dict[str, float]:
-    """Return the score of the elimination down to the size that left these f features."""
+    """Return mean and standard deviation of the score at the smallest size of at least f features."""
     k = int(np.flatnonzero(results["n_features"] >= f)[-1])
     mean, std = results["mean_test_score"][k], results["std_test_score"][k]
     return {"accuracy": float(mean), "accuracy_std": float(std)}
@@ -333,9 +335,9 @@ def scores_at(results: dict[str, np.ndarray], f: int) -> dict[str, float]:
 def _fold_scores(
     elimination: Elimination, scorer: Any, train: np.ndarray, test: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Return the test scores of one fold: of classifiers with at most `sizes` features.
+    """Return the test scores of one fold, for each size of the largest classifier with at most so many features.
 
-    Features are eliminated on the rows of `train` alone.
+    Features are eliminated on the rows of `train` only.
 
     Raises
     ------

@@ -19,15 +19,15 @@ class Imported(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Sorted.
     labels_ : ndarray of shape (n_classes,)
-        The same in the order in which the file counts them, of two the negative one first: of classes that come out
-        even, the first of these is predicted, as in the program that wrote the file.
+        The classes in the order of the file, of two the negative one first. Of classes with equal scores the first in
+        this order is predicted, as in the program that wrote the file.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where the file has names.
+        Only if the file has names.
     origin_ : dict
         Other contents of the file: its format, parameters of the fit, and bounds that it claims.
     uncertified_ : str
-        Why there is no `certificate_`.
+        The reason why there is no `certificate_`.
     """
 
     labels_: np.ndarray
@@ -53,7 +53,7 @@ class Imported(ClassifierMixin, BaseEstimator):
 
     @property
     def uncertified_(self) -> str:
-        """Why there is no certificate."""
+        """The reason why there is no certificate."""
         return (
             f"this model was read from a {self.origin_['format']} file, which holds no proof of how good it is: fit "
             "again with maxmargin for one, or read the .safetensors file that `save` wrote."
@@ -73,8 +73,7 @@ class Imported(ClassifierMixin, BaseEstimator):
 class ImportedLinearClassifier(LinearDecision, Imported):
     """A linear model read from a file, as `from_liblinear` and `from_dict` return it.
 
-    It predicts as the program that wrote it does. It has no certificate: the file does not say which rows prove how
-    good the model is.
+    It predicts as the program that wrote it does. It has no certificate: the file contains no dual variables.
 
     Attributes
     ----------
@@ -96,28 +95,28 @@ class ImportedLinearClassifier(LinearDecision, Imported):
 class ImportedKernelClassifier(KernelDecision, Imported):
     """A kernel model read from a file, as `from_libsvm` returns it: each class against each other.
 
-    It predicts as the program that wrote it does. It has no certificate: the file does not say of which rows the model
-    was made, nor what they weighed.
+    It predicts as the program that wrote it does. It has no certificate: the file does not contain the rows of the fit
+    and their weights.
 
     Parameters
     ----------
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of several classes, one value a class, made of votes and scores as in SVC, or one a pair of classes.
+        Several classes: one value per class, from votes and scores as in SVC, or one per pair of classes.
     break_ties : bool, default=False
-        Whether the scores decide among classes of equally many votes.
+        Whether the scores decide among classes with equal numbers of votes.
     n_jobs : int, default=None
-        Threads: blocks of rows that are predicted at the same time.
+        Number of threads for blocks of rows in prediction.
 
     Attributes
     ----------
     support_vectors_ : CSR matrix of shape (n_SV, n_features)
-        Those of the first class of `labels_` come first.
+        Sorted by class, in the order of `labels_`.
     n_support_ : ndarray of shape (n_classes,)
-        How many of each, in the order of `labels_`.
+        Number of support vectors of each class, in the order of `labels_`.
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
         As in SVC, for classes in the order of `labels_`.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Of each pair of `labels_`.
+        The intercept of each pair of `labels_`.
     multi_class_ : {"ovo"}
     classes_, labels_, n_features_in_, origin_, uncertified_
         See `Imported`.

@@ -1,4 +1,4 @@
-"""OnlineMarginClassifier: the incremental algorithms on streams, every row presented once."""
+"""OnlineMarginClassifier: incremental algorithms on streams, in memory of constant size."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHECKS: validation.Checks = validation.COST | {
 
 
 class StreamBounds(NamedTuple):
-    """Bounds on the best objective, or margin, on all patterns seen; one number a class."""
+    """Bounds on the best objective, or margin, on all patterns seen; one number per binary problem."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -53,48 +53,47 @@ class StreamBounds(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Large-margin classification of streams: every row is seen once, and memory does not grow.
+    """Large-margin classification of streams: every row is visited once, and memory does not grow.
 
-    The incremental algorithms of `maxmargin.algorithms` that need no pattern again: Perceptron with margin, ALMA,
-    CRAMMA, MICRA, fixed directional margin, ROMMA, aggressive ROMMA and PUMMA, for the hard margin or (``C`` finite)
-    the 2-norm soft margin. Several classes are learnt one against the rest. The result does not depend on how the
-    stream is cut into batches.
+    The algorithms are those of `maxmargin.algorithms` that store no patterns: Perceptron with margin, ALMA, CRAMMA,
+    MICRA, fixed directional margin, ROMMA, aggressive ROMMA and PUMMA, for the hard margin or (``C`` finite) the 2-norm
+    soft margin. Several classes are learnt one against the rest. The result does not depend on the division of the
+    stream into batches.
 
     Parameters
     ----------
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the
-        Perceptron with a margin in each pattern's own measure, ``LocalPerceptron()``: its mean weight was the most
-        accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate
-        descent, Pegasos and cutting planes are refused: they need a pattern more than once; so are CRAMMA, MICRA and
-        fixed margin without a rate ``eta``, which their theorems draw from a bound on the margin that a stream has not.
-        Schedules and ``halving`` are of no use in a stream and are left aside; where no accuracy is given, it is
-        that for a gap of 0.1.
+        Perceptron with a margin relative to the norm of each pattern, ``LocalPerceptron()``: its mean weight was the
+        most accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate
+        descent, Pegasos and cutting planes are refused, since they visit a pattern more than once. CRAMMA, MICRA and
+        fixed margin are refused without a rate ``eta``, which their theorems derive from a bound on the margin that is
+        not known in a stream. Schedules and ``halving`` are ignored. The default accuracy is that for a gap of 0.1.
     C : float, default=inf
-        Weight of the squared losses; ``inf`` is the hard margin. As in `MaxMarginClassifier`; every presentation is a
-        pattern with a slack of its own.
+        Weight of the squared losses, as in `MaxMarginClassifier`; ``inf`` is the hard margin. Every visit of a row is a
+        pattern with its own slack.
     trail : {"average", "vote", "last"}, default="average"
-        Which weights predict: the mean of those after every presentation; a vote of those that lasted longest, each
-        with as many votes as the presentations it lasted, of which `decision_function` returns the majority, from -1
-        to 1; or the last one.
+        The weights used for prediction: the mean of the weights after every visit; a vote of the weights that lasted
+        longest, each with as many votes as visits that it lasted (`decision_function` is then the majority, from -1 to
+        1); or the last one.
     n_voters : int, default=20
-        With ``trail="vote"``: the most weights that vote, the present one among them. When there are more, the one
-        that lasted shortest is dropped.
+        With ``trail="vote"``: the largest number of weights that vote, including the current one. If there are more,
+        the one that lasted shortest is dropped.
     fit_intercept : bool, default=True
     intercept_scaling : float, default=0.3
-        The constant coordinate by which the intercept is learnt, for patterns of about unit length; larger where
-        few features leave much to the intercept. PUMMA learns it directly.
+        The constant coordinate by which the intercept is learnt, for patterns of about unit length; a larger one is
+        better if the data have few features. PUMMA computes the intercept directly.
     radius : float, default=None
-        The largest norm that a pattern will have (the constant included), where an algorithm measures in units of it:
-        Perceptron, ALMA, CRAMMA, MICRA and fixed margin. None, or too small a number, and it is the largest norm so
-        far. That keeps their theorems: the Perceptron's threshold then never exceeds ``b`` R^2, and the others
-        run on patterns divided by numbers of at most R, whose margin is at least gamma / R.
+        An upper bound of the norms of the patterns (including the constant), for the algorithms with thresholds in
+        units of it: Perceptron, ALMA, CRAMMA, MICRA and fixed margin. If it is None or too small, the largest norm so
+        far is used. The theorems then still hold: the threshold of the Perceptron never exceeds ``b`` R^2, and the
+        others run on patterns divided by numbers of at most R, whose margin is at least gamma / R.
     hasher : FeatureHasher or int, default=None
-        For rows whose features are not known beforehand: X is then what the hasher's ``transform`` takes, or a CSR
-        matrix of any width, whose column j is the feature named ``str(j)``. A number stands for
-        ``FeatureHasher(n_features=number)``, whose rows are dicts.
+        For rows whose features are not known beforehand: X is then the input of the hasher's ``transform``, or a CSR
+        matrix of any width, whose column j is the feature named ``str(j)``. An int is
+        ``FeatureHasher(n_features=int)``, whose rows are dicts.
     max_iter : int, default=5
-        Passes of `fit` over the data; `partial_fit` makes one.
+        Number of passes of `fit` over the data; `partial_fit` makes one.
     shuffle : bool, default=True
         Whether `fit` presents rows in random order.
     random_state : int, RandomState instance or None, default=None
@@ -102,36 +101,34 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Of the mean weight with ``trail="average"``, else of the last.
+        The mean weight with ``trail="average"``, otherwise the last.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     bounds_ : StreamBounds
-        Bounds that hold for all rows seen, from the classes' sums of alpha, alpha x and alpha^2 alone, whatever
-        the rule: with ``C=inf`` an upper bound of the largest margin (the lower one is -inf: no margin is known of
-        rows that are gone); with ``C`` finite the dual value of the best multiple as a lower bound of the least
-        objective, and the objective at w = 0 as an upper one. The intercept is free where there is one. Rounded
-        outwards.
+        Bounds that hold for all rows seen, computed from the sums of alpha, alpha x and alpha^2 of each class. With
+        ``C=inf`` an upper bound of the largest margin; the lower bound is -inf, since margins of rows that are not
+        stored are unknown. With ``C`` finite the dual objective of the best multiple is the lower bound of the least
+        objective, and the objective at w = 0 the upper bound. An intercept is free. Rounded outwards.
     mistakes_ : ndarray of shape (1,) or (n_classes,)
-        Rows that the weight of their time did not have on the right side: y (w.x + b) was not positive. With w = 0
-        that is every row: those that PUMMA lets pass until it has seen both classes, and rows of zeros before
-        ROMMA, CRAMMA or MICRA begin, are among them.
+        Number of rows with y (w.x + b) <= 0 at the w of their visit. At w = 0 every row is a mistake: for PUMMA the
+        rows before both classes are seen, for ROMMA, CRAMMA and MICRA the rows of zeros at the beginning.
     updates_ : ndarray of shape (1,) or (n_classes,)
-        Rows that changed the weight.
+        Number of rows that changed the weight.
     n_seen_ : int
-        Presentations so far.
+        Number of visits so far.
     n_iter_ : int
-        Passes of the last `fit`; 1 after `partial_fit` alone.
+        Number of passes of the last `fit`; 1 after `partial_fit` alone.
     n_features_in_ : int
         Not with a hasher.
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
+        Only if X had string column names.
     uncertified_ : str
-        Why there is no `certificate_`.
+        The reason why there is no `certificate_`.
 
     Notes
     -----
-    There is no `sample_weight`: one pass cannot make weight k equal k copies of a row, of which the second is
-    scored after the first has been learnt.
+    There is no `sample_weight`: in one pass, weight k is not equal to k copies of a row, the second of which is scored
+    after the update of the first.
 
     References
     ----------
@@ -170,13 +167,13 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         tags.input_tags.two_d_array = self.hasher is None
         return tags
 
-    # learning
+    # fitting
 
     @validation.restored_after(Exception)
     def fit(self, X: Any, y: Any) -> OnlineMarginClassifier:
-        """Begin anew, and make `max_iter` passes over these rows.
+        """Start a new model, and make `max_iter` passes over these rows.
 
-        It ends before where a whole pass changes nothing. There is no `sample_weight`: see Notes.
+        The fit ends earlier after a whole pass without an update. There is no `sample_weight`: see Notes.
 
         Parameters
         ----------
@@ -209,7 +206,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     @validation.restored_after(Exception)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
-        """Present these rows once, in their order, and go on from what was learnt before.
+        """Present these rows once, in their order, and update the model.
 
         There is no `sample_weight`: see Notes.
 
@@ -219,7 +216,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             Any number of rows, one included.
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), default=None
-            All classes that will ever come; needed at the first call.
+            All classes of the stream; required at the first call.
 
         Returns
         -------
@@ -239,7 +236,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         return self
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
-        """Present rows to the streams of all classes; Ctrl-C waits, so that these have seen the same rows."""
+        """Present rows to the streams of all classes; Ctrl-C is deferred until all of them have seen these rows."""
         if not np.isfinite(patterns.square.sum()):
             raise ValueError("Squares of entries of X overflow: divide X by a large number.")
         with deferred_interrupt():
@@ -265,7 +262,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         self._begin(np.asarray(classes), int(width))
 
     def _check_same_stream(self, classes: Any) -> None:
-        """Refuse other parameters and classes than those with which the stream began: its sums would prove nothing."""
+        """Refuse parameters or classes that differ from the first call: the sums of the stream would prove nothing."""
         for name, then in self._began.items():
             now = getattr(self, name)
             if now is not then and now != then:
@@ -298,7 +295,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         ]
 
     def _summary(self) -> str:
-        """Return mistakes and bounds so far in one short line."""
+        """Return the number of mistakes and the bounds so far in one line."""
         lower, upper = self.bounds_
         hard = not np.isfinite(self.C)
         bounds = f"margin <= {upper.min():.4g}" if hard else f"{lower.sum():.4g}..{upper.sum():.4g}"
@@ -337,7 +334,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights, a line for each problem."""
+        """Weights, one row for each binary problem."""
         return np.vstack([stream.weight()[0] for stream in self._fitted_streams()])
 
     @property
@@ -353,24 +350,24 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     @property
     def mistakes_(self) -> np.ndarray:
-        """Rows that were not on the right side."""
+        """Number of rows with y (w.x + b) <= 0 at their visit."""
         return np.array([stream.mistakes for stream in self._fitted_streams()])
 
     @property
     def updates_(self) -> np.ndarray:
-        """Rows that changed the weight."""
+        """Number of rows that changed the weight."""
         return np.array([stream.updates for stream in self._fitted_streams()])
 
     @property
     def n_seen_(self) -> int:
-        """Presentations so far."""
+        """Number of row visits so far."""
         return self._fitted_streams()[0].seen
 
     def _rows_to_predict(self, X: Any) -> Any:
         return super()._rows_to_predict(X) if self.hasher is None else hash_rows(self._feature_hasher(), X)
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Return w.x + b of the mean or last weight; of voters the majority, from -1 to 1."""
+        """Return w.x + b of the mean or last weight, or the majority of the votes, from -1 to 1."""
         if self._streams[0].trail != "vote":
             return super()._scores(X)
         majorities = []
@@ -382,7 +379,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     @property
     def uncertified_(self) -> str:
-        """Why there is no certificate."""
+        """The reason why there is no certificate."""
         return "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
 
     def state(self) -> list[dict[str, np.ndarray]]:

@@ -23,8 +23,8 @@ from ..problem.status import Status, worst
 from .progress import CallbackSupportMixin
 from .validation import validate_rows
 
-# Rows that are scored at once: the kernel values of a block with all support vectors stay in the cache of a core, and
-# each block is the work of one thread.
+# Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
+# cache of a core. More rows exceed the cache, fewer cost more calls. A round value; not tuned.
 BLOCK = 256
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
@@ -38,15 +38,15 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     status_: Status
     history_: list[Report]
     certificate_: Certificate | Certificates
-    _exact = True  # small problems end with the exact step; a comparison of algorithms does without
+    _exact = True  # whether small problems end with the exact step; False in comparisons of algorithms
 
     def _store(self, names: list[Any], solutions: Sequence[Any]) -> None:
-        """Set how the fit ended, its certificate and, of hard margins without a separator, `verdict_`.
+        """Set status, rounds, history and certificate of the fit, and `verdict_` of hard margins without a separator.
 
         Parameters
         ----------
         names : list
-            The label of each binary task; None is the only one.
+            The label of each binary task; None is the label of a single task.
         solutions : sequence of Solution or KernelTaskSolution
         """
         self.n_iter_ = max(solution.rounds for solution in solutions)
@@ -117,12 +117,12 @@ class Robust:
     """`certified_radius`, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     def certified_radius(self, X: Any) -> np.ndarray:
-        """Return the size of the smallest perturbation that can change the label of each row.
+        """Return a lower bound of the size of the smallest perturbation that changes the label of each row.
 
         Two classes: |w.x + b| / |w|_q, the distance to the hyperplane in the p-norm in which the classifier measures
         distance (2 for `OnlineMarginClassifier`), 1/p + 1/q = 1. Several classes: with k the class predicted, the
-        least of (s_k - s_j) / |w_k - w_j|_q over all others j. Where no perturbation can change the label, because
-        the weights are equal, it is inf.
+        smallest (s_k - s_j) / |w_k - w_j|_q over all other j. It is inf if no perturbation can change the label,
+        because the weights are equal.
 
         Parameters
         ----------
@@ -131,8 +131,8 @@ class Robust:
         Returns
         -------
         radii : ndarray of shape (n_samples,)
-            Rounded downwards: no row of float64 numbers nearer than that, in the p-norm, is predicted otherwise.
-            0 where rounding leaves the label of the row itself in doubt.
+            Rounded downwards: every row of float64 numbers at a smaller distance in the p-norm has the same label. 0 if
+            the sign of the score is within rounding.
 
         Raises
         ------
@@ -142,19 +142,18 @@ class Robust:
 
         Notes
         -----
-        The proof, by construction. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that
-        g.w = |w|_q and |g|_p = 1 (`maxmargin.numerics.norms.subgradient`).
-        The row x - sign(s) r g is at the distance r from x, and its
-        score is s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one.
-        Nothing shorter will do: by Hoelder's inequality a perturbation e moves the score by
-        |w.e| <= |w|_q |e|_p < |s| where |e|_p < r. Of several classes, k is predicted where s_k >= s_j for all j. Each
-        j leaves a half-space, from whose other side x is (s_k - s_j) / |w_k - w_j|_q away by the same
-        argument, and the label changes as soon as one of them is left.
+        Proof. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that g.w = |w|_q and |g|_p = 1
+        (`maxmargin.numerics.norms.subgradient`). The row x - sign(s) r g is at the distance r from x, and its score is
+        s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one. A shorter perturbation e
+        does not change the label: by Hoelder's inequality it changes the score by |w.e| <= |w|_q |e|_p < |s| if
+        |e|_p < r. With several classes, k is predicted if s_k >= s_j for all j, which is a half-space for each j; by
+        the same argument the distance of x from its boundary is (s_k - s_j) / |w_k - w_j|_q, and the label changes
+        outside the first of these half-spaces.
 
-        Rounding: a score of d products is off by at most c = (d + 4) eps (|w|.|x| + |b|), in whatever order it was
-        summed, and d times the smallest number where products underflow. Twice that is taken from |s|, for the row
-        itself and for the perturbed one, |w|_q is rounded up, and the quotient down. Where weights are equal, inf
-        holds for exact scores. With a hasher, distances are those between hashed rows.
+        Rounding: the error of a score of d products, summed in any order, is at most c = (d + 4) eps (|w|.|x| + |b|),
+        plus d times the smallest number if products underflow. Twice this bound is subtracted from |s|, for the row and
+        for the perturbed row; |w|_q is rounded up, and the quotient down. If weights are equal, inf holds for exact
+        scores. With a hasher, distances are distances between hashed rows.
 
         Examples
         --------
@@ -196,7 +195,7 @@ class KernelDecision:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
-            Kernel values with the rows of the fit where the kernel is precomputed.
+            Kernel values with the rows of the fit, if the kernel is precomputed.
 
         Returns
         -------
@@ -234,7 +233,7 @@ class KernelDecision:
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features: of the linear kernel only."""
+        """Weights of the features, with the linear kernel only."""
         kernel = self.kernel_
         if not isinstance(kernel, Linear):
             raise AttributeError(
@@ -248,12 +247,12 @@ class KernelDecision:
 
     @property
     def kernel_(self) -> Kernel:
-        """The kernel, with the numbers that stand for its parameters."""
+        """The kernel, with numerical values of its parameters."""
         check_is_fitted(self)
         return self._kernel
 
     def _scheme(self) -> Parts:
-        """Return the binary tasks of the fit, whatever the present parameters are."""
+        """Return the division of the classes into binary tasks at the time of the fit."""
         return parts_of(self.multi_class_, len(self.classes_))
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -269,12 +268,12 @@ class KernelDecision:
                 return np.concatenate(list(pool.map(self._block_scores, blocks)))
 
     def _block_scores(self, Z: Any) -> np.ndarray:
-        """Return the scores of some rows; of float32 and float64 rows or support vectors, the finer type counts."""
+        """Return the scores of a block of rows, in float64 if the rows or the support vectors are float64."""
         kernel = self._kernel
         scores = np.tile(self.intercept_.astype(float), (Z.shape[0], 1))
         for X, coefficients, tasks in self._groups:
             if isinstance(kernel, Precomputed):
-                # Given values may be tied: sums of a row must not depend on the rows beside it.
+                # Scores may be tied exactly: the sum of a row must not depend on the other rows of the block.
                 products = [np.multiply(Z[:, X], c, order="C").sum(axis=1) for c in coefficients]
                 scores[:, tasks] += np.column_stack(products)
             elif X.shape[0]:
@@ -284,7 +283,7 @@ class KernelDecision:
         return scores
 
     def make_machine(self, kernel: Kernel) -> None:
-        """Prepare the prediction from the fitted attributes and the kernel; also for models read from files.
+        """Prepare prediction from the fitted attributes and the kernel, after a fit or when a model file is read.
 
         Support vectors that belong to the same binary tasks form a group: their rows (of a precomputed kernel, their
         places among its columns), their coefficients of shape (n_tasks, n_rows), and the numbers of the tasks.
@@ -299,7 +298,7 @@ class KernelDecision:
 
 
 def exponent(model: Any) -> float:
-    """Return p of the norm in which a fitted classifier measures distance: that of its certificate, else 2."""
+    """Return p of the norm in which a fitted classifier measures distance, from its certificate; 2 without one."""
     certificate = getattr(model, "certificate_", None)
     return 2.0 if certificate is None else float(certificate.certificates[0].problem.p)
 
@@ -310,7 +309,8 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
     if W.shape[0] == 1:  # the first of two classes has the score 0
         W, b = np.vstack([np.zeros_like(W), W]), np.append(0.0, b)
     d, q = W.shape[1], dual_exponent(p)
-    c = (2.0 * d + 32.0) * _EPS  # of norms too, and of what a perturbation adds to the rounding of scores
+    # relative error of the norms, and of the rounding that a perturbation adds to the scores
+    c = (2.0 * d + 32.0) * _EPS
     radii = np.full(X.shape[0], np.inf)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         scores = safe_sparse_dot(X, W.T, dense_output=True) + b
@@ -325,7 +325,7 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
             if size > 0.0:
                 gap = scores[rows, k] - scores[rows, j] - noise[rows, k] - noise[rows, j]
                 radius = _quotient(gap, size * (1.0 + c) + c * (lengths[k] + lengths[j]))
-            else:  # the same everywhere; of equals the first is predicted
+            else:  # the difference of the scores is constant; of equal scores the first class is predicted
                 radius = np.inf if b[k] > b[j] or (b[k] == b[j] and k < j) else 0.0
             radii[rows] = np.minimum(radii[rows], radius)
     return radii

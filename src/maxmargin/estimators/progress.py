@@ -1,6 +1,6 @@
-"""Progress of a fit: how its binary tasks share the time, and their reports.
+"""Progress of a fit: the division of the time among its binary tasks, and their reports.
 
-Reports are printed, passed to `callback`, and shown by callbacks of scikit-learn. These (since 1.9) see a fit as a tree
+Reports are printed, passed to `callback`, and shown by callbacks of scikit-learn (since 1.9), for which a fit is a tree
 of tasks; with an older version nothing is called.
 """
 
@@ -36,14 +36,14 @@ __all__ = ["CallbackSupportMixin", "Reporter", "StepCallbacks", "solve_tasks", "
 
 T = TypeVar("T")
 Data = tuple[Any, ...]  # X, y, sample_weight of a fit
-Attributes = Callable[[], dict[str, Any]]  # makes the fitted attributes of a copy of the estimator
-AttributesOf = Callable[[list[Any]], dict[str, Any]]  # the same from the best point of each task
+Attributes = Callable[[], dict[str, Any]]  # returns the fitted attributes of a copy of the estimator
+AttributesOf = Callable[[list[Any]], dict[str, Any]]  # returns them from the best point of each task
 
 
 def solve_tasks(
     solve_task: Callable[[int, Deadline], T], count: int, workers: int, deadline: Deadline
 ) -> list[T]:
-    """Solve tasks 0, ..., count - 1; the tasks that are left share the time that is left.
+    """Solve tasks 0, ..., count - 1; each gets an equal share of the time that remains when it begins.
 
     Parameters
     ----------
@@ -51,29 +51,30 @@ def solve_tasks(
         Solves the k-th task within its share of the time.
     count : int
     workers : int
-        Tasks that are solved at the same time.
+        Number of tasks that are solved at the same time.
     deadline : Deadline
-        Of the whole fit.
+        The deadline of the whole fit.
     """
 
-    if workers == 1:  # the last one may take all of the time
+    if workers == 1:  # the last task has all of the remaining time
         last = count - 1
         return [solve_task(k, deadline.split(count - k) if k < last else deadline) for k in range(count)]
     parallel: Any = Parallel(n_jobs=workers, require="sharedmem")
 
-    def within_share(k: int) -> T:  # called when the task begins, not when it is put on the list
+    # called when task k begins, so that `split` divides the time that remains then
+    def within_share(k: int) -> T:
         return solve_task(k, deadline.split(ceil((count - k) / workers)))
 
     return list(parallel(delayed(within_share)(k) for k in range(count)))
 
 
 class _Tree:
-    """The tree of tasks of one fit; without callbacks of scikit-learn it has no root."""
+    """The tree of tasks of one fit, for callbacks of scikit-learn; without such callbacks it has no root."""
 
     root: Any = None
 
     def _begin_fit(self, estimator: Any, data: Data, **subtasks: Any) -> None:
-        """Begin the root, with the data of the fit, and the number and the order of its subtasks."""
+        """Begin the root, with the data of the fit; `subtasks` state the number and the order of its subtasks."""
         X, y, sample_weight = data
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
@@ -90,8 +91,8 @@ class _Tree:
         ----------
         context : context
         attributes : callable or dict, default=None
-            Makes the fitted attributes of a copy of the estimator, or holds those that the estimator lacks; None
-            where there is no model yet.
+            Returns the fitted attributes of a copy of the estimator, or holds the attributes that the estimator lacks;
+            None if there is no model yet.
         """
         return bool(context.call_on_fit_task_end(**self._arguments, reconstruction_attributes=attributes))
 
@@ -107,12 +108,12 @@ class StepCallbacks(_Tree):
     Parameters
     ----------
     estimator : estimator
-        Without callbacks, or None: the methods do nothing.
+        If it is None or has no callbacks, the methods do nothing.
     data : (X, y, sample_weight)
     steps : int
-        At most.
+        Largest number of steps.
     attributes : callable, default=None
-        Makes the attributes with which a copy of the estimator predicts as if the fit had ended with this step.
+        Returns the attributes with which a copy of the estimator predicts as if the fit had ended with this step.
 
     Attributes
     ----------
@@ -136,7 +137,8 @@ class StepCallbacks(_Tree):
         name : callable
             Returns the name of the step.
         estimator : estimator, default=None
-            Does this step, and calls the callbacks itself where it can; None for the estimator of the fit.
+            The estimator that runs this step, and calls the callbacks itself if it supports them; None for the
+            estimator of the fit.
         """
         if self.root is None:
             yield
@@ -154,10 +156,10 @@ class StepCallbacks(_Tree):
 class Reporter(_Tree):
     """Prints the reports of one fit if `verbose`, and passes them to the callbacks, each of which may end the fit.
 
-    Tree of tasks: fit -> binary task, where there are several -> decade of the gap -> round. A binary task has a
-    subtask for each power of ten between a gap of 1 and `tol`, so that its progress bar shows how far it has come, and
-    how long the rest takes. The name of a decade holds the bounds with which it began. One more subtask shows the
-    status at the end. The context of a round has its `Report` as the attribute `report`.
+    Tree of tasks: fit -> binary task (if there are several) -> decade of the gap -> round. A binary task has a subtask
+    for each power of ten between a gap of 1 and `tol`, so that its progress bar shows the order of magnitude of the
+    gap. The name of a decade states the bounds at its beginning. One more subtask shows the status at the end. The
+    context of a round has its `Report` as the attribute `report`.
 
     Parameters
     ----------
@@ -165,11 +167,11 @@ class Reporter(_Tree):
         With the parameters `verbose` and `callback`.
     data : (X, y, sample_weight)
     labels : sequence
-        Labels of the binary tasks in their reports; None is the only one.
+        Labels of the binary tasks in their reports; None is the label of a single task.
     sequential : bool
         Whether one task ends before the next begins.
     attributes : callable
-        Makes the attributes with which a copy of the estimator predicts, from the best point of each task.
+        Returns the attributes with which a copy of the estimator predicts, from the best point of each task.
     """
 
     def __init__(
@@ -190,7 +192,7 @@ class Reporter(_Tree):
                 self._tasks[labels[0]].context = self.root
 
     def report(self, report: Report, best: Callable[[], Any], deadline: Deadline) -> None:
-        """Pass on the report of a round.
+        """Print the report of a round if `verbose`, and pass it to the callbacks.
 
         Parameters
         ----------
@@ -198,7 +200,7 @@ class Reporter(_Tree):
         best : callable
             Returns the best point so far.
         deadline : Deadline
-            Of the task; it is stopped where a callback asks for the end.
+            The deadline of the task, which is stopped if a callback asks for the end.
         """
         with self._lock:
             if self._model.verbose:
@@ -237,7 +239,7 @@ class Reporter(_Tree):
         )
 
     def _show(self, report: Report, best: Callable[[], Any], left: float) -> bool:
-        """Begin and end the context of a round, and those of the decades of the gap that it passes.
+        """Begin and end the context of a round, and the contexts of the decades of the gap that it passes.
 
         Parameters
         ----------
@@ -295,7 +297,7 @@ class Reporter(_Tree):
         return self._begin(context)
 
     def _progress(self, report: Report, left: float) -> str:
-        """Return bounds, gap and time in one short line: progress bars cut long names."""
+        """Return bounds, gap and remaining time in one short line: progress bars cut long names."""
         line = f"{_interval(report)}, gap {report.gap:.1g}"
         line = f"{line}, margin {report.margin:.2g}" if isfinite(self._model.C) else f"margin {line}"
         return f"{line}, {left:.0f} s left" if isfinite(left) else line
@@ -308,14 +310,15 @@ class _TaskProgress:
     Attributes
     ----------
     context, decade : context or None
-        Of the task, and of its present decade of the gap.
+        The context of the task, and that of the current decade of the gap.
     passed : int
-        Decades that the gap has passed.
+        Number of decades that the gap has passed.
     last : Report or None
+        The last report.
     best : callable or None
         Returns the best point.
     stage : tuple of str or None
-        The stage at work, and its reason.
+        The name of the current stage, and its reason.
     """
 
     context: Any = None

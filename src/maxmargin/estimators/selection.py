@@ -1,4 +1,4 @@
-"""MarginRFE: features eliminated by the weights of maximum-margin classifiers, with bounds on what it costs."""
+"""MarginRFE: features eliminated by the weights of maximum-margin classifiers, with bounds on the loss of margin."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHECKS: validation.Checks = {
 
 
 def _offers(method: str) -> Any:
-    """Return a decorator: the selector has a method where its classifier, fitted or not, has it."""
+    """Return a decorator: the selector has the method only if its classifier, fitted or not, has it."""
 
     def has_method(selector: MarginRFE) -> bool:
         untrained = MaxMarginClassifier if selector._is_own else selector.estimator
@@ -57,43 +57,43 @@ def _offers(method: str) -> Any:
 class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Recursive feature elimination by the weights of maximum-margin classifiers.
 
-    Train, rank the features by ``|w_j|``, delete the last of them, train again on what is left, until as many are
-    left as were asked for. What a deletion costs is bounded on the way: no set of features has a larger margin, or a
-    smaller objective, than a set that contains it, so that every certificate bounds all sets that come after it.
+    Fit a classifier, rank the features by ``|w_j|``, delete the last of them, and fit again on the remaining ones,
+    until the number required is left. No set of features has a larger margin, or a smaller objective, than a set that
+    contains it, so that every certificate also bounds the margins or objectives of all later sets.
 
-    Weights can be compared only where features can: bring them to one scale before
+    Weights are comparable only if the features have one scale: scale them before
     (``make_pipeline(StandardScaler(), MarginRFE())``).
 
     Parameters
     ----------
     estimator : str, Algorithm or estimator, default="auto"
-        What is trained: an algorithm of `MaxMarginClassifier`, by its name ("alma", "auto" or another; "ima" is that
-        of the papers, ``IMA(increment=0.02, budget=6000)``) or as an object such as ``ALMA(alpha=0.5)``; or any
-        classifier with `coef_` after its fit, of which a clone is trained on every set.
+        An algorithm of `MaxMarginClassifier`, by its name ("alma", "auto" or another; "ima" has the parameters of
+        the papers, ``IMA(increment=0.02, budget=6000)``) or as an object such as ``ALMA(alpha=0.5)``; or any
+        classifier with `coef_` after its fit, a clone of which is fitted to every set.
     p : float in [1, inf] or "log", default="log"
-        The norm in which distance is measured. ``"log"`` is max(2, ln f), f being the number of features
-        left, as the papers on elimination have it; that of `MaxMarginClassifier` is max(2, 2 ln f), for which the
-        margin in the inf-norm is promised. ``inf`` makes weights sparse. This and the parameters from `C` to
-        `max_iter` belong to algorithms; an estimator has its own.
+        The norm in which distance is measured. ``"log"`` is max(2, ln f) for the f remaining features, as in the
+        papers on elimination; in `MaxMarginClassifier` it is max(2, 2 ln f), for which the papers bound the margin in
+        the inf-norm. ``inf`` makes weights sparse. This parameter and those from `C` to `max_iter` are used with
+        algorithms only; an estimator has its own.
     n_features_to_select : int, float, "cv" or None, default=None
-        How many to keep; a float in (0, 1] is a share. ``"cv"`` takes the size of the best mean score in
-        cross-validation, the smallest of equals. None is ``"cv"`` where `cv` is given, else half of them.
+        Number of features to keep; a float in (0, 1] is a share. ``"cv"`` takes the size with the best mean score in
+        cross-validation, the smallest of equals. None is ``"cv"`` if `cv` is given, otherwise half of the features.
     step : int or float, default=0.1
-        How many features leave at a time; a float in (0, 1) is a share of those left, one at least. Where more weights
-        than that are zero (to rounding), as with exact programs at ``p=inf``, all of these features leave at once: the
-        classifier does without them.
+        Number of features deleted at a time; a float in (0, 1) is a share of the remaining ones, at least one. If more
+        weights are zero (to rounding), as with exact programs at ``p=inf``, all of their features are deleted at once:
+        the classifier does not use them.
     cv : int, splitter or iterable, default=None
-        Cross-validation, with an elimination of its own on the training part of every fold, so that the test part does
-        not affect what is eliminated. None is none, or with ``n_features_to_select="cv"`` 5 folds.
+        Cross-validation, with a separate elimination on the training part of every fold, so that the test part does
+        not affect the choice of features. None: no cross-validation, or 5 folds with ``n_features_to_select="cv"``.
     scoring : str or callable, default=None
-        Score in cross-validation; None is the estimator's own, the accuracy.
+        Score in cross-validation; None is the estimator's `score`, the accuracy.
     aggregate : {"sum", "max"}, default="sum"
         Several classes: features are ranked by the sum of squares of their weights, or by the largest weight.
     C, loss, tol, fit_intercept, class_weight, max_iter
-        As in `MaxMarginClassifier`; tol=1e-2 by default. With ``C=inf`` the elimination ends where the
-        rows are not separable any more, or no separator is found: the last set that had one is kept.
+        As in `MaxMarginClassifier`; tol=1e-2 by default. With ``C=inf`` the elimination ends when the rows are no
+        longer separable, or no separator is found: the last set with a separator is kept.
     n_jobs : int, default=None
-        Folds at the same time (processes).
+        Number of folds fitted at the same time (processes).
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 prints a line for every set to standard error.
@@ -104,21 +104,21 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     ranking_ : ndarray of int of shape (n_features,)
         1 for features that are kept, 2 for those deleted last, and so on.
     order_ : ndarray of int of shape (n_features,)
-        Features, best first: those that stayed longest, and of those deleted together the larger weight.
+        Features by rank, the best first: the later deleted come first, and of those deleted together the larger weight.
     n_features_ : int
-        How many are kept.
+        Number of features that are kept.
     reason_ : str
-        Why the elimination ended where it did.
+        The reason for the end of the elimination.
     estimator_ : estimator
-        The classifier on the features kept.
+        The classifier on the features that are kept.
     classes_ : ndarray of shape (n_classes,)
     path_ : list of Stage
         Every set, the largest first, with its certified bounds and its score in cross-validation.
     cv_results_ : dict of ndarray
-        Where there is cross-validation: `n_features`, `mean_test_score`, `std_test_score`, and `split0_test_score`
-        and so on, for classifiers with at most so many features. nan where a fold came to an end before.
+        Only with cross-validation: `n_features`, `mean_test_score`, `std_test_score`, and `split0_test_score` and so
+        on, for classifiers with at most so many features. nan where the elimination of a fold ended before.
     n_iter_ : int
-        Rounds of `estimator_`; 1 where it does not count any.
+        Number of rounds of `estimator_`; 1 if it has no `n_iter_`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
@@ -126,17 +126,18 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     Raises
     ------
     ValueError
-        If data or parameters cannot be used, and with ``C=inf`` if not even all features separate the rows. The
-        selector is left as it was.
+        If data or parameters cannot be used, and with ``C=inf`` if the rows are not separable with all features. The
+        selector is then unchanged.
 
     Notes
     -----
-    Why bounds are inherited: a classifier on a subset is a classifier on the whole set with zeros in w, of the same
-    norm and the same margins. Where p falls to p' with the number f of features, |w|_q <= f^(1/p' - 1/p) |w|_q', so
-    that the bound on the margin is multiplied by this power of f, and the norm in the objective divided by it.
+    Bounds of a set are bounds of its subsets: a classifier on a subset is a classifier on the whole set with zeros in
+    w, with the same norm and margins. If p decreases to p' with the number f of features,
+    |w|_q <= f^(1/p' - 1/p) |w|_q', so that the bound on the margin is multiplied by this power of f, and the norm in
+    the objective divided by it.
 
-    The accuracy of the size that cross-validation chose is the best of several, and so a little optimistic;
-    `sklearn.model_selection.cross_val_score` of the selector itself is not.
+    The score of the size chosen by cross-validation is the best of several, and biased upwards;
+    `sklearn.model_selection.cross_val_score` of the selector is not.
 
     References
     ----------
@@ -195,7 +196,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            As in the classifier that is trained; for the scores of the folds, too.
+            As in the classifier; also used in the scores of the folds.
 
         Returns
         -------
@@ -317,7 +318,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     def certified_radius(self, X: Any) -> np.ndarray:
         """Return the size of the smallest perturbation that can change the label of each row.
 
-        That of the classifier on the features that are kept: the others may change at will.
+        The radius of the classifier on the features that are kept; changes of other features have no effect.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The parameters `algorithm` and `hasher` of a stream: which algorithms learn from one, and how rows are hashed."""
+"""The parameters `algorithm` and `hasher` of a stream: check of the algorithm, and hashing of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..fit.streaming import streams
 from ..problem.problem import Problem
 from .validation import named_algorithm
 
-NOT_FOR_STREAMS = {
+NOT_FOR_STREAMS = {  # the reasons in error messages
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
     "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
     "cutting-plane": "every plane is made of all patterns",
@@ -36,7 +36,7 @@ ROWS_OF_INPUT_TYPE = {  # rows that each `input_type` of FeatureHasher takes
 
 
 def stream_algorithm(algorithm: Any, problem: Problem) -> Algorithm:
-    """Return the algorithm of a stream; "auto" is the Perceptron with a margin in each row's own measure."""
+    """Return the algorithm of a stream; "auto" is `LocalPerceptron`. Refuse algorithms that need stored rows."""
     suitable = [name for name, cls in ALGORITHMS.items() if streams(cls)]
     if isinstance(algorithm, str) and algorithm == "auto":
         algorithm = LocalPerceptron.name
