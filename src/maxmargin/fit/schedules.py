@@ -141,8 +141,8 @@ def increments(run: State) -> Iterator[None]:
             low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
             run.converged = proved or (run.steps >= limit and not reached)
-            too_high = margin > low + GIVE_UP_SHARE * (high - low)
-            failed = pace.increment is None and 0.0 < low < margin and too_high
+            failed = pace.increment is None and 0.0 < low < margin
+            failed = failed and margin > low + GIVE_UP_SHARE * (high - low)
             yield
             if reached or run.converged or failed:
                 break
