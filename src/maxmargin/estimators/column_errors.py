@@ -86,7 +86,7 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
 
 
 def _missing_in_sparse(X: Any) -> str | None:
-    """Describe the first column with missing entries of a sparse matrix; None where there is none."""
+    """Describe the first column with missing entries of a sparse matrix; None if no entry is missing."""
     entries = sp.coo_array(sp.csc_array(X))
     columns = entries.coords[1][np.isnan(entries.data)]
     if not columns.size:

@@ -58,7 +58,7 @@ callback, n_jobs, random_state, verbose
     Attributes
     ----------
     C_ : float
-        The chosen cost: the smallest of those with the best mean score, at the first such norm.
+        The chosen cost: the smallest one with the best mean score, at the first such norm.
     p_ : float
         The chosen norm.
     Cs_, ps_ : ndarray

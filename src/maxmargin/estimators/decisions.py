@@ -55,7 +55,7 @@ class Decision:
         return scheme_of(self.model).signs(self.index, class_codes(self.model, y))
 
     def difference(self, X: Any, y: Any, sample_weight: Any = None) -> str | None:
-        """Return the difference between these data and those of the certificate in words; None if they are the same."""
+        """Return in words how these data differ from the data of the certificate; None if they are the same."""
         if self.certificate is None:
             return "the model has no certificate"
         try:
@@ -66,7 +66,7 @@ class Decision:
         if X.shape[1] != features:
             return f"{features} features then, {X.shape[1]} now"
         signs, takes_part = self.signs(labels)
-        # other data than those of the fit may overflow in the sums of the fingerprint
+        # data other than the data of the fit may overflow in the sums of the fingerprint
         with np.errstate(over="ignore", invalid="ignore"):
             sample = Sample(X, signs, np.where(takes_part, weights, 0.0))
             return self.certificate.fingerprint.difference(sample.fingerprint)
@@ -78,7 +78,7 @@ class Decision:
         return self.certificate.alpha
 
     def support(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray | None:
-        """Return which rows have a positive dual variable, shape (n,); None unless the data are those of the fit."""
+        """Return which rows have a positive dual variable, shape (n,); None if the data are not the data of the fit."""
         return self.dual() > 0.0 if self.difference(X, y, sample_weight) is None else None
 
 
@@ -146,7 +146,7 @@ def rows_of(model: Any, X: Any) -> Any:
     Raises
     ------
     ValueError
-        If the number of features differs, if the names of columns are not those of the fit, in their order, or if
+        If the number of features differs, if the names of columns or their order differ from the fit, or if
         entries are missing or no numbers; the message names the column.
     """
     is_frame = hasattr(X, "columns")
@@ -156,7 +156,7 @@ def rows_of(model: Any, X: Any) -> Any:
 
 
 def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> list[str]:
-    """Return names of the columns of X: those given, else those of the fit, else numbers.
+    """Return names of the columns of X: `names`, or the names at the fit, or numbers.
 
     Raises
     ------

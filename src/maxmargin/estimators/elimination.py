@@ -168,7 +168,7 @@ class Elimination:
             X, before, last, features = X[:, columns], found, f, kept
 
     def ranking(self, path: list[Stage], kept: Stage) -> np.ndarray:
-        """Return 1 for features that are kept, 2 for those deleted last, and so on."""
+        """Return 1 for features that are kept, 2 for the features deleted last, and so on."""
         sizes = np.unique([stage.n_features for stage in path if stage.n_features >= kept.n_features])
         ranks = np.empty(self.order.size, dtype=int)
         ranks[self.order] = 1 + np.searchsorted(sizes, np.arange(self.order.size), side="right")
@@ -218,7 +218,7 @@ class Elimination:
 
 
 def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds | None:
-    """Return the certified bounds of a fit on f features, improved by those of a larger set.
+    """Return the certified bounds of a fit on f features, improved by the bounds of a larger set.
 
     A classifier on a subset is a classifier on the larger set with zeros in w: its margin is at most, and its objective
     at least, the bound of the larger set. If p decreases to p', |w|_q <= f^(1/p' - 1/p) |w|_q' in f coordinates.

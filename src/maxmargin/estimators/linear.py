@@ -335,7 +335,7 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
     Raises
     ------
     ValueError
-        If there is no such algorithm, or it does not solve the problem; the message names those that do.
+        If there is no such algorithm, or it does not solve the problem; the message names algorithms that do.
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return None

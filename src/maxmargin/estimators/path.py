@@ -218,7 +218,7 @@ class _PathFit:
         return model, rows, features
 
     def _fit_alone(self, C: float, p: float | str, spent: float) -> MaxMarginClassifier:
-        """Fit a classifier without a warm start, in what is left of `max_time` after these seconds."""
+        """Fit a classifier without a warm start, in the rest of `max_time` after these seconds."""
         model = MaxMarginClassifier(C, p=p, **self.parameters)
         most = model.max_time
         model.set_params(max_time=None if most is None else most - spent)

@@ -101,7 +101,7 @@ class LinearDecision:
         return self._labels(self.decision_function(X))
 
     def _rows_to_predict(self, X: Any) -> Any:
-        """Validate rows against those of the fit."""
+        """Validate rows, which must have the features of the fit."""
         return validate_rows(self, X, reset=False)
 
     def _scores(self, X: Any) -> np.ndarray:

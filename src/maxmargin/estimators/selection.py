@@ -102,7 +102,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     ----------
     support_ : ndarray of bool of shape (n_features,)
     ranking_ : ndarray of int of shape (n_features,)
-        1 for features that are kept, 2 for those deleted last, and so on.
+        1 for features that are kept, 2 for the features deleted last, and so on.
     order_ : ndarray of int of shape (n_features,)
         Features by rank, the best first: the later deleted come first, and of those deleted together the larger weight.
     n_features_ : int

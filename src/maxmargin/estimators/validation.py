@@ -89,7 +89,7 @@ COMMON: Checks = COST | {
     "n_jobs": (optional(lambda n_jobs: is_whole(n_jobs) and n_jobs != 0), THREADS),
     "callback": (optional(callable), "a function of a report, or None; got {!r}"),
     "intercept": (lambda intercept: intercept in ("free", "augmented"), '"free" or "augmented"; got {!r}'),
-    "random_state": (  # check_random_state raises for what is no seed
+    "random_state": (  # check_random_state raises for values that are no seeds
         lambda seed: int(seed) >= 0 if isinstance(seed, Integral) else check_random_state(seed),
         "a whole number of at least 0; got {!r}",
     ),
@@ -134,7 +134,7 @@ def named_algorithm(
 
 
 def check_solves(algorithm: Any, problem: Problem, registry: Mapping[str, Any]) -> None:
-    """Refuse an algorithm that does not solve the problem; the message names those of the registry that do."""
+    """Refuse an algorithm that does not solve the problem; the message names algorithms that do."""
     instead = algorithm.refuses(problem)
     if instead is not None:
         power = "" if problem.power == 2 else ", the norm to the first power"
@@ -254,7 +254,7 @@ class Targets:
 
 
 def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Targets:
-    """Validate labels and weights, and multiply the weights by those of the classes.
+    """Validate labels and weights, and multiply the sample weights by the class weights.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
 
 
 def plain_labels(y: Any) -> Any:
-    """Convert integers and booleans of pandas' own types to those of NumPy, so that classes keep their type.
+    """Convert integers and booleans of pandas' own types to NumPy's types, so that classes keep their type.
 
     Labels of other types, and with missing entries, are returned as they are.
     """

@@ -67,7 +67,7 @@ class Attempt(ABC):
         Its problem is in the caller's units, and its label is copied to the reports.
     stopping : Stopping
     history : list of Report
-        Reports of earlier attempts; those of this attempt are appended.
+        Reports of earlier attempts; the reports of this attempt are appended.
 
     Attributes
     ----------

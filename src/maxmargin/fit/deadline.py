@@ -68,7 +68,7 @@ class Deadline:
         return part
 
     def remaining(self) -> float:
-        """Return the seconds until the end; inf where there is no time limit."""
+        """Return the seconds until the end; inf without a time limit."""
         return max(self.end - time.perf_counter(), 0.0)
 
     def can_afford(self, seconds: float) -> bool:

@@ -46,7 +46,7 @@ class Extrapolation:
         self._remaining = self._left_out = 0
 
     def due(self, size: int) -> bool:
-        """Return whether to extrapolate after the next sweeps over `size` rows, and count down those to leave out."""
+        """Return whether to extrapolate after the next sweeps over `size` rows; count down the number to leave out."""
         if size < MIN_ROWS:
             return False
         self._remaining -= 1

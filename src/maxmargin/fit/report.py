@@ -36,7 +36,7 @@ class Report:
     lower, upper, gap : float
         The best bounds so far.
     presentations, steps : int
-        Row visits so far, and those that changed w.
+        Number of row visits so far, and of visits that changed w.
     stage : str
         Name of the algorithm, or "exact" for the active-set method.
     label : object

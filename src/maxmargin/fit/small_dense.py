@@ -20,7 +20,8 @@ from ..problem.problem import Problem
 from .certifier import CertifiedPoint, Certifier
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, is_small, tight_points
 
-# Columns of a small dense problem, constant included: as many as compiled iterations have (`semismooth.MAX_COMPILED`).
+# Largest number of columns of a small dense problem, constant included: the limit of compiled iterations
+# (`semismooth.MAX_COMPILED`).
 MAX_COLUMNS = 100
 # Rows of the squared hinge beyond the limits of `is_small`: a copy of more rows takes longer than compiled iterations
 # save in calls from step to step. Chosen on the data sets of docs/regimes.md.

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # The constants were chosen on the data sets of docs/regimes.md.
 
-# Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or as many as visit
-# PERCEPTRON_ENTRIES entries, whichever is more. A longer run gives a larger bound, with which the rules that use it
+# Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
+# that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules that use it
 # take fewer steps.
 PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
 # Number of evaluations in a row without a smaller gap after which an intercept that still moves counts as converged:
@@ -64,7 +64,7 @@ class State(ABC):
     best : Tracker
         The best points so far, and their bounds; created by the subclass.
     presentations, steps : int
-        Row visits so far, and those that changed w.
+        Number of row visits so far, and of visits that changed w.
     converged : bool
         Whether the algorithm has ended by its own criterion.
     starts_at_point : bool
@@ -278,7 +278,7 @@ class State(ABC):
         return steps
 
     def shrinking_sweeps(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Sweep these rows of h, each time only those that made a step in the sweep before, until none does.
+        """Sweep these rows of h, each time only the rows that made a step in the sweep before, until none does.
 
         `passes` is the largest number of sweeps. The order of `rows` is overwritten.
         """

@@ -308,7 +308,7 @@ class Stream:
         return Patterns(X), np.append(y, (-1.0, 1.0))
 
     def _keep_pair(self, patterns: Patterns, h: StreamWeight, y: np.ndarray, n: int) -> None:
-        """Copy those rows of the current pair that are rows of this batch into `arrays`."""
+        """Copy the rows of the current pair that belong to this batch into `arrays`."""
         for k in np.flatnonzero(self.arrays["known"]):
             if h.pair[k] < n:
                 row = patterns.X[int(h.pair[k])]

@@ -160,7 +160,7 @@ class GramTracker(Tracker):
     def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
 
-        Parameters are those of `evaluate`.
+        The parameters are as in `evaluate`.
         """
         problem, c = self.problem, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
@@ -172,9 +172,9 @@ class GramTracker(Tracker):
     def evaluate_dual(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Compute the dual bound of the best multiple of dual variables within their caps.
 
-        Parameters are those of `evaluate`. For a free intercept the dual variables of the class with the larger sum are
-        scaled down to the sum of the other class. With v = sum alpha_i y_i phi(x_i), c the cut (the reductions of the
-        dual variables), and u = sum c_i y_i phi(x_i), |v - u|^2 = |v|^2 - 2 u.v + |u|^2, where |u| is at most
+        The parameters are as in `evaluate`. For a free intercept the dual variables of the class with the larger sum
+        are scaled down to the sum of the other class. With v = sum alpha_i y_i phi(x_i), c the cut (the reductions of
+        the dual variables), and u = sum c_i y_i phi(x_i), |v - u|^2 = |v|^2 - 2 u.v + |u|^2, where |u| is at most
         sum c_i |phi(x_i)| by the triangle inequality: this is a bound without scores of the balanced dual variables.
         """
         problem, y = self.problem, self.y
