@@ -59,8 +59,8 @@ MIN_ROUNDS_BEFORE_EXACT = 3
 # matrix: fewer spend the factor on problems that end soon.
 KERNEL_ROUNDS_BEFORE_EXACT = 30
 # Budget in row visits before the exact stage: WORK_SHARE_BEFORE_EXACT * (floating-point operations of one
-# factorisation) / (entries of a row), plus PASSES_BEFORE_EXACT passes. A smaller budget runs the exact stage on problems
-# that the algorithm would have solved.
+# factorisation) / (entries of a row), plus PASSES_BEFORE_EXACT passes. A smaller budget runs the exact stage on
+# problems that the algorithm would have solved.
 WORK_SHARE_BEFORE_EXACT, PASSES_BEFORE_EXACT = 0.4, 5.0
 # Full passes without a separator after which separability is decided, however large that budget is. More delay the
 # verdict on data without a separator, fewer ask for it where the algorithm would find one.

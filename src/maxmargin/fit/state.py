@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 # The constants were chosen on the data sets of docs/regimes.md.
 
 # Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
-# that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules that use it
-# take fewer steps.
+# that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules
+# that use it take fewer steps.
 PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
 # Number of evaluations in a row without a smaller gap after which an intercept that still moves counts as converged:
 # it then oscillates within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too
