@@ -162,7 +162,7 @@ class KernelTasks:
         group, rows, problem, model = self.groups[g], self.rows, self.problem, self.model
         places = self.places[group[0]]
         if not places.size:  # both classes of a pair have weight 0
-            return [KernelSolution.nothing()]
+            return [KernelSolution.without_rows()]
         reason = "asked for" if model.algorithm != "auto" else "kernels: working sets of the rows that matter"
         by_task = {
             k: KernelJob(
@@ -179,7 +179,7 @@ class KernelTasks:
             for k in group
             if not (problem.hard and self._separability[k].contradiction())
         }
-        found = {k: KernelSolution.open(places.size) for k in group if k not in by_task}
+        found = {k: KernelSolution.undecided(places.size) for k in group if k not in by_task}
         if by_task:
             most = np.iinfo(np.int64).max if model.max_iter == -1 else model.max_iter
             stopping = Stopping(model.tol, most, deadline, reporter.report)

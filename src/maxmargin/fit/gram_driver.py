@@ -34,13 +34,13 @@ class KernelSolution:
     history: list[Report]
 
     @staticmethod
-    def nothing() -> KernelSolution:
+    def without_rows() -> KernelSolution:
         """Return the solution of a problem without rows."""
         return _at_zero(0, Bounds(0.0, 0.0, 0.0, 0.0), Status.CERTIFIED)
 
     @staticmethod
-    def open(n: int) -> KernelSolution:
-        """Return the undecided solution of a hard margin on n rows that is not solved: rows contradict each other."""
+    def undecided(n: int) -> KernelSolution:
+        """Return the solution of a hard margin on n rows that is not solved, since a few rows prove it inseparable."""
         return _at_zero(n, Bounds(-np.inf, np.inf, 0.0, 0.0), Status.UNDECIDED)
 
 
@@ -71,20 +71,21 @@ def solve_kernel(
         In the order of `jobs`.
     """
     rows = KernelRows(sample.kernel, sample.X, megabytes)
-    # few rows: the exact stage gives the optimum, and its certificate is computed as accurately as possible (gap 0)
+    # Certificates end at the running gap or at `tol`. With few rows the exact stage gives the optimum, whose
+    # certificate is computed as accurately as possible (gap 0).
     small = factors_whole_gram(rows.n)
-    statuses, attempts, enough = [], [], []
+    statuses, attempts, gaps = [], [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for k, job in enumerate(jobs):
             deadline = stopping.deadline.split(len(jobs) - k)
             attempt = GramAttempt(job, rows, sample, replace(stopping, deadline=deadline))
             statuses.append(run_stages(attempt, gram_stages(job, rows.n)))
             attempts.append(attempt)
-            enough.append(0.0 if small or not attempt.rounds else min(attempt.run.best.gap, stopping.tol))
+            gaps.append(0.0 if small or not attempt.rounds else min(attempt.run.best.gap, stopping.tol))
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.problem, sample, job.y, job.weights) for job in jobs]
-        proofs = all_bounds(problems, [attempt.point for attempt in attempts], enough)
+        proofs = all_bounds(problems, [attempt.point for attempt in attempts], gaps)
     solutions = []
     for job, attempt, status, (bounds, point, _) in zip(jobs, attempts, statuses, proofs, strict=True):
         finite = bool(np.isfinite(point.coefficients).all() and np.isfinite(point.intercept))
