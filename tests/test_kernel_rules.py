@@ -402,7 +402,7 @@ def test_warm_start_from_dual_weights_keeps_their_bound(algorithm, problem):
     rows = FewKernelRows(Polynomial(0.5, 2, 1.0).block(X, X), 5)
     first = rounds(started_run(problem, rows, y, weights, algorithm))
     warm = started_run(problem, rows, y, weights, algorithm, start=first.best.alpha)
-    warm.score_rows()
+    warm.evaluate_iterate()
     assert warm.steps == 0
     # the intercept is recomputed, but the bound of the dual weights holds
     if problem.hard:
