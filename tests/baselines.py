@@ -1,6 +1,6 @@
-"""Pictures that always look the same, and their baselines: `make baselines` draws these anew.
+"""Reproducible pictures and their baselines; `make baselines` redraws the baselines.
 
-What is drawn is made of fixed numbers, or of fits whose optimum is unique and reached to rounding.
+Pictures are made of fixed numbers, or of fits whose optimum is unique and reached to rounding.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from maxmargin.plots import (
 FOLDER = Path(__file__).parent / "baseline"
 DPI = 50
 X, Y = load_iris(return_X_y=True)
-PETALS = X[50:, 2:]  # of two classes that overlap
+PETALS = X[50:, 2:]  # two overlapping classes
 SPECIES = np.array(["versicolor", "virginica"])[Y[50:] - 1]
 NAMES = ("petal length", "petal width")
 
@@ -142,14 +142,14 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 
 def drawn(name: str, path: Path) -> None:
-    """Draw a picture in matplotlib's own style, with the font that it brings along."""
+    """Draw a picture in the default style of matplotlib, with its bundled font."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         PICTURES[name]().savefig(path, dpi=DPI, format="png")
 
 
 def keep(name: str, path: Path) -> None:
-    """Draw a picture in few colours, which make a small file; matplotlib's version stands in it."""
+    """Draw a picture with 256 colours for a small file; the version of matplotlib is stored in it."""
     drawn(name, path)
     with Image.open(path) as image:
         few = image.convert("RGB").quantize(256, kmeans=1, dither=Image.Dither.NONE)
@@ -159,7 +159,7 @@ def keep(name: str, path: Path) -> None:
 
 
 def version_of(path: Path) -> str:
-    """Major and minor number of the matplotlib that drew a baseline."""
+    """Return the major and minor version of matplotlib that drew a baseline."""
     with Image.open(path) as image:
         return ".".join(image.info["Software"].split()[1].split(".")[:2])
 

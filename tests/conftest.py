@@ -1,4 +1,4 @@
-"""Real data where they are, hypothesis made repeatable, and Ctrl-C as at a prompt."""
+"""Shared fixtures: the folder of real data, deterministic hypothesis, and the usual handler of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-# a job in the background inherits Ctrl-C as ignored; the tests of Ctrl-C, and what they start, need it as it is
-# at a prompt
+# background jobs inherit SIGINT as ignored; tests of Ctrl-C and their subprocesses need the default handler
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -30,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """Where the real data sets lie: MAXMARGIN_DATA, or ../shared/data beside the repository's root."""
+    """Folder of the real data sets: MAXMARGIN_DATA, or ../shared/data beside the root of the repository."""
     folder = ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
     if not folder.is_dir():
         reason = f"no real data in {folder} (set MAXMARGIN_DATA)"
@@ -42,7 +41,7 @@ def data_folder() -> Path:
 
 @pytest.fixture
 def rules_alone(monkeypatch):
-    """No problem is small enough for the exact step: the rules have to get there by themselves."""
+    """Disable the exact step for small problems, so that the rules have to converge themselves."""
     monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM", 0)
     monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_TOL", 0)
     monkeypatch.setattr("maxmargin.fit.small_dense.MAX_ROWS", 0)
@@ -50,6 +49,6 @@ def rules_alone(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def compiled_arithmetic():
-    """No warning of overflow or of a division by zero in interpreted code: compiled code gives none either."""
+    """Suppress floating-point warnings in interpreted code, since compiled code gives none."""
     with np.errstate(all="ignore" if config.DISABLE_JIT else None):
         yield

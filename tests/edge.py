@@ -1,7 +1,7 @@
-"""Problems at the edge of separability, with the truth: by construction, or by a simplex method in rational numbers.
+"""Problems at the edge of separability, decided by construction or by a simplex method in rational numbers.
 
-Nothing here is the library's: a construction hands out its own separator or its own weights, which are checked in
-rational numbers before the problem counts, and the simplex method is the textbook's, with Bland's rule on a full table.
+This module uses no code of the library: a construction has its own separator or weights, which are checked in
+rational numbers, and the simplex method is that of textbooks, with Bland's rule on a full table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Edge:
-    """A problem and the truth about it."""
+    """A problem, and whether it is separable."""
 
     kind: str
     X: np.ndarray
@@ -25,7 +25,7 @@ class Edge:
 
 
 def separates(X: np.ndarray, y: np.ndarray, w: list[Fraction], b: Fraction) -> bool:
-    """Is y (w.x + b) > 0 for all rows, exactly?"""
+    """Tell whether y (w.x + b) > 0 for all rows, exactly."""
     return all(
         int(label) * (sum(Fraction(v) * c for v, c in zip(row, w, strict=True)) + b) > 0
         for row, label in zip(X.tolist(), y, strict=True)
@@ -33,7 +33,7 @@ def separates(X: np.ndarray, y: np.ndarray, w: list[Fraction], b: Fraction) -> b
 
 
 def cancels(X: np.ndarray, y: np.ndarray, alpha: dict[int, Fraction], bias: bool) -> bool:
-    """Is sum alpha y x zero, and with a bias sum alpha y, exactly?"""
+    """Tell whether sum alpha y x, and with a bias sum alpha y, are exactly zero."""
     if not alpha or min(alpha.values()) <= 0:
         return False
     signed = {i: int(y[i]) * value for i, value in alpha.items()}
@@ -42,14 +42,14 @@ def cancels(X: np.ndarray, y: np.ndarray, alpha: dict[int, Fraction], bias: bool
 
 
 def simplex(X: np.ndarray, y: np.ndarray, bias: bool) -> bool:
-    """Is there a separator? Phase one of the simplex method for sum alpha a = 0, sum alpha = 1, in rational numbers."""
+    """Decide separability by phase one of the rational simplex method for sum alpha a = 0, sum alpha = 1."""
     rows = [
         [Fraction(v) * int(label) for v in [*row, *([1.0] * bias)]]
         for row, label in zip(X.tolist(), y, strict=True)
     ]
     m, n = len(rows[0]) + 1, len(rows)
     table = [[row[j] for row in rows] + [Fraction(0)] for j in range(m - 1)] + [[Fraction(1)] * (n + 1)]
-    basis: list[int] = [-1] * m  # artificial variables, which never come back
+    basis: list[int] = [-1] * m  # artificial variables, which do not re-enter
     cost = [-sum(line[j] for line in table) for j in range(n + 1)]
     while True:
         enter = next((j for j in range(n) if cost[j] < 0), None)
@@ -88,7 +88,7 @@ def narrow(rng: np.random.Generator, bias: bool) -> Edge:
 
 
 def touching(rng: np.random.Generator, bias: bool) -> Edge:
-    """Hulls with one point in common, to the last digit: a mean of some rows of one class belongs to the other."""
+    """Hulls with exactly one common point: the mean of some rows of one class has the other label."""
     d = int(rng.integers(2, 21))
     n = int(rng.integers(d + 4, 3 * d + 20))
     X = np.round(rng.standard_normal((n, d)) * 2.0**30) / 2.0**30
@@ -106,7 +106,7 @@ def touching(rng: np.random.Generator, bias: bool) -> Edge:
 
 
 def contradictory(rng: np.random.Generator, bias: bool) -> Edge:
-    """Separable rows, many of them twice, and one of them with the other label, too."""
+    """Separable rows with many copies, and one copy with the other label."""
     d, n = int(rng.integers(1, 21)), int(rng.integers(4, 80))
     X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4)
     y = np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)
@@ -118,7 +118,7 @@ def contradictory(rng: np.random.Generator, bias: bool) -> Edge:
 
 
 def zeros(rng: np.random.Generator, bias: bool) -> Edge:
-    """A row of zeros among separable ones: a proof through the origin, and one more row with a bias."""
+    """A row of zeros among separable rows: a proof without a bias, an ordinary row with one."""
     d, n = int(rng.integers(1, 21)), int(rng.integers(4, 60))
     X = rng.integers(-9, 10, (n, d)).astype(float)
     w = rng.integers(-5, 6, d).astype(float)
@@ -138,7 +138,7 @@ def zeros(rng: np.random.Generator, bias: bool) -> Edge:
 
 
 def ties(rng: np.random.Generator, bias: bool) -> Edge:
-    """Small whole numbers, many on the hyperplane itself, with labels by the toss of a coin there."""
+    """Small integers with many rows on the hyperplane, which have random labels."""
     d, n = int(rng.integers(1, 6)), int(rng.integers(4, 24))
     X = rng.integers(-3, 4, (n, d)).astype(float)
     score = X @ rng.integers(-2, 3, d) + (int(rng.integers(-1, 2)) if bias else 0)
@@ -149,7 +149,7 @@ def ties(rng: np.random.Generator, bias: bool) -> Edge:
 
 
 def overlapping(rng: np.random.Generator, bias: bool) -> Edge:
-    """A hyperplane's rows, with one row that lies 1e-9 of their size inside the hull of the other class."""
+    """Separable rows, and one row inside the hull of the other class by 1e-9 of their size."""
     d = int(rng.integers(2, 21))
     n = int(rng.integers(4 * d + 4, 6 * d + 20))
     scale = 2.0 ** int(rng.integers(-20, 21))
@@ -164,7 +164,7 @@ def overlapping(rng: np.random.Generator, bias: bool) -> Edge:
     alpha[int(corners[0])] += Fraction(depth)
     alpha[n] = Fraction(1)
     X, y = np.vstack([X, far]) * scale, np.append(y, -1.0)
-    if not cancels(X, y, alpha, bias):  # the numbers took more than 53 digits
+    if not cancels(X, y, alpha, bias):  # more than 53 binary digits were needed
         return touching(rng, bias)
     return Edge("overlapping", X, y, bias, False)
 
@@ -175,6 +175,6 @@ KINDS: tuple[Callable[[np.random.Generator, bool], Edge], ...] = (
 
 
 def edges(count: int, seed: int) -> list[Edge]:
-    """So many problems, of all kinds in turn, every other one without a bias."""
+    """Return `count` problems of alternating kinds, half of them without a bias."""
     rng = np.random.default_rng(seed)
     return [KINDS[k % len(KINDS)](rng, bool(k // len(KINDS) % 2)) for k in range(count)]

@@ -1,4 +1,4 @@
-"""How much of a test is run: a selection by `make test`, all of it by `make test-slow`.
+"""Selection of test cases: a part is run by `make test`, all by `make test-slow`.
 
 Most of the time of a first run is compilation: one object for each combination of a rule, a storage, a scale, a slack
 and a type of numbers. Tests marked `interpreted` therefore run without compilation in `make test`, with the full
@@ -16,9 +16,9 @@ import pytest
 
 THOROUGH = os.environ.get("MAXMARGIN_THOROUGH") == "1"  # set by `make test-slow`
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-# rules compiled for sparse rows as well: whole arithmetic, and one of each other scale and of each way to an intercept
+# rules compiled for sparse rows as well: integer arithmetic, each other scale, and each kind of intercept
 ON_SPARSE = ("perceptron", "mpu", "dcd", "alma", "pumma")
-ON_ALL = ("perceptron", "mpu")  # and for rows of float32, of zeros and ones, and with 64-bit indices
+ON_ALL = ("perceptron", "mpu")  # also for float32 rows, rows of zeros and ones, and 64-bit indices
 
 interpreted = pytest.mark.interpreted  # of tests that `make test` runs with NUMBA_DISABLE_JIT=1
 thorough = pytest.mark.thorough  # of tests that try more examples with MAXMARGIN_THOROUGH=1

@@ -1,4 +1,4 @@
-"""Each algorithm in a few lines of NumPy, straight from its statement: slow, obvious, a second opinion.
+"""Each algorithm in a few lines of NumPy, directly from its statement: slow and simple, for comparison.
 
 Every one takes the reflected patterns Y (row k is y_k x_k, with whatever constant coordinate and own
 coordinate the problem gives it), the rows in the order in which they are presented, a cap for each dual
@@ -15,14 +15,16 @@ from scipy.optimize import brentq
 
 
 class Run(NamedTuple):
-    """What a naive run ends with."""
+    """Result of a naive run."""
 
     weights: np.ndarray
     dual: np.ndarray
     moved: list[int]  # rows that made a step, in the order of the steps
-    nearest: float  # how near the nearest decision was: rounding could turn one that is within 1e-9
+    nearest: (
+        float  # distance of the nearest decision from its threshold; within 1e-9 rounding could change it
+    )
     bias: float = 0.0
-    trail: tuple[float, ...] = ()  # |w|^2 after each step, where the theorems speak of it
+    trail: tuple[float, ...] = ()  # |w|^2 after each step, for rules with a theorem about it
 
 
 def perceptron(Y, order, caps, b):
@@ -50,7 +52,7 @@ def local_perceptron(Y, order, caps, b):
 
 
 def mpu(Y, order, caps, b, db):
-    """Learn when a.y_k <= b and I_k < cap, unlearn when a.y_k >= b + db and I_k > 0: as often as it takes."""
+    """Learn when a.y_k <= b and I_k < cap, unlearn when a.y_k >= b + db and I_k > 0, repeatedly."""
     a, I, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
     for k in order:
         p, y2, old = a @ Y[k], Y[k] @ Y[k], I[k]
@@ -98,7 +100,7 @@ def alma(Y, order, caps, gamma, eta, R, normalise=False):
 
 
 def alma_normalised(Y, order, caps, gamma, eta):
-    """The same with every pattern divided by its own length; a pattern of zeros has none and is passed over."""
+    """ALMA with every pattern divided by its length; patterns of zeros are skipped."""
     length = np.linalg.norm(Y, axis=1)
     unit = Y / np.where(length > 0.0, length, 1.0)[:, None]
     run = alma(unit, [k for k in order if length[k] > 0.0], caps, gamma, eta, 1.0)
@@ -126,7 +128,7 @@ def micra(Y, order, caps, beta, epsilon, eta, zeta, R):
 
 
 def segment(m, z):
-    """How far from m the point of the segment [m, z] is that is nearest to 0."""
+    """Return the position on the segment [m, z] of its point nearest to 0."""
     D = z - m
     return np.clip(-(m @ D) / (D @ D), 0.0, 1.0) if D.any() else 0.0
 
@@ -154,7 +156,7 @@ def aggressive_romma(Y, order, caps, delta):
 
 
 def romma_printed(Y, order, caps, delta):
-    """Aggressive ROMMA as its paper prints it: quotients over |y|^2 |w|^2 - (w.y)^2."""
+    """Aggressive ROMMA as published: quotients over |y|^2 |w|^2 - (w.y)^2."""
     w, moved, nearest = Y[order[0]] / (Y[order[0]] @ Y[order[0]]), [], np.inf
     for k in order:
         y, p, w2, y2 = Y[k], w @ Y[k], w @ w, Y[k] @ Y[k]
@@ -190,7 +192,7 @@ def pumma(Y, order, caps, delta, y):
 
 
 def pumma_printed(Y, order, caps, delta, y):
-    """PUMMA as its paper prints it, for p = 2: w = al z + be v where w = al z, al = 2/|z|^2, is not allowed."""
+    """PUMMA as published, for p = 2: w = al z + be v where w = al z, al = 2/|z|^2, is not allowed."""
     i = order[0]
     j = next(j for j in order if y[j] != y[i])
     held, moved, nearest = {y[i]: i, y[j]: j}, [], np.inf
@@ -213,7 +215,7 @@ def pumma_printed(Y, order, caps, delta, y):
     return Run(w, np.zeros(len(Y)), moved, nearest, b)
 
 
-# other norms: patterns Y without own coordinates, whose squares are `delta2`; straight from the printed formulas
+# other norms: patterns Y without own coordinates, whose squares are `delta2`; from the published formulas
 
 
 def p_norm(v, r):
@@ -285,7 +287,7 @@ def pumma_p(Y, delta2, order, delta, y, p):
 
 
 def subgradient(w, q):
-    """A g with g.w = |w|_q and |g|_p = 1; the largest coordinates share it where q = inf."""
+    """A g with g.w = |w|_q and |g|_p = 1; for q = inf it is shared by the largest coordinates."""
     size = p_norm(w, q)
     if size == 0.0:
         return np.zeros_like(w)
@@ -310,7 +312,7 @@ def fmp(Y, delta2, order, gamma, eta, lift, y, p, flexible=False):
         nearest = min(nearest, abs(s - gamma * N) / max(abs(s), 1e-300)) if N else nearest
         if s <= gamma * N:
             if N:
-                nearest = min(nearest, abs(N - eta * gamma) / N)  # does w end at 0, or next to it?
+                nearest = min(nearest, abs(N - eta * gamma) / N)  # whether w ends at 0 or near it
                 down = eta * gamma * size / N * subgradient(w, q)
                 w = np.sign(w) * np.maximum(np.abs(w) - np.abs(down), 0.0)
                 v = v * max(1.0 - eta * gamma / N, 0.0)
@@ -342,11 +344,11 @@ NAIVE = {
 
 
 def replay(name, Y, y, order, caps, numbers):
-    """The naive run of a rule; its numbers are those of the compiled record."""
+    """Run a naive rule with the parameters of the compiled record."""
     return NAIVE[name](Y, order, caps, *numbers, **({"y": y} if name in ("pumma", "fmp") else {}))
 
 
-# streams: every row once, in its order; R is that of the rows so far
+# streams: every row once, in order; R is the radius of the rows so far
 
 
 def once_perceptron(a, t, y, b):
@@ -359,7 +361,7 @@ def once_local_perceptron(a, t, y, b):
 
 def once_alma(w, t, y, gamma, eta, R, normalise):
     R = np.linalg.norm(y) if normalise else R  # each pattern divided by its own length
-    if R == 0.0:  # it has none
+    if R == 0.0:  # length zero
         return np.inf, w
     new = w + eta / np.sqrt(t) * y / R
     return w @ y / R - gamma / np.sqrt(t), new / max(1.0, np.linalg.norm(new))
@@ -378,7 +380,7 @@ def once_romma(m, t, y, delta, on_mistakes):
     return m @ y - (1.0 - delta) * (m @ m), new
 
 
-ONCE = {  # (what must not be positive if there is to be an update, the weight after it)
+ONCE = {  # (score that must not be positive for an update, weight after the update)
     "perceptron": once_perceptron,
     "local-perceptron": once_local_perceptron,
     "alma": once_alma,
@@ -391,17 +393,17 @@ ONCE = {  # (what must not be positive if there is to be an update, the weight a
 
 
 class Stream(NamedTuple):
-    """What a naive stream ends with."""
+    """Result of a naive stream."""
 
     weights: np.ndarray
     moved: list[int]
     nearest: float
-    mistakes: int  # rows whose score was not positive when they came, all of them at w = 0
+    mistakes: int  # rows whose score was not positive when presented; every row at w = 0
     bias: float = 0.0
 
 
 def once(name, Y, y, numbers):
-    """A stream through a rule; numbers(R^2) are those of its record for patterns so long.
+    """A stream through a rule; numbers(R^2) are the parameters of its record for patterns of at most this length.
 
     Unlike in the batch versions above, the row with which ROMMA, CRAMMA and MICRA begin does not come again: for
     ROMMA that changes nothing, CRAMMA and MICRA would present it once more. PUMMA begins with the first row and the
@@ -428,7 +430,7 @@ def once(name, Y, y, numbers):
 
 
 def once_pumma(Y, y, delta):
-    """PUMMA on a stream: the first pair, then every row that comes after it."""
+    """PUMMA on a stream: the first pair, then every later row."""
     j = int(np.argmax(y != y[0]))
     held, moved, nearest, mistakes = {y[0]: 0, y[j]: j}, [j], np.inf, j + 1
     m = 0.5 * (Y[0] + Y[j])

@@ -1,4 +1,4 @@
-"""The exact optimum of every problem, by Clarabel, as an interval that is proved without the library.
+"""The exact optimum of every problem, by Clarabel, as an interval that is proved independently of the library.
 
 Clarabel's points are only trusted as points: its primal point gives an upper bound of a soft problem's
 optimum and its dual point, made feasible, a lower one. Both are computed here, in rational arithmetic, from
@@ -19,7 +19,11 @@ from scipy.optimize import linprog
 
 from maxmargin import Problem
 
-TOLERANCES = (1e-9, 1e-11, 1e-13)  # Clarabel gives up early where it is asked for too much, so ask in turn
+TOLERANCES = (
+    1e-9,
+    1e-11,
+    1e-13,
+)  # tried in turn, since Clarabel stops early for tolerances that are too small
 CLOSE = Fraction(1, 10**12)
 
 
@@ -32,11 +36,11 @@ class Optimum:
 
     @property
     def e(self) -> Fraction:
-        """The oracle's own gap."""
+        """Relative gap of the interval."""
         return self.upper - self.lower
 
     def meet(self, lower: Fraction, upper: Fraction) -> Optimum:
-        """What two intervals say together."""
+        """Return the intersection of two intervals."""
         return Optimum(max(lower, self.lower), min(upper, self.upper))
 
 
@@ -51,11 +55,11 @@ def _solve(P, q, A, b, cones, tol):
     return np.asarray(solution.x), np.asarray(solution.z)
 
 
-_KNOWN: dict[tuple, Optimum] = {}  # by problem and digest of the data: many tests ask for the same
+_KNOWN: dict[tuple, Optimum] = {}  # cache by problem and digest of the data
 
 
 def optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Optimum:
-    """The interval in which the best objective (soft) or the largest margin (hard) lies."""
+    """Return an interval that holds the best objective (soft) or the largest margin (hard)."""
     arrays = [np.ascontiguousarray(a, float) for a in (X, y, weights)]
     key = problem, arrays[0].shape, sha256(b"".join(a.tobytes() for a in arrays)).digest()
     if key not in _KNOWN:
@@ -64,7 +68,7 @@ def optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray)
 
 
 def _optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Optimum:
-    """The same, without a look at what is known."""
+    """Compute the interval without the cache."""
     kept = weights > 0
     X, y, s = np.asarray(X, float)[kept], y[kept], weights[kept]
     if problem.intercept == "augmented":
@@ -94,7 +98,7 @@ def _optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray
 
 
 def _soft_points(problem, X, y, s, free, tol):
-    """In three scales: patterns of unit length, as they are, and C = 1."""
+    """Yield points in three scales: patterns of unit length, original patterns, and C = 1."""
     length = float(np.sqrt(np.mean(np.sum(X * X, axis=1)))) or 1.0
     for unit in (length, 1.0, problem.C**-0.5):
         yield from _scaled_points(problem, X, y, s, free, tol, unit)
@@ -140,7 +144,7 @@ def _scaled_points(problem, X, y, s, free, tol, unit):
 
 
 def _hard_points(X, y, free, tol):
-    """The point of the hull (of the difference of the hulls) that is nearest to the origin."""
+    """Return the point of the hull (of the difference of the hulls) nearest to the origin."""
     n, d = X.shape
     A = y[:, None] * X
     unit = max(float(np.abs(A).max()), 1e-300)
@@ -160,7 +164,7 @@ def _hard_points(X, y, free, tol):
     for w in (A.T @ alpha, x[:d] * unit):
         z = X @ w
         yield w, (-0.5 * (z[y > 0].min() + z[y < 0].max()) if free else 0.0), alpha
-    # 1/2 |w|^2, A w + y b >= 1: only where there is a separator; columns are scaled, the norm with them
+    # 1/2 |w|^2, A w + y b >= 1: only for separable data; columns and the norm are scaled
     bias = y[:, None] if free else np.zeros((n, 0))
     size = np.maximum(np.abs(A).max(axis=0), 1e-3 * unit)
     P = sp.block_diag([sp.diags((size.min() / size) ** 2), sp.csc_matrix((bias.shape[1],) * 2)])
@@ -183,7 +187,7 @@ def _margins(data, signs, w, b):
 
 
 def _feasible(signs, alpha, caps, free):
-    """Exactly within the caps and, with a free intercept, exactly balanced, by scaling one class down."""
+    """Return dual weights exactly within the caps and, with a free intercept, exactly balanced."""
     a = [max(Fraction(v), Fraction(0)) for v in alpha.tolist()]
     if caps is not None:
         a = [min(v, cap) for v, cap in zip(a, caps, strict=True)]
@@ -231,7 +235,7 @@ def _hard_bounds(data, signs, w, b, alpha, free):
 
 
 def _root(v: Fraction, up: bool) -> Fraction:
-    """A square root, rounded in a known direction, to 60 digits or so."""
+    """Return a square root to about 60 digits, rounded in the given direction."""
     if not v:
         return v
     shift = 1 << 400
@@ -251,12 +255,12 @@ class Interval:
 
     @property
     def e(self) -> float:
-        """The oracle's own gap."""
+        """Relative gap of the interval."""
         return max(self.upper - self.lower, 0.0)
 
 
 def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Interval:
-    """The optimum for any p: by HiGHS where it is a linear program, else by Clarabel, with power cones if need be."""
+    """The optimum for any p: by HiGHS for linear programs, otherwise by Clarabel, with power cones if necessary."""
     kept = weights > 0
     X, y, s = np.asarray(X, float)[kept], y[kept], weights[kept]
     A = y[:, None] * X
@@ -288,7 +292,7 @@ def _exponents(p: float) -> tuple[float, float]:
 
 
 def _norm_bounds(problem, A, y, s, w, b, alpha):
-    """What a primal and a dual point prove, from the definitions."""
+    """Return the bounds of a primal and a dual point, from the definitions."""
     p, q = _exponents(problem.p)
     cost = problem.C * s
     margins, size = A @ w + y * b, _length(w, q)

@@ -1,4 +1,4 @@
-"""The engine, set in motion by hand: rows in an imposed order."""
+"""Direct calls of the engine: presentation of rows in given orders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine.state import BIAS, SCALE, Weight
 from maxmargin.engine.sweep import begin, repeat, score_rows
 
-# numbers with which every rule is busy on any small set, and of no simple ratio: no ties
+# parameters for many updates on small sets; ratios are not simple, to avoid ties
 BUSY: dict[str, dict] = {
     "mpu": {"delta": 0.0123, "delta_b": 2.7},
     "local-perceptron": {"b": 3.7},
@@ -26,11 +26,11 @@ BUSY: dict[str, dict] = {
 # schedules of algorithms that do not present rows one by one, or of several rules
 OTHERS = ("mini-batches", "planes", "points", "increments")
 ONE_BY_ONE = [name for name, cls in ALGORITHMS.items() if cls.schedules[0] not in OTHERS]
-WHOLE = ("perceptron", "mpu", "dcd")  # their arithmetic has no rounding on suitable numbers
+WHOLE = ("perceptron", "mpu", "dcd")  # arithmetic without rounding on suitable numbers
 
 
 def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **options) -> Plan:
-    """A rule's plan for these data, as the library makes it."""
+    """Return the plan of a rule for these data, as the library makes it."""
     square = np.asarray(sp.csr_matrix(X).multiply(X).sum(axis=1)).ravel()
     weights = np.ones(square.size) if weights is None else weights
     return ALGORITHMS[name](**options).plan(
@@ -41,7 +41,7 @@ def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **optio
 def start(
     X, y, problem: Problem, unit: float = 1.0, rho: float = 0.0, weights=None, name: str | None = None
 ) -> Weight:
-    """The engine's state at w = 0, for the algorithm of this name, or for one that only adds."""
+    """Return the engine state at w = 0 for the named algorithm, or for one that only adds patterns."""
     weights = np.ones(len(y)) if weights is None else weights
     algorithm = None if name is None else ALGORITHMS[name]
     if algorithm is None or (problem.free and algorithm.bias is Bias.SHIFT):
@@ -52,14 +52,14 @@ def start(
 
 
 def opened(rule, h: Weight, order) -> Weight:
-    """The same state, with the first patterns in it where the rule begins with patterns."""
+    """Return the state, initialised with the first patterns if the rule requires it."""
     if hasattr(rule, "start"):
         begin(rule, h, np.asarray(order, np.uint32))
     return h
 
 
 def present(rule, h: Weight, orders) -> tuple[list[int], np.ndarray]:
-    """Present rows in each order in turn: (rows that made a step, in the order of the steps; all scores)."""
+    """Present rows in each order in turn; return the rows that made a step, in order, and all scores."""
     moved, seen = [], []
     for order in orders:
         order = np.asarray(order, np.uint32)
@@ -71,7 +71,7 @@ def present(rule, h: Weight, orders) -> tuple[list[int], np.ndarray]:
 
 
 def scored(h: Weight, size: int | None = None) -> np.ndarray:
-    """The score of every row; of the first `size` rows (a packed set has room to spare)."""
+    """Return the scores of all rows, or of the first `size` rows (packed sets may be larger)."""
     line = np.arange(h.y.size if size is None else size, dtype=np.uint32)
     out = np.empty(line.size)
     score_rows(h, line, out)
@@ -79,27 +79,27 @@ def scored(h: Weight, size: int | None = None) -> np.ndarray:
 
 
 def weight(h: Weight) -> np.ndarray:
-    """w, its lazy factor multiplied through; the state stays as it is."""
+    """Return w with its lazy factor applied; the state is not changed."""
     return h.number[SCALE] * h.space.vector.w
 
 
 def dual(h: Weight) -> np.ndarray:
-    """The dual weights, the lazy factor multiplied through."""
+    """Return the dual weights with the lazy factor applied."""
     return h.number[SCALE] * h.alpha
 
 
 def bias(h: Weight) -> float:
-    """The bias that the rule has learnt."""
+    """Return the bias of the rule."""
     return float(h.number[BIAS])
 
 
 def packed(h: Weight, rows) -> Weight:
-    """The same state on packed copies of these rows, and of those that the rule holds."""
+    """Return the state on packed copies of these rows and of the rows that the rule refers to."""
     return PackedRows().gather(h, np.asarray(rows, np.uint32))[0]
 
 
 def reflected(X, y, rho: float = 0.0, delta2=None) -> np.ndarray:
-    """y_k (x_k, rho), with the pattern's own coordinate where there is one, as explicit columns."""
+    """Return y_k (x_k, rho) as explicit columns, with own coordinates if `delta2` is given."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X, float)
     Y = np.asarray(y)[:, None] * np.column_stack([X, np.full(len(y), rho)] if rho else [X])
     return Y if delta2 is None else np.column_stack([Y, np.diag(np.sqrt(delta2))])

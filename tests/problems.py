@@ -1,4 +1,4 @@
-"""Small problems of every awkward kind, for hypothesis and for plain loops."""
+"""Small degenerate problems, for hypothesis and for loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERCEPTS = ("none", "free", "augmented")
 
 @dataclass(frozen=True)
 class Spec:
-    """What a problem is made of; the same spec is always the same problem."""
+    """Parameters of a problem; equal specs give equal problems."""
 
     n: int = 6
     d: int = 2
@@ -44,12 +44,12 @@ class Case:
 
     @property
     def stored(self):
-        """X as the spec wants it stored."""
+        """X in the storage of the spec."""
         return sp.csr_matrix(self.X) if self.spec.sparse else self.X
 
     @property
     def options(self) -> dict:
-        """The estimator's parameters that say the same."""
+        """Equivalent parameters of the estimator."""
         p = self.problem
         return {
             "C": p.C,
@@ -61,7 +61,7 @@ class Case:
 
 
 def rows(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
-    """(X, y) of a spec: a base, then its twists in turn; both classes are there."""
+    """Return (X, y) of a spec: a base, then its twists; both classes occur."""
     rng = np.random.default_rng([spec.seed, spec.n, spec.d])
     n, d = spec.n, spec.d
     y = np.where(rng.random(n) < rng.uniform(0.2, 0.8), 1.0, -1.0)
@@ -82,16 +82,14 @@ def rows(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
         X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, d)
     elif spec.base == "thin":  # clouds far from the origin, close to each other
         X = rng.normal(size=(n, d)) + 20.0 + 0.5 * y[:, None]
-    elif (
-        spec.base == "collinear"
-    ):  # pairs of columns alike but for 1e-6, columns from 1e-6 to 1e6; not among BASES
+    elif spec.base == "collinear":  # pairs of columns equal up to 1e-6, scales from 1e-6 to 1e6; not in BASES
         X = rng.normal(size=(n, d))
         y = np.where(X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
         y[i], y[j] = 1.0, -1.0
         half = d // 2
         X[:, d - half :] = X[:, :half] * rng.uniform(0.5, 2.0, half) + 1e-6 * rng.normal(size=(n, half))
         X *= 10.0 ** rng.uniform(-6, 6, d)
-    elif spec.base == "far":  # whole numbers at some distance from the origin
+    elif spec.base == "far":  # integers far from the origin
         X = rng.integers(-2, 3, (n, d)) + rng.choice([-8.0, 8.0, 100.0])
     else:
         X = rng.normal(size=(n, d)) + 0.8 * y[:, None]
@@ -113,7 +111,7 @@ def rows(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
 
 
 def weights(spec: Spec, y: np.ndarray) -> np.ndarray:
-    """Sample weights; both classes keep a row of positive weight."""
+    """Return sample weights; both classes have a row of positive weight."""
     rng = np.random.default_rng([spec.seed, 7])
     if spec.weights == "none":
         return np.ones(len(y))
@@ -125,14 +123,14 @@ def weights(spec: Spec, y: np.ndarray) -> np.ndarray:
 
 
 def case(spec: Spec) -> Case:
-    """The problem of a spec."""
+    """Return the problem of a spec."""
     X, y = rows(spec)
     problem = Problem(spec.loss, spec.C, intercept=spec.intercept, intercept_scaling=1.5)
     return Case(problem, X, y, weights(spec, y), spec)
 
 
 def cases(hard: bool = False, **fixed) -> st.SearchStrategy[Case]:
-    """Any small problem; with `hard` the hard margin."""
+    """Strategy for small problems; with `hard` hard margins only."""
     parts = {
         "n": st.integers(2, 40),
         "d": st.sampled_from((*range(1, 13), 60, 300)),
@@ -150,7 +148,7 @@ def cases(hard: bool = False, **fixed) -> st.SearchStrategy[Case]:
 
 
 def drawn(rng: np.random.Generator, hard: bool = False, **fixed) -> Spec:
-    """A random spec, for plain loops."""
+    """Return a random spec, for loops."""
     spec = Spec(
         n=int(rng.integers(2, 41)),
         d=int(rng.choice([*range(1, 13), 60, 300])),

@@ -1,4 +1,4 @@
-"""Run the engine on fixed data and print every bit of what comes out: `python replay.py`.
+"""Run the engine on fixed data and print all results bit by bit: `python replay.py`.
 
 Started by test_jit.py with and without NUMBA_DISABLE_JIT=1, with bounds checks, and on copies of the package.
 """
@@ -26,7 +26,7 @@ from maxmargin.fit.streaming import Stream
 
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")
-# of the rules that divide or draw roots, every verb of the weight, with numbers of no simple ratio: no ties
+# rules that divide or take roots, with parameters of no simple ratio, to avoid ties
 DIVIDING = {
     "alma": {"alpha": 0.37},
     "micra": {"beta": 1.3, "eta": 0.87, "epsilon": 0.4, "zeta": 0.3},
@@ -42,7 +42,7 @@ STREAMING = {**DIVIDING, "perceptron": {"b": 0.37}, "local-perceptron": {"b": 0.
 
 
 def learn():
-    """The Perceptron's rule with threshold 50, by whatever name its record goes."""
+    """Return the rule of the Perceptron with threshold 50, independently of the name of its record."""
     return Perceptron(b=50.0 / 64.0).plan(Facts(HARD, 64.0, 0.1)).rule
 
 
@@ -51,7 +51,7 @@ def bits(a) -> str:
 
 
 def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=False):
-    """Full sweeps, packed sweeps, and what they leave."""
+    """Run full and packed sweeps; return steps and final values."""
     rng = np.random.default_rng(0)
     n = len(y)
     h = Patterns(X).weight(problem, y, np.ones(n), unit, rho, scale, holds)
@@ -83,7 +83,7 @@ def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=Fal
 
 
 def flow(rule, X, y):
-    """A soft-margin stream in uneven batches: rows that made an update, and what they leave."""
+    """A soft-margin stream in uneven batches: return the rows that made an update, and final values."""
     stream = Stream(rule, Problem("squared_hinge", 0.7, intercept="free"), X.shape[1], 0.5, 0.0, "average", 2)
     steps = []
     for turn in range(3):
@@ -100,7 +100,9 @@ def data():
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
     whole = rng.integers(-3, 4, (40, 7)).astype(float)
     binary = (rng.random((40, 7)) < 0.5).astype(float)
-    dyadic = np.zeros((10, 9))  # four entries of +-1 in a row: |x|^2 = 4, and every step is a short fraction
+    dyadic = np.zeros(
+        (10, 9)
+    )  # four entries of +-1 per row: |x|^2 = 4, so every step is a short dyadic fraction
     for row in dyadic:
         row[rng.choice(9, 4, replace=False)] = rng.choice([-1.0, 1.0], 4)
     real = rng.normal(size=(40, 7))
@@ -134,9 +136,9 @@ def everything() -> dict:
         own = kind.bias is Bias.OWN
         rule = kind(**options).plan(Facts(HARD, 64.0, 0.1)).rule
         for store in (np.asarray, sp.csr_matrix):
-            what = {"passes": 9, "scale": kind.scale, "holds": own}
+            run_options = {"passes": 9, "scale": kind.scale, "holds": own}
             out[f"{name}, dividing, {store.__name__}"] = run(
-                rule, store(whole), y, FREE if own else HARD, **what
+                rule, store(whole), y, FREE if own else HARD, **run_options
             )
     out["perceptron, hard, binary"] = run(learn(), sp.csr_matrix(binary), y, HARD)
     out["mpu, hinge, binary"] = run(unlearn, sp.csr_matrix(binary), y, soft, 512.0)
@@ -146,7 +148,7 @@ def everything() -> dict:
 
 
 def two() -> dict:
-    """One run for each of two rules, and which compiled functions were not in the cache."""
+    """Run two rules; return results, cache hits and cache misses."""
     y, whole, *_ = data()
     out = {
         "Perceptron": run(learn(), whole, y, HARD),
@@ -170,7 +172,7 @@ def two() -> dict:
 
 
 def fits() -> dict:
-    """Whole fits by every schedule, the exact step left out: sets that grow and shrink."""
+    """Fit with every schedule without the exact step."""
     maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM = maxmargin.fit.exact.MAX_ROWS_TO_TOL = 0
     rng = np.random.default_rng(3)
     n = int(sys.argv[2])
@@ -179,7 +181,7 @@ def fits() -> dict:
     out = {}
     for name, rule in ALGORITHMS.items():
         if name in ("alma", "cramma", "micra", "fixed-margin", "romma", "aggressive-romma"):
-            continue  # they touch no array but in verbs that the others use as well
+            continue  # they access arrays only in methods that other rules use as well
         if rule.schedules == ("points",):
             continue  # no compiled code
         for schedule in rule.schedules:
@@ -197,5 +199,5 @@ def fits() -> dict:
 
 
 if __name__ == "__main__":
-    what = {"two": two, "fits": fits}[sys.argv[1]] if sys.argv[1:] else everything
-    print(json.dumps(what()))
+    action = {"two": two, "fits": fits}[sys.argv[1]] if sys.argv[1:] else everything
+    print(json.dumps(action()))

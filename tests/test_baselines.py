@@ -1,4 +1,4 @@
-"""Pictures equal their baselines: `make baselines` draws the baselines anew, after a check of the changes."""
+"""Pictures equal their baselines; `make baselines` redraws the baselines."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ import matplotlib
 import pytest
 from matplotlib.testing import compare
 
-# Root of the mean squared difference, of 255. The few colours of a baseline are up to 0.6 off; a colour that is
-# a little other makes 2.1, a dashed line that is missing 3.5, support vectors without their rings 7. One pale line of
-# many makes less than 1: the tests of each display count them.
+# Root mean squared difference, of 255. The reduced palette of a baseline causes up to 0.6, a slightly different
+# colour 2.1, a missing dashed line 3.5, support vectors without rings 7. One pale line of many causes less than 1;
+# such lines are counted by the tests of each display.
 TOLERANCE = 1.0
 
 
 @pytest.fixture(scope="module")
-def picture(tmp_path_factory):
-    """Return the file of a picture; each is drawn once."""
+def drawn_picture(tmp_path_factory):
+    """Return the path of a picture; each picture is drawn once."""
     folder = tmp_path_factory.mktemp("pictures")
 
-    def find(name):
+    def path_of(name):
         path = folder / f"{name}.png"
         if not path.exists():
             baselines.drawn(name, path)
         return path
 
-    return find
+    return path_of
 
 
 @pytest.mark.parametrize("name", list(baselines.PICTURES))
-def test_looks_as_before(name, picture, tmp_path):
+def test_pictures_equal_their_baselines(name, drawn_picture, tmp_path):
     baseline = baselines.FOLDER / f"{name}.png"
-    here = ".".join(matplotlib.__version__.split(".")[:2])
-    if baselines.version_of(baseline) != here:
-        # letters of another width move everything: versions 3.9 and 3.11 differ by 24 to 41
+    version = ".".join(matplotlib.__version__.split(".")[:2])
+    if baselines.version_of(baseline) != version:
+        # text of another width moves all elements: versions 3.9 and 3.11 differ by 24 to 41
         pytest.skip(
-            f"the baselines were drawn by matplotlib {baselines.version_of(baseline)}, and this is {here}"
+            f"the baselines were drawn by matplotlib {baselines.version_of(baseline)}, and this is {version}"
         )
     expected = tmp_path / f"{name}-expected.png"
-    expected.write_bytes(baseline.read_bytes())  # what differs is written beside it
-    assert compare.compare_images(str(expected), str(picture(name)), tol=TOLERANCE) is None
+    expected.write_bytes(baseline.read_bytes())  # the difference image is written to this folder
+    assert compare.compare_images(str(expected), str(drawn_picture(name)), tol=TOLERANCE) is None
 
 
-def test_a_baseline_for_every_picture():
+def test_every_picture_has_a_baseline():
     assert {path.stem for path in baselines.FOLDER.glob("*.png")} == set(baselines.PICTURES)
 
 
@@ -54,8 +54,8 @@ def test_a_baseline_for_every_picture():
         ("surface", lambda ax: ax.collections[-1].remove()),  # crosses of a few rows
     ],
 )
-def test_small_changes_are_noticed(name, change, picture, tmp_path):
-    before, after = picture(name), tmp_path / "after.png"
+def test_small_changes_exceed_the_tolerance(name, change, drawn_picture, tmp_path):
+    before, after = drawn_picture(name), tmp_path / "after.png"
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         figure = baselines.PICTURES[name]()

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it ends."""
+"""The command line: output, files written and exit codes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
 
 
 def run(*arguments):
-    """What a command prints on both streams, and its exit code; no traceback may be among it."""
+    """Run a command; return its output on both streams and its exit code. A traceback is a failure."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert "Traceback" not in result.stderr
@@ -48,7 +48,7 @@ def run(*arguments):
 
 
 def refused(*arguments):
-    """The one sentence about bad input."""
+    """Run a command that refuses its input; return the one-line error message."""
     result = run(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("maxmargin: ")
@@ -65,7 +65,7 @@ def data(tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """The same data as CSV, with the labels in words."""
+    """The same data as CSV, with string labels."""
     path = tmp_path / "train.csv"
     lines = [",".join([*map(str, row), "yes" if y > 0 else "no"]) for row, y in zip(X, Y, strict=True)]
     path.write_text("\n".join(["a,b,c,d,answer", *lines]) + "\n")
@@ -110,15 +110,15 @@ class TestFit:
         assert load(tmp_path / "m").intercept_[0] == 0.0
 
     @pytest.mark.parametrize(
-        ("p", "meant"), [("1", 1.0), ("1.5", 1.5), ("inf", float("inf")), ("log", "log")]
+        ("p", "expected"), [("1", 1.0), ("1.5", 1.5), ("inf", float("inf")), ("log", "log")]
     )
-    def test_norms(self, data, tmp_path, p, meant):
+    def test_norm_option_is_stored_in_the_model(self, data, tmp_path, p, expected):
         result = run("fit", data, "-o", tmp_path / "m", "--p", p, "--json")
         assert result.exit_code == 0
-        assert load(tmp_path / "m").p == meant
+        assert load(tmp_path / "m").p == expected
         assert run("check", tmp_path / "m", data).exit_code == 0
 
-    def test_what_is_no_norm_is_refused(self, data, tmp_path):
+    def test_invalid_norms_are_refused(self, data, tmp_path):
         for p, words in (("two", "a number from 1 to inf"), ("0.5", "from 1 to inf")):
             result = run("fit", data, "-o", tmp_path / "m", "--p", p)
             assert result.exit_code == 2
@@ -146,8 +146,8 @@ class TestFit:
                 default = estimator[name] if name in estimator else with_kernel[name]
                 assert parameter.default == default, name
 
-    def test_kernels(self, data, tmp_path):
-        """Options are fields of the kernel classifier; what is not given has its defaults."""
+    def test_kernel_options_are_fields_of_the_kernel_classifier(self, data, tmp_path):
+        """Options that are not given have the defaults of the kernel classifier."""
         words = [
             "--kernel",
             "poly",
@@ -175,7 +175,7 @@ class TestFit:
         assert facts["problem"]["loss"] == "hinge"
         assert facts["problem"]["kernel"].startswith("Gaussian(gamma=")
 
-    def test_json(self, data, tmp_path):
+    def test_json_output_describes_the_fit(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--json")
         facts = json.loads(result.stdout)
         assert facts["status"] == "CERTIFIED"
@@ -204,14 +204,14 @@ class TestFit:
         assert [stage["algorithm"] for stage in facts["stages"]] == ["dcd", "exact"]
         assert facts["stages"][0]["reason"] == "asked for"
 
-    def test_infinity_in_json_is_a_string(self, data, tmp_path):
+    def test_json_output_writes_infinity_as_a_string(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--json", "--C", "inf")
         assert result.exit_code == 3
         facts = json.loads(result.stdout, parse_constant=pytest.fail)
         assert facts["problem"]["C"] == "inf"
         assert facts["status"] in ("INSEPARABLE", "UNDECIDED")
 
-    def test_every_number_has_its_json(self):
+    def test_json_text_writes_infinities_and_nan_as_strings(self):
         facts = {
             "gap": np.inf,
             "bounds": [{"lower": -np.inf, "upper": np.float64("nan"), "rows": np.int64(3)}],
@@ -219,45 +219,45 @@ class TestFit:
         plain = {"gap": "inf", "bounds": [{"lower": "-inf", "upper": "nan", "rows": 3}]}
         assert json.loads(json_text(facts), parse_constant=pytest.fail) == plain
 
-    def test_quiet(self, data, tmp_path):
+    def test_quiet_prints_nothing(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--quiet")
         assert (result.exit_code, result.output) == (0, "")
 
-    def test_stopped_before_the_tolerance(self, data, tmp_path):
+    def test_fit_above_the_tolerance_exits_with_3(self, data, tmp_path):
         path = tmp_path / "m"
         result = run("fit", data, "-o", path, "--algorithm", "perceptron", "--max-iter", "1", "--tol", "1e-9")
         assert result.exit_code == 3
         assert result.stdout.startswith(("MAX_ITER in 1 round,", "CONVERGED in 1 round,"))
         assert load(path).certificate_.gap > 1e-9
 
-    def test_table_with_labels_in_words(self, table, tmp_path):
+    def test_csv_fit_keeps_string_labels_and_column_names(self, table, tmp_path):
         assert run("fit", table, "-o", tmp_path / "m").exit_code == 0
         fitted = load(tmp_path / "m")
         assert fitted.classes_.tolist() == ["no", "yes"]
         assert fitted.feature_names_in_.tolist() == ["a", "b", "c", "d"]
 
-    def test_label_column(self, table, tmp_path):
+    def test_label_option_refuses_missing_and_nonnumeric_columns(self, table, tmp_path):
         table.write_text(table.read_text().replace("answer", "d2").replace("a,", "kind,", 1))
         assert "there is no column 'b2'" in refused("fit", table, "-o", tmp_path / "m", "--label", "b2")
         assert "line 2: column 'd2'" in refused("fit", table, "-o", tmp_path / "m", "--label", "kind")
 
-    def test_column_of_fractions_is_no_label(self, table, tmp_path):
-        said = refused("fit", table, "-o", tmp_path / "m", "--label", "a")
-        assert "line 2: column 'answer': " in said
+    def test_fractional_labels_are_refused(self, table, tmp_path):
+        message = refused("fit", table, "-o", tmp_path / "m", "--label", "a")
+        assert "line 2: column 'answer': " in message
         table.write_text("a,b\n1,0.5\n2,0.25\n")
-        said = refused("fit", table, "-o", tmp_path / "m")
-        assert said.endswith("are fractions, not classes; name another column than 'b' with --label.")
+        message = refused("fit", table, "-o", tmp_path / "m")
+        assert message.endswith("are fractions, not classes; name another column than 'b' with --label.")
 
-    def test_number_of_features_of_a_table(self, table, tmp_path):
-        said = refused("fit", table, "-o", tmp_path / "m", "--n-features", "9")
-        assert said.endswith("the number of features is that of the header; leave --n-features out.")
+    def test_n_features_is_refused_for_tables_with_a_header(self, table, tmp_path):
+        message = refused("fit", table, "-o", tmp_path / "m", "--n-features", "9")
+        assert message.endswith("the number of features is that of the header; leave --n-features out.")
 
-    def test_features_that_do_not_occur(self, data, tmp_path):
+    def test_n_features_may_exceed_the_largest_index_in_the_file(self, data, tmp_path):
         assert run("fit", data, "-o", tmp_path / "m", "--n-features", "9").exit_code == 0
         assert load(tmp_path / "m").n_features_in_ == 9
 
     @pytest.mark.parametrize(
-        ("options", "said"),
+        ("options", "message"),
         [
             (["--C", "-1"], "C must be a positive number, or inf for the hard margin; got C=-1.0."),
             (["--C", "nan"], "C must be a positive number"),
@@ -282,12 +282,12 @@ class TestFit:
             (["--kernel", "rbf", "--multi-class", "all"], 'multi_class must be "ovr" or "ovo"'),
         ],
     )
-    def test_bad_options(self, data, tmp_path, options, said):
-        assert said in refused("fit", data, "-o", tmp_path / "m", *options)
+    def test_invalid_options_are_refused(self, data, tmp_path, options, message):
+        assert message in refused("fit", data, "-o", tmp_path / "m", *options)
         assert not (tmp_path / "m").exists()
 
     @pytest.mark.parametrize(
-        ("content", "said"),
+        ("content", "message"),
         [
             ("", "the file is empty."),
             ("1 1:1\n-1 2:x\n", "line 2: the value 'x' of '2:x' is not a number."),
@@ -295,50 +295,50 @@ class TestFit:
             ("0.1 1:1\n0.2 1:2\n0.3 1:4\n", "the labels are fractions, not classes; number the classes."),
         ],
     )
-    def test_bad_data(self, tmp_path, content, said):
+    def test_invalid_data_are_refused(self, tmp_path, content, message):
         (tmp_path / "bad").write_text(content)
-        assert said in refused("fit", tmp_path / "bad", "-o", tmp_path / "m")
+        assert message in refused("fit", tmp_path / "bad", "-o", tmp_path / "m")
 
-    def test_places_that_cannot_be_written_are_refused_at_once(self, data, tmp_path):
+    def test_unwritable_outputs_are_refused_before_reading_data(self, data, tmp_path):
         assert "there is no such folder" in refused("fit", data, "-o", tmp_path / "nowhere" / "m")
         assert "this is a folder" in refused("fit", tmp_path / "no data either", "-o", tmp_path)
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
-    def test_full_disk(self, data):
+    def test_full_disk_is_reported(self, data):
         assert refused("fit", data, "-o", "/dev/full") == "/dev/full: No space left on device"
 
-    def test_wrong_usage(self, data):
+    def test_usage_errors_exit_with_2(self, data):
         assert run("fit", data).exit_code == 2  # no --output
         assert run("fit", data, "-o", "m", "--C", "much").exit_code == 2
         assert run("unheard-of").exit_code == 2
 
 
-def test_version():
+def test_version_option_prints_the_version():
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"maxmargin {maxmargin.__version__}\n")
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "check", "report", "demo"])
-def test_every_option_is_explained(command):
-    """Each has words of its own in the help text."""
+def test_every_option_has_help_text(command):
+    """No option lacks a help text."""
     parameters = get_command(app).commands[command].params
     assert [option.name for option in parameters if not option.help] == []
 
 
-def test_defaults_that_depend_on_the_kernel_are_both_said():
+def test_help_shows_both_defaults_of_kernel_dependent_options():
     linear, kernel = MaxMarginClassifier().get_params(), KernelMaxMarginClassifier().get_params()
     differ = {name for name in linear.keys() & kernel.keys() if linear[name] != kernel[name]}
     assert differ == {"loss", "max_iter"}
     shown = {option.name: option.show_default for option in get_command(app).commands["fit"].params}
     assert shown["loss"] == f"{linear['loss']}; with --kernel {kernel['loss']}"
     assert shown["max_iter"] == f"{linear['max_iter']}; with --kernel no limit"
-    assert kernel["max_iter"] == -1  # as many as it takes
+    assert kernel["max_iter"] == -1  # no limit
 
 
 class TestPackage:
-    """Names are loaded when they are first asked for; nobody notices."""
+    """Lazy loading of public names."""
 
-    def test_names(self):
+    def test_public_names_are_importable_and_unknown_names_raise(self):
         everything = {}
         exec("from maxmargin import *", everything)
         for name in maxmargin.__all__:
@@ -349,7 +349,7 @@ class TestPackage:
         with pytest.raises(ImportError, match="Magic"):
             exec("from maxmargin import Magic")
 
-    def test_a_pickle_loads_in_a_process_that_knows_nothing(self, tmp_path):
+    def test_pickles_load_in_a_new_process(self, tmp_path):
         fitted = maxmargin.MaxMarginClassifier(random_state=0).fit(X, Y)
         (tmp_path / "pickle").write_bytes(pickle.dumps((fitted, maxmargin.verify)))
         code = (
@@ -361,29 +361,29 @@ class TestPackage:
 
 
 class TestPredict:
-    def test_writes_a_label_a_line(self, model, data):
+    def test_one_label_is_printed_per_line(self, model, data):
         result = run("predict", model, data)
         assert result.exit_code == 0
         labels = load(model).predict(X)
         assert result.stdout.split("\n") == [*map(str, labels), ""]
         assert result.stderr == f"accuracy {np.mean(labels == Y):.6g} ({np.sum(labels == Y)} of 60 rows)\n"
 
-    def test_writes_a_file(self, model, data, tmp_path):
+    def test_output_option_writes_labels_to_the_file(self, model, data, tmp_path):
         result = run("predict", model, data, "-o", tmp_path / "out")
         assert result.stdout == ""
         assert (tmp_path / "out").read_text() == "".join(f"{label}\n" for label in load(model).predict(X))
 
-    def test_scores(self, model, data):
+    def test_printed_scores_equal_the_decision_function(self, model, data):
         rows = [line.split("\t") for line in run("predict", model, data, "--scores").stdout.splitlines()]
         assert np.allclose([float(score) for _, score in rows], load(model).decision_function(X), rtol=1e-12)
 
-    def test_json(self, model, data):
+    def test_json_output_holds_labels_and_scores(self, model, data):
         found = json.loads(run("predict", model, data, "--json", "--scores").stdout)
         assert found["labels"] == load(model).predict(X).tolist()
         assert np.allclose(found["scores"], load(model).decision_function(X), rtol=1e-12)
         assert json.loads(run("predict", model, data, "--json").stdout) == {"labels": found["labels"]}
 
-    def test_scores_of_several_classes(self, tmp_path):
+    def test_multiclass_scores_have_one_column_per_class(self, tmp_path):
         dump_svmlight_file(X, np.digitize(X[:, 0], [-0.5, 0.5]), str(tmp_path / "a"), zero_based=False)
         fitted = run("fit", tmp_path / "a", "-o", tmp_path / "m", "--json")
         assert [part["class"] for part in json.loads(fitted.stdout)["bounds"]] == [0, 1, 2]
@@ -391,7 +391,7 @@ class TestPredict:
         assert len(line) == 4
         assert int(line[0]) == np.argmax([float(score) for score in line[1:]])
 
-    def test_columns_are_found_by_name(self, table, tmp_path):
+    def test_table_columns_are_matched_by_name(self, table, tmp_path):
         run("fit", table, "-o", tmp_path / "m")
         expected = run("predict", tmp_path / "m", table).stdout.split()[:2]
         (tmp_path / "new.csv").write_text(
@@ -402,26 +402,26 @@ class TestPredict:
         assert result.stderr == ""  # there are no labels
         (tmp_path / "new.csv").write_text("a,b,c\n1,2,3\n")
         assert "needs the column 'd'" in refused("predict", tmp_path / "m", tmp_path / "new.csv")
-        said = refused("predict", tmp_path / "m", table, "--label", "question")
-        assert said == f"{table}: there is no label column 'question'; name another column with --label."
+        message = refused("predict", tmp_path / "m", table, "--label", "question")
+        assert message == f"{table}: there is no label column 'question'; name another column with --label."
 
-    def test_rows_without_labels_have_a_zero_in_front(self, model, tmp_path):
+    def test_rows_with_label_zero_have_unknown_accuracy(self, model, tmp_path):
         (tmp_path / "new").write_text("0 1:1\n0 1:-3 2:1\n")
         result = run("predict", model, tmp_path / "new")
         assert result.stdout.split() == ["1", "-1"]
         assert result.stderr == "accuracy unknown: no label of the data is a class of the model\n"
 
-    def test_label_where_columns_have_no_names(self, model, data):
+    def test_label_option_is_refused_for_svmlight_files(self, model, data):
         for command in ("predict", "check"):
-            said = refused(command, model, data, "--label", "y")
-            assert said.startswith(f"{data}: --label names a column of a .csv, .parquet or .arrow file")
-            assert said.endswith("leave --label out.")
+            message = refused(command, model, data, "--label", "y")
+            assert message.startswith(f"{data}: --label names a column of a .csv, .parquet or .arrow file")
+            assert message.endswith("leave --label out.")
 
-    def test_model_of_a_table_reads_other_files(self, table, data, tmp_path):
+    def test_model_fitted_on_a_table_predicts_svmlight_files(self, table, data, tmp_path):
         run("fit", table, "-o", tmp_path / "m")
         assert run("predict", tmp_path / "m", data).stdout == run("predict", tmp_path / "m", table).stdout
 
-    def test_model_remembers_that_indices_count_from_zero(self, tmp_path):
+    def test_zero_based_indexing_is_stored_in_the_model(self, tmp_path):
         dump_svmlight_file(X, Y, str(tmp_path / "zero"), zero_based=True)
         run("fit", tmp_path / "zero", "-o", tmp_path / "m")
         (tmp_path / "new").write_text("1 1:1 2:1\n")
@@ -429,7 +429,7 @@ class TestPredict:
         expected = load(tmp_path / "m").decision_function([[0.0, 1.0, 1.0, 0.0]])[0]
         assert score == pytest.approx(expected, rel=1e-12)
 
-    def test_bad_input(self, model, data, tmp_path):
+    def test_invalid_files_are_refused(self, model, data, tmp_path):
         (tmp_path / "wide").write_text("1 1:1\n1 2:1 5:1\n")
         assert "line 2: the index 5 is beyond the 4 features" in refused("predict", model, tmp_path / "wide")
         assert refused("predict", tmp_path / "m", data) == f"{tmp_path / 'm'}: there is no such file."
@@ -440,7 +440,7 @@ class TestPredict:
 
 
 class TestCheck:
-    def test_verifies(self, model, data):
+    def test_valid_certificates_are_verified(self, model, data):
         result = run("check", model, data)
         assert result.exit_code == 0
         assert result.stdout.startswith("verified: recomputed from the 60 rows")
@@ -449,17 +449,17 @@ class TestCheck:
         assert facts["verified"] is True
         assert facts["gap"] <= 1e-3
 
-    def test_verifies_tables(self, table, tmp_path):
+    def test_certificates_of_tables_are_verified(self, table, tmp_path):
         run("fit", table, "-o", tmp_path / "m", "--class-weight", "balanced")
         assert run("check", tmp_path / "m", table).exit_code == 0
 
-    def test_other_data(self, model, tmp_path):
+    def test_certificates_of_other_data_are_refused(self, model, tmp_path):
         dump_svmlight_file(X, -Y, str(tmp_path / "other"), zero_based=False)
-        said = refused("check", model, tmp_path / "other")
-        assert said.startswith("this certificate was made for other data")
+        message = refused("check", model, tmp_path / "other")
+        assert message.startswith("this certificate was made for other data")
 
     @pytest.mark.parametrize("bound", ["lower", "upper"])
-    def test_bound_that_fails_is_named(self, model, data, bound):
+    def test_error_names_the_bound_that_fails(self, model, data, bound):
         fitted = load(model)
         lower, upper = fitted.certificate_.lower, fitted.certificate_.upper
         forged = {"lower": (lower * 1.01, upper * 1.02), "upper": (lower * 0.98, upper * 0.99)}[bound]
@@ -473,7 +473,7 @@ class TestCheck:
         assert facts["verified"] is False
         assert f"the {bound} bound fails" in facts["reason"]
 
-    def test_data_without_labels(self, table, tmp_path):
+    def test_check_refuses_data_without_labels(self, table, tmp_path):
         run("fit", table, "-o", tmp_path / "m")
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
         assert "a check needs labels, and the file has none" in refused(
@@ -491,21 +491,21 @@ class TestDemo:
         pytest.importorskip("matplotlib")
         assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
 
-    def test_picture_of_another_kind(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("maxmargin.cli.demo._data", pytest.fail)  # told before anything is done
-        said = refused("demo", "--picture", tmp_path / "x.foo")
+    def test_unknown_picture_formats_are_refused_before_the_fit(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("maxmargin.cli.demo._data", pytest.fail)  # refused before the data are made
+        message = refused("demo", "--picture", tmp_path / "x.foo")
         assert (
-            said
+            message
             == f"{tmp_path / 'x.foo'}: a picture is a .png, .pdf or .svg file; use a name with one of these endings"
         )
 
     @pytest.mark.parametrize(("name", "begin"), [("a.PDF", b"%PDF"), ("a", b"\x89PNG"), ("a.svg", b"<?xml")])
-    def test_kinds_of_pictures(self, tmp_path, name, begin):
+    def test_picture_format_follows_the_file_suffix(self, tmp_path, name, begin):
         pytest.importorskip("matplotlib")
         assert run("demo", "--json", "--picture", tmp_path / name).exit_code == 0
         assert (tmp_path / name).read_bytes().startswith(begin)
 
-    def test_missing_matplotlib_is_told_first(self, tmp_path, monkeypatch):
+    def test_missing_matplotlib_is_reported_before_the_fit(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         output = run("demo", "--picture", tmp_path / "a.png").output
         assert output.startswith(
@@ -513,7 +513,7 @@ class TestDemo:
         )
         assert "picture: " not in output.split("\n", 1)[1]
 
-    def test_json_without_matplotlib(self, tmp_path, monkeypatch):
+    def test_json_output_without_matplotlib_has_no_picture(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         result = run("demo", "--json", "--picture", tmp_path / "a.png")
         facts = json.loads(result.stdout)
@@ -526,7 +526,7 @@ class TestDemo:
 
 
 class TestProgress:
-    def test_line(self):
+    def test_progress_line_shows_bounds_gap_and_time(self):
         progress = Progress("objective", max_time=10.0, quiet=False)
         assert progress.line().startswith("first round ...   0.")
         progress(Report(3, 0.5, 1.25, 1.5, 0.2, 10, 5, "dcd", "cat"))
@@ -535,7 +535,7 @@ class TestProgress:
         assert line.endswith("(dcd)")
         assert progress.__rich__().plain == line
 
-    def test_nothing_is_shown_without_a_terminal(self, capsys):
+    def test_no_progress_is_shown_without_a_terminal(self, capsys):
         with Progress("margin", None, quiet=False) as progress:
             progress(Report(1, 0.5, 1.0, 2.0, 0.5, 10, 5, "dcd"))
         assert capsys.readouterr() == ("", "")
@@ -543,7 +543,7 @@ class TestProgress:
 
 class TestProcess:
     @pytest.mark.parametrize("words", [["--help"], ["--version"], ["fit", "--help"], ["unheard-of"]])
-    def test_words_about_the_command_need_no_compiler(self, words):
+    def test_help_and_version_import_no_numerical_package(self, words):
         code = (
             "import sys; from maxmargin.cli import main\n"
             "try: main()\n"
@@ -554,8 +554,8 @@ class TestProcess:
         )
         assert done.stdout.splitlines()[-1] == "[]"
 
-    def test_standard_input(self, data, tmp_path):
-        """A file that the shell opens is a file; a pipe is refused."""
+    def test_standard_input_is_read_from_files_but_not_from_pipes(self, data, tmp_path):
+        """Redirection from a file is read; a pipe is refused."""
         if not os.path.exists("/dev/stdin"):
             pytest.skip("no /dev/stdin")
         command = [*COMMAND, "fit", "/dev/stdin", "-o", tmp_path / "m"]
@@ -566,7 +566,7 @@ class TestProcess:
         with open(data) as file:
             assert subprocess.run(command, stdin=file, capture_output=True, check=False).returncode == 0
 
-    def test_predict_loads_no_more_than_it_needs(self, model, data):
+    def test_predict_does_not_import_matplotlib_or_parquet(self, model, data):
         code = (
             "import sys; from maxmargin.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
             "print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules])"
@@ -576,13 +576,13 @@ class TestProcess:
         )
         assert done.stdout.splitlines()[60] == "[]"
 
-    def test_reader_of_the_output_goes_away(self, model, data):
+    def test_closed_output_pipe_causes_no_traceback(self, model, data):
         pipe, end = os.pipe()
         os.close(pipe)
-        with os.fdopen(end, "w") as gone:
+        with os.fdopen(end, "w") as closed_pipe:
             done = subprocess.run(
                 [*COMMAND, "predict", model, data],
-                stdout=gone,
+                stdout=closed_pipe,
                 stderr=subprocess.PIPE,
                 text=True,
                 check=False,
@@ -591,13 +591,13 @@ class TestProcess:
         assert done.returncode != 0
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-    def test_first_ctrl_c_keeps_the_best_model_so_far(self, tmp_path):
-        """The live line is shown on a terminal, and Ctrl-C after it ends the fit with a model."""
+    def test_first_ctrl_c_saves_the_best_model_so_far(self, tmp_path):
+        """The progress line is shown on a terminal; Ctrl-C after it ends the fit with a model."""
         path = tmp_path / "hard.npz"
         np.savez(path, X=RNG.normal(size=(4000, 100)), y=RNG.integers(0, 2, 4000))
         words = [
             "--algorithm",
-            "dcd",  # which has no end here
+            "dcd",  # does not reach the tolerance here
             "--loss",
             "hinge",
             "--C",
@@ -609,19 +609,19 @@ class TestProcess:
             "--max-time",
             "120",
         ]
-        ours, theirs = os.openpty()
+        parent_end, child_end = os.openpty()
         process = subprocess.Popen(
             [*COMMAND, "fit", path, "-o", tmp_path / "m", *words],
             stdout=subprocess.PIPE,
-            stderr=theirs,
+            stderr=child_end,
             text=True,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
         )
-        os.close(theirs)
-        shown = read_until(ours, "≤ objective ≤", seconds=60.0)
+        os.close(child_end)
+        shown = read_until(parent_end, "≤ objective ≤", seconds=60.0)
         assert " s left" in shown
         process.send_signal(signal.SIGINT)
-        printed = drain(process, ours)
+        printed = drain(process, parent_end)
         assert process.returncode == 3
         assert printed.startswith("INTERRUPTED in ")
         assert load(tmp_path / "m").status_ is Status.INTERRUPTED
@@ -629,7 +629,7 @@ class TestProcess:
 
 
 def read_until(terminal, words, seconds):
-    """What appears on a terminal until the words do."""
+    """Read a terminal until the words appear; return the text."""
     seen, deadline = "", time.monotonic() + seconds
     while words not in seen or "left" not in seen:
         assert time.monotonic() < deadline, seen
@@ -639,7 +639,7 @@ def read_until(terminal, words, seconds):
 
 
 def drain(process, terminal):
-    """Wait for the end of a process while reading its terminal, whose buffer would fill; what it printed."""
+    """Wait for the end of a process while emptying its terminal buffer; return its standard output."""
     while process.poll() is None:
         if select.select([terminal], [], [], 0.1)[0]:
             try:
@@ -651,7 +651,7 @@ def drain(process, terminal):
     return printed
 
 
-def test_real_data_end_to_end(data_folder: Path, tmp_path: Path):
+def test_fit_check_and_predict_on_adult(data_folder: Path, tmp_path: Path):
     train, test = data_folder / "adult" / "a1a.gz", data_folder / "adult" / "a1a.t.gz"
     path = tmp_path / "a1a.safetensors"
     result = run("fit", train, "-o", path, "--n-features", "123", "--loss", "hinge", "--seed", "0")
@@ -663,14 +663,14 @@ def test_real_data_end_to_end(data_folder: Path, tmp_path: Path):
     assert 0.83 < accuracy < 0.85
 
 
-def test_nothing_is_written_over_what_is_read(tmp_path):
+def test_output_over_an_input_file_is_refused(tmp_path):
     runner = CliRunner()
     data = tmp_path / "data.svm"
     data.write_text("+1 1:2\n-1 1:-2\n+1 1:3\n-1 1:-1\n")
     before = data.read_bytes()
-    told = runner.invoke(app, ["fit", str(data), "-o", str(data)])
-    assert told.exit_code == 2
-    assert "this file is read from" in told.stderr
+    result = runner.invoke(app, ["fit", str(data), "-o", str(data)])
+    assert result.exit_code == 2
+    assert "this file is read from" in result.stderr
     model = tmp_path / "model.safetensors"
     assert runner.invoke(app, ["fit", str(data), "-o", str(model)]).exit_code == 0
     for output in (data, model):
@@ -678,7 +678,7 @@ def test_nothing_is_written_over_what_is_read(tmp_path):
     assert data.read_bytes() == before
 
 
-def test_check_of_an_unfinished_model_ends_with_three(tmp_path):
+def test_check_of_a_model_above_the_tolerance_exits_with_3(tmp_path):
     runner = CliRunner()
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 100)), rng.integers(2, size=3000)
@@ -687,13 +687,13 @@ def test_check_of_an_unfinished_model_ends_with_three(tmp_path):
     model = tmp_path / "model.safetensors"
     fit = ["fit", str(data), "-o", str(model), "--C", "1e4", "--loss", "hinge", "--max-iter", "1"]
     assert runner.invoke(app, fit).exit_code == 3
-    told = runner.invoke(app, ["check", str(model), str(data)])
-    assert told.exit_code == 3
-    assert "above the tolerance" in told.stdout
+    result = runner.invoke(app, ["check", str(model), str(data)])
+    assert result.exit_code == 3
+    assert "above the tolerance" in result.stdout
 
 
 class TestOnline:
-    def test_streams_a_file(self, data, tmp_path):
+    def test_online_fit_equals_partial_fit_on_the_rows(self, data, tmp_path):
         path = tmp_path / "m"
         result = run("fit", "--online", data, "-o", path, "--n-features", 4, "--C", 2.0)
         assert result.exit_code == 0
@@ -709,7 +709,7 @@ class TestOnline:
         assert predicted.stderr.startswith("accuracy ")
 
     @pytest.mark.parametrize("suffix", ["", ".gz"])
-    def test_hashes_where_the_width_is_not_known(self, data, suffix, tmp_path):
+    def test_features_are_hashed_when_the_width_is_unknown(self, data, suffix, tmp_path):
         text = data.read_bytes()
         path = tmp_path / f"rows.svm{suffix}"
         path.write_bytes(gzip.compress(text) if suffix else text)
@@ -721,7 +721,7 @@ class TestOnline:
         predicted = run("predict", tmp_path / "m", path)
         assert predicted.stdout.split() == [str(label) for label in model.predict(rows)]
 
-    def test_json_and_classes(self, data, tmp_path):
+    def test_online_json_lists_announced_classes(self, data, tmp_path):
         result = run(
             "fit", "--online", data, "-o", tmp_path / "m", "--json", "--classes", "-1,1,7", "--trail", "vote"
         )
@@ -731,7 +731,7 @@ class TestOnline:
         assert facts["problems"][2]["upper"] == "inf"
         assert load(tmp_path / "m").trail == "vote"
 
-    def test_a_terminal_sees_the_bytes_read(self, data, tmp_path):
+    def test_progress_of_a_stream_shows_bytes_on_a_terminal(self, data, tmp_path):
         code = (
             "import rich.console; rich.console.Console.is_terminal = property(lambda self: True); "
             "from maxmargin.cli import main; main()"
@@ -742,7 +742,7 @@ class TestOnline:
         )
         assert "bytes" in result.stderr or "kB" in result.stderr
 
-    def test_ctrl_c_keeps_what_was_learnt(self, data, tmp_path, monkeypatch):
+    def test_ctrl_c_in_a_stream_saves_the_model_so_far(self, data, tmp_path, monkeypatch):
         def blocks(path, n_features):
             yield from original(path, n_features, size=200)
             raise KeyboardInterrupt
@@ -770,11 +770,11 @@ class TestOnline:
             (["--classes", "1,2"], "y holds -1, which is none of the classes announced: [1, 2]. Name all"),
         ],
     )
-    def test_refusals(self, data, words, message, tmp_path):
+    def test_invalid_options_of_a_stream_are_refused(self, data, words, message, tmp_path):
         assert message in refused("fit", "--online", data, "-o", tmp_path / "m", *words)
         assert not (tmp_path / "m").exists()
 
-    def test_other_files_and_commands(self, data, table, tmp_path):
+    def test_unsupported_files_and_commands_of_a_stream_are_refused(self, data, table, tmp_path):
         assert "--online reads svmlight text" in refused("fit", "--online", table, "-o", tmp_path / "m")
         assert "apply only with --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
         one = tmp_path / "one.svm"
@@ -789,7 +789,7 @@ class TestOnline:
 
 
 class TestBlocks:
-    def test_blocks_are_the_file(self, data):
+    def test_concatenated_blocks_equal_the_file(self, data):
         for size in (50, 333, 1 << 22):
             blocks = list(svmlight.stream_svmlight(data, 4, size))
             assert np.array_equal(vstack([block.X for block in blocks]).toarray(), X)
@@ -797,7 +797,7 @@ class TestBlocks:
             assert blocks[-1].read == data.stat().st_size
             assert len(blocks) > 1 or size > 333
 
-    def test_faults_have_their_line(self, tmp_path):
+    def test_errors_in_blocks_name_their_line(self, tmp_path):
         path = tmp_path / "bad.svm"
         for text, width, message in [
             ("1 1:1\n" * 50 + "1 1:x\n", None, "line 51: the value 'x' of '1:x' is not a number"),
@@ -809,7 +809,7 @@ class TestBlocks:
             with pytest.raises(DataError, match=message):
                 list(svmlight.stream_svmlight(path, width, 64))
 
-    def test_an_index_0_in_the_first_block_counts_from_0(self, tmp_path):
+    def test_index_0_in_the_first_block_means_zero_based_indices(self, tmp_path):
         path = tmp_path / "zero.svm"
         path.write_text("1 1:1\n-1 0:1\n")
         (block,) = svmlight.stream_svmlight(path, 2)

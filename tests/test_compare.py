@@ -1,4 +1,4 @@
-"""Algorithms side by side: every record is true of the same problem, and what cannot run says why."""
+"""Comparison of algorithms on one problem: records, reasons of refusal, table, CSV and plot."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from maxmargin.inspection.compare import COLUMNS
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 3)), 3)
 NOISY = np.where(X[:, 0] + 0.5 * RNG.normal(size=60) > 0.0, 1, -1)
-APART = np.where(X[:, 0] > 0.0, 1, -1)
+SEPARABLE = np.where(X[:, 0] > 0.0, 1, -1)
 
 
 @pytest.mark.parametrize(
     ("loss", "C"),
     [("hinge", 0.7), pytest.param("squared_hinge", 0.7, marks=pytest.mark.slow), ("hinge", np.inf)],
 )
-def test_every_record_holds_the_optimum(loss, C):
-    """All algorithms, on one problem: the bounds of each report, and what was reached is as good as they say."""
-    y = NOISY if np.isfinite(C) else APART
+def test_bounds_of_every_record_enclose_the_optimum(loss, C):
+    """All algorithms on one problem: bounds of each report and values of the returned solutions."""
+    y = NOISY if np.isfinite(C) else SEPARABLE
     exact = optimum(Problem(loss, C), X, y.astype(float), np.ones(60))
     best, error = float(exact.lower), 1e-9 + float(exact.e)
     found = compare(X, y, C=C, loss=loss, max_iter=30, random_state=0)
@@ -61,19 +61,19 @@ def test_every_record_holds_the_optimum(loss, C):
     assert dcd.status is Status.CERTIFIED
 
 
-def test_no_exact_step_helps():
+def test_compared_algorithms_run_without_the_exact_step():
     found = compare(X, NOISY, ["dcd", "mpu", "perceptron"], random_state=0)
     for entry in found.entries:
         assert {report.stage for report in entry.history} == {entry.algorithm}
 
 
-def test_margin_of_a_soft_problem_is_that_of_its_w():
+def test_soft_margin_is_the_reciprocal_norm_of_w():
     found = compare(X, NOISY, ["dcd"], tol=1e-9, max_iter=10**4, loss="hinge", random_state=0).entries[0]
     w = MaxMarginClassifier(loss="hinge", tol=1e-9, random_state=0).fit(X, NOISY).coef_
     assert found.margin == pytest.approx(1.0 / np.linalg.norm(w), rel=1e-4)
 
 
-def test_one_seed_for_all_and_storage_changes_nothing():
+def test_results_do_not_depend_on_storage_order_or_label_type():
     first = compare(X, NOISY, ["dcd", "mpu"], random_state=3)
     again = compare(sp.csr_matrix(X), NOISY.astype(str), ["mpu", "dcd"], random_state=3)
 
@@ -89,7 +89,7 @@ def test_one_seed_for_all_and_storage_changes_nothing():
     assert facts(first, "mpu") == facts(again, "mpu")
 
 
-def test_sample_weights_count():
+def test_bounds_hold_for_weighted_samples():
     weights = RNG.integers(0, 3, 60).astype(float)
     exact = optimum(Problem("squared_hinge", 1.0), X, NOISY.astype(float), weights)
     found = compare(X, NOISY, ["dcd", "mpu"], sample_weight=weights, tol=1e-6, random_state=0)
@@ -98,7 +98,7 @@ def test_sample_weights_count():
         assert entry.upper >= float(exact.lower)
 
 
-def test_table_says_what_ran_and_why_others_did_not():
+def test_table_lists_results_and_reasons_of_refusal():
     found = compare(X, NOISY, ["dcd", PUMMA(delta=0.5), "perceptron"], loss="hinge", random_state=0)
     lines = found.table().splitlines()
     assert lines[0].split() == [
@@ -117,7 +117,7 @@ def test_table_says_what_ran_and_why_others_did_not():
         'pumma(delta=0.5): it does not solve this problem; it does with loss="squared_hinge" or C=inf',
         'perceptron: it does not solve this problem; it does with loss="squared_hinge" or C=inf',
     ]
-    hard = compare(X, APART, ["dcd", Perceptron(b=0.5)], C=np.inf, random_state=0).table().splitlines()
+    hard = compare(X, SEPARABLE, ["dcd", Perceptron(b=0.5)], C=np.inf, random_state=0).table().splitlines()
     assert hard[0].split() == [
         "algorithm",
         "status",
@@ -132,7 +132,7 @@ def test_table_says_what_ran_and_why_others_did_not():
     assert hard[2].startswith("perceptron(b=0.5)  CONVERGED")
 
 
-def test_several_classes_are_several_problems():
+def test_each_class_is_compared_as_its_own_problem():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     found = compare(X, y, ["dcd", "mpu"], random_state=0)
     assert [(entry.algorithm, entry.label) for entry in found.entries] == [
@@ -149,7 +149,7 @@ def test_several_classes_are_several_problems():
     assert {record["class"] for record in found.records()} == {0, 1, 2}
 
 
-def test_an_interruption_keeps_what_is_known():
+def test_interrupted_comparison_keeps_finished_records():
     seen = []
 
     def stop(report):
@@ -162,7 +162,7 @@ def test_an_interruption_keeps_what_is_known():
     assert not found.certified
 
 
-def test_csv_holds_every_report_and_appears_whole(tmp_path):
+def test_csv_holds_every_report_and_is_written_atomically(tmp_path):
     found = compare(X, NOISY, ["dcd", PUMMA(delta=0.1, halving=False)], random_state=0)
     path = tmp_path / "reports.csv"
     path.write_text("old")
@@ -197,13 +197,13 @@ def test_csv_holds_every_report_and_appears_whole(tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_compared(algorithms, parameters, words):
+def test_invalid_comparisons_are_refused(algorithms, parameters, words):
     with pytest.raises(ValueError, match=r"algorithm|C must") as error:
         compare(X, NOISY, algorithms, **parameters)
     assert str(error.value).startswith(words)
 
 
-def test_parameters_without_a_use_are_refused():
+def test_unused_parameters_are_refused():
     with pytest.raises(TypeError, match="no use for 'n_jobs'"):
         compare(X, NOISY, ["dcd"], n_jobs=2)
     with pytest.raises(TypeError, match="unexpected keyword argument 'tolerance'"):
@@ -220,8 +220,8 @@ class TestPicture:
 
         plt.close("all")
 
-    def test_margins_stay_below_the_bound(self):
-        found = compare(X, APART, ["dcd", "perceptron", PUMMA()], C=np.inf, random_state=0)
+    def test_plotted_margins_stay_below_the_bound(self):
+        found = compare(X, SEPARABLE, ["dcd", "perceptron", PUMMA()], C=np.inf, random_state=0)
         display = found.plot()
         assert list(display.lines_) == ["dcd", "perceptron", "pumma"]
         for entry in found.entries:
@@ -235,7 +235,7 @@ class TestPicture:
         assert (left.get_xlabel(), left.get_ylabel(), right.get_xlabel()) == ("updates", "margin", "time (s)")
         assert left.get_title(loc="left").startswith("hard margin: no margin is above ")
 
-    def test_objectives_are_distances_from_the_best_bound(self):
+    def test_plotted_objectives_are_relative_distances_from_the_best_bound(self):
         found = compare(X, NOISY, ["dcd", "mpu"], loss="hinge", random_state=0)
         display = found.plot()
         assert display.best == max(entry.lower for entry in found.entries)
@@ -244,7 +244,7 @@ class TestPicture:
         assert shown[-1] == pytest.approx((last - display.best) / display.best)
         display.figure_.canvas.draw()
 
-    def test_one_class_of_several_into_given_axes(self):
+    def test_plot_draws_one_class_into_given_axes(self):
         import matplotlib.pyplot as plt
 
         y = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -256,7 +256,7 @@ class TestPicture:
         with pytest.raises(ValueError, match=r"label must be one of the classes \[0, 1, 2\]; got 7"):
             found.plot(label=7)
 
-    def test_without_matplotlib(self, monkeypatch):
+    def test_plot_without_matplotlib_raises_import_error(self, monkeypatch):
         found = compare(X, NOISY, ["dcd"], random_state=0)
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
         with pytest.raises(ImportError, match="Pictures need matplotlib"):
@@ -283,7 +283,7 @@ class TestCommand:
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
-    def test_prints_the_table_and_writes_both_files(self, data, tmp_path):
+    def test_command_prints_the_table_and_writes_csv_and_picture(self, data, tmp_path):
         pytest.importorskip("matplotlib")
         out, picture = tmp_path / "a.csv", tmp_path / "a.png"
         result = self.run(
@@ -299,7 +299,7 @@ class TestCommand:
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert sorted(tmp_path.iterdir()) == sorted([data, out, picture])
 
-    def test_stopping_short_is_exit_code_three(self, data):
+    def test_command_above_the_tolerance_exits_with_3(self, data):
         result = self.run(data, "--algorithms", "dcd,perceptron,pegasos", "--max-iter", 3, "--seed", 0)
         if "pegasos" in ALGORITHMS:
             assert result.exit_code == 3, result.output
@@ -307,7 +307,7 @@ class TestCommand:
                 "pegasos: it does not solve this problem; it does with"
             )
 
-    def test_json_is_one_object(self, data):
+    def test_json_output_is_one_object(self, data):
         result = self.run(
             data, "--algorithms", "dcd,perceptron", "--json", "--C", "inf", "--seed", 0, "--max-iter", 5
         )
@@ -334,7 +334,7 @@ class TestCommand:
             (["--label", "y"], "--label names a column"),
         ],
     )
-    def test_bad_input_is_one_sentence_and_writes_nothing(
+    def test_invalid_input_gives_a_one_line_error_and_writes_no_file(
         self, data, tmp_path, monkeypatch, arguments, words
     ):
         monkeypatch.chdir(tmp_path)
@@ -345,13 +345,13 @@ class TestCommand:
         assert words in result.stderr
         assert list(tmp_path.iterdir()) == [data]
 
-    def test_picture_without_matplotlib_is_refused_at_once(self, data, tmp_path, monkeypatch):
+    def test_picture_without_matplotlib_is_refused(self, data, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         result = self.run(data, "--picture", tmp_path / "a.png")
         assert result.exit_code == 2
         assert "pip install 'maxmargin[plot]'" in result.stderr
 
-    def test_data_are_not_written_over(self, data):
+    def test_csv_over_the_data_file_is_refused(self, data):
         before = data.read_bytes()
         assert self.run(data, "--csv", data).exit_code == 2
         assert data.read_bytes() == before

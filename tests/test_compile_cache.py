@@ -1,4 +1,4 @@
-"""Compiled code where no folder can be written, and where the disk is full: imports and fits work, with one warning."""
+"""The cache of compiled code on read-only and full disks: imports and fits work, with one warning."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ def twice(x):
 def thrice(x):
     return 3.0 * x
 """
-# rights do not stop the superuser: the calls with which Numba writes fail as they do on such a file system
+# Permissions do not restrict the superuser, so the calls with which Numba writes are replaced and fail.
 READ_ONLY = """
 import builtins, errno, os, tempfile
 
-usual = builtins.open
+original_open = builtins.open
 
 
 def refuse(*args, **kwargs):
     raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
-def only_read(file, mode="r", *args, **kwargs):
-    return refuse() if set(mode) & set("wax+") else usual(file, mode, *args, **kwargs)
+def open_read_only(file, mode="r", *args, **kwargs):
+    return refuse() if set(mode) & set("wax+") else original_open(file, mode, *args, **kwargs)
 
 
-builtins.open, os.makedirs, tempfile.TemporaryFile = only_read, refuse, refuse
+builtins.open, os.makedirs, tempfile.TemporaryFile = open_read_only, refuse, refuse
 """
 FULL = """
 import builtins, errno, os
 
-usual = builtins.open
+original_open = builtins.open
 
 
-class Full:
+class FullFile:
     def __init__(self, file, mode):
-        self.file = usual(file, mode)
+        self.file = original_open(file, mode)
 
     def __enter__(self):
         return self
@@ -66,7 +66,7 @@ class Full:
 
 
 def on_full_disk(file, mode="r", *args, **kwargs):
-    return Full(file, mode) if mode == "wb" else usual(file, mode, *args, **kwargs)
+    return FullFile(file, mode) if mode == "wb" else original_open(file, mode, *args, **kwargs)
 
 
 builtins.open = on_full_disk
@@ -95,11 +95,11 @@ print(
 """
 
 
-class Place:
-    """A folder with a module of two compiled functions, which stands in for the package's folder."""
+class CompiledModule:
+    """A folder that holds a module of two compiled functions."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.kept = folder, folder / "__pycache__"
+        self.folder, self.cache = folder, folder / "__pycache__"
         (folder / "functions.py").write_text(FUNCTIONS)
 
     def run(self, conditions: str = "", more: str = "thrice(4.0)", **environment: str) -> dict:
@@ -124,112 +124,114 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
+def compiled_module(tmp_path):
+    return CompiledModule(tmp_path)
 
 
-def warned_once(seen):
-    """One RuntimeWarning, at the first compilation, which names the remedy."""
-    assert seen["at_import"] == 0
-    ((category, message),) = seen["warnings"]
+def warned_once(result):
+    """Tell whether there is one RuntimeWarning, at the first compilation, that names NUMBA_CACHE_DIR."""
+    assert result["at_import"] == 0
+    ((category, message),) = result["warnings"]
     return category == "RuntimeWarning" and "NUMBA_CACHE_DIR" in message
 
 
-def test_folders_that_cannot_be_made_leave_code_in_memory(place):
-    """Files stand in the place of all cache folders: nobody can write there, whatever the rights."""
-    place.kept.write_text("a file")
-    seen = place.run()
-    assert seen["results"] == [8.0, 12.0]
-    assert seen["hits"] == [0, 0]
-    assert warned_once(seen)
+def test_code_is_compiled_in_memory_without_cache_folders(compiled_module):
+    """A file has the name of every cache folder, so no folder can be created, whatever the permissions."""
+    compiled_module.cache.write_text("a file")
+    result = compiled_module.run()
+    assert result["results"] == [8.0, 12.0]
+    assert result["hits"] == [0, 0]
+    assert warned_once(result)
 
 
-def test_all_compiled_modules_are_imported_on_a_read_only_disk(place):
-    """Classifiers are imported when they are asked for, and compiled functions with them."""
+def test_classifiers_are_imported_on_a_read_only_disk(compiled_module):
+    """Classifiers are imported lazily, together with their compiled functions."""
     names = [f"maxmargin.{name}.__name__" for name in ("MaxMarginClassifier", "KernelMaxMarginClassifier")]
-    assert place.run(READ_ONLY, more=", ".join(names))["results"][1:] == [
+    assert compiled_module.run(READ_ONLY, more=", ".join(names))["results"][1:] == [
         name.split(".")[1] for name in names
     ]
 
 
-def test_the_folder_that_the_warning_asks_for_ends_it(place, tmp_path):
-    place.kept.write_text("a file")
+def test_numba_cache_dir_replaces_an_unwritable_cache(compiled_module, tmp_path):
+    compiled_module.cache.write_text("a file")
     folder = str(tmp_path / "cache")
-    first, second = (place.run(NUMBA_CACHE_DIR=folder) for _ in range(2))
+    first, second = (compiled_module.run(NUMBA_CACHE_DIR=folder) for _ in range(2))
     assert first["warnings"] == second["warnings"] == []
     assert first["hits"] == [0, 0]
     assert second["hits"] == [1, 1]
 
 
-def test_a_cache_folder_that_is_none_is_passed_over(place):
+def test_invalid_numba_cache_dir_is_ignored(compiled_module):
     """NUMBA_CACHE_DIR below a file, with no other folder to write to."""
-    place.kept.write_text("a file")
-    seen = place.run(NUMBA_CACHE_DIR=str(place.kept / "cache"))
-    assert seen["results"] == [8.0, 12.0]
-    assert warned_once(seen)
+    compiled_module.cache.write_text("a file")
+    result = compiled_module.run(NUMBA_CACHE_DIR=str(compiled_module.cache / "cache"))
+    assert result["results"] == [8.0, 12.0]
+    assert warned_once(result)
 
 
 @pytest.mark.parametrize("where", ["beside the module", "NUMBA_CACHE_DIR"])
-def test_a_read_only_cache_is_read(place, tmp_path, where):
-    """What it holds is not compiled again and needs no warning; what it lacks is compiled in memory."""
+def test_read_only_cache_is_used_and_left_unchanged(compiled_module, tmp_path, where):
+    """Cached functions are loaded without a warning; missing ones are compiled in memory."""
     environment = {} if where == "beside the module" else {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    warm = place.run(more="0.0", **environment)
+    warm = compiled_module.run(more="0.0", **environment)
     assert warm["warnings"] == []
     before = sorted(tmp_path.rglob("*"))
-    seen = place.run(READ_ONLY, more="0.0", **environment)
-    assert seen["hits"] == [1, 0]
-    assert seen["warnings"] == []
-    seen = place.run(READ_ONLY, **environment)
-    assert seen["results"] == [8.0, 12.0]
-    assert seen["hits"] == [1, 0]
-    assert warned_once(seen)
+    result = compiled_module.run(READ_ONLY, more="0.0", **environment)
+    assert result["hits"] == [1, 0]
+    assert result["warnings"] == []
+    result = compiled_module.run(READ_ONLY, **environment)
+    assert result["results"] == [8.0, 12.0]
+    assert result["hits"] == [1, 0]
+    assert warned_once(result)
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_read_only_cache_of_other_sources_is_not_used(place):
-    place.run()
-    (place.folder / "functions.py").write_text(FUNCTIONS.replace("2.0 * x", "4.0 * x"))
-    seen = place.run(READ_ONLY)
-    assert seen["results"] == [16.0, 12.0]
-    assert seen["hits"] == [0, 0]
-    assert warned_once(seen)
+def test_read_only_cache_of_changed_sources_is_not_used(compiled_module):
+    compiled_module.run()
+    (compiled_module.folder / "functions.py").write_text(FUNCTIONS.replace("2.0 * x", "4.0 * x"))
+    result = compiled_module.run(READ_ONLY)
+    assert result["results"] == [16.0, 12.0]
+    assert result["hits"] == [0, 0]
+    assert warned_once(result)
 
 
-def test_a_full_disk_leaves_code_in_memory(place):
-    """The folder is there and a file can be made, but not filled: no half of a file stays behind."""
-    seen = place.run(FULL)
-    assert seen["results"] == [8.0, 12.0]
-    assert warned_once(seen)
-    assert not list(place.kept.iterdir())
+def test_code_is_compiled_in_memory_on_a_full_disk(compiled_module):
+    """The folder exists and a file can be created but not written: no partial file remains."""
+    result = compiled_module.run(FULL)
+    assert result["results"] == [8.0, 12.0]
+    assert warned_once(result)
+    assert not list(compiled_module.cache.iterdir())
 
 
-def test_a_read_only_index_of_a_record_that_is_gone_is_passed_over(place):
-    """Such an index is discarded where it can be written."""
+def test_read_only_index_that_names_a_missing_record_is_ignored(compiled_module):
+    """On a writable disk such an index is discarded."""
     rule = (
         "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import record\n\n\n"
         "@record\nclass Rule(NamedTuple):\n    a: float\n\n    def threshold(self, h):\n        return self.a\n"
     )
-    (place.folder / "rule.py").write_text(rule)
-    (place.folder / "functions.py").write_text(
+    (compiled_module.folder / "rule.py").write_text(rule)
+    (compiled_module.folder / "functions.py").write_text(
         FUNCTIONS + "\n\n@compiled()\ndef limit(rule):\n    return rule.threshold(rule)\n"
     )
     call = "__import__('functions').limit(__import__('rule').{}(1.0))"
-    assert place.run(more=call.format("Rule"))["results"][1] == 1.0
-    (place.folder / "rule.py").write_text(rule.replace("Rule", "Other"))
-    seen = place.run(READ_ONLY, more=call.format("Other"))
-    assert seen["results"][1] == 1.0
-    assert warned_once(seen)
+    assert compiled_module.run(more=call.format("Rule"))["results"][1] == 1.0
+    (compiled_module.folder / "rule.py").write_text(rule.replace("Rule", "Other"))
+    result = compiled_module.run(READ_ONLY, more=call.format("Other"))
+    assert result["results"][1] == 1.0
+    assert warned_once(result)
 
 
 @pytest.mark.slow
-def test_a_fit_of_a_package_without_a_folder_for_compiled_code(place, tmp_path):
-    """A copy of the package, with a file in the place of every folder for compiled code."""
+def test_fit_works_without_any_cache_folder(compiled_module, tmp_path):
+    """In a copy of the package a file has the name of every cache folder."""
     package = tmp_path / "copy" / "maxmargin"
     shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in {path.parent for path in package.rglob("*.py")}:
         (folder / "__pycache__").write_text("a file")
-    place.kept.write_text("a file")
+    compiled_module.cache.write_text("a file")
     fit = "maxmargin.MaxMarginClassifier().fit([[0.0], [1.0], [3.0]], [0, 0, 1]).status_.name"
-    seen = place.run(more=fit, PYTHONPATH=os.pathsep.join(map(str, (package.parent, place.folder))))
-    assert seen["results"] == [8.0, "CERTIFIED"]
-    assert warned_once(seen)
+    result = compiled_module.run(
+        more=fit, PYTHONPATH=os.pathsep.join(map(str, (package.parent, compiled_module.folder)))
+    )
+    assert result["results"] == [8.0, "CERTIFIED"]
+    assert warned_once(result)

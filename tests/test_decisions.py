@@ -1,4 +1,4 @@
-"""Decisions of a classifier: sides, scores and dual variables of each."""
+"""Decisions of a classifier: signs, scores and dual variables."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ THREE = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=60), [-0.5, 0.5])
 FOUR = np.digitize(X[:, 0] + RNG.normal(size=60), [-0.8, 0.0, 0.8])
 
 
-def test_two_classes_are_one_decision():
+def test_two_classes_have_one_decision():
     model = MaxMarginClassifier(random_state=0).fit(X, TWO)
     (one,) = decisions(model)
     assert (one.label, one.positive, one.negative) == (None, "class yes", "class no")
     assert one.name == "class yes against class no"
     assert np.array_equal(one.scores(X), model.decision_function(X))
-    signs, among = one.signs(TWO)
-    assert among.all()
+    signs, included = one.signs(TWO)
+    assert included.all()
     assert np.array_equal(signs > 0.0, TWO == "yes")
     assert np.flatnonzero(one.dual()).tolist() == model.certificate_.support.tolist()
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
-def test_pairs_of_classes_whatever_the_shape_of_the_scores(shape):
+def test_pairs_of_classes_have_decisions_for_both_score_shapes(shape):
     model = KernelMaxMarginClassifier(multi_class="ovo", decision_function_shape=shape).fit(X, THREE)
     found = decisions(model)
     assert [one.label for one in found] == [(0, 1), (0, 2), (1, 2)]
     for one, certificate in zip(found, model.certificate_, strict=True):
-        signs, among = one.signs(THREE)
-        assert set(THREE[among & (signs > 0.0)]) == {one.label[0]}
-        assert set(THREE[among & (signs < 0.0)]) == {one.label[1]}
-        # rows of the pair that are on their side by more than one have no dual weight
+        signs, included = one.signs(THREE)
+        assert set(THREE[included & (signs > 0.0)]) == {one.label[0]}
+        assert set(THREE[included & (signs < 0.0)]) == {one.label[1]}
+        # rows of the pair with a margin above one have no dual weight
         clear = signs * one.scores(X) > 1.01
-        assert not one.dual()[clear & among].any()
+        assert not one.dual()[clear & included].any()
         assert one.certificate is certificate
         assert one.difference(X, THREE) is None
 
 
-def test_support_has_margins_of_at_most_one():
+def test_support_rows_have_margins_of_at_most_one():
     for model in (
         MaxMarginClassifier(random_state=0).fit(sp.csr_matrix(X), THREE),
         KernelMaxMarginClassifier().fit(X, THREE),
@@ -58,7 +58,7 @@ def test_support_has_margins_of_at_most_one():
             assert (signs * one.scores(X))[support].max() < 1.01
 
 
-def test_other_data_are_told_apart():
+def test_difference_describes_how_other_data_differ():
     weights = np.linspace(0.5, 1.5, 60)
     model = MaxMarginClassifier(class_weight="balanced", random_state=0).fit(X, THREE, sample_weight=weights)
     one = decision(model, 2)
@@ -73,7 +73,7 @@ def test_other_data_are_told_apart():
     assert "values, labels, weights or row order do not" in str(one.difference(moved, THREE, weights))
 
 
-def test_frames_and_arrays_are_the_same():
+def test_frames_and_arrays_give_equal_decisions():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = MaxMarginClassifier(random_state=0).fit(frame, TWO)
     assert decision(model).scores(X) == pytest.approx(model.decision_function(frame), rel=1e-12)
@@ -82,8 +82,8 @@ def test_frames_and_arrays_are_the_same():
 
 
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-def test_the_largest_class_value_is_that_of_the_class_predicted(scheme):
-    # a kernel of narrow bumps: pairs go in circles in places
+def test_predicted_class_has_the_largest_class_value(scheme):
+    # a narrow kernel: pairwise decisions are cyclic in places
     model = KernelMaxMarginClassifier(multi_class=scheme, gamma=3.0, C=10.0).fit(X, FOUR)
     rows = np.random.default_rng(1).normal(size=(3000, 3))
     values = class_values(model, rows)
@@ -93,14 +93,14 @@ def test_the_largest_class_value_is_that_of_the_class_predicted(scheme):
         assert ((values > 0.0).sum(axis=1) == 1).all()
 
 
-def test_streams_have_no_certificate():
+def test_decisions_of_online_models_have_no_certificate():
     one = decision(OnlineMarginClassifier(random_state=0).fit(X, TWO))
     assert one.difference(X, TWO) == "the model has no certificate"
     with pytest.raises(ValueError, match="no certificate, and so no dual weights"):
         one.dual()
 
 
-def test_missing_entries_and_words_are_told_with_their_column():
+def test_missing_and_text_entries_are_reported_with_their_column():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     named, unnamed = (MaxMarginClassifier(random_state=0).fit(rows, TWO) for rows in (frame, X))
     gaps = X.copy()
@@ -116,7 +116,7 @@ def test_missing_entries_and_words_are_told_with_their_column():
     assert np.array_equal(rows_of(named, frame), X)
 
 
-def test_labels_that_are_none():
+def test_invalid_decision_labels_are_refused():
     with pytest.raises(NotFittedError):
         decisions(MaxMarginClassifier())
     model = MaxMarginClassifier(random_state=0).fit(X, THREE)

@@ -1,4 +1,4 @@
-"""What the pages say is run, what they name is there, and so is what the examples import."""
+"""Documentation pages: code blocks run, and names, links and imports of examples exist."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from maxmargin.cli.app import app
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
-RUN = ("getting_started", "coming_from", "decisions", "certificates", "adding_an_algorithm")
-MADE = ("algorithm/", "api/", "gallery/")  # folders of pages that the build makes
+RUN_PAGES = ("getting_started", "coming_from", "decisions", "certificates", "adding_an_algorithm")
+GENERATED = ("algorithm/", "api/", "gallery/")  # folders of generated pages
 
 
 @pytest.mark.slow
-def test_the_page_of_algorithms_runs_and_names_them_all(capsys):
+def test_algorithms_page_runs_and_names_all_algorithms(capsys):
     page = (DOCS / "algorithms.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
@@ -40,7 +40,7 @@ def test_the_page_of_algorithms_runs_and_names_them_all(capsys):
     assert dict(rows) == {name: cls.__name__ for name, cls in ALGORITHMS.items()}
 
 
-def test_the_page_of_kernel_machines_runs_and_names_their_algorithms(capsys):
+def test_kernel_machines_page_runs_and_names_all_kernel_algorithms(capsys):
     page = (DOCS / "kernel_machines.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
@@ -54,7 +54,7 @@ def test_the_page_of_kernel_machines_runs_and_names_their_algorithms(capsys):
     assert {"decomposition", *re.findall(r"`([\w-]+)`", listed)} == KERNEL_ALGORITHMS.keys()
 
 
-def test_the_page_on_reports_runs_and_names_every_display(tmp_path, monkeypatch, capsys):
+def test_report_page_runs_and_names_every_section_and_display(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "report.md").read_text()
     scope = {}
@@ -72,7 +72,7 @@ def test_the_page_on_reports_runs_and_names_every_display(tmp_path, monkeypatch,
     assert set(re.findall(r"`(\w+Display)`", page)) == set(plots.__all__)
 
 
-def test_the_first_page_on_kernels_runs():
+def test_readme_kernel_example_runs():
     page = (DOCS.parent / "README.md").read_text()
     section = page[page.index("## Kernels") :]
     X, y = load_iris(return_X_y=True)
@@ -81,7 +81,7 @@ def test_the_first_page_on_kernels_runs():
     assert scope["clf"].status_ == "CERTIFIED"
 
 
-def test_the_first_page_shows_what_a_verdict_prints(capsys):
+def test_readme_shows_the_printed_verdict(capsys):
     page = (DOCS.parent / "README.md").read_text()
     section = page[page.index("## Separable or not") :]
     block = re.findall(r"```python\n(.*?)```", section, re.S)[0]
@@ -89,13 +89,13 @@ def test_the_first_page_shows_what_a_verdict_prints(capsys):
     printed = capsys.readouterr().out.splitlines()
     shown = [line.removeprefix("# ") for line in block.splitlines() if line.startswith("#")]
     assert len(shown) == 3
-    for line, said in zip(shown, printed, strict=True):
-        # seconds are those of a machine
-        assert re.sub(r", \S+ s$", "", line) == re.sub(r", \S+ s$", "", said)
+    for line, output in zip(shown, printed, strict=True):
+        # times vary between runs
+        assert re.sub(r", \S+ s$", "", line) == re.sub(r", \S+ s$", "", output)
 
 
 @pytest.mark.parametrize("name", ["path", "explanations"])
-def test_the_code_of_a_page_runs(name, capsys):
+def test_page_code_runs_and_prints(name, capsys):
     page = (DOCS / f"{name}.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
@@ -103,7 +103,7 @@ def test_the_code_of_a_page_runs(name, capsys):
     assert capsys.readouterr().out
 
 
-def test_the_page_on_other_programs_runs(capsys):
+def test_export_page_runs(capsys):
     pytest.importorskip("skl2onnx", reason="pip install 'maxmargin[onnx]'")
     page = (DOCS / "export.md").read_text()
     scope = {}
@@ -113,7 +113,7 @@ def test_the_page_on_other_programs_runs(capsys):
     assert printed[:2] == ["ImportedLinearClassifier True", "False L2R_L2LOSS_SVC"]
 
 
-def test_the_page_on_data_runs(capsys):
+def test_data_page_runs(capsys):
     pytest.importorskip("pandas")
     pytest.importorskip("polars")
     page = (DOCS / "data.md").read_text()
@@ -130,8 +130,8 @@ def test_the_page_on_data_runs(capsys):
 
 
 @pytest.fixture
-def pictures():
-    """Figures are drawn nowhere, and are closed at the end."""
+def agg_backend():
+    """Use the agg backend; close all figures afterwards."""
     plt = pytest.importorskip("matplotlib.pyplot")
     before = plt.get_backend()
     plt.switch_backend("agg")
@@ -141,8 +141,8 @@ def pictures():
 
 
 @pytest.mark.slow  # `make docs` runs them too
-@pytest.mark.parametrize("page", RUN)
-def test_the_blocks_of_a_page_run(page, pictures, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("page", RUN_PAGES)
+def test_page_code_prints_the_expected_words(page, agg_backend, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
@@ -150,7 +150,7 @@ def test_the_blocks_of_a_page_run(page, pictures, monkeypatch, tmp_path, capsys)
     for block in re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(encoding="utf-8"), re.S):
         exec(compile(block, f"<{page}>", "exec"), scope)
     printed = capsys.readouterr().out
-    said = {
+    expected = {
         "getting_started": [
             "CERTIFIED",
             "this certificate was made for other data",
@@ -165,11 +165,11 @@ def test_the_blocks_of_a_page_run(page, pictures, monkeypatch, tmp_path, capsys)
         "certificates": ["True True True", "[Fraction(0, 1), Fraction(0, 1), Fraction(0, 1)] 0"],
         "adding_an_algorithm": ["dynamic-margin(epsilon=0.5)  CONVERGED", "the same counts: True"],
     }
-    assert all(words in printed for words in said[page]), printed
+    assert all(words in printed for words in expected[page]), printed
 
 
-def test_pages_that_others_name_are_there():
-    """Links to pages, and tables of contents; what the build makes is known by its folder."""
+def test_links_between_pages_are_valid():
+    """Check links and tables of contents; generated pages are recognised by their folder."""
     for page in DOCS.glob("*.md"):
         text = page.read_text(encoding="utf-8")
         links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
@@ -177,7 +177,7 @@ def test_pages_that_others_name_are_there():
         lines = [line for table in tables for line in table.splitlines() if line.strip()]
         names = [re.sub(r".*<(.*)>", r"\1", line) for line in lines if not line.startswith(":")]
         for name in [*links, *(name for name in names if name != "further-pages")]:
-            if not name or name.startswith(("http", *MADE)):
+            if not name or name.startswith(("http", *GENERATED)):
                 continue
             assert (DOCS / name).exists() or (DOCS / f"{name}.md").exists(), f"{page.name} names {name}"
         for name in re.findall(r"gallery/(plot_\w+)", text):
@@ -187,14 +187,14 @@ def test_pages_that_others_name_are_there():
 
 
 def options(command):
-    """The options of a command, as they are typed."""
+    """Command-line options of a command."""
     group = typer.main.get_command(app)
     return {
         word for option in group.commands[command].params for word in (*option.opts, *option.secondary_opts)
     }
 
 
-def test_the_page_for_those_who_come_from_elsewhere_names_what_is_there():
+def test_coming_from_page_names_existing_options_and_parameters():
     text = (DOCS / "coming_from.md").read_text(encoding="utf-8")
     flags = set(re.findall(r"(--[A-Za-z][\w-]*)", text[text.index("## liblinear's train") :]))
     assert {"--tol", "--loss", "--no-intercept", "--norm-power"} <= flags <= options("fit")
@@ -208,7 +208,7 @@ def test_the_page_for_those_who_come_from_elsewhere_names_what_is_there():
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_the_docstring_of_an_algorithm_says_what_its_page_needs(name):
+def test_docstrings_of_algorithms_have_the_required_sections(name):
     text = inspect.getdoc(ALGORITHMS[name])
     assert re.search(r"^Guarantee[^:]*:", text, re.M)
     assert "References\n----------" in text
@@ -221,28 +221,28 @@ def test_the_docstring_of_an_algorithm_says_what_its_page_needs(name):
 EXAMPLE_FILES = sorted(EXAMPLES.glob("plot_*.py"))
 
 
-def test_there_are_examples_of_everything():
+def test_there_are_at_least_12_examples():
     assert len(EXAMPLE_FILES) >= 12
 
 
 @pytest.mark.parametrize("path", EXAMPLE_FILES, ids=lambda path: path.stem)
-def test_an_example_imports_names_that_exist(path, monkeypatch):
+def test_examples_import_existing_names(path, monkeypatch):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     compile(tree, str(path), "exec")
     title, line = ast.get_docstring(tree).split("\n")[:2]
-    assert line == "=" * len(title), "the title of an example has a line of its own length"
+    assert line == "=" * len(title), "the underline is not as long as the title"
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("maxmargin", "sklearn"):
             home = importlib.import_module(node.module)
             assert all(hasattr(home, alias.name) for alias in node.names)
-    asked = re.findall(r"real_data\.load\(\"([\w-]+)\"\)", path.read_text(encoding="utf-8"))
-    if asked:
+    data_sets = re.findall(r"real_data\.load\(\"([\w-]+)\"\)", path.read_text(encoding="utf-8"))
+    if data_sets:
         monkeypatch.syspath_prepend(str(EXAMPLES))
         data = importlib.import_module("real_data")
-        assert set(asked) <= {*data.SVMLIGHT, *data.MNIST, "skin"}
+        assert set(data_sets) <= {*data.SVMLIGHT, *data.MNIST, "skin"}
 
 
-def test_an_example_without_its_data_says_what_to_do(monkeypatch, tmp_path):
+def test_missing_example_data_raise_an_error_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.delitem(sys.modules, "real_data", raising=False)
     data = importlib.import_module("real_data")

@@ -1,4 +1,4 @@
-"""support_report: what it says of each row is true of the optimum, and of the classifiers without the row."""
+"""support_report: its statements hold for the optimum and for classifiers fitted without a row."""
 
 from dataclasses import replace
 
@@ -34,12 +34,12 @@ MODELS = {
 }
 
 
-def seen(model, X):
-    """The data as this model wants them."""
+def input_for(model, X):
+    """Rows, or a kernel matrix for a precomputed kernel."""
     return X @ X.T + 1.0 if model.get_params().get("kernel") == "precomputed" else X
 
 
-def without(model, X, y, i):
+def score_without(model, X, y, i):
     rest = np.arange(y.size) != i
     if model.get_params().get("kernel") == "precomputed":
         return (
@@ -51,11 +51,11 @@ def without(model, X, y, i):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_it_tells_the_truth(name):
+def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
     _, X, y = data(1, n=40, d=3)
     X[:2, 0] *= -1.0
     model = clone(MODELS[name])
-    X = seen(model, X)
+    X = input_for(model, X)
     report = support_report(model.fit(X, y), X, y)
     table = report.table()
     best = clone(model).set_params(tol=1e-9, **({"algorithm": "auto"} if name == "rough" else {})).fit(X, y)
@@ -67,12 +67,12 @@ def test_it_tells_the_truth(name):
     full = table["role"] == "full"
     if "squared" not in (name, model.get_params()["loss"].split("_")[0]):
         np.testing.assert_allclose(dual[full], table["cap"][full], rtol=1e-5)
-    if name != "weights":  # which are balanced anew when a row is left out: another problem
-        alone = np.array([y[i] * without(clone(model), X, y, i) for i in range(y.size)])
-        assert (alone[table["left_out"] == "right"] > 0).all()
-        assert (alone[table["left_out"] == "wrong"] < 0).all()
+    if name != "weights":  # class weights change when a row is left out
+        left_out_scores = np.array([y[i] * score_without(clone(model), X, y, i) for i in range(y.size)])
+        assert (left_out_scores[table["left_out"] == "right"] > 0).all()
+        assert (left_out_scores[table["left_out"] == "wrong"] < 0).all()
         least, most = report.leave_one_out
-        assert least <= (alone < 0).sum() <= most
+        assert least <= (left_out_scores < 0).sum() <= most
         if name != "rough":
             assert most - least < y.size
     text = str(report)
@@ -80,20 +80,22 @@ def test_it_tells_the_truth(name):
     assert ("estimate" in text) == (model.get_params()["loss"] == "hinge")
 
 
-def test_the_hard_margin():
+def test_hard_margin_report_names_few_support_rows():
     _, X, y = data(2, n=40, d=3, shift=4.0)
     for model in (MaxMarginClassifier(np.inf), KernelMaxMarginClassifier(np.inf, kernel="linear")):
         report = support_report(model.fit(X, y), X, y)
         part = report.parts[0]
         assert part.margin.min() == pytest.approx(1.0)
-        assert part.optimum.weightless.sum() >= 36  # d + 1 rows are enough to hold it
+        assert part.optimum.weightless.sum() >= 36  # d + 1 support rows suffice
         assert not part.carries[part.optimum.weightless].any()
         assert report.leave_one_out[1] <= 4
-        alone = [y[i] * without(clone(model), X, y, i) for i in np.flatnonzero(report.right)[:8]]
-        assert min(alone) > 0
+        left_out_scores = [
+            y[i] * score_without(clone(model), X, y, i) for i in np.flatnonzero(report.right)[:8]
+        ]
+        assert min(left_out_scores) > 0
 
 
-def test_sparse_rows_and_any_norm():
+def test_sparse_rows_and_other_norms_are_supported():
     _, X, y = data(3)
     dense = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
     sparse = support_report(MaxMarginClassifier(loss="hinge").fit(sp.csr_array(X), y), sp.csr_array(X), y)
@@ -104,7 +106,7 @@ def test_sparse_rows_and_any_norm():
     assert "no theorem does" in str(support_report(MaxMarginClassifier(p=np.inf).fit(X, y), X, y))
 
 
-def test_a_hard_margin_that_does_not_exist():
+def test_inseparable_data_have_no_optimum_in_the_report():
     _, X, y = data(2)
     report = support_report(MaxMarginClassifier(np.inf).fit(X, y), X, y)
     assert report.parts[0].optimum is None
@@ -112,7 +114,7 @@ def test_a_hard_margin_that_does_not_exist():
     verdict = str(report.parts[0].verdict)
     assert verdict.startswith("not separable: rows ")
     assert str(report).index(verdict) < str(report).index("nothing is certain of the optimum: there is none")
-    assert "<=" not in str(report).replace(verdict, "")  # no bounds of a margin that there is not
+    assert "<=" not in str(report).replace(verdict, "")  # no bounds of a margin that does not exist
 
 
 def test_a_false_proof_of_inseparability_is_refused():
@@ -124,7 +126,7 @@ def test_a_false_proof_of_inseparability_is_refused():
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
-def test_inseparable_among_several_classes(multi_class):
+def test_verdicts_of_inseparable_classes_are_reported(multi_class):
     X, y = load_iris(return_X_y=True)
     names = np.array(["one", "two", "three"])[y]
     model = KernelMaxMarginClassifier(np.inf, kernel="linear", multi_class=multi_class).fit(X, names)
@@ -135,7 +137,7 @@ def test_inseparable_among_several_classes(multi_class):
     assert str(report).count("not separable") == len(given)
 
 
-def test_suspects_and_contradictions():
+def test_mislabelled_and_contradictory_rows_are_reported():
     _, X, y = data(4, shift=3.0)
     y = np.where(y > 0, "yes", "no")
     y[7] = "no" if y[7] == "yes" else "yes"
@@ -150,8 +152,8 @@ def test_suspects_and_contradictions():
 
 @pytest.mark.parametrize("p", [2, 3, np.inf])
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])
-def test_all_rows_on_the_wrong_side_are_suspects_whatever_the_gap(p, tol):
-    """Interior points and barriers end with dual weights below their caps by a share of the gap."""
+def test_suspects_are_the_rows_on_the_wrong_side_at_any_tolerance(p, tol):
+    """Interior-point dual weights stay below their caps by a fraction of the gap."""
     X, y = make_blobs(60, 2, centers=2, cluster_std=3.5, random_state=3)
     model = MaxMarginClassifier(loss="hinge", p=p, tol=tol, random_state=0).fit(X, y)
     part = support_report(model, X, y).parts[0]
@@ -163,26 +165,26 @@ def test_all_rows_on_the_wrong_side_are_suspects_whatever_the_gap(p, tol):
     assert lacks.sum() <= gap + 1e-9 * part.certificate.upper
 
 
-def test_what_interior_points_leave_on_a_row_is_no_weight():
-    """The rows that count are those of the optimum."""
+def test_small_interior_point_weights_do_not_count_as_support():
+    """The numbers of support rows agree at a rough and at a fine tolerance."""
     X, y = make_classification(3000, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0)
     settings = {"loss": "hinge", "algorithm": "interior-point"}
     rough, fine = (
         support_report(WithoutExactStep(100, tol=tol, **settings).fit(X, y), X, y) for tol in (1e-3, 1e-9)
     )
-    assert (rough.parts[0].dual > 0.0).mean() > 0.99  # as interior points are
+    assert (rough.parts[0].dual > 0.0).mean() > 0.99  # interior points have positive weights
     rough, fine, text = rough.parts[0], fine.parts[0], str(fine)
     assert abs(int(rough.carries.sum()) - int(fine.carries.sum())) < 0.03 * y.size
     assert abs(int(rough.full.sum()) - int(fine.full.sum())) < 0.03 * y.size
     assert set(fine.suspects) == set(np.flatnonzero(fine.margin < 0.0))
-    # of rows that all have their whole cap those farthest on the wrong side are named
+    # among rows at their cap the ones with the smallest margins are named
     first = fine.decisive[:5]
     assert fine.full[first].all()
     np.testing.assert_array_equal(fine.margin[first], np.sort(fine.margin)[:5])
     assert f"most decisive: rows {', '.join(map(str, first))} and" in text
 
 
-def test_what_is_proved_to_be_on_the_wrong_side():
+def test_misplaced_rows_are_on_the_wrong_side_of_the_optimum():
     _, X, y = data(1, n=40, d=3)
     X[:2, 0] *= -1.0
     model = MaxMarginClassifier(0.05, loss="hinge", tol=1e-8).fit(X, y)
@@ -202,7 +204,7 @@ def test_what_is_proved_to_be_on_the_wrong_side():
         KernelMaxMarginClassifier(gamma=0.1, multi_class="ovo"),
     ],
 )
-def test_several_classes(model):
+def test_multiclass_leave_one_out_agrees_with_refits(model):
     X, y = load_iris(return_X_y=True)
     X, names = scale(X), np.array(["one", "two", "three"])[y]
     report = support_report(model.fit(X, names), X, names)
@@ -228,7 +230,7 @@ def test_several_classes(model):
         assert "against the rest" in str(report)
 
 
-def test_weights_and_the_choice_by_cross_validation():
+def test_rows_of_weight_zero_are_excluded_from_the_report():
     _, X, y = data(5)
     s = np.where(np.arange(y.size) % 4 == 0, 0.0, 1.0)
     clf = MaxMarginClassifierCV([0.01, 0.1], cv=3, loss="hinge").fit(X, y, s)
@@ -239,7 +241,7 @@ def test_weights_and_the_choice_by_cross_validation():
     assert report.leave_one_out[1] <= (s > 0).sum()
 
 
-def test_what_has_no_proof_is_refused():
+def test_models_without_a_valid_certificate_are_refused():
     _, X, y = data(6)
     with pytest.raises(CertificateError, match="needs a classifier with a certificate"):
         support_report(OnlineMarginClassifier().fit(X, y), X, y)

@@ -1,4 +1,4 @@
-"""maxmargin export and import: models go out and come back, and predict the same."""
+"""maxmargin export and import: round trips preserve predictions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def model(data, tmp_path):
 
 
 @pytest.fixture
-def words(tmp_path):
-    """A model of a table with names and three classes in words."""
+def string_class_model(tmp_path):
+    """A model of a table with column names and three string classes."""
     lines = [f"{','.join(map(str, row))},class {k}" for row, k in zip(X, THREE, strict=True)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,answer", *lines]) + "\n")
     assert run("fit", tmp_path / "t.csv", "-o", tmp_path / "t.safetensors", "--seed", 0).exit_code == 0
@@ -40,13 +40,13 @@ def words(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["export", "import"])
-def test_every_option_is_explained(command):
+def test_every_option_has_help_text(command):
     parameters = get_command(app).commands[command].params
     assert [option.name for option in parameters if not option.help] == []
 
 
 @pytest.mark.parametrize("kind", ["liblinear", "json"])
-def test_out_and_back(model, data, tmp_path, kind):
+def test_exported_and_imported_models_give_equal_scores(model, data, tmp_path, kind):
     assert run("export", model, "--to", kind, "-o", tmp_path / "out").exit_code == 0
     assert run("import", tmp_path / "out", "-o", tmp_path / "back").exit_code == 0
     first, second = (run("predict", path, data, "--scores").stdout for path in (model, tmp_path / "back"))
@@ -54,7 +54,7 @@ def test_out_and_back(model, data, tmp_path, kind):
     assert "holds no proof of how good it is" in refused("check", tmp_path / "back", data)
 
 
-def test_kernel_machines(data, tmp_path):
+def test_kernel_models_survive_export_to_libsvm_and_import(data, tmp_path):
     fitted = tmp_path / "k.safetensors"
     assert run("fit", data, "-o", fitted, "--kernel", "rbf").exit_code == 0
     assert run("export", fitted, "--to", "libsvm", "-o", tmp_path / "k.model").exit_code == 0
@@ -67,7 +67,7 @@ def test_kernel_machines(data, tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--single",)])
-def test_onnx(model, tmp_path, options):
+def test_onnx_export_agrees_with_the_model(model, tmp_path, options):
     runtime = pytest.importorskip("onnxruntime")
     assert run("export", model, "-o", tmp_path / "m.onnx", *options).exit_code == 0
     session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
@@ -79,39 +79,41 @@ def test_onnx(model, tmp_path, options):
     assert np.allclose(scores, fitted.decision_function(X), atol=1e-5 if options else 1e-13)
 
 
-def test_names_go_along(words, tmp_path):
-    assert run("export", words, "-o", tmp_path / "t.json").exit_code == 0
+def test_feature_names_are_exported_and_imported(string_class_model, tmp_path):
+    assert run("export", string_class_model, "-o", tmp_path / "t.json").exit_code == 0
     record = json.loads((tmp_path / "t.json").read_text())
     assert record["features"] == ["a", "b", "c", "d"]
     assert list(record["decisions"][0]["coef"]) == ["a", "b", "c", "d"]
     assert from_json(tmp_path / "t.json").feature_names_in_.tolist() == ["a", "b", "c", "d"]
     assert run("import", tmp_path / "t.json", "-o", tmp_path / "back").exit_code == 0
-    # columns are found by name
-    turned = "\n".join(["d,c,b,a", *(",".join(map(str, row[::-1])) for row in X)]) + "\n"
-    (tmp_path / "turned.csv").write_text(turned)
-    found = run("predict", tmp_path / "back", tmp_path / "turned.csv").stdout.splitlines()
-    assert found == load(words).predict(_named(words)).tolist()
+    # columns are matched by name
+    reordered = "\n".join(["d,c,b,a", *(",".join(map(str, row[::-1])) for row in X)]) + "\n"
+    (tmp_path / "reordered.csv").write_text(reordered)
+    found = run("predict", tmp_path / "back", tmp_path / "reordered.csv").stdout.splitlines()
+    assert found == load(string_class_model).predict(_named_frame(string_class_model)).tolist()
 
 
-def _named(path):
+def _named_frame(path):
     pd = pytest.importorskip("pandas")
     return pd.DataFrame(X, columns=load(path).feature_names_in_)
 
 
-def test_classes_in_words_get_numbers(words, tmp_path):
+def test_string_classes_need_the_labels_option(string_class_model, tmp_path):
     out = tmp_path / "t.model"
-    assert "--labels 0,1,..." in refused("export", words, "--to", "liblinear", "-o", out)
+    assert "--labels 0,1,..." in refused("export", string_class_model, "--to", "liblinear", "-o", out)
     assert "whole numbers, as in 0,1,2" in refused(
-        "export", words, "--to", "liblinear", "-o", out, "--labels", "a,b,c"
+        "export", string_class_model, "--to", "liblinear", "-o", out, "--labels", "a,b,c"
     )
     assert not out.exists()
-    assert run("export", words, "--to", "liblinear", "-o", out, "--labels", "7,8,9").exit_code == 0
+    assert (
+        run("export", string_class_model, "--to", "liblinear", "-o", out, "--labels", "7,8,9").exit_code == 0
+    )
     assert from_liblinear(out).classes_.tolist() == [7, 8, 9]
 
 
-def test_bad_input(model, data, tmp_path):
+def test_invalid_arguments_are_refused(model, data, tmp_path):
     out = tmp_path / "out"
-    for arguments, said in (
+    for arguments, message in (
         (("export", model, "-o", out), "--to must be one of onnx, liblinear, libsvm, json; none is named"),
         (("export", model, "-o", out, "--to", "pmml"), "got pmml"),
         (("export", model, "-o", out, "--to", "libsvm"), "to_liblinear"),
@@ -127,5 +129,5 @@ def test_bad_input(model, data, tmp_path):
         (("import", data, "-o", out, "--from", "json", "--n-features", 3), "--n-features is only for libsvm"),
         (("import", tmp_path / "none", "-o", out), "there is no such file"),
     ):
-        assert said in refused(*arguments)
+        assert message in refused(*arguments)
         assert not out.exists()

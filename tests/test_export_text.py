@@ -1,4 +1,4 @@
-"""Text models and JSON: what is written is what is read, every double to the last digit; what is wrong is told."""
+"""Text models and JSON: round trips are exact, and invalid files are refused with the reason."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from maxmargin import (
     verify,
 )
 
-X, THREE = load_iris(return_X_y=True)
-TWO = np.where(THREE == 1, 1, -1)
-NAMES = np.array(["setosa", "versicolor", "virginica"])[THREE]
+X, THREE_CLASSES = load_iris(return_X_y=True)
+TWO_CLASSES = np.where(THREE_CLASSES == 1, 1, -1)
+STRING_CLASSES = np.array(["setosa", "versicolor", "virginica"])[THREE_CLASSES]
 NEW = np.vstack([X + 0.25, np.random.default_rng(0).normal(3.0, 3.0, (300, 4)), np.zeros((1, 4))])
 KERNELS = {
     "linear": {},
@@ -46,27 +46,29 @@ KERNELS = {
 
 
 @pytest.fixture(scope="module")
-def linear():
-    return {k: MaxMarginClassifier().fit(X, y) for k, y in {"two": TWO, "three": THREE}.items()}
+def linear_models():
+    return {
+        k: MaxMarginClassifier().fit(X, y) for k, y in {"two": TWO_CLASSES, "three": THREE_CLASSES}.items()
+    }
 
 
 @pytest.fixture(scope="module")
-def machine():
+def kernel_models():
     return {
         k: KernelMaxMarginClassifier(multi_class="ovo", gamma=0.7).fit(X, y)
-        for k, y in {"two": TWO, "three": THREE}.items()
+        for k, y in {"two": TWO_CLASSES, "three": THREE_CLASSES}.items()
     }
 
 
 def refusal(function, *arguments, **options):
-    """What is said, in one sentence or two, about what cannot be done."""
+    """Call a function that must raise ModelFileError; return the one-line message."""
     with pytest.raises(ModelFileError) as caught:
         function(*arguments, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def check_same(one, two):
+def assert_equal_predictions(one, two):
     assert np.array_equal(one.decision_function(NEW), two.decision_function(NEW))
     assert np.array_equal(one.predict(NEW), two.predict(NEW))
     assert np.array_equal(one.classes_, two.classes_)
@@ -75,52 +77,52 @@ def check_same(one, two):
 class TestLiblinear:
     @pytest.mark.parametrize("classes", ["two", "three"])
     @pytest.mark.parametrize("intercept", [True, False])
-    def test_round_trip(self, classes, intercept, tmp_path):
-        y = {"two": TWO, "three": THREE}[classes]
+    def test_round_trip_preserves_the_model(self, classes, intercept, tmp_path):
+        y = {"two": TWO_CLASSES, "three": THREE_CLASSES}[classes]
         model = MaxMarginClassifier(fit_intercept=intercept, loss="hinge").fit(X, y)
         to_liblinear(model, tmp_path / "a.model")
         copy = from_liblinear(tmp_path / "a.model")
         assert np.array_equal(copy.coef_, model.coef_)
         assert np.array_equal(copy.intercept_, model.intercept_)
-        check_same(copy, model)
+        assert_equal_predictions(copy, model)
         to_liblinear(copy, tmp_path / "b.model")
         first, second = ((tmp_path / name).read_text().splitlines() for name in ("a.model", "b.model"))
         assert first[0] == "solver_type L2R_L1LOSS_SVC_DUAL"
         assert first[1:] == second[1:]
         assert f"bias {1 if intercept else -1}" in first
 
-    def test_the_layout(self, linear, tmp_path):
-        to_liblinear(linear["two"], tmp_path / "a.model")
+    def test_file_has_the_documented_layout(self, linear_models, tmp_path):
+        to_liblinear(linear_models["two"], tmp_path / "a.model")
         lines = (tmp_path / "a.model").read_text().splitlines()
-        coef, intercept = linear["two"].coef_[0], linear["two"].intercept_[0]
+        coef, intercept = linear_models["two"].coef_[0], linear_models["two"].intercept_[0]
         assert lines[:6] == [
             "solver_type L2R_L2LOSS_SVC", "nr_class 2", "label 1 -1", "nr_feature 4", "bias 1", "w"
         ]  # fmt: skip
         assert [float(line) for line in lines[6:]] == [*coef, intercept]
 
-    def test_every_double_comes_back(self, linear, tmp_path):
+    def test_every_double_survives_a_round_trip(self, linear_models, tmp_path):
         numbers = [0.1, -0.0, 5e-324, -1.7976931348623157e308, 1 / 3, 2.0**-1074 * 3, np.nextafter(1, 2)]
-        model = from_dict(to_dict(linear["two"]))
+        model = from_dict(to_dict(linear_models["two"]))
         model.coef_, model.n_features_in_ = np.array([numbers]), len(numbers)
         for write, read in ((to_liblinear, from_liblinear), (to_json, from_json)):
             write(model, tmp_path / "a")
             assert read(tmp_path / "a").coef_.tobytes() == model.coef_.tobytes()
 
     @pytest.mark.parametrize("labels", [[1, -1], [-1, 1]])
-    def test_even_scores_are_decided_as_liblinear_does(self, labels, tmp_path):
+    def test_zero_scores_are_decided_as_in_liblinear(self, labels, tmp_path):
         (tmp_path / "a.model").write_text(
             f"solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel {labels[0]} {labels[1]}\nnr_feature 1\nbias -1\nw\n2 \n"
         )
         model = from_liblinear(tmp_path / "a.model")
         assert model.classes_.tolist() == [-1, 1]
         assert model.coef_ == 2.0 * labels[0]
-        # positive: the first in the file; 0 and below: the second
+        # positive scores: the first label of the file; others: the second
         assert model.predict([[3.0], [-3.0], [0.0]]).tolist() == [labels[0], labels[1], labels[1]]
         save(model, tmp_path / "a.safetensors")
         assert load(tmp_path / "a.safetensors").predict([[0.0]]).tolist() == [labels[1]]
         assert from_dict(to_dict(model)).predict([[0.0]]).tolist() == [labels[1]]
 
-    def test_classes_in_the_order_of_the_file(self, tmp_path):
+    def test_classes_in_file_order_are_sorted(self, tmp_path):
         (tmp_path / "a.model").write_text(
             "solver_type L2R_LR\nnr_class 3\nlabel 5 -2 3\nnr_feature 2\nbias 2\nw\n"
             "1 2 3 \n4 5 6 \n0.5 0.25 0.125 \n"
@@ -132,10 +134,10 @@ class TestLiblinear:
         model.intercept_ = np.zeros(3)
         assert model.predict([[0.0, 0.0]]).tolist() == [5]
 
-    def test_labels_that_are_words(self, tmp_path):
-        model = MaxMarginClassifier().fit(X, NAMES)
-        said = refusal(to_liblinear, model, tmp_path / "a.model")
-        assert "labels=[0, 1, ...]" in said
+    def test_string_labels_need_integer_labels(self, tmp_path):
+        model = MaxMarginClassifier().fit(X, STRING_CLASSES)
+        message = refusal(to_liblinear, model, tmp_path / "a.model")
+        assert "labels=[0, 1, ...]" in message
         assert not (tmp_path / "a.model").exists()
         to_liblinear(model, tmp_path / "a.model", labels=[30, 10, 20])
         copy = from_liblinear(tmp_path / "a.model")
@@ -146,41 +148,41 @@ class TestLiblinear:
         for labels in ([1, 2], [1, 1, 2], [0.5, 1, 2], [1, 2, 2**31], [1, 2, 10**30], *odd):
             assert "whole numbers" in refusal(to_liblinear, model, tmp_path / "b.model", labels=labels)
 
-    def test_streams(self, tmp_path):
-        model = OnlineMarginClassifier(random_state=0).fit(X, THREE)
+    def test_online_models_are_written_or_refused_by_trail_and_hasher(self, tmp_path):
+        model = OnlineMarginClassifier(random_state=0).fit(X, THREE_CLASSES)
         to_liblinear(model, tmp_path / "a.model")
-        check_same(from_liblinear(tmp_path / "a.model"), model)
-        voting = OnlineMarginClassifier(trail="vote", random_state=0).fit(X, TWO)
+        assert_equal_predictions(from_liblinear(tmp_path / "a.model"), model)
+        voting = OnlineMarginClassifier(trail="vote", random_state=0).fit(X, TWO_CLASSES)
         assert 'trail="average"' in refusal(to_liblinear, voting, tmp_path / "b.model")
         hashed = OnlineMarginClassifier(hasher=16).partial_fit([{"a": 1}, {"b": 1}], [0, 1], classes=[0, 1])
         assert "hashes its features" in refusal(to_json, hashed, tmp_path / "b.json")
 
-    def test_linear_kernels(self, tmp_path):
-        model = KernelMaxMarginClassifier(kernel="linear").fit(X, THREE)
+    def test_linear_kernel_models_are_written_as_linear_models(self, tmp_path):
+        model = KernelMaxMarginClassifier(kernel="linear").fit(X, THREE_CLASSES)
         to_liblinear(model, tmp_path / "a.model")
         assert np.allclose(
             from_liblinear(tmp_path / "a.model").decision_function(X), model.decision_function(X)
         )
-        pairs = KernelMaxMarginClassifier(kernel="linear", multi_class="ovo").fit(X, THREE)
+        pairs = KernelMaxMarginClassifier(kernel="linear", multi_class="ovo").fit(X, THREE_CLASSES)
         assert 'multi_class="ovr"' in refusal(to_liblinear, pairs, tmp_path / "a.model")
 
-    def test_other_models(self, machine, linear, tmp_path):
+    def test_unsupported_models_are_refused(self, kernel_models, linear_models, tmp_path):
         path = tmp_path / "a.model"
-        assert "to_libsvm" in refusal(to_liblinear, machine["two"], path)
-        assert "to_liblinear" in refusal(to_libsvm, linear["two"], path)
-        pipe = make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, TWO)
+        assert "to_libsvm" in refusal(to_liblinear, kernel_models["two"], path)
+        assert "to_liblinear" in refusal(to_libsvm, linear_models["two"], path)
+        pipe = make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, TWO_CLASSES)
         assert "to_onnx" in refusal(to_liblinear, pipe, path)
-        eliminated = MarginRFE().fit(X, TWO)
+        eliminated = MarginRFE().fit(X, TWO_CLASSES)
         for write in (to_liblinear, to_libsvm, to_json):
             assert "Write its estimator_" in refusal(write, eliminated, path)
         with pytest.raises(NotFittedError):
             to_liblinear(MaxMarginClassifier(), path)
-        broken = from_dict(to_dict(linear["two"]))
+        broken = from_dict(to_dict(linear_models["two"]))
         broken.coef_ = broken.coef_ * np.inf
         assert "not finite" in refusal(to_liblinear, broken, path)
         assert not path.exists()
 
-    def test_an_old_file_stays_where_nothing_can_be_written(self, linear, tmp_path, monkeypatch):
+    def test_failed_write_keeps_the_old_file(self, linear_models, tmp_path, monkeypatch):
         path = tmp_path / "a.model"
         path.write_text("old")
 
@@ -189,26 +191,26 @@ class TestLiblinear:
 
         monkeypatch.setattr("maxmargin.io.text_models.digits", full)
         with pytest.raises(OSError, match="no space"):
-            to_liblinear(linear["two"], path)
+            to_liblinear(linear_models["two"], path)
         assert path.read_text() == "old"
         assert [one.name for one in tmp_path.iterdir()] == ["a.model"]
 
 
 class TestMalformedLiblinear:
-    GOOD = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 1\nw\n0.5 \n-1 \n2 \n"
+    VALID = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 1\nw\n0.5 \n-1 \n2 \n"
 
-    def test_good(self, tmp_path):
-        (tmp_path / "a").write_text(self.GOOD)
+    def test_valid_file_is_read(self, tmp_path):
+        (tmp_path / "a").write_text(self.VALID)
         assert from_liblinear(tmp_path / "a").decision_function([[2.0, 3.0]]) == 0.0
 
-    @pytest.mark.parametrize("cut", range(len(GOOD)))
-    def test_every_cut_is_noticed(self, tmp_path, cut):
-        (tmp_path / "a").write_text(self.GOOD[:cut])
-        said = refusal(from_liblinear, tmp_path / "a")
-        assert said.startswith(str(tmp_path / "a"))
+    @pytest.mark.parametrize("cut", range(len(VALID)))
+    def test_every_truncation_is_refused(self, tmp_path, cut):
+        (tmp_path / "a").write_text(self.VALID[:cut])
+        message = refusal(from_liblinear, tmp_path / "a")
+        assert message.startswith(str(tmp_path / "a"))
 
     @pytest.mark.parametrize(
-        ("old", "new", "said"),
+        ("old", "new", "message"),
         [
             ("solver_type L2R_LR", "svm_type c_svc", "does not begin with 'solver_type'"),
             ("L2R_LR", "L2R_L2LOSS_SVR", "'L2R_L2LOSS_SVR' is not a classifier of liblinear"),
@@ -231,11 +233,11 @@ class TestMalformedLiblinear:
             ("bias", "b\xefas", "line 5: this line is not ASCII text"),
         ],
     )
-    def test_faults_are_told(self, tmp_path, old, new, said):
-        (tmp_path / "a").write_bytes(self.GOOD.replace(old, new).encode("latin-1"))
-        assert said in refusal(from_liblinear, tmp_path / "a")
+    def test_invalid_contents_are_refused_with_the_reason(self, tmp_path, old, new, message):
+        (tmp_path / "a").write_bytes(self.VALID.replace(old, new).encode("latin-1"))
+        assert message in refusal(from_liblinear, tmp_path / "a")
 
-    def test_no_file(self, tmp_path):
+    def test_missing_files_raise_file_not_found(self, tmp_path):
         with pytest.raises(FileNotFoundError):
             from_liblinear(tmp_path / "a")
 
@@ -243,8 +245,8 @@ class TestMalformedLiblinear:
 class TestLibsvm:
     @pytest.mark.parametrize("kernel", KERNELS)
     @pytest.mark.parametrize("classes", ["two", "three"])
-    def test_round_trip(self, kernel, classes, tmp_path):
-        y = {"two": TWO, "three": THREE}[classes]
+    def test_round_trip_preserves_the_model(self, kernel, classes, tmp_path):
+        y = {"two": TWO_CLASSES, "three": THREE_CLASSES}[classes]
         model = KernelMaxMarginClassifier(kernel=kernel, multi_class="ovo", **KERNELS[kernel]).fit(X, y)
         to_libsvm(model, tmp_path / "a.model")
         copy = from_libsvm(tmp_path / "a.model")
@@ -255,7 +257,7 @@ class TestLibsvm:
         to_libsvm(copy, tmp_path / "b.model")
         assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
 
-    def test_the_sigmoid(self, tmp_path):
+    def test_sigmoid_kernel_is_read_and_written(self, tmp_path):
         (tmp_path / "a.model").write_text(
             "svm_type c_svc\nkernel_type sigmoid\ngamma 0.5\ncoef0 0.25\nnr_class 2\ntotal_sv 2\nrho 0.125\n"
             "label 1 -1\nnr_sv 1 1\nSV\n1 1:2 \n-1 2:3 \n"
@@ -267,7 +269,7 @@ class TestLibsvm:
         to_libsvm(read, tmp_path / "b.model")
         assert from_libsvm(tmp_path / "b.model").decision_function([z]) == read.decision_function([z])
 
-    def test_the_layout(self, tmp_path):
+    def test_file_has_the_documented_layout(self, tmp_path):
         model = KernelMaxMarginClassifier(kernel="poly", degree=3, gamma=0.5, coef0=-0.0, C=1.0)
         model.fit([[0.0, 1.0], [0.0, -2.0], [3.0, 0.0]], [1, -1, -1])
         to_libsvm(model, tmp_path / "a.model")
@@ -280,9 +282,9 @@ class TestLibsvm:
         assert lines[9] == "nr_sv 1 " + str(len(model.support_) - 1)
         assert lines[11].split()[1:] == ["2:1"]  # the support vector of class 1, zeros left out
 
-    def test_classes_in_the_order_of_the_file(self, machine, tmp_path):
-        """The same model with its classes in other orders: the same scores, and the same labels but for ties."""
-        model = machine["three"]
+    def test_classes_in_file_order_are_sorted(self, kernel_models, tmp_path):
+        """Scores are equal for every order of the classes, and labels are equal except for ties."""
+        model = kernel_models["three"]
         to_libsvm(model, tmp_path / "a.model", labels=[7, 3, 5])
         read = from_libsvm(tmp_path / "a.model")
         assert read.labels_.tolist() == [7, 3, 5]
@@ -298,11 +300,11 @@ class TestLibsvm:
             read.decision_function(NEW), np.column_stack([pairs[:, 2], -pairs[:, 0], -pairs[:, 1]])
         )
 
-    def test_sparse_rows_and_columns_that_no_support_vector_has(self, machine, tmp_path):
-        to_libsvm(machine["two"], tmp_path / "a.model")
+    def test_n_features_widens_a_model_for_sparse_rows(self, kernel_models, tmp_path):
+        to_libsvm(kernel_models["two"], tmp_path / "a.model")
         read = from_libsvm(tmp_path / "a.model", n_features=6)
         wide = sp.hstack([sp.csr_array(NEW), sp.csr_array(np.ones((len(NEW), 2)))], format="csr")
-        here = machine["two"].decision_function(NEW) - machine["two"].intercept_
+        here = kernel_models["two"].decision_function(NEW) - kernel_models["two"].intercept_
         there = read.decision_function(wide) - read.intercept_
         assert np.allclose(there, here * np.exp(-0.7 * 2), atol=1e-12)
         assert "n_features=3" in refusal(from_libsvm, tmp_path / "a.model", n_features=3)
@@ -311,8 +313,8 @@ class TestLibsvm:
                 from_libsvm, tmp_path / "a.model", n_features=wrong
             )
 
-    def test_model_files_keep_it(self, machine, tmp_path):
-        to_libsvm(machine["three"], tmp_path / "a.model", labels=[7, 3, 5])
+    def test_imported_kernel_models_survive_model_files(self, kernel_models, tmp_path):
+        to_libsvm(kernel_models["three"], tmp_path / "a.model", labels=[7, 3, 5])
         read = from_libsvm(tmp_path / "a.model")
         read.set_params(break_ties=True)
         save(read, tmp_path / "a.safetensors")
@@ -320,44 +322,44 @@ class TestLibsvm:
         assert isinstance(copy, ImportedKernelClassifier)
         assert copy.get_params() == read.get_params()
         assert copy.origin_ == read.origin_
-        check_same(copy, read)
+        assert_equal_predictions(copy, read)
 
-    def test_against_the_rest_has_no_place(self, tmp_path):
-        model = KernelMaxMarginClassifier().fit(X, THREE)
+    def test_one_against_rest_models_are_refused(self, tmp_path):
+        model = KernelMaxMarginClassifier().fit(X, THREE_CLASSES)
         assert 'multi_class="ovo"' in refusal(to_libsvm, model, tmp_path / "a.model")
         assert not (tmp_path / "a.model").exists()
 
-    def test_other_kernels(self, tmp_path):
+    def test_unsupported_kernels_are_refused(self, tmp_path):
         path = tmp_path / "a.model"
-        for kernel, data, said in (
+        for kernel, data, message in (
             ("precomputed", X @ X.T, "precomputed"),
             ("laplacian", X, "laplacian"),
             (lambda A, B: A @ B.T, X, "the kernel is a Python function"),
         ):
-            model = KernelMaxMarginClassifier(kernel=kernel).fit(data, TWO)
-            assert said in refusal(to_libsvm, model, path)
+            model = KernelMaxMarginClassifier(kernel=kernel).fit(data, TWO_CLASSES)
+            assert message in refusal(to_libsvm, model, path)
         assert not path.exists()
 
 
 class TestMalformedLibsvm:
-    GOOD = (
+    VALID = (
         "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\nnr_sv 1 1\nSV\n"
         "1 1:1 3:2 \n-1 2:1 \n"
     )
 
-    def test_good(self, tmp_path):
-        (tmp_path / "a").write_text(self.GOOD)
+    def test_valid_file_is_read(self, tmp_path):
+        (tmp_path / "a").write_text(self.VALID)
         expected = 1.0 - np.exp(-0.5 * 6) - 0.5
         assert from_libsvm(tmp_path / "a").decision_function([[1.0, 0.0, 2.0]]) == pytest.approx(expected)
 
-    @pytest.mark.parametrize("cut", range(len(GOOD)))
-    def test_every_cut_is_noticed(self, tmp_path, cut):
-        (tmp_path / "a").write_text(self.GOOD[:cut])
-        said = refusal(from_libsvm, tmp_path / "a")
-        assert said.startswith(str(tmp_path / "a"))
+    @pytest.mark.parametrize("cut", range(len(VALID)))
+    def test_every_truncation_is_refused(self, tmp_path, cut):
+        (tmp_path / "a").write_text(self.VALID[:cut])
+        message = refusal(from_libsvm, tmp_path / "a")
+        assert message.startswith(str(tmp_path / "a"))
 
     @pytest.mark.parametrize(
-        ("old", "new", "said"),
+        ("old", "new", "message"),
         [
             ("c_svc", "epsilon_svr", "'epsilon_svr' is not a classifier of libsvm"),
             ("kernel_type rbf", "kernel_type precomputed", "the file does not contain the matrix"),
@@ -398,40 +400,40 @@ class TestMalformedLibsvm:
             ),
         ],
     )
-    def test_faults_are_told(self, tmp_path, old, new, said):
-        (tmp_path / "a").write_text(self.GOOD.replace(old, new))
-        assert said in refusal(from_libsvm, tmp_path / "a")
+    def test_invalid_contents_are_refused_with_the_reason(self, tmp_path, old, new, message):
+        (tmp_path / "a").write_text(self.VALID.replace(old, new))
+        assert message in refusal(from_libsvm, tmp_path / "a")
 
 
 class TestJson:
-    @pytest.mark.parametrize("y", [TWO, THREE, NAMES], ids=["two", "three", "names"])
-    def test_round_trip(self, y, tmp_path):
+    @pytest.mark.parametrize("y", [TWO_CLASSES, THREE_CLASSES, STRING_CLASSES], ids=["two", "three", "names"])
+    def test_round_trip_preserves_the_model(self, y, tmp_path):
         model = MaxMarginClassifier(C=2.0, loss="hinge").fit(X, y)
         to_json(model, tmp_path / "a.json")
         copy = from_json(tmp_path / "a.json")
         assert np.array_equal(copy.coef_, model.coef_)
         assert np.array_equal(copy.intercept_, model.intercept_)
-        check_same(copy, model)
+        assert_equal_predictions(copy, model)
         assert copy.origin_["parameters"]["C"] == 2.0
         assert to_dict(copy)["decisions"] == to_dict(model)["decisions"]
         assert json.loads((tmp_path / "a.json").read_text()) == to_dict(model)
 
-    def test_people_can_read_it(self, linear):
-        record = to_dict(linear["two"])
+    def test_record_holds_class_weights_and_bounds(self, linear_models):
+        record = to_dict(linear_models["two"])
         assert record["model"] == "MaxMarginClassifier"
         assert record["classes"] == [-1, 1]
         (decision,) = record["decisions"]
         assert decision["class"] == 1
-        assert decision["coef"] == linear["two"].coef_[0].tolist()
-        certificate = linear["two"].certificate_
+        assert decision["coef"] == linear_models["two"].coef_[0].tolist()
+        certificate = linear_models["two"].certificate_
         assert decision["bounds"]["lower"] == certificate.lower
         assert decision["bounds"]["upper"] == certificate.upper
         assert decision["bounds"]["of"] == "objective"
 
-    def test_names_of_features(self, tmp_path):
+    def test_feature_names_are_keys_of_the_coefficients(self, tmp_path):
         pd = pytest.importorskip("pandas")
         names = ["length", "width, of leaves", "Länge", "4"]
-        model = MaxMarginClassifier(C=np.inf).fit(pd.DataFrame(X, columns=names), THREE == 0)
+        model = MaxMarginClassifier(C=np.inf).fit(pd.DataFrame(X, columns=names), THREE_CLASSES == 0)
         to_json(model, tmp_path / "a.json")
         text = (tmp_path / "a.json").read_text(encoding="utf-8")
         record = json.loads(text)
@@ -446,30 +448,30 @@ class TestJson:
             pd.DataFrame(X, columns=names)
         ))  # fmt: skip
 
-    def test_a_choice_by_cross_validation(self, tmp_path):
-        model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, TWO)
+    def test_cross_validated_model_is_written_as_its_best_estimator(self, tmp_path):
+        model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, TWO_CLASSES)
         to_json(model, tmp_path / "a.json")
         copy = from_json(tmp_path / "a.json")
-        check_same(copy, model)
+        assert_equal_predictions(copy, model)
         assert to_dict(model) == to_dict(model.best_estimator_)
         assert copy.origin_["parameters"]["C"] == model.best_estimator_.C
         with pytest.raises(NotFittedError):
             to_dict(MaxMarginClassifierCV())
 
-    def test_streams(self):
-        record = to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE))
+    def test_online_models_without_a_bound_are_valid_json(self):
+        record = to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE_CLASSES))
         assert [one["bounds"]["lower"] for one in record["decisions"]] == ["-inf"] * 3
         json.dumps(record, allow_nan=False)
 
-    def test_cut_files(self, linear, tmp_path):
-        to_json(linear["two"], tmp_path / "a.json")
+    def test_truncated_files_are_refused(self, linear_models, tmp_path):
+        to_json(linear_models["two"], tmp_path / "a.json")
         whole = (tmp_path / "a.json").read_bytes()
         for cut in range(0, len(whole) - 2, 37):
             (tmp_path / "b.json").write_bytes(whole[:cut])
             assert "not JSON, or it is cut short" in refusal(from_json, tmp_path / "b.json")
 
     @pytest.mark.parametrize(
-        ("change", "said"),
+        ("change", "message"),
         [
             ({"format": "PMML"}, "not a model that to_json wrote"),
             ({"version": 2}, "install a newer maxmargin"),
@@ -497,53 +499,57 @@ class TestJson:
             ({"decisions": [{"class": 1, "coef": {"a": 1}}]}, '"features"'),
         ],
     )
-    def test_faults_are_told(self, linear, change, said):
-        assert said in refusal(from_dict, {**to_dict(linear["two"]), **change})
+    def test_invalid_contents_are_refused_with_the_reason(self, linear_models, change, message):
+        assert message in refusal(from_dict, {**to_dict(linear_models["two"]), **change})
 
-    def test_decisions_belong_to_their_classes(self, linear):
-        record = to_dict(linear["three"])
-        said = refusal(from_dict, {**record, "decisions": record["decisions"][::-1]})
-        assert "decision 0 must have the class 0" in said
-        assert "\"class\" is '2'" in said
-        (one,) = to_dict(linear["two"])["decisions"]
-        # 1 and true are equal in Python, and no classes of the same kind
+    def test_decisions_in_the_wrong_order_are_refused(self, linear_models):
+        record = to_dict(linear_models["three"])
+        message = refusal(from_dict, {**record, "decisions": record["decisions"][::-1]})
+        assert "decision 0 must have the class 0" in message
+        assert "\"class\" is '2'" in message
+        (one,) = to_dict(linear_models["two"])["decisions"]
+        # 1 and true are equal in Python, but are classes of different types
         for label in (77, -1, "1", True, None):
-            said = refusal(from_dict, {**to_dict(linear["two"]), "decisions": [{**one, "class": label}]})
-            assert "decision 0 must have the class 1" in said
+            message = refusal(
+                from_dict, {**to_dict(linear_models["two"]), "decisions": [{**one, "class": label}]}
+            )
+            assert "decision 0 must have the class 1" in message
 
     @pytest.mark.parametrize("mixed", [[1, "a"], [True, 2], ["x", False]])
-    def test_classes_are_of_one_kind(self, linear, mixed):
-        record = {**to_dict(linear["two"]), "classes": mixed}
+    def test_classes_of_mixed_types_are_refused(self, linear_models, mixed):
+        record = {**to_dict(linear_models["two"]), "classes": mixed}
         record["decisions"][0]["class"] = mixed[1]
         assert "all numbers, all strings, or all true and false" in refusal(from_dict, record)
 
-    def test_other_texts(self, tmp_path):
-        for text, said in (
+    def test_invalid_json_is_refused(self, tmp_path):
+        for text, message in (
             (b"[1]", "not a model"), (b"\xff", "UTF-8"), (b'{"a": NaN}', "NaN is not a number"), (b"", "not JSON"),
             (b'{"version": ' + b"1" * 5000 + b"}", "a whole number is too long"),
         ):  # fmt: skip
             (tmp_path / "a").write_bytes(text)
-            assert said in refusal(from_json, tmp_path / "a")
+            assert message in refusal(from_json, tmp_path / "a")
 
 
 class TestImported:
-    def test_there_is_no_certificate_and_that_is_said(self, linear, machine, tmp_path):
-        to_libsvm(machine["two"], tmp_path / "a.model")
-        for model in (from_dict(to_dict(linear["two"])), from_libsvm(tmp_path / "a.model")):
+    def test_verify_refuses_imported_models(self, linear_models, kernel_models, tmp_path):
+        to_libsvm(kernel_models["two"], tmp_path / "a.model")
+        for model in (from_dict(to_dict(linear_models["two"])), from_libsvm(tmp_path / "a.model")):
             assert not hasattr(model, "certificate_")
             with pytest.raises(CertificateError, match="holds no proof of how good it is"):
-                verify(model, X, TWO)
+                verify(model, X, TWO_CLASSES)
 
-    def test_it_learns_nothing(self, linear):
-        model = from_dict(to_dict(linear["two"]))
+    def test_imported_models_cannot_be_fitted(self, linear_models):
+        model = from_dict(to_dict(linear_models["two"]))
         with pytest.raises(ValueError, match="fitted elsewhere, and learns nothing"):
-            model.fit(X, TWO)
-        check_same(model, linear["two"])
+            model.fit(X, TWO_CLASSES)
+        assert_equal_predictions(model, linear_models["two"])
 
-    def test_at_the_end_of_a_pipeline(self, linear):
-        pipe = make_pipeline(StandardScaler().fit(X), from_dict(to_dict(linear["two"])))
-        assert np.array_equal(pipe.predict(X), linear["two"].predict(StandardScaler().fit_transform(X)))
+    def test_imported_model_works_as_the_last_pipeline_step(self, linear_models):
+        pipe = make_pipeline(StandardScaler().fit(X), from_dict(to_dict(linear_models["two"])))
+        assert np.array_equal(
+            pipe.predict(X), linear_models["two"].predict(StandardScaler().fit_transform(X))
+        )
 
-    def test_rows_of_another_width(self, linear):
+    def test_rows_of_another_width_are_refused(self, linear_models):
         with pytest.raises(ValueError, match="expecting 4 features"):
-            from_dict(to_dict(linear["two"])).predict(X[:, :3])
+            from_dict(to_dict(linear_models["two"])).predict(X[:, :3])

@@ -1,4 +1,4 @@
-"""Frames of pandas and polars: names are kept, and what is no number is told with its column."""
+"""Frames of pandas and polars: names are stored, and entries that are no numbers are refused with their column."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] + 0.1 * X[:, 1] > 0.0).astype(int)
-WORDS = np.where(Y, "up", "down")
+STRING_LABELS = np.where(Y, "up", "down")
 PANDAS, POLARS = pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=list("abc"))
 FRAMES = {"pandas": PANDAS, "polars": POLARS}
 
 
-def test_verify_names_the_missing_column_as_predict_does():
+def test_verify_and_predict_name_the_column_with_missing_entries():
     holes = X.copy()
     holes[:7, 1] = np.nan
     for model in (MaxMarginClassifier().fit(X, Y), KernelMaxMarginClassifier().fit(X, Y)):
@@ -36,8 +36,8 @@ def test_verify_names_the_missing_column_as_predict_does():
             (pd.DataFrame(holes, columns=list("abc")), "column 'b'"),
             (pl.DataFrame(holes, schema=list("abc")), "column 'b'"),
         ):
-            said = f"Input X contains NaN: {name} is missing in 7 of 60 rows"
-            with pytest.raises(CertificateError, match=said):
+            message = f"Input X contains NaN: {name} is missing in 7 of 60 rows"
+            with pytest.raises(CertificateError, match=message):
                 verify(model, data, Y)
         with pytest.raises(ValueError, match="column 1 is missing in 7 of 60 rows"):
             model.predict(holes)
@@ -48,7 +48,7 @@ class TestNames:
     @pytest.mark.parametrize(
         "model", [MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginClassifier(random_state=0)]
     )
-    def test_are_kept_and_checked(self, frame, model):
+    def test_feature_names_are_stored_and_checked(self, frame, model):
         model.fit(frame, Y)
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]
         expected = type(model)(**model.get_params()).fit(X, Y)
@@ -58,8 +58,8 @@ class TestNames:
         assert np.array_equal(model.predict(frame), expected.predict(X))
         with pytest.raises(ValueError, match=r"X\[list\(model.feature_names_in_\)\]"):
             model.predict(frame[["c", "b", "a"]])
-        turned = frame[["c", "b", "a"]][list(model.feature_names_in_)]
-        assert np.array_equal(model.predict(turned), model.predict(frame))
+        reordered = frame[["c", "b", "a"]][list(model.feature_names_in_)]
+        assert np.array_equal(model.predict(reordered), model.predict(frame))
         with pytest.raises(ValueError, match="unseen at fit time"):
             model.predict(
                 frame.rename(
@@ -69,11 +69,11 @@ class TestNames:
         if hasattr(model, "certificate_"):
             assert verify(model, frame, Y).gap <= model.certificate_.gap + 1e-12
 
-    def test_of_selected_features(self, frame):
+    def test_selected_features_keep_their_names(self, frame):
         chosen = MarginRFE(n_features_to_select=1).fit(frame, Y)
         assert chosen.get_feature_names_out().tolist() == ["a"]
 
-    def test_verdicts(self, frame):
+    def test_verdicts_accept_frames(self, frame):
         verdict = separate(frame, Y)
         assert verdict.separable
         verdict.verify(frame, Y)
@@ -92,7 +92,7 @@ FEATURES = {
 
 
 @pytest.mark.parametrize("kind", FEATURES)
-def test_columns_that_are_numbers(kind):
+def test_numeric_columns_of_every_type_are_accepted(kind):
     frame = FEATURES[kind]
     plain = np.array([[float(value) for value in row] for row in frame.to_numpy()])
     model = MaxMarginClassifier().fit(frame, Y)
@@ -156,7 +156,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.parametrize("model", [MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier])
-def test_what_is_no_number_is_told_with_the_remedy(kind, model):
+def test_nonnumeric_columns_are_refused_with_the_remedy(kind, model):
     frame, place, remedy = REFUSED[kind]
     with pytest.raises(ValueError, match=place) as caught:
         model().fit(frame, Y)
@@ -168,27 +168,27 @@ def test_what_is_no_number_is_told_with_the_remedy(kind, model):
             fitted.predict(frame)
 
 
-def test_infinity_keeps_its_name():
+def test_infinite_entries_are_reported_as_infinity():
     with pytest.raises(ValueError, match="infinity"):
         MaxMarginClassifier().fit(PANDAS.assign(b=np.inf), Y)
 
 
 LABELS = {
-    "text": (pd.Series(WORDS), ["down", "up"]),
-    "categories": (pd.Series(WORDS).astype("category"), ["down", "up"]),
+    "text": (pd.Series(STRING_LABELS), ["down", "up"]),
+    "categories": (pd.Series(STRING_LABELS).astype("category"), ["down", "up"]),
     "Int64": (pd.Series(Y, dtype="Int64"), [0, 1]),
     "boolean": (pd.Series(Y == 1, dtype="boolean"), [False, True]),
     "Arrow numbers": (pd.Series(Y, dtype="int64[pyarrow]"), [0, 1]),
-    "Arrow text": (pd.Series(WORDS, dtype="string[pyarrow]"), ["down", "up"]),
-    "polars text": (pl.Series(WORDS.tolist()), ["down", "up"]),
-    "polars categories": (pl.Series(WORDS.tolist(), dtype=pl.Categorical), ["down", "up"]),
+    "Arrow text": (pd.Series(STRING_LABELS, dtype="string[pyarrow]"), ["down", "up"]),
+    "polars text": (pl.Series(STRING_LABELS.tolist()), ["down", "up"]),
+    "polars categories": (pl.Series(STRING_LABELS.tolist(), dtype=pl.Categorical), ["down", "up"]),
     "polars numbers": (pl.Series(Y), [0, 1]),
     "polars booleans": (pl.Series(Y == 1), [False, True]),
 }
 
 
 @pytest.mark.parametrize("kind", LABELS)
-def test_labels_keep_their_kind(kind):
+def test_labels_keep_their_type(kind):
     y, names = LABELS[kind]
     for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginClassifier(random_state=0)):
         classes = model.fit(PANDAS, y).classes_.tolist()
@@ -202,7 +202,7 @@ def test_labels_keep_their_kind(kind):
     "y",
     [
         pd.Series([None, *Y[1:].tolist()], dtype="Int64"),
-        pd.Series([None, *WORDS[1:]], dtype=object),
+        pd.Series([None, *STRING_LABELS[1:]], dtype=object),
         pl.Series([None, *Y[1:].tolist()]),
         np.where(np.arange(60) == 0, np.nan, Y),
     ],

@@ -1,4 +1,4 @@
-"""The machine room: verbs, the cache on disk, no allocation, and one source for compiled and interpreted."""
+"""Compilation: signatures of methods, allocation, the cache on disk, and agreement with interpreted code."""
 
 from __future__ import annotations
 
@@ -30,32 +30,34 @@ SOURCE = Path(maxmargin.__file__).resolve().parent
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="interpreted: nothing is compiled")
 
 
-# verbs
+# methods of records
 
 
-def test_a_verb_has_one_signature():
-    with pytest.raises(TypeError, match=r"Odd\.score\(self, i, j\): elsewhere it is score\(self, i\)"):
+def test_method_with_a_second_signature_is_refused():
+    with pytest.raises(
+        TypeError, match=r"SecondSignature\.score\(self, i, j\): elsewhere it is score\(self, i\)"
+    ):
 
         @record
-        class Odd(NamedTuple):
+        class SecondSignature(NamedTuple):
             a: Any
 
             def score(self, i, j):
                 return self.a
 
 
-def test_the_same_signature_is_welcome():
+def test_method_with_the_same_signature_is_accepted():
     @record
-    class Even(NamedTuple):
+    class SameSignature(NamedTuple):
         a: float
 
         def threshold(self, h):
             return self.a
 
-    assert Even(2.0).threshold(None) == 2.0
+    assert SameSignature(2.0).threshold(None) == 2.0
 
 
-# who imports numba
+# imports of numba
 
 
 def imported(file: Path) -> set[str]:
@@ -69,12 +71,12 @@ def imported(file: Path) -> set[str]:
     return names
 
 
-def test_only_one_file_knows_numba():
-    knowing = {file for file in SOURCE.rglob("*.py") if imported(file) & {"numba", "llvmlite"}}
-    assert knowing == {SOURCE / "engine" / "jit.py"}
+def test_only_jit_py_imports_numba():
+    importing = {file for file in SOURCE.rglob("*.py") if imported(file) & {"numba", "llvmlite"}}
+    assert importing == {SOURCE / "engine" / "jit.py"}
 
 
-def test_compiled_code_imports_numpy_and_itself():
+def test_engine_files_import_only_numpy_and_standard_modules():
     for file in (SOURCE / "engine").glob("*.py"):
         if file.name != "jit.py":
             assert imported(file) <= {"__future__", "enum", "math", "typing", "numpy"}, file.name
@@ -82,36 +84,36 @@ def test_compiled_code_imports_numpy_and_itself():
 
 # no allocation
 
-REFUSED = "NRT required|Only accept returning of array passed into the function"
+ALLOCATION_ERROR = "NRT required|Only accept returning of array passed into the function"
 
 
 @needs_jit
 def test_compiled_code_cannot_allocate():
-    """The private option _nrt=False does what it is there for; without it the same function compiles."""
+    """The private option _nrt=False forbids allocation; without it the same function compiles."""
 
-    def grab(n):
+    def allocate(n):
         return np.zeros(n).sum()
 
-    assert numba.njit(grab)(3) == 0.0
-    with pytest.raises(NumbaError, match=REFUSED):
-        compiled()(grab)(3)
+    assert numba.njit(allocate)(3) == 0.0
+    with pytest.raises(NumbaError, match=ALLOCATION_ERROR):
+        compiled()(allocate)(3)
 
 
 @needs_jit
-def test_methods_of_records_cannot_allocate_either():
+def test_methods_of_records_cannot_allocate():
     @record
-    class Greedy(NamedTuple):
+    class AllocatingRecord(NamedTuple):
         a: float
 
-        def devour(self, size):
+        def allocate(self, size):
             return np.zeros(size).sum()
 
     @compiled()
-    def eat(greedy, n):
-        return greedy.devour(n)
+    def call_allocate(allocating, n):
+        return allocating.allocate(n)
 
-    with pytest.raises(NumbaError, match=REFUSED):
-        eat(Greedy(1.0), 3)
+    with pytest.raises(NumbaError, match=ALLOCATION_ERROR):
+        call_allocate(AllocatingRecord(1.0), 3)
 
 
 @needs_jit
@@ -125,7 +127,7 @@ def test_every_compiled_function_runs_without_reference_counts():
 
 
 @needs_jit
-def test_the_machine_code_of_a_sweep_counts_no_references():
+def test_machine_code_of_a_sweep_counts_no_references():
     problem = Problem("squared_hinge", 1.0, intercept="augmented")
     h = start(np.eye(3), np.array([1.0, -1.0, 1.0]), problem, rho=1.0)
     rule = plan("mpu", problem, np.eye(3), rho=1.0).rule
@@ -137,7 +139,7 @@ def test_the_machine_code_of_a_sweep_counts_no_references():
         (text,) = fresh.inspect_llvm().values()
         return text
 
-    assert "NRT_incref" in code(error_model="numpy")  # so the word is the right one to look for
+    assert "NRT_incref" in code(error_model="numpy")  # so the pattern occurs where references are counted
     assert "NRT_" not in code(error_model="numpy", _nrt=False)
 
 
@@ -145,7 +147,7 @@ def test_the_machine_code_of_a_sweep_counts_no_references():
 
 
 def replayed(*arguments: str, **environment: str) -> dict:
-    """What replay.py prints; warnings are errors there, too."""
+    """Run replay.py with warnings as errors; return what it prints."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(HERE / "replay.py"), *arguments],
         env={**os.environ, **environment},
@@ -160,50 +162,56 @@ def replayed(*arguments: str, **environment: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def both() -> tuple[dict, dict]:
+def compiled_and_interpreted() -> tuple[dict, dict]:
     return replayed(NUMBA_DISABLE_JIT="0"), replayed(NUMBA_DISABLE_JIT="1")
 
 
-def test_compiled_and_interpreted_agree_bit_for_bit(both):
-    """Perceptron and MPU on integers, dual coordinate descent on short dyadic fractions, and orders."""
-    machine, python = both
-    assert machine.keys() == python.keys()
-    for name in machine:
+def test_compiled_and_interpreted_agree_bit_for_bit(compiled_and_interpreted):
+    """Runs: Perceptron and MPU on integers, dual coordinate descent on short dyadic fractions, and orders."""
+    compiled_runs, interpreted_runs = compiled_and_interpreted
+    assert compiled_runs.keys() == interpreted_runs.keys()
+    for name in compiled_runs:
         if name != "dcd, real, dense" and "dividing" not in name:
-            assert machine[name] == python[name], name
-            assert len(machine[name]["steps"]) >= 10, name
+            assert compiled_runs[name] == interpreted_runs[name], name
+            assert len(compiled_runs[name]["steps"]) >= 10, name
 
 
-def test_storage_does_not_matter_either_way(both):
-    for runs in both:
+def test_dense_and_sparse_runs_agree_bit_for_bit(compiled_and_interpreted):
+    for runs in compiled_and_interpreted:
         for name in runs:
             if name.endswith("dense") and "real" not in name:
                 assert runs[name] == runs[name.replace("dense", "csr")], name
 
 
-def test_dense_sums_in_another_order_lead_to_the_same_decisions(both):
-    """Compiled dense sums are reassociated: the last bits differ, the steps do not (none was near)."""
-    machine, python = (runs["dcd, real, dense"] for runs in both)
-    assert machine["steps"] == python["steps"] == both[0]["dcd, real, csr"]["steps"]
-    assert machine["values"] == pytest.approx(python["values"], rel=1e-12)
+def test_dense_real_runs_take_the_same_steps_compiled_and_interpreted(compiled_and_interpreted):
+    """Compiled dense sums are reassociated: values differ in the last bits, steps do not."""
+    compiled_runs, interpreted_runs = (runs["dcd, real, dense"] for runs in compiled_and_interpreted)
+    assert (
+        compiled_runs["steps"]
+        == interpreted_runs["steps"]
+        == compiled_and_interpreted[0]["dcd, real, csr"]["steps"]
+    )
+    assert compiled_runs["values"] == pytest.approx(interpreted_runs["values"], rel=1e-12)
 
 
-def test_rules_that_divide_take_the_same_steps_either_way(both):
-    """Every verb of the weight, packed and not: the same updates in the same order, and numbers within 1e-12."""
-    machine, python = both
-    names = [name for name in machine if "dividing" in name]
+def test_rules_that_divide_take_the_same_steps_compiled_and_interpreted(compiled_and_interpreted):
+    """Every method of the weight, packed and not: equal updates in equal order, and values within 1e-12."""
+    compiled_runs, interpreted_runs = compiled_and_interpreted
+    names = [name for name in compiled_runs if "dividing" in name]
     assert len(names) == 2 * (7 + 9)  # rules that divide, in batches; all on streams; dense and CSR
     for name in names:
-        csr = machine[name.replace("asarray", "csr_matrix")]
-        assert machine[name]["steps"] == python[name]["steps"] == csr["steps"], name
-        assert len(machine[name]["steps"]) >= 30, name
-        size = max(map(abs, python[name]["values"]))
-        for run in (machine[name], csr):
-            assert run["values"] == pytest.approx(python[name]["values"], rel=0.0, abs=1e-12 * size), name
+        csr = compiled_runs[name.replace("asarray", "csr_matrix")]
+        assert compiled_runs[name]["steps"] == interpreted_runs[name]["steps"] == csr["steps"], name
+        assert len(compiled_runs[name]["steps"]) >= 30, name
+        size = max(map(abs, interpreted_runs[name]["values"]))
+        for run in (compiled_runs[name], csr):
+            assert run["values"] == pytest.approx(
+                interpreted_runs[name]["values"], rel=0.0, abs=1e-12 * size
+            ), name
 
 
-def test_processes_that_compile_at_the_same_time_do_not_mix_their_code(tmp_path):
-    """Two indices that were read before either was written: Numba's own names one file for both."""
+def test_concurrent_cache_writes_do_not_mix_code(tmp_path):
+    """Two indices are read before either is written; Numba's own cache would name one file for both."""
     from maxmargin.engine.jit import _CacheFile
 
     one, two = (_CacheFile(str(tmp_path), "f", "stamp") for _ in range(2))
@@ -213,7 +221,7 @@ def test_processes_that_compile_at_the_same_time_do_not_mix_their_code(tmp_path)
         two.save(("b",), "code of b")
         write(name, data)
 
-    two._load_index = lambda: dict(read)  # of before the other has written
+    two._load_index = lambda: dict(read)  # the state before the other write
     one._save_data = late
     one.save(("a",), "code of a")
     for key in "ab":
@@ -223,12 +231,12 @@ def test_processes_that_compile_at_the_same_time_do_not_mix_their_code(tmp_path)
     assert again.load(("b",)) == "code of b"
 
 
-# compiled code checks no index: these runs do
+# bounds checks of compiled code
 
 
 @pytest.mark.slow
 def test_no_index_is_out_of_range(tmp_path):
-    """Every schedule of every rule with Numba's bounds checks: packed sets, orders and lists are large enough."""
+    """Run every schedule of every rule with Numba's bounds checks."""
     gaps = replayed(
         "fits", "2500", NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0"
     )
@@ -236,8 +244,8 @@ def test_no_index_is_out_of_range(tmp_path):
     assert max(gap for name, gap in gaps.items() if name.split(",")[0] in convergent) < 0.1
 
 
-def test_bounds_checks_are_on_when_asked_for(tmp_path):
-    """The check of the check."""
+def test_bounds_checks_detect_an_index_out_of_range(tmp_path):
+    """Negative control for test_no_index_is_out_of_range."""
     code = """
 import numpy as np
 from maxmargin.engine.sweep import score_rows
@@ -265,7 +273,7 @@ score_rows(h, np.array([7], np.uint32), np.empty(1))
 # the cache on disk
 
 
-class Copy:
+class PackageCopy:
     """A copy of the package with a cache of its own."""
 
     def __init__(self, folder: Path) -> None:
@@ -273,14 +281,14 @@ class Copy:
         shutil.copytree(SOURCE, folder / "maxmargin", ignore=shutil.ignore_patterns("__pycache__"))
 
     def run(self) -> dict:
-        seen = replayed(
+        result = replayed(
             "two",
             PYTHONPATH=str(self.folder),
             NUMBA_CACHE_DIR=str(self.folder / "cache"),
             NUMBA_DISABLE_JIT="0",
         )
-        assert Path(seen["file"]).is_relative_to(self.folder)
-        return seen
+        assert Path(result["file"]).is_relative_to(self.folder)
+        return result
 
     def edit(self, file: str, *changes: tuple[str, str]) -> None:
         path = self.folder / "maxmargin" / file
@@ -292,8 +300,8 @@ class Copy:
 
 
 @pytest.mark.slow
-def test_the_cache_follows_the_sources(tmp_path):
-    package = Copy(tmp_path)
+def test_cache_is_invalidated_by_edits_of_the_sources(tmp_path):
+    package = PackageCopy(tmp_path)
     cold = package.run()
     assert not cold["hits"]
     assert {line.split()[0] for line in cold["misses"]} >= {
@@ -308,7 +316,7 @@ def test_the_cache_follows_the_sources(tmp_path):
     assert set(warm["hits"]) <= set(cold["misses"])
     assert warm["runs"] == cold["runs"]
 
-    # a rule: its own functions are compiled again, nothing else
+    # after the edit of a rule only its own functions are compiled again
     package.edit("algorithms/online/perceptron.py", ("h.add(i, 1.0)", "h.add(i, 2.0)"))
     edited = package.run()
     assert edited["runs"]["Perceptron"] != cold["runs"]["Perceptron"]
@@ -327,8 +335,8 @@ def test_the_cache_follows_the_sources(tmp_path):
 
 @pytest.mark.slow
 def test_a_renamed_record_discards_the_old_cache(tmp_path):
-    """Old indexes name a class that is no more: no error, no warning, the same result."""
-    package = Copy(tmp_path)
+    """Old indexes name a removed class: no error, no warning, the same result."""
+    package = PackageCopy(tmp_path)
     before = package.run()
     package.edit(
         "algorithms/online/perceptron.py", ("class Learn(", "class Study("), ("rule=Learn(", "rule=Study(")
@@ -336,13 +344,13 @@ def test_a_renamed_record_discards_the_old_cache(tmp_path):
     after = package.run()
     assert after["runs"] == before["runs"]
     assert any("Study(" in line for line in after["misses"])
-    again = package.run()  # the new cache is whole
+    again = package.run()  # the new cache is complete
     assert not again["misses"]
     assert again["runs"] == before["runs"]
 
 
-def test_a_rule_of_ones_own_leaves_the_cache_of_others_alone(tmp_path):
-    """An index that names a record which cannot be imported is discarded: nobody else's may stand in it."""
+def test_user_rules_do_not_share_a_cache_index(tmp_path):
+    """An index that names a record which cannot be imported is discarded, so each rule needs its own."""
     (tmp_path / "engine.py").write_text(
         "from maxmargin.engine.jit import compiled\n\n\n"
         "@compiled()\ndef limit(rule):\n    return rule.threshold(rule)\n"
@@ -380,8 +388,8 @@ def test_a_rule_of_ones_own_leaves_the_cache_of_others_alone(tmp_path):
 
 
 @needs_jit
-def test_an_edit_recompiles_a_function_and_its_callers_and_nothing_else(tmp_path):
-    """Called directly, through another function, or by a method of a record that is passed in."""
+def test_edit_recompiles_only_a_function_and_its_callers(tmp_path):
+    """Callers: direct, through another function, and by a method of a record argument."""
     head = "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import compiled, record\n"
     function = "\n\n@compiled()\ndef {}(x):\n    return {}\n"
     files = {

@@ -1,4 +1,4 @@
-"""OnlineMarginClassifier: streams in batches of any size, what they know, and what they refuse."""
+"""OnlineMarginClassifier: batches of any size, counts, bounds, hashing and refusals."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ ALGORITHMS = [
     CRAMMA(eta=0.1),
     MICRA(eta=0.3),
     FixedDirectionalMargin(beta=0.2, eta=0.1),
-    FixedDirectionalMargin(beta=1.0, eta=20.0),  # w is multiplied through now and then
+    FixedDirectionalMargin(beta=1.0, eta=20.0),  # the scale of w is folded in at times
     ROMMA(),
     AggressiveROMMA(delta=0.2),
     PUMMA(delta=0.2),
 ]
-# of float32 rows, and for each trail, every rule is compiled once more: two as a rule, the others with the slow tests
+# Float32 rows and each trail need one more compilation of every rule: two rules are tested, the others are slow tests.
 USUAL = (ALGORITHMS[2], ALGORITHMS[-1])
 SINGLE = [
     rule if rule in USUAL or not COMPILED else pytest.param(rule, marks=pytest.mark.slow)
@@ -72,7 +72,7 @@ def clouds(n=200, d=5, seed=0, gap=0.7, classes=2):
 
 
 @cache
-def best_of_float32(C, intercept):
+def optimum_of_float32(C, intercept):
     X, y = clouds(n=60)
     problem = Problem("squared_hinge", C, intercept="free" if intercept else "none")
     return optimum(problem, X.astype(np.float32).astype(float), np.where(y == 1, 1.0, -1.0), np.ones(60))
@@ -84,15 +84,15 @@ def batches(model, X, y, size):
     return model
 
 
-def facts(model):
-    """Everything a user can read, as one array."""
+def state_vector(model):
+    """All public numbers of a model as one array."""
     parts = (model.coef_, model.intercept_, *model.bounds_, model.mistakes_, model.updates_, [model.n_seen_])
     return np.concatenate([np.ravel(part) for part in parts])
 
 
 @parametrize_with_checks([OnlineMarginClassifier()])
-def test_scikit_learn(estimator, check):
-    """Every check, with no expected failure; those about sample weights do not apply."""
+def test_scikit_learn_checks_pass(estimator, check):
+    """Every check, with no expected failure; checks of sample weights do not apply."""
     check(estimator)
 
 
@@ -107,7 +107,7 @@ def test_scikit_learn(estimator, check):
         OnlineMarginClassifier(MICRA(eta=0.3)),
     ]
 )
-def test_scikit_learn_with_other_parameters(estimator, check):
+def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
 
 
@@ -126,32 +126,34 @@ class TestStreams:
             for trail in TRAILS
         ],
     )
-    def test_batches_of_any_size_are_one_pass_bit_for_bit(self, rule, trail):
+    def test_batches_of_any_size_equal_one_pass_bit_for_bit(self, rule, trail):
         X, y = clouds()
         for data in (X, sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))):
             model = OnlineMarginClassifier(rule, C=2.0, trail=trail, max_iter=1, shuffle=False, n_voters=4)
-            whole = facts(clone(model).fit(data, y))
+            whole = state_vector(clone(model).fit(data, y))
             assert np.isfinite(whole).all()
             for size in (1, 7, 1000):
-                assert np.array_equal(facts(batches(clone(model), data, y, size)), whole)
+                assert np.array_equal(state_vector(batches(clone(model), data, y, size)), whole)
 
-    def test_binary_rows_among_others_make_no_difference(self):
+    def test_batches_of_binary_rows_equal_one_pass(self):
         X, y = clouds()
         X = np.where(X > 0.5, 1.0, 0.0)
         X[13, 2] = 0.5
         X = sp.csr_matrix(X)
         model = OnlineMarginClassifier(max_iter=1, shuffle=False)
-        assert np.array_equal(facts(batches(clone(model), X, y, 10)), facts(clone(model).fit(X, y)))
+        assert np.array_equal(
+            state_vector(batches(clone(model), X, y, 10)), state_vector(clone(model).fit(X, y))
+        )
 
-    def test_across_a_refresh(self):
+    def test_batches_across_a_refresh_equal_one_pass(self):
         X, y = clouds(n=VISITS_PER_REFRESH + 5000, d=2)
         model = OnlineMarginClassifier(AggressiveROMMA(delta=0.3), C=1.0, max_iter=1, shuffle=False)
-        whole = facts(clone(model).fit(X, y))
-        assert np.array_equal(facts(batches(clone(model), X, y, 999)), whole)
+        whole = state_vector(clone(model).fit(X, y))
+        assert np.array_equal(state_vector(batches(clone(model), X, y, 999)), whole)
 
     @interpreted
     @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
-    def test_dense_is_sparse(self, rule):
+    def test_dense_sparse_and_mixed_batches_agree(self, rule):
         X, y = clouds(n=60)
         model = OnlineMarginClassifier(rule, C=2.0)
         dense = batches(clone(model), X, y, 7)
@@ -160,10 +162,10 @@ class TestStreams:
         for k in range(0, 60, 7):
             rows = slice(k, k + 7)
             mixed.partial_fit(sp.csr_array(X[rows]) if k % 2 else X[rows], y[rows], classes=[0, 1])
-        np.testing.assert_allclose(facts(sparse), facts(dense), rtol=1e-9)
-        np.testing.assert_allclose(facts(mixed), facts(dense), rtol=1e-9)
+        np.testing.assert_allclose(state_vector(sparse), state_vector(dense), rtol=1e-9)
+        np.testing.assert_allclose(state_vector(mixed), state_vector(dense), rtol=1e-9)
 
-    def test_several_classes_are_one_against_the_rest(self):
+    def test_multiclass_model_equals_one_against_rest_models(self):
         X, y = clouds(classes=4)
         labels = np.array(["a", "b", "c", "d"])[y]
         model = batches(OnlineMarginClassifier(), X, labels, 30)
@@ -175,33 +177,33 @@ class TestStreams:
             assert one.mistakes_[0] == model.mistakes_[k]
         assert model.score(X, labels) > 0.6
 
-    def test_float32_and_lists(self):
+    def test_float32_batches_and_lists_agree(self):
         X, y = clouds(n=40)
         X = X.astype(np.float32)
         whole = batches(OnlineMarginClassifier(), X, y, 40)
         small = batches(OnlineMarginClassifier(), X, y, 3)
-        assert np.array_equal(facts(whole), facts(small))
+        assert np.array_equal(state_vector(whole), state_vector(small))
         rows = OnlineMarginClassifier()
         for row, label in zip(X.astype(float).tolist(), y.tolist(), strict=True):
             rows.partial_fit([row], [label], classes=[0, 1])
-        np.testing.assert_allclose(facts(rows), facts(whole), rtol=1e-5)
+        np.testing.assert_allclose(state_vector(rows), state_vector(whole), rtol=1e-5)
 
     @interpreted
     @pytest.mark.parametrize("C", [np.inf, 2.0])
     @pytest.mark.parametrize("rule", SINGLE, ids=names)
-    def test_float32_is_the_same_values_in_float64(self, rule, C):
-        """With the own coordinates of a soft margin and the constant one, dense and CSR."""
+    def test_float32_rows_give_the_results_of_float64(self, rule, C):
+        """Soft and hard margins, with and without intercept, dense and CSR."""
         X, y = clouds(n=60)
         X = X.astype(np.float32)
         for intercept in (True,) if rule.name == "pumma" else (True, False):
             model = OnlineMarginClassifier(rule, C=C, fit_intercept=intercept, intercept_scaling=0.7)
-            truth = facts(batches(clone(model), X.astype(float), y, 7))
+            truth = state_vector(batches(clone(model), X.astype(float), y, 7))
             for data in (X, sp.csr_matrix(X)):
                 found = batches(clone(model), data, y, 7)
-                np.testing.assert_allclose(facts(found), truth, rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(state_vector(found), truth, rtol=1e-5, atol=1e-6)
                 assert found.coef_.dtype == np.float64
                 assert np.array_equal(found.updates_, batches(clone(model), X.astype(float), y, 7).updates_)
-                best = best_of_float32(C, intercept)
+                best = optimum_of_float32(C, intercept)
                 assert found.bounds_.upper[0] >= best.lower
                 assert found.bounds_.lower[0] <= best.upper
 
@@ -214,24 +216,26 @@ class TestStreams:
         tracemalloc.start()
         held = []
         for _ in range(4):
-            for _ in range(3):  # 1.4 MB pass by
+            for _ in range(3):  # 1.4 MB of rows
                 batches(model, X, y, 100)
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
         assert len(pickle.dumps(model)) == size
-        # a cache of Python or Numba may grow once, a stream that keeps its rows grows each time
+        # a cache of Python or Numba may grow once; a stream that keeps its rows grows in each round
         assert min(np.diff(held)) < 100_000
         assert sum(a.nbytes for a in model._streams[0].arrays.values()) < 8 * (10 * 21 + 60)
 
-    def test_pickled_in_the_middle(self):
+    def test_pickled_stream_continues_identically(self):
         X, y = clouds()
         for rule in ALGORITHMS:
             model = OnlineMarginClassifier(rule, C=1.0)
             half = pickle.loads(pickle.dumps(batches(clone(model), X[:90], y[:90], 10)))
-            assert np.array_equal(facts(batches(half, X[90:], y[90:], 10)), facts(batches(model, X, y, 10)))
+            assert np.array_equal(
+                state_vector(batches(half, X[90:], y[90:], 10)), state_vector(batches(model, X, y, 10))
+            )
 
-    def test_passes_of_fit(self):
+    def test_fit_makes_max_iter_passes_and_may_stop_early(self):
         X, y = clouds()
         model = OnlineMarginClassifier("romma", max_iter=3, random_state=0).fit(X, y)
         assert model.n_iter_ == 3
@@ -241,15 +245,19 @@ class TestStreams:
         easy = OnlineMarginClassifier("romma", max_iter=100).fit(*clouds(gap=20.0))
         assert easy.n_iter_ < 100
 
-    def test_fit_begins_anew_and_partial_fit_goes_on(self):
+    def test_fit_restarts_and_partial_fit_continues(self):
         X, y = clouds()
         model = OnlineMarginClassifier(max_iter=1, shuffle=False).fit(X[::-1], y[::-1])
-        assert np.array_equal(facts(model.fit(X[:50], y[:50])), facts(clone(model).fit(X[:50], y[:50])))
-        assert np.array_equal(facts(model.partial_fit(X[50:], y[50:])), facts(clone(model).fit(X, y)))
+        assert np.array_equal(
+            state_vector(model.fit(X[:50], y[:50])), state_vector(clone(model).fit(X[:50], y[:50]))
+        )
+        assert np.array_equal(
+            state_vector(model.partial_fit(X[50:], y[50:])), state_vector(clone(model).fit(X, y))
+        )
 
     @pytest.mark.parametrize("intercept", [True, False])
-    def test_bounds_count_what_comes_after_several_passes(self, intercept):
-        """Rows of `fit` count once however often they were presented, rows of `partial_fit` as they come."""
+    def test_bounds_hold_for_rows_after_several_passes(self, intercept):
+        """Rows of `fit` count once for all passes; rows of `partial_fit` count each time."""
         rng = np.random.default_rng(0)
         X, extra = rng.normal(size=(10, 2)), rng.normal(size=(200, 2))
         y, more = np.where(X[:, 0] > 0, 1, -1), rng.choice([-1, 1], 200)
@@ -260,16 +268,16 @@ class TestStreams:
         assert model.bounds_.lower[0] <= truth.upper
         assert model.bounds_.upper[0] >= truth.lower
 
-    def test_rows_of_one_class_first(self):
+    def test_rows_sorted_by_class_equal_one_pass(self):
         X, y = clouds()
         order = np.argsort(y, kind="stable")
         for rule in ALGORITHMS:
             model = OnlineMarginClassifier(rule, C=1.0)
-            whole = facts(batches(clone(model), X[order], y[order], 200))
-            assert np.array_equal(facts(batches(clone(model), X[order], y[order], 6)), whole)
+            whole = state_vector(batches(clone(model), X[order], y[order], 200))
+            assert np.array_equal(state_vector(batches(clone(model), X[order], y[order], 6)), whole)
             assert np.isfinite(whole).all()
 
-    def test_rows_of_zeros(self):
+    def test_zero_rows_give_finite_weights(self):
         X, y = clouds()
         X[:20] = 0.0
         for rule in ALGORITHMS[:-1]:
@@ -279,8 +287,8 @@ class TestStreams:
 
 
 class TestCounts:
-    def test_perceptron_by_hand(self):
-        """The threshold follows the longest pattern so far; mean of the weights after every row."""
+    def test_perceptron_equals_a_manual_computation(self):
+        """The threshold depends on the longest pattern so far; weights are averaged over all rows."""
         X, y = clouds(seed=3)
         signs = np.where(y == 1, 1.0, -1.0)
         rho, b = 0.5, 0.3
@@ -298,7 +306,7 @@ class TestCounts:
         assert (model.mistakes_[0], model.updates_[0], model.n_seen_) == (mistakes, updates, len(y))
         assert model.bounds_.lower[0] == -np.inf
 
-    def test_a_known_radius_counts_from_the_first_row(self):
+    def test_given_radius_is_used_from_the_first_row(self):
         X, y = clouds()
         radius = float(np.sqrt((X**2).sum(axis=1).max() + 1.0))
         whole = OnlineMarginClassifier(
@@ -311,8 +319,8 @@ class TestCounts:
             w = w + s * x if s * (w @ x) <= 0.3 * radius**2 else w
         np.testing.assert_allclose(whole.coef_[0], w[:-1])
 
-    def test_rows_that_come_at_w_0_are_mistakes(self):
-        """PUMMA on sorted rows waits for the second class; w = 0 has nothing on the right side meanwhile."""
+    def test_rows_presented_at_zero_weight_are_mistakes(self):
+        """PUMMA on sorted rows waits for the second class; until then w = 0 and every row is a mistake."""
         X, y = clouds(n=200)
         order = np.argsort(y, kind="stable")
         negatives = int(np.sum(y == 0))
@@ -332,7 +340,7 @@ class TestCounts:
                 assert model.mistakes_[0] == 21
 
     @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
-    def test_the_average_is_the_average(self, rule):
+    def test_average_trail_is_the_mean_of_all_weights(self, rule):
         X, y = clouds(n=150)
         last = OnlineMarginClassifier(rule, C=1.5, trail="last")
         mean = OnlineMarginClassifier(rule, C=1.5)
@@ -346,27 +354,27 @@ class TestCounts:
             np.testing.assert_allclose(mean.intercept_[0], intercept / (k + 1), rtol=1e-8, atol=1e-10)
 
     @pytest.mark.parametrize("rule", [Perceptron(b=0.0), ROMMA(), PUMMA(delta=0.5)], ids=names)
-    def test_votes(self, rule):
+    def test_voters_are_the_longest_surviving_weights(self, rule):
         X, y = clouds(n=150, gap=1.5)
         last = OnlineMarginClassifier(rule, C=1.5, trail="last")
         vote = OnlineMarginClassifier(rule, C=1.5, trail="vote", n_voters=4)
-        lasted = []  # (weight, bias, presentations)
+        survivals = []  # (weight, bias, presentations)
         for k in range(len(y)):
             before = last.updates_[0] if k else 0
             last.partial_fit(X[k : k + 1], y[k : k + 1], classes=[0, 1])
             if last.updates_[0] > before:
-                lasted.append([last.coef_[0], last.intercept_[0], 0])
-            if lasted:
-                lasted[-1][2] += 1
+                survivals.append([last.coef_[0], last.intercept_[0], 0])
+            if survivals:
+                survivals[-1][2] += 1
         batches(vote, X, y, 7)
-        past = sorted(lasted[:-1], key=lambda one: -one[2])[:3]
+        past = sorted(survivals[:-1], key=lambda one: -one[2])[:3]
         votes = vote._streams[0].voters()[2]
         assert votes.size <= 4
-        assert sorted(votes) == sorted([one[2] for one in past] + [lasted[-1][2]])
-        if len({one[2] for one in lasted}) == len(lasted):  # else ties may be kept in another way
-            score = sum(c * np.sign(X @ w + b) for w, b, c in [*past, lasted[-1]])
+        assert sorted(votes) == sorted([one[2] for one in past] + [survivals[-1][2]])
+        if len({one[2] for one in survivals}) == len(survivals):  # ties may be broken differently
+            score = sum(c * np.sign(X @ w + b) for w, b, c in [*past, survivals[-1]])
             np.testing.assert_allclose(
-                vote.decision_function(X), score / sum(c for *_, c in [*past, lasted[-1]])
+                vote.decision_function(X), score / sum(c for *_, c in [*past, survivals[-1]])
             )
         assert np.abs(vote.decision_function(X)).max() <= 1.0
 
@@ -374,7 +382,7 @@ class TestCounts:
 class TestBounds:
     @pytest.mark.parametrize("C", [np.inf, 0.3, 10.0])
     @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
-    def test_hold_for_all_that_was_seen(self, rule, C):
+    def test_bounds_hold_for_all_presented_rows(self, rule, C):
         free_rules = (True,) if rule.name == "pumma" else (True, False)
         for seed in range(4):
             X, y = clouds(n=30, d=3, seed=seed, gap=0.2 + seed)
@@ -390,7 +398,7 @@ class TestBounds:
                     assert model.bounds_.upper[0] >= truth.lower
                     assert model.bounds_.lower[0] <= truth.upper
 
-    def test_hold_over_several_passes(self):
+    def test_bounds_hold_over_several_passes(self):
         X, y = clouds(n=30, d=3)
         truth = optimum(Problem("squared_hinge", 1.0), X, np.where(y == 1, 1.0, -1.0), np.ones(30))
         for rule in (*ALGORITHMS[:1], *ALGORITHMS[-3:]):
@@ -398,13 +406,13 @@ class TestBounds:
             assert model.bounds_.lower[0] <= truth.upper
             assert model.bounds_.upper[0] >= truth.lower
 
-    def test_are_near_where_a_rule_converges(self):
+    def test_upper_bound_is_near_the_optimum_after_convergence(self):
         X, y = clouds(n=200, d=3, gap=3.0)
         truth = optimum(Problem("squared_hinge", np.inf), X, np.where(y == 1, 1.0, -1.0), np.ones(200))
         model = OnlineMarginClassifier(PUMMA(delta=0.01), max_iter=1000).fit(X, y)
         assert float(truth.lower) <= model.bounds_.upper[0] <= 1.02 * float(truth.upper)
 
-    def test_nothing_is_known_of_one_class(self):
+    def test_bounds_are_trivial_for_rows_of_one_class(self):
         X, y = clouds()
         one = y == 1
         for rule in ALGORITHMS:
@@ -419,26 +427,26 @@ class TestHashing:
     Y = np.array([1, 0, 1, 0, 1] * 8)
 
     @pytest.mark.parametrize("hasher", [64, FeatureHasher(64), FeatureHasher(64, alternate_sign=False)])
-    def test_is_the_feature_hasher_and_a_wide_fit(self, hasher):
+    def test_hashed_fit_equals_a_fit_on_transformed_rows(self, hasher):
         rows = (FeatureHasher(hasher) if isinstance(hasher, int) else hasher).transform(self.ROWS)
         hashed = OnlineMarginClassifier(hasher=hasher)
         wide = OnlineMarginClassifier()
         for k in range(0, 40, 6):
             hashed.partial_fit(self.ROWS[k : k + 6], self.Y[k : k + 6], classes=[0, 1])
             wide.partial_fit(rows[k : k + 6], self.Y[k : k + 6], classes=[0, 1])
-        assert np.array_equal(facts(hashed), facts(wide))
+        assert np.array_equal(state_vector(hashed), state_vector(wide))
         assert np.array_equal(hashed.predict(self.ROWS), wide.predict(rows))
         assert hashed.coef_.shape == (1, 64)
 
     @pytest.mark.parametrize("kind", ["pair", "string"])
-    def test_pairs_and_strings(self, kind):
+    def test_pairs_and_strings_equal_a_fit_on_transformed_rows(self, kind):
         rows = [[(name, v) for name, v in row.items()] if kind == "pair" else list(row) for row in self.ROWS]
         hasher = FeatureHasher(32, input_type=kind)
         model = OnlineMarginClassifier(hasher=hasher, max_iter=2, random_state=0).fit(rows, self.Y)
         wide = OnlineMarginClassifier(max_iter=2, random_state=0).fit(hasher.transform(rows), self.Y)
-        assert np.array_equal(facts(model), facts(wide))
+        assert np.array_equal(state_vector(model), state_vector(wide))
 
-    def test_columns_of_any_width_are_named_by_their_number(self):
+    def test_sparse_columns_are_hashed_by_their_number(self):
         rng = np.random.default_rng(0)
         narrow = sp.random(20, 10, 0.4, format="csr", random_state=0)
         broad = sp.random(20, 10_000, 0.001, format="csr", random_state=1)
@@ -450,7 +458,7 @@ class TestHashing:
             hashed.partial_fit(X, y, classes=[0, 1])
             named.partial_fit(rows, y, classes=[0, 1])
             np.testing.assert_allclose(hashed.decision_function(X), named.decision_function(rows))
-        np.testing.assert_allclose(facts(hashed), facts(named))
+        np.testing.assert_allclose(state_vector(hashed), state_vector(named))
 
 
 class TestRefusals:
@@ -480,7 +488,7 @@ class TestRefusals:
             (3, r"algorithm must be a name or a rule object such as ALMA\(\); got 3"),
         ],
     )
-    def test_rules_that_need_a_pattern_again(self, algorithm, message):
+    def test_rules_that_need_repeated_patterns_are_refused(self, algorithm, message):
         X, y = clouds()
         for learn in (OnlineMarginClassifier(algorithm).fit, OnlineMarginClassifier(algorithm).partial_fit):
             with pytest.raises(ValueError, match=message):
@@ -499,11 +507,11 @@ class TestRefusals:
             ({"algorithm": "pumma", "fit_intercept": False}, "'pumma' needs fit_intercept=True"),
         ],
     )
-    def test_parameters(self, parameters, message):
+    def test_invalid_parameters_are_refused(self, parameters, message):
         with pytest.raises(ValueError, match=message):
             OnlineMarginClassifier(**parameters).fit(*clouds())
 
-    def test_classes_are_announced_once(self):
+    def test_classes_must_be_given_once_and_not_change(self):
         X, y = clouds()
         model = OnlineMarginClassifier()
         with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
@@ -519,21 +527,21 @@ class TestRefusals:
             model.partial_fit(X, np.full(len(y), 5))
         assert model.n_seen_ == len(y)
 
-    def test_rows_that_are_not_finite_come_through_no_gate(self):
+    def test_rows_that_are_not_finite_are_refused_without_effect(self):
         X, y = clouds()
         for data in (X, sp.csr_matrix(X)):
             model = batches(OnlineMarginClassifier(), data, y, 50)
             bad = data.copy()
             bad[3, 0] = np.nan
-            before = facts(model)
+            before = state_vector(model)
             with pytest.raises(ValueError, match="NaN"):
                 model.partial_fit(bad, y)
             with pytest.raises(ValueError, match="overflow"):
                 model.partial_fit(data * 1e200, y)
-            assert np.array_equal(facts(model), before)
+            assert np.array_equal(state_vector(model), before)
 
     @pytest.mark.parametrize("bad", ["overflow", "nan", "classes", "parameter", "columns"])
-    def test_what_fails_changes_nothing(self, bad):
+    def test_failed_calls_leave_the_model_unchanged(self, bad):
         X, y = clouds()
 
         def fail(model, learn):
@@ -548,7 +556,7 @@ class TestRefusals:
                 rows, labels = X[:, :3], y[:-1]
             elif bad == "parameter":
                 model.set_params(C=-1.0)
-            with pytest.raises(ValueError):  # noqa: PT011 the sentences are tested elsewhere
+            with pytest.raises(ValueError):  # noqa: PT011 the messages are tested elsewhere
                 getattr(model, learn)(rows, labels, **({"classes": [0, 1]} if learn == "partial_fit" else {}))
             model.set_params(C=np.inf)
 
@@ -559,17 +567,19 @@ class TestRefusals:
             assert vars(fresh) == before
             with pytest.raises(NotFittedError):
                 fresh.predict(X)
-            fresh.partial_fit(X[:, :2], np.where(y == 1, "b", "a"), classes=["a", "b"])  # not what failed
+            fresh.partial_fit(
+                X[:, :2], np.where(y == 1, "b", "a"), classes=["a", "b"]
+            )  # other data than in the failed call
             model = batches(OnlineMarginClassifier(), X, y, 50)
-            kept, attributes = facts(model), dict(vars(model))
+            kept, attributes = state_vector(model), dict(vars(model))
             fail(model, learn)
-            assert np.array_equal(facts(model), kept)
+            assert np.array_equal(state_vector(model), kept)
             assert vars(model).keys() == attributes.keys()
             assert all(vars(model)[name] is value for name, value in attributes.items() if name[-1] == "_")
-            assert np.array_equal(facts(model.partial_fit(X, y)), facts(batches(batches(
+            assert np.array_equal(state_vector(model.partial_fit(X, y)), state_vector(batches(batches(
                 OnlineMarginClassifier(), X, y, 50), X, y, 200)))  # fmt: skip
 
-    def test_ctrl_c_waits_until_all_problems_have_seen_the_rows(self, monkeypatch):
+    def test_ctrl_c_takes_effect_after_all_classes_were_updated(self, monkeypatch):
         X, y = clouds(classes=3)
         model = batches(OnlineMarginClassifier(), X[:100], y[:100], 10)
         whole = batches(OnlineMarginClassifier(), X, y, 10)
@@ -585,9 +595,9 @@ class TestRefusals:
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X[100:], y[100:])
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        assert np.array_equal(facts(model), facts(whole))
+        assert np.array_equal(state_vector(model), state_vector(whole))
 
-    def test_no_sample_weight(self):
+    def test_sample_weights_are_refused(self):
         X, y = clouds()
         for learn in (OnlineMarginClassifier().fit, OnlineMarginClassifier().partial_fit):
             assert "sample_weight" in learn.__doc__
@@ -596,24 +606,24 @@ class TestRefusals:
 
 
 class TestBegin:
-    def test_goes_on_with_partial_fit(self):
+    def test_begin_prepares_partial_fit(self):
         X, y = clouds()
         model = OnlineMarginClassifier()
         model.begin(np.array([1, 0]), 5)
         assert (model.n_seen_, model.n_features_in_, model.classes_.tolist()) == (0, 5, [0, 1])
         assert model.predict(X).shape == y.shape
         assert np.array_equal(
-            facts(model.partial_fit(X, y)), facts(batches(OnlineMarginClassifier(), X, y, 200))
+            state_vector(model.partial_fit(X, y)), state_vector(batches(OnlineMarginClassifier(), X, y, 200))
         )
         model.begin([0, 1], 3)
         with pytest.raises(ValueError, match=r"5 features, but .* is expecting 3"):
             model.partial_fit(X, y)
-        assert np.isfinite(facts(model.partial_fit(X[:, :3], y))).sum() > 4
+        assert np.isfinite(state_vector(model.partial_fit(X[:, :3], y))).sum() > 4
         hashed = OnlineMarginClassifier(hasher=16)
         hashed.begin(["a", "b"], 16)
         assert hashed.partial_fit([{"x": 1.0}], ["a"]).n_seen_ == 1
 
-    def test_refuses_what_is_no_beginning(self):
+    def test_invalid_arguments_of_begin_are_refused(self):
         for arguments, message in (
             (([0], 5), "at least 2 classes; got 1 class"),
             (([0, 1], 0), "width must be a positive number of columns; got 0"),
@@ -630,20 +640,20 @@ class TestBegin:
 class TestModelFiles:
     @pytest.mark.parametrize("trail", TRAILS)
     @pytest.mark.parametrize("rule", ["auto", LocalPerceptron(b=0.5), PUMMA(delta=0.2)])
-    def test_a_stream_goes_on_from_its_file(self, rule, trail, tmp_path):
+    def test_loaded_stream_continues_identically(self, rule, trail, tmp_path):
         X, y = clouds(classes=3)
         model = OnlineMarginClassifier(rule, C=1.0, trail=trail, n_voters=4)
         batches(model, X[:90], y[:90], 10)
         save(model, tmp_path / "m")
         again = load(tmp_path / "m")
         assert repr(again) == repr(model)
-        assert np.array_equal(facts(again), facts(model))
+        assert np.array_equal(state_vector(again), state_vector(model))
         assert np.array_equal(again.predict(X), model.predict(X))
         assert np.array_equal(
-            facts(batches(again, X[90:], y[90:], 7)), facts(batches(model, X[90:], y[90:], 10))
+            state_vector(batches(again, X[90:], y[90:], 7)), state_vector(batches(model, X[90:], y[90:], 10))
         )
 
-    def test_names_and_hashers(self, tmp_path):
+    def test_class_names_and_hashers_survive_model_files(self, tmp_path):
         rows, y = TestHashing.ROWS, np.where(TestHashing.Y > 0, "yes", "no")
         for hasher in (64, FeatureHasher(32, dtype=np.float32)):
             model = OnlineMarginClassifier(hasher=hasher).partial_fit(rows, y, classes=["no", "yes"])
@@ -651,10 +661,12 @@ class TestModelFiles:
             again = load(tmp_path / "m")
             assert np.array_equal(again.predict(rows), model.predict(rows))
             assert repr(again.hasher) == repr(model.hasher)
-            assert np.array_equal(facts(again.partial_fit(rows, y)), facts(model.partial_fit(rows, y)))
+            assert np.array_equal(
+                state_vector(again.partial_fit(rows, y)), state_vector(model.partial_fit(rows, y))
+            )
 
 
-def test_rows_that_a_hasher_cannot_take():
+def test_invalid_rows_for_a_hasher_are_refused():
     model = OnlineMarginClassifier(hasher=16).fit([{"a": 1.0}, {"b": 1.0}], ["x", "y"])
     for rows in ([{"a": np.nan}], [{"a": np.inf}], sp.csr_matrix([[np.nan]])):
         with pytest.raises(ValueError, match="Rows hold NaN or infinity: leave these features out"):
@@ -680,24 +692,24 @@ def test_rows_that_a_hasher_cannot_take():
         (16, np.eye(2), r"or a CSR matrix of any width: give scipy.sparse.csr_matrix\(X\)"),
     ],
 )  # fmt: skip
-def test_what_is_no_row_of_a_hasher_is_told(hasher, rows, remedy):
+def test_rows_of_wrong_type_for_a_hasher_are_refused_with_the_remedy(hasher, rows, remedy):
     for learn in ("fit", "partial_fit", "predict"):
         model = OnlineMarginClassifier(hasher=hasher)
         if learn == "predict":
             model.begin([0, 1], 16)
-        words = {"fit": (rows, [0, 1]), "partial_fit": (rows, [0, 1], [0, 1]), "predict": (rows,)}[learn]
+        arguments = {"fit": (rows, [0, 1]), "partial_fit": (rows, [0, 1], [0, 1]), "predict": (rows,)}[learn]
         with pytest.raises(ValueError, match=remedy):
-            getattr(model, learn)(*words)
+            getattr(model, learn)(*arguments)
 
 
-def test_a_matrix_without_entries_is_rows_of_zeros():
-    """Where nothing has a name, the hasher has nothing to do."""
+def test_matrix_without_entries_equals_empty_rows():
+    """Rows without entries need no hashing."""
     some, nothing = sp.csr_matrix([[1.0, 0.0], [0.0, 1.0]]), sp.csr_matrix((3, 7))
     model = OnlineMarginClassifier(hasher=16).partial_fit(nothing, [0, 1, 0], classes=[0, 1])
     model.partial_fit(some, [0, 1]).partial_fit(nothing, [1, 1, 0])
     named = OnlineMarginClassifier(hasher=16).partial_fit([{}] * 3, [0, 1, 0], classes=[0, 1])
     named.partial_fit([{"0": 1.0}, {"1": 1.0}], [0, 1]).partial_fit([{}] * 3, [1, 1, 0])
-    np.testing.assert_allclose(facts(model), facts(named))
+    np.testing.assert_allclose(state_vector(model), state_vector(named))
     assert model.predict(nothing).tolist() == named.predict([{}] * 3).tolist()
     assert OnlineMarginClassifier(hasher=16).fit(nothing, [0, 1, 0]).predict(nothing).shape == (3,)
 
@@ -705,7 +717,7 @@ def test_a_matrix_without_entries_is_rows_of_zeros():
 @pytest.mark.parametrize(
     ("name", "value"), [("C", 1.0), ("algorithm", "alma"), ("intercept_scaling", 1.0), ("trail", "last")]
 )
-def test_what_shapes_a_stream_cannot_change_in_the_middle(name, value):
+def test_parameters_of_a_stream_cannot_change_after_its_start(name, value):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
     clf = OnlineMarginClassifier().partial_fit(X, y, classes=[0, 1])
@@ -714,5 +726,5 @@ def test_what_shapes_a_stream_cannot_change_in_the_middle(name, value):
     with pytest.raises(ValueError, match=f"{name} was .* when this stream began.*fit"):
         clf.partial_fit(X, y)
     np.testing.assert_array_equal(clf.coef_, before)
-    clf.fit(X, y)  # begins anew
+    clf.fit(X, y)  # restarts
     clf.partial_fit(X, y)

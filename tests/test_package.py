@@ -1,4 +1,4 @@
-"""What is around the code: versions that agree, files that others read."""
+"""Metadata of the package: version, public names for type checkers, py.typed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import maxmargin
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_there_is_one_version():
+def test_versions_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     cited = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert [project["version"]] == cited == [maxmargin.__version__]
     assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", maxmargin.__version__)
 
 
-def test_type_checkers_know_every_name_and_no_other():
-    """They see the imports that never run, and no __getattr__ that takes any name."""
+def test_type_checking_imports_name_exactly_the_public_names():
+    """Type checkers see the imports under TYPE_CHECKING, and no __getattr__ that accepts any name."""
     tree = ast.parse(Path(maxmargin.__file__).read_text())
     branches = [node for node in tree.body if isinstance(node, ast.If)]
-    seen, hidden = branches
-    assert ast.unparse(seen.test) == "TYPE_CHECKING"
-    assert ast.unparse(hidden.test) == "not TYPE_CHECKING"
-    found = {alias.name: node.module for node in seen.body for alias in node.names}
+    typed, untyped = branches
+    assert ast.unparse(typed.test) == "TYPE_CHECKING"
+    assert ast.unparse(untyped.test) == "not TYPE_CHECKING"
+    found = {alias.name: node.module for node in typed.body for alias in node.names}
     assert sorted(found) == sorted(maxmargin.__all__)
     for name, module in found.items():
         assert getattr(import_module(f"maxmargin.{module}"), name) is getattr(maxmargin, name)
@@ -38,5 +38,5 @@ def test_type_checkers_know_every_name_and_no_other():
         exec("from maxmargin import Nonsense")
 
 
-def test_types_are_announced():
+def test_package_has_the_py_typed_marker():
     assert (Path(maxmargin.__file__).parent / "py.typed").is_file()

@@ -1,4 +1,4 @@
-"""Pegasos: the steps of its statement, its regret bound, and honest bounds from dual weights that scatter."""
+"""Pegasos: its steps, its regret bound, and valid bounds from its dual weights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cloud(seed, n=40, d=4, binary=False):
 
 
 def naive(Y, caps, turns, projection):
-    """w <- (1 - 1/t) w + sum over violators of (n cap_i / (t k)) y_i; w of every turn, dual weights, nearest tie."""
+    """w <- (1 - 1/t) w + sum over violators of (n cap_i / (t k)) y_i; return path of w, dual weights, nearest tie."""
     n, w, alpha, nearest = len(Y), np.zeros(Y.shape[1]), np.zeros(len(Y)), np.inf
     path = [w]
     for t, batch in enumerate(turns, 1):
@@ -55,17 +55,17 @@ def naive(Y, caps, turns, projection):
 
 
 def engine(X, y, s, problem, algorithm, turns, rho):
-    """The same turns on the engine: scores of each turn, and the state at the end."""
+    """Run the turns on the engine; return the scores of each turn and the final state."""
     patterns, caps = Patterns(X), problem.caps(s)
     h = patterns.weight(problem, y, s, 1.0, rho, Scaled)
     rule = algorithm.plan(Facts(problem, 1.0, 0.1, n=patterns.n, losses=float(caps.sum()))).rule
-    seen = []
+    scores_of_turns = []
     for batch in turns:
         scores = np.empty(len(batch))
         batches(rule, h, np.asarray(batch, np.uint32), scores)
-        seen.append(scores)
+        scores_of_turns.append(scores)
     refresh(h)
-    return seen, h
+    return scores_of_turns, h
 
 
 @interpreted
@@ -74,8 +74,8 @@ def engine(X, y, s, problem, algorithm, turns, rho):
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("k", [1, 7])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_trajectory_is_the_naive_one(problem, k, projection, binary, storage):
-    """Every score of every turn, w and the dual weights agree to rounding; with ties passed over."""
+def test_trajectory_equals_the_naive_one(problem, k, projection, binary, storage):
+    """Every score of every turn, w and the dual weights agree to rounding; seeds with near ties are skipped."""
     compared = 0
     for seed in range(5):
         X, y, s = cloud(seed, binary=binary)
@@ -86,8 +86,10 @@ def test_trajectory_is_the_naive_one(problem, k, projection, binary, storage):
         if nearest < 1e-9:
             continue
         compared += 1
-        seen, h = engine(STORES[storage](X), y, s, problem, Pegasos(k, projection=projection), turns, rho)
-        for w, batch, scores in zip(path, turns, seen, strict=False):
+        scores_of_turns, h = engine(
+            STORES[storage](X), y, s, problem, Pegasos(k, projection=projection), turns, rho
+        )
+        for w, batch, scores in zip(path, turns, scores_of_turns, strict=False):
             assert scores == pytest.approx(Y[batch] @ w, rel=1e-9, abs=1e-9)
         assert h.space.vector.w == pytest.approx(path[-1], rel=1e-9, abs=1e-12)
         assert h.alpha == pytest.approx(alpha, rel=1e-9, abs=1e-12)
@@ -95,26 +97,26 @@ def test_trajectory_is_the_naive_one(problem, k, projection, binary, storage):
     assert compared >= 3
 
 
-def test_several_batches_in_one_call_are_the_same_batches_one_by_one():
-    """The last one is cut short, and counts for less."""
+def test_batches_in_one_call_equal_separate_batches():
+    """The last batch is smaller than k."""
     X, y, s = cloud(3)
     rows = np.random.default_rng(0).integers(len(y), size=23, dtype=np.uint32)
-    ends = []
+    states = []
     for turns in ([rows], [rows[:10], rows[10:20], rows[20:]]):
         h = Patterns(X).weight(PLAIN, y, s, 1.0, 0.0, Scaled)
         rule = Pegasos(k=10).plan(Facts(PLAIN, 1.0, 0.1, n=len(y))).rule
         for part in turns:
             batches(rule, h, part, np.empty(10))
         refresh(h)
-        ends.append((h.space.vector.w.tolist(), h.alpha.tolist(), h.time()))
-    assert ends[0] == ends[1]
-    assert ends[0][2] == 3.0
+        states.append((h.space.vector.w.tolist(), h.alpha.tolist(), h.time()))
+    assert states[0] == states[1]
+    assert states[0][2] == 3.0
 
 
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("k", [1, 5])
-def test_regret_is_below_the_theorem_s_bound(k, projection):
-    """Sum of F_t(w_t) - F_t(u) is at most G^2 (1 + ln T) / 2: for the best u, and for others of the ball."""
+def test_regret_is_below_the_bound_of_the_theorem(k, projection):
+    """Sum of F_t(w_t) - F_t(u) is at most G^2 (1 + ln T) / 2, for the best u and others of the ball."""
     for seed in range(4):
         X, y, s = cloud(seed)
         s = s if seed % 2 else np.ones(len(y))
@@ -136,7 +138,7 @@ def test_regret_is_below_the_theorem_s_bound(k, projection):
             assert regret <= 0.5 * G * G * (1.0 + np.log(len(turns)))
 
 
-def test_the_optimum_lies_in_the_ball():
+def test_optimum_lies_in_the_projection_ball():
     for seed in range(10):
         X, y, s = cloud(seed)
         C = 10.0 ** (seed - 5)
@@ -146,28 +148,28 @@ def test_the_optimum_lies_in_the_ball():
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("options", [{}, {"k": 9}, {"projection": True}], ids=str)
-def test_running_bounds_hold_the_optimum_between_them(problem, options):
-    """Dual weights above their caps prove nothing as they are: here most of them are, at first."""
+def test_running_bounds_enclose_the_optimum(problem, options):
+    """The bounds are valid although dual weights exceed their caps in some rounds."""
     X, y, s = cloud(5)
     exact = optimum(problem, X, y, s)
     run = Run(
         Task(problem, Patterns(X), y, s), Pegasos(**options), 1e-3, np.random.default_rng(0), lambda: False
     )
-    over = 0
+    capped = 0
     for count, _ in enumerate(SCHEDULES["mini-batches"](run)):
-        over += bool((run.h.alpha > run.h.cap).any())
+        capped += bool((run.h.alpha > run.h.cap).any())
         assert run.best.lower <= float(exact.upper) * (1.0 + 1e-9)
         assert run.best.upper >= float(exact.lower) * (1.0 - 1e-9)
         if count == 20:
             break
-    assert over
+    assert capped
     assert run.best.upper < 1.05 * float(exact.upper)
     if not problem.free:
         assert run.best.lower > 0.8 * float(exact.lower)
         assert run.best.upper < 1.01 * float(exact.upper)
 
 
-def test_error_falls_as_one_over_the_steps():
+def test_error_decreases_with_the_number_of_steps():
     """Sixteen times as many steps: the distance from the optimum falls to less than a quarter (on average a 16th)."""
     X, y, s = cloud(7, n=200)
     best = float(optimum(PLAIN, X, y, s).upper)
@@ -176,13 +178,13 @@ def test_error_falls_as_one_over_the_steps():
     for seed in range(8):
         turns = np.random.default_rng(seed).integers(len(y), size=(1600, 10))
         path, _, _ = naive(Y, caps, turns, False)
-        for place, w in ((short, path[100]), (long, path[1600])):
-            place.append(PLAIN.primal(0.5 * (w @ w), Y @ w, s) - best)
+        for errors, w in ((short, path[100]), (long, path[1600])):
+            errors.append(PLAIN.primal(0.5 * (w @ w), Y @ w, s) - best)
     assert np.mean(long) < np.mean(short) / 4.0
 
 
 @pytest.mark.parametrize("storage", STORES)
-def test_fits_and_certifies(storage, rules_alone):
+def test_fit_reaches_the_tolerance(storage, rules_alone):
     X, y, s = cloud(1)
     model = MaxMarginClassifier(
         0.05, loss="hinge", tol=0.05, fit_intercept=False, algorithm=Pegasos(k=10), random_state=0
@@ -197,12 +199,12 @@ def test_T_is_the_number_of_updates(rules_alone):
         loss="hinge", tol=1e-9, algorithm=Pegasos(k=3, T=7000, projection=True), random_state=0
     ).fit(X, y)
     assert model.status_ is Status.CONVERGED
-    looks = model.n_iter_ * len(y)
-    assert model.history_[-1].presentations - looks == 21000
+    evaluations = model.n_iter_ * len(y)
+    assert model.history_[-1].presentations - evaluations == 21000
     assert verify(model, X, y).gap > 1e-9
 
 
-def test_refuses_what_it_does_not_solve():
+def test_unsupported_problems_are_refused():
     for C, loss in ((np.inf, "hinge"), (1.0, "squared_hinge")):
         model = MaxMarginClassifier(C, loss=loss, algorithm=Pegasos())
         with pytest.raises(
@@ -212,7 +214,7 @@ def test_refuses_what_it_does_not_solve():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"k": 0}, "k must be a whole number of patterns, at least 1; got 0."),
         ({"k": 2.5}, "k must be a whole number of patterns, at least 1; got 2.5."),
@@ -220,7 +222,7 @@ def test_refuses_what_it_does_not_solve():
         ({"projection": "yes"}, "projection must be True or False; got 'yes'."),
     ],
 )
-def test_parameters_are_checked(options, words):
+def test_invalid_parameters_are_refused(options, message):
     with pytest.raises(ValueError, match="must be") as error:
         Pegasos(**options)
-    assert str(error.value) == words
+    assert str(error.value) == message

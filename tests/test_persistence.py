@@ -1,4 +1,4 @@
-"""Model files: what is written is what is read, and nothing else is believed."""
+"""Model files: round trips are exact, and altered or foreign files are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maxmargin.numerics.files import check_place, written_whole
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 Y = np.where(X[:, 0] + 0.3 * RNG.normal(size=40) > 0.0, 1, -1)
-THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+THREE_CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def saved(model, path):
     return path
 
 
-def same_certificate(one, two):
+def assert_equal_certificates(one, two):
     assert one.problem == two.problem
     assert (one.lower, one.upper, one.fingerprint) == (two.lower, two.upper, two.fingerprint)
     assert np.array_equal(one.support, two.support)
@@ -51,7 +51,7 @@ def same_certificate(one, two):
 
 
 def check_round_trip(model, path, y):
-    """Save, load, and compare everything; the copy's certificate holds for the data."""
+    """Save, load and compare; check that the certificate of the copy holds for the data."""
     save(model, path)
     copy = load(path)
     parameters, copied = model.get_params(deep=False), copy.get_params(deep=False)
@@ -61,10 +61,10 @@ def check_round_trip(model, path, y):
         name: type(value) for name, value in parameters.items()
     }
     for name in ("coef_", "intercept_", "classes_", "class_weight_"):
-        mine, theirs = getattr(model, name), getattr(copy, name)
-        assert mine.dtype == theirs.dtype
-        assert np.array_equal(mine, theirs)
-        assert theirs.flags.writeable
+        value, copied_value = getattr(model, name), getattr(copy, name)
+        assert value.dtype == copied_value.dtype
+        assert np.array_equal(value, copied_value)
+        assert copied_value.flags.writeable
     assert (copy.n_features_in_, copy.n_iter_) == (model.n_features_in_, model.n_iter_)
     assert copy.status_ is model.status_
     assert copy.history_ == model.history_
@@ -75,14 +75,14 @@ def check_round_trip(model, path, y):
     if hasattr(copy.certificate_, "parts"):
         assert copy.certificate_.classes == model.certificate_.classes
         for one, two in zip(copy.certificate_, model.certificate_, strict=True):
-            same_certificate(one, two)
+            assert_equal_certificates(one, two)
     else:
-        same_certificate(copy.certificate_, model.certificate_)
+        assert_equal_certificates(copy.certificate_, model.certificate_)
     return copy
 
 
 class TestRoundTrip:
-    def test_default(self, model, path):
+    def test_default_model_survives_a_round_trip(self, model, path):
         check_round_trip(model, path, Y)
 
     def test_every_save_writes_the_same_bytes(self, model, path):
@@ -91,13 +91,13 @@ class TestRoundTrip:
         save(load(path), path)
         assert path.read_bytes() == first
 
-    def test_hard_margin(self, path):
+    def test_hard_margin_model_survives_a_round_trip(self, path):
         y = np.where(X[:, 0] > 0.0, 1, -1)
         copy = check_round_trip(MaxMarginClassifier(C=np.inf, random_state=3).fit(X, y), path, y)
         assert np.isinf(copy.C)
         assert copy.certificate_.problem.hard
 
-    def test_bounds_that_are_not_finite(self, path):
+    def test_infinite_bounds_survive_a_round_trip(self, path):
         model = MaxMarginClassifier(C=np.inf, max_iter=1, algorithm=Perceptron()).fit(np.ones((2, 1)), [0, 1])
         certificate = dataclasses.replace(model.certificate_, lower=-np.inf)
         report = dataclasses.replace(model.history_[0], lower=-np.inf, gap=np.inf)
@@ -115,11 +115,11 @@ class TestRoundTrip:
             np.array(["inf", "nan", "1"], dtype=object),
         ],
     )
-    def test_several_classes_of_any_type(self, path, names):
-        y = names[THREE]
+    def test_classes_of_any_type_survive_a_round_trip(self, path, names):
+        y = names[THREE_CLASSES]
         check_round_trip(MaxMarginClassifier(max_iter=3, random_state=0).fit(X, y), path, y)
 
-    def test_booleans(self, path):
+    def test_boolean_classes_survive_a_round_trip(self, path):
         check_round_trip(MaxMarginClassifier(random_state=0).fit(X, Y > 0), path, Y > 0)
 
     @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ class TestRoundTrip:
             (Y, "balanced"),
         ],
     )
-    def test_class_weight(self, path, y, weights):
+    def test_class_weights_keep_values_and_types(self, path, y, weights):
         model = MaxMarginClassifier(class_weight=weights, random_state=0).fit(X, y)
         save(model, path)
         copy = load(path)
@@ -144,11 +144,11 @@ class TestRoundTrip:
     @pytest.mark.parametrize(
         "algorithm", ["mpu", MPU(delta=1e-3), MPU(c_bar=float("inf")), Perceptron(b=2.0)]
     )
-    def test_algorithm(self, path, algorithm):
+    def test_algorithm_survives_a_round_trip(self, path, algorithm):
         model = MaxMarginClassifier(algorithm=algorithm, random_state=0, max_iter=5).fit(X, Y)
         assert check_round_trip(model, path, Y).algorithm == algorithm
 
-    def test_other_parameters(self, path):
+    def test_parameters_are_stored_except_callback_and_random_state(self, path):
         model = MaxMarginClassifier(
             C=np.float64(2.0),
             loss="hinge",
@@ -166,7 +166,7 @@ class TestRoundTrip:
         assert copy.random_state is None
         assert (copy.C, copy.max_iter, copy.max_time, copy.intercept_scaling) == (2.0, 50, 60.0, 3.0)
 
-    def test_feature_names(self, path):
+    def test_feature_names_are_stored(self, path):
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame(X, columns=["a", "b", "ç"])
         model = MaxMarginClassifier(random_state=0).fit(frame, Y)
@@ -176,11 +176,11 @@ class TestRoundTrip:
         assert copy.feature_names_in_.dtype == object
         assert np.array_equal(copy.predict(frame), model.predict(frame))
 
-    def test_copy_goes_on_from_its_dual_weights(self, model, saved):
+    def test_loaded_model_supports_warm_starts(self, model, saved):
         copy = load(saved).set_params(warm_start=True).fit(X, Y)
         assert copy.certificate_.gap <= 1e-3
 
-    def test_where_the_data_came_from(self, model, path):
+    def test_source_of_the_data_is_stored(self, model, path):
         model.source_ = {"first_index": 0}
         try:
             save(model, path)
@@ -192,29 +192,29 @@ class TestRoundTrip:
         assert np.array_equal(load_arrays(saved.read_bytes())["coef"], model.coef_)
 
 
-class TestWhatCannotBeSaved:
-    def test_other_objects(self, path):
+class TestUnsupportedModels:
+    def test_other_objects_are_refused(self, path):
         with pytest.raises(ModelFileError, match=r"save writes models of .*Classifier; got int"):
             save(3, path)
 
-    def test_not_fitted(self, path):
+    def test_unfitted_models_are_refused(self, path):
         with pytest.raises(NotFittedError):
             save(MaxMarginClassifier(), path)
         assert not path.exists()
 
-    def test_algorithm_that_is_not_registered(self, model, path):
+    def test_unregistered_algorithms_are_refused(self, model, path):
         @dataclasses.dataclass(frozen=True)
-        class Mine(MPU):
+        class CustomMPU(MPU):
             pass
 
-        mine = load_copy(model, path).set_params(algorithm=Mine())
-        with pytest.raises(ModelFileError, match=r'cannot name the algorithm Mine.*algorithm="auto"'):
-            save(mine, path)
+        custom = load_copy(model, path).set_params(algorithm=CustomMPU())
+        with pytest.raises(ModelFileError, match=r'cannot name the algorithm CustomMPU.*algorithm="auto"'):
+            save(custom, path)
 
-    def test_parameter_that_is_no_number(self, model, path):
-        strange = load_copy(model, path).set_params(max_time=object())
+    def test_parameters_of_other_types_are_refused(self, model, path):
+        unsupported = load_copy(model, path).set_params(max_time=object())
         with pytest.raises(ModelFileError, match="a model file can hold numbers and strings"):
-            save(strange, path)
+            save(unsupported, path)
 
 
 def load_copy(model, path):
@@ -223,17 +223,17 @@ def load_copy(model, path):
 
 
 class TestDamage:
-    def test_every_altered_byte_is_noticed(self, saved):
+    def test_every_altered_byte_is_detected(self, saved):
         content = saved.read_bytes()
         for k in range(len(content)):
             altered = bytearray(content)
-            altered[k] ^= 0x29  # a space becomes a tab, which the header's format would allow
+            altered[k] ^= 0x29  # turns a space into a tab, which the format of the header allows
             saved.write_bytes(altered)
             with pytest.raises(ModelFileError) as caught:
                 load(saved)
             assert str(caught.value).startswith(f"{saved}: ")
 
-    def test_altered_number(self, saved):
+    def test_altered_number_breaks_the_seal(self, saved):
         content = bytearray(saved.read_bytes())
         content[-3] ^= 1
         saved.write_bytes(content)
@@ -242,40 +242,40 @@ class TestDamage:
         ):
             load(saved)
 
-    def test_something_appended(self, saved):
+    def test_appended_byte_is_detected(self, saved):
         saved.write_bytes(saved.read_bytes() + b"\0")
         with pytest.raises(ModelFileError, match="was altered after it was saved"):
             load(saved)
 
-    def test_every_cut_is_noticed(self, saved):
+    def test_truncation_is_detected(self, saved):
         content = saved.read_bytes()
         for k in range(0, len(content), 7):
             saved.write_bytes(content[:k])
             with pytest.raises(ModelFileError) as caught:
                 load(saved)
-            said = str(caught.value).removeprefix(f"{saved}: ")
-            assert said.startswith(
+            message = str(caught.value).removeprefix(f"{saved}: ")
+            assert message.startswith(
                 "the file is cut short" if k > 40 else ("the file is empty", "this is not a model")
             )
 
     @pytest.mark.parametrize("content", [b"\x80\x04N.", b"hello", b"1 1:1\n" * 50, b"\xff" * 100])
-    def test_other_files(self, path, content):
+    def test_files_of_other_formats_are_refused(self, path, content):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match="this is not a model file of maxmargin"):
             load(path)
 
-    def test_header_that_goes_too_deep(self, path):
+    def test_deeply_nested_header_is_refused(self, path):
         header = b'{"__metadata__":{"maxmargin":"' + b"x" * 8 + b'"},"a":' + b"[" * 100_000
         path.write_bytes(len(header).to_bytes(8, "little") + header)
         with pytest.raises(ModelFileError, match="its header cannot be read"):
             load(path)
 
-    def test_other_safetensors_files(self, path):
+    def test_safetensors_files_of_other_programs_are_refused(self, path):
         path.write_bytes(save_arrays({"coef": X}, {"made by": "somebody else"}))
         with pytest.raises(ModelFileError, match="this is not a model file of maxmargin"):
             load(path)
 
-    def test_newer_version(self, saved):
+    def test_newer_format_is_refused(self, saved):
         content = saved.read_bytes()
         newer = rb"\"format\":%d" % (FORMAT + 1)
         saved.write_bytes(content.replace(rb"\"format\":%d" % FORMAT, newer, 1))
@@ -284,7 +284,7 @@ class TestDamage:
         ):
             load(saved)
 
-    def test_missing_file(self, path):
+    def test_missing_file_raises_file_not_found(self, path):
         with pytest.raises(FileNotFoundError):
             load(path)
 
@@ -303,7 +303,7 @@ class TestDamage:
             lambda record: record.update({"class": "Popen"}),
         ],
     )
-    def test_forged_but_well_sealed(self, model, path, change):
+    def test_sealed_files_with_invalid_records_are_refused(self, model, path, change):
         save(model, path)
         record, arrays = unpack(path, path.read_bytes())
         path.write_bytes(pack(arrays, record))
@@ -318,7 +318,7 @@ class TestDamage:
 
 class TestAtomicWriting:
     @pytest.mark.parametrize("call", ["fsync", "replace"])
-    def test_failure_leaves_the_old_file_and_nothing_else(self, saved, call, monkeypatch):
+    def test_failed_write_keeps_the_old_file_and_leaves_no_other(self, saved, call, monkeypatch):
         before = saved.read_bytes()
 
         def fail(*args):
@@ -330,7 +330,7 @@ class TestAtomicWriting:
         assert saved.read_bytes() == before
         assert [file.name for file in saved.parent.iterdir()] == [saved.name]
 
-    def test_interruption_in_the_middle(self, path):
+    def test_interrupted_write_keeps_the_old_file(self, path):
         path.write_bytes(b"old")
 
         def write():
@@ -343,19 +343,19 @@ class TestAtomicWriting:
         assert path.read_bytes() == b"old"
         assert list(path.parent.iterdir()) == [path]
 
-    def test_a_full_disk_is_told_with_the_file(self, path):
-        def write(place):
-            with written_whole(place):
+    def test_full_disk_error_names_the_file(self, path):
+        def write(target):
+            with written_whole(target):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        for place in (path, os.devnull):
+        for target in (path, os.devnull):
             with pytest.raises(OSError, match="No space left") as caught:
-                write(place)
-            assert caught.value.filename == str(place)
+                write(target)
+            assert caught.value.filename == str(target)
         assert not list(path.parent.iterdir())
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions on Windows")
-    def test_keeps_permissions_and_links(self, path, tmp_path):
+    def test_writing_keeps_permissions_and_links(self, path, tmp_path):
         path.write_bytes(b"old")
         path.chmod(0o600)
         link = tmp_path / "link"
@@ -366,13 +366,13 @@ class TestAtomicWriting:
         assert path.read_bytes() == b"new"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes that have a name")
-    def test_devices_are_written_to_not_replaced(self):
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+    def test_devices_are_not_replaced(self):
         with written_whole(os.devnull) as file:
             file.write(b"gone")
         assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
-    def test_places_that_cannot_be_written(self, tmp_path):
+    def test_invalid_output_paths_are_refused(self, tmp_path):
         with pytest.raises(IsADirectoryError, match="this is a folder; name a file in it"):
             check_place(tmp_path)
         with pytest.raises(FileNotFoundError, match="there is no such folder"):
@@ -380,7 +380,7 @@ class TestAtomicWriting:
 
 
 class TestKernelMachines:
-    """The same for support vectors and their kernel."""
+    """Model files of kernel classifiers."""
 
     @pytest.mark.parametrize(
         "parameters",
@@ -394,9 +394,9 @@ class TestKernelMachines:
         ],
         ids=str,
     )
-    @pytest.mark.parametrize("y", [Y, THREE], ids=["two", "three"])
+    @pytest.mark.parametrize("y", [Y, THREE_CLASSES], ids=["two", "three"])
     @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-    def test_round_trip(self, parameters, y, store, path):
+    def test_kernel_model_survives_a_round_trip(self, parameters, y, store, path):
         if "class_weight" in parameters and y is Y:
             parameters = {**parameters, "class_weight": "balanced"}
         if parameters.get("kernel") == "laplacian" and store is sp.csr_matrix:
@@ -416,44 +416,44 @@ class TestKernelMachines:
         assert str(verify(copy, store(X), y)) == str(verify(model, store(X), y))
 
     @pytest.mark.parametrize(("fitted", "later"), [("ovr", "ovo"), ("ovo", "ovr")])
-    def test_parameters_after_the_fit(self, fitted, later, path):
-        """The file holds what was fitted."""
-        model = KernelMaxMarginClassifier(multi_class=fitted).fit(X, THREE)
-        scores, proved = model.decision_function(X), str(verify(model, X, THREE))
+    def test_file_keeps_the_fitted_scheme_after_set_params(self, fitted, later, path):
+        """Parameters that are set after the fit do not change the stored model."""
+        model = KernelMaxMarginClassifier(multi_class=fitted).fit(X, THREE_CLASSES)
+        scores, proved = model.decision_function(X), str(verify(model, X, THREE_CLASSES))
         model.set_params(multi_class=later, kernel="linear")
         save(model, path)
         copy = load(path)
         assert copy.multi_class == later
         assert copy.multi_class_ == fitted
         np.testing.assert_array_equal(copy.decision_function(X), scores)
-        assert str(verify(copy, X, THREE)) == proved
+        assert str(verify(copy, X, THREE_CLASSES)) == proved
 
-    def test_a_file_of_old(self, path):
-        """Had the scheme among the parameters alone."""
-        model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE)
+    def test_files_without_the_fitted_scheme_are_read(self, path):
+        """Older files store the scheme among the parameters only."""
+        model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE_CLASSES)
         save(model, path)
         record, arrays = unpack(path, path.read_bytes())
         del record["fitted"]["multi_class"]
         path.write_bytes(pack(arrays, record))
         assert load(path).multi_class_ == "ovo"
 
-    def test_a_verdict_keeps_its_kernel(self, path):
+    def test_verdict_keeps_its_kernel(self, path):
         rows, labels = np.array([[0.0], [0.0], [1.0]]), np.array([0, 1, 1])
         model = KernelMaxMarginClassifier(kernel="poly", degree=2, C=np.inf).fit(rows, labels)
         save(model, path)
         assert load(path).verdict_.kernel == model.verdict_.kernel == model.kernel_
 
-    def test_a_precomputed_matrix(self, path):
+    def test_precomputed_kernel_models_are_saved(self, path):
         model = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, Y)
         save(model, path)
         copy = load(path)
         np.testing.assert_array_equal(copy.predict(X @ X.T), model.predict(X @ X.T))
         verify(copy, X @ X.T, Y)
-        model.fit(X @ X.T * 1e200, Y)  # of which gamma, which is not used, is no number
+        model.fit(X @ X.T * 1e200, Y)  # gamma is infinite, and not used
         save(model, path)
         assert load(path).gamma_ == model.gamma_ == np.inf
 
-    def test_a_function_is_refused(self, path):
+    def test_callable_kernels_are_refused(self, path):
         model = KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T).fit(X, Y)
         with pytest.raises(ModelFileError, match="cannot hold code"):
             save(model, path)

@@ -1,4 +1,4 @@
-"""Displays: the lines, labels and titles of each picture, and the numbers that it refuses."""
+"""Displays: lines, labels and titles of each picture, and refusal of invalid input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
 Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=80) > 0.0, 1, -1)
-THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+THREE_CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +51,12 @@ def model():
     return MaxMarginClassifier(random_state=0).fit(X, Y)
 
 
-def test_draws_both_bounds_of_every_report(model):
+def test_both_bounds_of_every_report_are_drawn(model):
     display = BoundsDisplay.from_estimator(model)
     time = display.upper_line_.get_xdata()
     unit, name = (
         (1e3, "ms") if model.history_[-1].seconds < 1.0 else (1.0, "s")
-    )  # a first fit may have to compile
+    )  # a first fit may include compilation
     assert np.array_equal(time, [unit * report.seconds for report in model.history_])
     assert (display.upper_line_.get_ydata() >= 0.0).all()
     assert (display.lower_line_.get_ydata() <= 0.0).all()
@@ -72,7 +72,7 @@ def test_draws_both_bounds_of_every_report(model):
     assert legend == ["upper bound", "lower bound", "gap of tol = 0.001"]
 
 
-def test_draws_into_given_axes_and_writes_a_picture(model, tmp_path):
+def test_bounds_are_drawn_into_given_axes(model, tmp_path):
     figure, (left, right) = plt.subplots(1, 2)
     display = BoundsDisplay.from_estimator(model, ax=right, name="mine")
     assert display.ax_ is right
@@ -82,27 +82,27 @@ def test_draws_into_given_axes_and_writes_a_picture(model, tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
-def test_hard_margin_bounds_the_margin():
+def test_hard_margin_labels_name_the_margin():
     y = np.where(X[:, 0] > 0.0, 1, -1)
     display = BoundsDisplay.from_estimator(MaxMarginClassifier(C=np.inf, random_state=0).fit(X, y))
     assert display.ax_.get_title(loc="left").startswith("hard margin: ")
     assert display.ax_.get_ylabel().endswith("the best margin")
 
 
-def test_draws_one_class_of_several():
+def test_bounds_of_one_class_are_drawn():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     model = MaxMarginClassifier(random_state=0).fit(X, y)
     display = BoundsDisplay.from_estimator(model, label=1)
     assert len(display.seconds) == sum(report.label == 1 for report in model.history_)
     assert "class 1 against the rest" in display.ax_.get_title(loc="left").replace("\n", " ")
-    BoundsDisplay.from_estimator(model)  # the one with the largest gap
+    BoundsDisplay.from_estimator(model)  # default: the class with the largest gap
     with pytest.raises(ValueError, match=r"label must be one of the classes .*got 7"):
         BoundsDisplay.from_estimator(model, label=7)
     with pytest.raises(ValueError, match=r"label must be one of the classes .*got \(0, 1\)"):
         BoundsDisplay.from_estimator(model, label=(0, 1))
 
 
-def test_the_bounds_of_a_single_report_extend_in_time():
+def test_bounds_of_a_single_report_have_wide_axes():
     display = BoundsDisplay([0.02], [1.0], [1.0 + 1e-9], tol=1e-3, name="one").plot()
     display.figure_.canvas.draw()
     ax = display.ax_
@@ -112,7 +112,7 @@ def test_the_bounds_of_a_single_report_extend_in_time():
     assert sum(low < tick < high for tick in ax.get_yticks()) >= 5
 
 
-def test_the_proof_that_there_is_no_separator_is_in_the_title():
+def test_title_states_proved_inseparability():
     y = np.where(X[:, 0] + 0.5 * X[:, 1] ** 3 > 0.0, 1, -1)
     y[:4] *= -1
     model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, y)
@@ -120,7 +120,7 @@ def test_the_proof_that_there_is_no_separator_is_in_the_title():
     assert title == "hard margin: proved to have no separator"
 
 
-def test_unfinished_fit_shows_its_interval():
+def test_title_of_an_unfinished_fit_states_its_interval():
     display = BoundsDisplay([1, 20, 60], [-np.inf, 1.0, 2.0], [9.0, 8.0, 3.0], name="a").plot()
     assert display.ax_.get_title(loc="left") == "a: 2 ≤ best objective ≤ 3"
     assert display.ax_.get_xlabel() == "time (s)"
@@ -128,7 +128,7 @@ def test_unfinished_fit_shows_its_interval():
     display.figure_.canvas.draw()
 
 
-def test_draws_bounds_that_are_hundreds_of_decades_apart():
+def test_bounds_hundreds_of_decades_apart_are_drawn():
     display = BoundsDisplay([1, 2], [5e-10, 7.4e-301], [6e-10, 7.5e-301], tol=1e-3, name="tiny").plot()
     display.figure_.canvas.draw()
     low, high = display.ax_.get_ylim()
@@ -136,7 +136,7 @@ def test_draws_bounds_that_are_hundreds_of_decades_apart():
     assert high >= display.upper_line_.get_ydata()[0] > 1e290
 
 
-def test_refuses_numbers_and_models_that_cannot_be_drawn(model):
+def test_invalid_numbers_and_models_are_refused(model):
     with pytest.raises(NotFittedError):
         BoundsDisplay.from_estimator(MaxMarginClassifier())
     with pytest.raises(ValueError, match="label must be None for two classes"):
@@ -145,7 +145,7 @@ def test_refuses_numbers_and_models_that_cannot_be_drawn(model):
         BoundsDisplay([1.0], [-np.inf], [1.0]).plot()
 
 
-def test_long_titles_end_before_the_figure_does():
+def test_long_titles_are_wrapped_within_the_figure():
     display = BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name="a title of very many words " * 4).plot()
     display.figure_.canvas.draw()
     title = display.ax_.get_title(loc="left")
@@ -157,53 +157,53 @@ def test_long_titles_end_before_the_figure_does():
 
 
 class TestNames:
-    """Names from the user are drawn literally: dollar signs make no formula."""
+    """Names given by the user are drawn literally: dollar signs start no formula."""
 
     ODD = (r"price in \$ $\foo$", "half \ud800 $_$", "over $50K", "under $5^{")
 
     @staticmethod
-    def drawn(figure):
-        figure.savefig(io.BytesIO(), format="svg")  # fails on a formula that is none, and on half a pair
+    def texts_of(figure):
+        figure.savefig(io.BytesIO(), format="svg")  # fails on invalid formulas and on lone surrogates
         return {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
 
-    def test_names_of_classes_and_features_are_literal(self):
+    def test_class_and_feature_names_are_drawn_literally(self):
         labels = np.array(self.ODD)[np.where(Y > 0, 2, 3)]
         model = MaxMarginClassifier(random_state=0).fit(X, labels)
-        words = self.drawn(MarginDisplay.from_estimator(model, X, labels).figure_)
+        texts = self.texts_of(MarginDisplay.from_estimator(model, X, labels).figure_)
         # title and legend
-        assert sum("over $50K" in text for text in words) >= 2
-        assert sum("under $5^{" in text for text in words) >= 2
+        assert sum("over $50K" in text for text in texts) >= 2
+        assert sum("under $5^{" in text for text in texts) >= 2
         display = DecisionSurfaceDisplay.from_estimator(
             model, X, labels, plane=(0, 1), feature_names=self.ODD[:3], grid_resolution=5
         )
-        assert {"half ? $_$", "class over $50K", "class under $5^{"} <= self.drawn(display.figure_)
+        assert {"half ? $_$", "class over $50K", "class under $5^{"} <= self.texts_of(display.figure_)
         assert display.ax_.get_xlabel().startswith(self.ODD[0])
         path = PathDisplay([1, 2], X[:2], [1, 2], [1, 2], feature_names=self.ODD[:3], name=self.ODD[0]).plot()
-        assert {self.ODD[0], "half ? $_$", "over $50K"} <= self.drawn(path.figure_)
+        assert {self.ODD[0], "half ? $_$", "over $50K"} <= self.texts_of(path.figure_)
 
-    def test_titles_are_literal(self):
+    def test_titles_are_drawn_literally(self):
         name = " ".join(self.ODD)
-        known = name.replace("\ud800", "?")
+        expected = name.replace("\ud800", "?")
         figures = [
             BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name=name).plot().figure_,
             RobustnessDisplay([1.0], [True], name=name).plot().figure_,
             EliminationDisplay([2, 1], [1, 2], [1, 2], name=name).plot().figure_,
         ]
         for figure in figures:
-            assert any(text.replace("\n", " ").startswith(known) for text in self.drawn(figure))
+            assert any(text.replace("\n", " ").startswith(expected) for text in self.texts_of(figure))
         odd = {key: [1.0, 2.0] for key in self.ODD[:2]}
         figure = AlgorithmComparisonDisplay(odd, odd, odd, best=0.5).plot().figure_
-        assert {self.ODD[0], "half ? $_$"} <= self.drawn(figure)
+        assert {self.ODD[0], "half ? $_$"} <= self.texts_of(figure)
 
 
-def test_says_what_to_install_without_matplotlib(model, monkeypatch):
+def test_missing_matplotlib_raises_import_error_with_the_remedy(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"Pictures need matplotlib: pip install 'maxmargin\[plot\]'"):
         BoundsDisplay.from_estimator(model)
 
 
 class TestElimination:
-    def test_draws_accuracy_and_bounds_of_every_set(self, tmp_path):
+    def test_accuracy_and_bounds_of_every_feature_set_are_drawn(self, tmp_path):
         selector = MarginRFE("auto", p=2, cv=3, step=1, random_state=0).fit(X, Y)
         display = EliminationDisplay.from_estimator(selector)
         accuracy, bounds = display.axes_
@@ -224,14 +224,14 @@ class TestElimination:
             ([12, 11], [12]),
         ],
     )
-    def test_numbers_of_features_are_written_out(self, numbers, ticks):
+    def test_tick_labels_are_plain_numbers(self, numbers, ticks):
         display = EliminationDisplay(numbers, np.ones(len(numbers)), np.ones(len(numbers))).plot()
         display.figure_.canvas.draw()
         (ax,) = display.axes_
         assert [text.get_text() for text in ax.get_xticklabels()] == [str(tick) for tick in ticks]
         assert not any(text.get_text() for text in ax.get_xticklabels(minor=True))
 
-    def test_draws_known_numbers_only_into_given_axes(self):
+    def test_missing_numbers_are_not_drawn_into_given_axes(self):
         y = np.where(X[:, 0] > 0.0, 1, -1)
         selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1).fit(X, y)
         figure, axes = plt.subplots(1, 2)
@@ -246,7 +246,7 @@ class TestElimination:
         assert only.upper_line_ is None
         assert only.panels == 1
 
-    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
+    def test_invalid_numbers_and_models_are_refused(self):
         with pytest.raises(NotFittedError):
             EliminationDisplay.from_estimator(MarginRFE())
         with pytest.raises(ValueError, match="there is nothing to draw"):
@@ -254,7 +254,7 @@ class TestElimination:
 
 
 class TestRobustness:
-    def test_share_of_rows_that_stay_correct(self, model):
+    def test_curve_is_the_share_of_rows_that_stay_correct(self, model):
         display = RobustnessDisplay.from_estimator(model, X, Y, name="mine")
         radii, right = model.certified_radius(X), model.predict(X) == Y
         radius, share = display.line_.get_data()
@@ -267,7 +267,7 @@ class TestRobustness:
         assert display.ax_.get_xlabel() == "size of the perturbation, 2-norm"
         assert display.ax_.get_title(loc="left") == "mine"
 
-    def test_takes_streams_and_infinite_radii(self):
+    def test_online_models_and_infinite_radii_are_drawn_and_others_refused(self):
         stream = OnlineMarginClassifier(random_state=0).fit(X, Y)
         _, ax = plt.subplots()
         assert RobustnessDisplay.from_estimator(stream, X, Y, ax=ax).ax_ is ax
@@ -280,7 +280,7 @@ class TestRobustness:
         with pytest.raises(ValueError, match="A MarginRFE is drawn here; got LogisticRegression"):
             EliminationDisplay.from_estimator(LogisticRegression())
         display = RobustnessDisplay([np.inf, 1.0, 2.0], [True, True, False], p=np.inf).plot()
-        # two of three rows, the radius of the second of which is 1
+        # two of three rows are correct; the second has radius 1
         assert display.radius_of_half == 1.0
         assert display.share(1.0) >= 0.5 > display.share(1.0 + 1e-9)
         title = display.ax_.get_title(loc="left").replace("\n", " ")
@@ -289,7 +289,7 @@ class TestRobustness:
         assert display.ax_.get_xlabel() == "size of the perturbation, ∞-norm"
         assert RobustnessDisplay([np.inf], [True]).plot(name="all").line_.get_ydata().tolist() == [1.0, 1.0]
 
-    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
+    def test_invalid_numbers_and_models_are_refused(self):
         with pytest.raises(NotFittedError):
             RobustnessDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="one radius for every row"):
@@ -297,13 +297,13 @@ class TestRobustness:
 
 
 class TestMargins:
-    def test_margins_of_one_up_to_rounding_are_right_of_the_line(self):
+    def test_margins_of_one_up_to_rounding_count_right_of_the_line(self):
         margins = np.array([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0])
         display = MarginDisplay(margins, np.ones(5, bool)).plot()
         heights = [bar.get_height() for bar in display.bars_["positive"]]
         assert heights[list(display.edges_).index(1.0)] == 3
 
-    def test_counts_the_rows_of_both_sides(self, model):
+    def test_bars_count_rows_support_and_errors_of_both_classes(self, model):
         display = MarginDisplay.from_estimator(model, X, Y)
         margins = Y * model.decision_function(X)
         for key, here, sign in (("positive", Y == 1, 1), ("negative", Y == -1, -1)):
@@ -325,17 +325,17 @@ class TestMargins:
             f"class 1 against class -1: {display.errors} of 80 rows are on the wrong side"
         )
 
-    def test_draws_one_of_several_classes_or_pairs(self):
-        for scheme, label, rows in (("ovr", 1, 80), ("ovo", (0, 2), int(np.sum(THREE != 1)))):
-            model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE)
-            display = MarginDisplay.from_estimator(model, X, THREE, label=label)
+    def test_margins_of_one_class_or_pair_are_drawn(self):
+        for scheme, label, rows in (("ovr", 1, 80), ("ovo", (0, 2), int(np.sum(THREE_CLASSES != 1)))):
+            model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
+            display = MarginDisplay.from_estimator(model, X, THREE_CLASSES, label=label)
             assert display.margins.size == rows
             part = model.certificate_[model.certificate_.classes.index(label)]
             assert display.support.sum() == part.support.size
         with pytest.raises(ValueError, match=r"label must be one of \[\(0, 1\), \(0, 2\), \(1, 2\)\]; got 1"):
-            MarginDisplay.from_estimator(model, X, THREE, label=1)
+            MarginDisplay.from_estimator(model, X, THREE_CLASSES, label=1)
 
-    def test_other_data_have_no_support_vectors(self, model):
+    def test_margins_of_other_data_show_no_support_vectors(self, model):
         display = MarginDisplay.from_estimator(model, X[:50], Y[:50], name="others")
         assert display.support is None
         assert set(display.bars_) == {"positive", "negative"}
@@ -348,7 +348,7 @@ class TestMargins:
         )
         assert found.support.sum() == weighted.certificate_.support.size
 
-    def test_refuses_numbers_and_models_that_cannot_be_drawn(self, model):
+    def test_invalid_numbers_and_models_are_refused(self, model):
         with pytest.raises(NotFittedError):
             MarginDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="knows no class 7"):
@@ -363,15 +363,17 @@ class TestMargins:
             MarginDisplay([1.0, 2.0], [True]).plot()
         with pytest.raises(ValueError, match="margins must be finite"):
             MarginDisplay([1.0, np.inf], [True, False]).plot()
-        pairs = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE)
+        pairs = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE_CLASSES)
         with pytest.raises(ValueError, match="no row is of class 0 or of class 1"):
-            MarginDisplay.from_estimator(pairs, X[THREE == 2], THREE[THREE == 2], label=(0, 1))
+            MarginDisplay.from_estimator(
+                pairs, X[THREE_CLASSES == 2], THREE_CLASSES[THREE_CLASSES == 2], label=(0, 1)
+            )
 
 
 class TestSurface:
     @pytest.mark.parametrize("center", ["mean", "median"])
     @pytest.mark.parametrize("plane", [(2, 0), "components", "weights"])
-    def test_is_an_exact_section(self, model, plane, center):
+    def test_surface_is_an_exact_section_of_the_decision_function(self, model, plane, center):
         display = DecisionSurfaceDisplay.from_estimator(
             model, X, Y, plane=plane, center=center, grid_resolution=7
         )
@@ -385,7 +387,7 @@ class TestSurface:
             assert np.array_equal(display.places, X[:, [2, 0]])
             assert center in display.ax_.get_xlabel()
             return
-        # f is affine on the plane, with f(center) at 0 and no more slope than |w|
+        # f is affine on the plane, with f(center) at 0 and a slope of at most |w|
         s, t = np.meshgrid(display.first, display.second)
         flat, *_ = np.linalg.lstsq(
             np.column_stack([s.ravel(), t.ravel(), np.ones(49)]), display.values.ravel()
@@ -400,7 +402,7 @@ class TestSurface:
         variances = display.places.var(axis=0)
         assert variances == pytest.approx(np.sort(np.linalg.eigvalsh(np.cov(X.T, bias=True)))[:0:-1])
 
-    def test_draws_the_margin_and_the_rows_of_a_kernel_model(self):
+    def test_surface_of_a_kernel_model_shows_margin_support_and_errors(self):
         model = KernelMaxMarginClassifier().fit(X, Y)
         display = DecisionSurfaceDisplay.from_estimator(model, X, Y, plane=(0, 1))
         j, i = 31, 77
@@ -418,36 +420,36 @@ class TestSurface:
         assert display.ax_.get_title(loc="left") == f"{right:.3g} % of 80 rows are classified as labelled"
 
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-    def test_areas_of_several_classes_are_those_of_the_predictions(self, scheme):
-        model = KernelMaxMarginClassifier(multi_class=scheme).fit(X[:, :2], THREE)
-        display = DecisionSurfaceDisplay.from_estimator(model, X[:, :2], THREE, grid_resolution=21)
+    def test_areas_of_several_classes_equal_the_predictions(self, scheme):
+        model = KernelMaxMarginClassifier(multi_class=scheme).fit(X[:, :2], THREE_CLASSES)
+        display = DecisionSurfaceDisplay.from_estimator(model, X[:, :2], THREE_CLASSES, grid_resolution=21)
         grid = np.stack(np.meshgrid(display.first, display.second), axis=-1).reshape(-1, 2)
         assert np.array_equal(display.values.reshape(-1, 3).argmax(axis=1), model.predict(grid))
         assert len(display.surface_) == 3
         assert display.contours_ is None
         assert list(display.points_) == ["class 0", "class 1", "class 2"]
-        # two features are drawn as they are
+        # with two features the axes are the features
         assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("feature 0", "feature 1")
         one = DecisionSurfaceDisplay.from_estimator(
-            model, X[:, :2], THREE, label=model.certificate_.classes[0]
+            model, X[:, :2], THREE_CLASSES, label=model.certificate_.classes[0]
         )
         assert one.contours_ is not None
 
-    def test_sparse_rows_give_the_same_picture(self):
-        several = MaxMarginClassifier(random_state=0).fit(X, THREE)
+    def test_sparse_and_dense_rows_give_equal_surfaces(self):
+        several = MaxMarginClassifier(random_state=0).fit(X, THREE_CLASSES)
         for plane in ("components", "weights"):
             for center in ("mean", "median"):
                 dense, sparse = (
                     DecisionSurfaceDisplay.from_estimator(
-                        several, rows, THREE, label=1, plane=plane, center=center, grid_resolution=5
+                        several, rows, THREE_CLASSES, label=1, plane=plane, center=center, grid_resolution=5
                     )
                     for rows in (X, sp.csr_matrix(X))
                 )
                 assert sparse.support.sum() == dense.support.sum()
-                # a component may be turned round
+                # the sign of a component is arbitrary
                 assert np.abs(sparse.places) == pytest.approx(np.abs(dense.places), abs=1e-6)
 
-    def test_axes_have_the_names_of_features(self, model):
+    def test_axes_are_labelled_with_feature_names(self, model):
         names = ["height", "width", "depth"]
         display = DecisionSurfaceDisplay.from_estimator(
             model, X, Y, plane=("depth", "height"), feature_names=names, grid_resolution=5
@@ -456,7 +458,7 @@ class TestSurface:
         assert display.ax_.get_ylabel() == "height"
         assert display.ax_.get_legend().get_title().get_text() == ""
 
-    def test_draws_a_part_of_many_rows_of_each_class(self):
+    def test_large_classes_are_drawn_in_part(self):
         places = np.column_stack([np.arange(4001), np.arange(4001)]) / 4000.0
         codes = (np.arange(4001) >= 4000).astype(int)  # one row of the second class
         wrong = np.arange(4001) < 30
@@ -467,17 +469,17 @@ class TestSurface:
         assert len(many.points_["b"].get_offsets()) == 1
         assert np.asarray(many.wrong_points_.get_offsets()) == pytest.approx(places[:30:3])
         assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
-        assert many.contours_ is None  # no line is in the picture
+        assert many.contours_ is None  # no level is crossed
         many.figure_.canvas.draw()
 
-    def test_draws_rows_that_are_all_equal(self):
+    def test_equal_rows_are_drawn(self):
         y = np.arange(20) % 2
         model = MaxMarginClassifier(random_state=0).fit(np.ones((20, 3)), y)
         display = DecisionSurfaceDisplay.from_estimator(model, np.ones((20, 3)), y, grid_resolution=5)
         assert display.places == pytest.approx(np.zeros((20, 2)), abs=1e-12)
         assert "(0 % of the variance)" in display.ax_.get_xlabel()
 
-    def test_draws_rows_on_one_line(self):
+    def test_collinear_rows_are_drawn(self):
         line = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 2.0])
         y = (line[:, 0] > 0.1).astype(int)
         model = MaxMarginClassifier(fit_intercept=False, random_state=0).fit(line, y)
@@ -485,7 +487,7 @@ class TestSurface:
         assert np.isfinite(display.places).all()
         assert display.places[:, 1] == pytest.approx(np.zeros(20), abs=1e-12)
 
-    def test_refuses_numbers_and_models_that_cannot_be_drawn(self, model):
+    def test_invalid_numbers_and_models_are_refused(self, model):
         draw = DecisionSurfaceDisplay.from_estimator
         with pytest.raises(NotFittedError):
             draw(MaxMarginClassifier(), X, Y)
@@ -508,7 +510,7 @@ class TestSurface:
         with pytest.raises(ValueError, match="takes one linear function"):
             draw(KernelMaxMarginClassifier().fit(X, Y), X, Y, plane="weights")
         with pytest.raises(ValueError, match="takes one linear function"):
-            draw(MaxMarginClassifier(random_state=0).fit(X, THREE), X, THREE, plane="weights")
+            draw(MaxMarginClassifier(random_state=0).fit(X, THREE_CLASSES), X, THREE_CLASSES, plane="weights")
         gram = X @ X.T
         with pytest.raises(ValueError, match="a precomputed kernel knows no features"):
             draw(KernelMaxMarginClassifier(kernel="precomputed").fit(gram, Y), gram, Y)
@@ -519,10 +521,10 @@ class TestSurface:
 
 
 class TestSparsity:
-    def test_counts_weights_above_a_share_of_the_largest(self):
+    def test_weights_above_a_share_of_the_largest_are_counted(self):
         coefs = [[4.0, 0.0, 0.003], [4.0, -1.0, 0.005], [-0.1, 0.0, 0.0]]
         display = SparsityDisplay.from_data([2, 1, np.inf], coefs, accuracy=[0.5, 0.6, 0.7])
-        assert display.ps.tolist() == [1.0, 2.0, np.inf]  # in their order
+        assert display.ps.tolist() == [1.0, 2.0, np.inf]  # sorted
         assert display.counts.tolist() == [3, 1, 1]
         assert display.count_line_.get_ydata().tolist() == [3, 1, 1]
         assert display.accuracy_line_.get_ydata().tolist() == [0.6, 0.5, 0.7]
@@ -530,10 +532,10 @@ class TestSparsity:
         assert [label.get_text() for label in display.axes_[0].get_xticklabels()] == ["1", "2", "∞"]
         assert display.axes_[0].get_title(loc="left") == "fewest weights at p = 2: 1 of 3 matter"
         assert SparsityDisplay.from_data([2, 1, np.inf], coefs, threshold=0.0).counts.tolist() == [3, 2, 1]
-        # of several classes a feature matters where one class uses it
+        # a feature counts if any class uses it
         assert SparsityDisplay.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [2]
 
-    def test_draws_bounds_and_accuracy_of_fits_in_the_order_of_p(self):
+    def test_fits_are_drawn_in_the_order_of_p(self):
         fits = [MaxMarginClassifier(p=p, random_state=0).fit(X, Y) for p in (np.inf, 2)]
         display = SparsityDisplay.from_estimators(fits, X, Y)
         assert display.ps.tolist() == [2.0, np.inf]
@@ -542,13 +544,13 @@ class TestSparsity:
         assert above.get_ydata().tolist() == [fit.certificate_.upper for fit in fits[::-1]]
         assert below.get_ydata().tolist() == [fit.certificate_.lower for fit in fits[::-1]]
         assert display.panels == 3
-        several = MaxMarginClassifier(random_state=0).fit(X, THREE)
+        several = MaxMarginClassifier(random_state=0).fit(X, THREE_CLASSES)
         _, ax = plt.subplots()
-        alone = SparsityDisplay.from_estimators([several], axes=ax)
-        assert alone.axes_ == (ax,)
-        assert alone.interval_ is None
+        single = SparsityDisplay.from_estimators([several], axes=ax)
+        assert single.axes_ == (ax,)
+        assert single.interval_ is None
 
-    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
+    def test_invalid_numbers_and_models_are_refused(self):
         with pytest.raises(ValueError, match="no fit is given"):
             SparsityDisplay.from_estimators([])
         with pytest.raises(NotFittedError):
@@ -564,7 +566,7 @@ class TestSparsity:
 class TestPath:
     COEFS = np.outer([1.0, 2.0, 3.0], [0.1, -2.0, 0.5, 0.0, 1.0, 0.2, 0.3, 0.4])
 
-    def test_draws_weights_and_bounds_in_the_order_of_the_values(self):
+    def test_points_of_a_path_are_drawn_in_the_order_of_C(self):
         display = PathDisplay(
             [10, 0.1, 1], self.COEFS[[2, 0, 1]], [9.0, 1.0, 5.0], [9.0, 1.1, 5.1], scores=[0.3, 0.1, 0.2]
         ).plot()
@@ -578,14 +580,14 @@ class TestPath:
         assert display.score_line_.get_ydata().tolist() == [0.1, 0.2, 0.3]
         assert display.axes_[0].get_xscale() == "log"
         legend = display.axes_[0].get_legend()
-        # the largest of all points first
+        # ordered by the largest weight along the path
         assert [text.get_text() for text in legend.get_texts()] == [
             f"feature {j}" for j in (1, 4, 2, 7, 6, 5)
         ]
         assert legend.get_title().get_text() == "2 more in grey"
         assert display.axes_[0].get_title(loc="left") == "bounds at most 10 % apart along C"
 
-    def test_finds_the_parameter_that_changes_along_a_path(self):
+    def test_varying_parameter_of_a_path_is_detected(self):
         path = SimpleNamespace(
             Cs=np.array([0.1, 1.0, 10.0]),
             ps=np.array([2.0, 2.0, 2.0]),
@@ -611,7 +613,7 @@ class TestPath:
         ("parameter", "grid"),
         [("C", {"Cs": [10.0, 0.1, 1.0]}), ("p", {"Cs": [1.0], "ps": [2.0, np.inf, 1.5]})],
     )
-    def test_draws_the_models_of_margin_path(self, parameter, grid):
+    def test_models_of_margin_path_are_drawn(self, parameter, grid):
         path = margin_path(X, Y, random_state=0, **grid)
         display = PathDisplay.from_path(path, feature_names=["a", "b", "c"])
         assert display.parameter == parameter
@@ -626,7 +628,7 @@ class TestPath:
         assert below.get_ydata().tolist() == [path[k].certificate_.lower for k in order]
         display.figure_.canvas.draw()
 
-    def test_a_hard_margin_stands_beyond_the_other_points_without_its_bounds(self):
+    def test_hard_margin_point_is_last_and_drawn_without_bounds(self):
         display = PathDisplay.from_path(margin_path(X, Y, Cs=[np.inf, 1.0, 0.1], random_state=0))
         place = display.weight_lines_[0].get_xdata()
         assert place.tolist() == [0.1, 1.0, 10.0]
@@ -637,7 +639,7 @@ class TestPath:
         assert display.axes_[1].get_ylabel() == "least objective"
         display.figure_.canvas.draw()
 
-    def test_bounds_of_hard_margins_alone_are_about_the_margin(self):
+    def test_paths_of_hard_margins_are_labelled_with_the_margin(self):
         path = margin_path(X, Y, Cs=[np.inf], ps=[2.0, np.inf], random_state=0)
         display = PathDisplay.from_path(path)
         assert display.axes_[1].get_ylabel() == "widest margin"
@@ -645,13 +647,13 @@ class TestPath:
         path = margin_path(X, Y, Cs=[np.inf], random_state=0)
         assert PathDisplay.from_path(path).weight_lines_[0].get_xdata().tolist() == [1.0]
 
-    def test_refuses_paths_of_several_classes(self, model):
+    def test_multiclass_paths_are_refused(self, model):
         with pytest.raises(ValueError, match=r"A path that margin_path found .*; got MaxMarginClassifier"):
             PathDisplay.from_path(model)
         with pytest.raises(ValueError, match="a path of two classes is drawn; got one of 3"):
-            PathDisplay.from_path(margin_path(X, THREE, Cs=[0.1, 1.0], random_state=0))
+            PathDisplay.from_path(margin_path(X, THREE_CLASSES, Cs=[0.1, 1.0], random_state=0))
 
-    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
+    def test_invalid_numbers_and_models_are_refused(self):
         with pytest.raises(ValueError, match="for each of 2 points"):
             PathDisplay([1, 2], [[1.0]], [1, 2], [1, 2]).plot()
         with pytest.raises(ValueError, match="a name for each of 1 features; got 2"):

@@ -1,4 +1,4 @@
-"""Exact solvers of norms other than p = 2: the truth lies between the bounds that their points prove."""
+"""Exact solvers for norms other than p = 2: bounds of their points enclose the optimum and meet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sample(n, d, kind, seed):
         X += np.outer(y, rng.normal(size=d)) * 1.5
     elif kind == "scaled":
         X *= 10.0 ** rng.uniform(-3, 3, d)
-    elif kind == "copies":  # also with the other label, twin columns and a row of zeros
+    elif kind == "copies":  # also contradictory copies, equal columns and a row of zeros
         X[n // 2 :] = X[: n - n // 2]
         X[3], X[:, 0] = 0.0, X[:, -1]
     elif kind == "far":
@@ -41,7 +41,7 @@ def sample(n, d, kind, seed):
 
 
 def some_of(combinations: list, turn: int, k: int) -> list:
-    """Every k-th of them, the next ones with the next turn; all in a thorough run."""
+    """Return every k-th combination, starting with number `turn`; all in a thorough run."""
     return combinations if THOROUGH else combinations[turn % k :: k]
 
 
@@ -50,8 +50,8 @@ def size(x, r):
     return float(np.linalg.norm(x / (np.abs(x).max() or 1.0), r) * (np.abs(x).max() or 1.0))
 
 
-def proved(problem: Problem, X, y, s, w, b, alpha) -> tuple[float, float]:
-    """The bounds of a point: margin and |v| / sum alpha, or dual and primal objective."""
+def bounds_of(problem: Problem, X, y, s, w, b, alpha) -> tuple[float, float]:
+    """Return the bounds of a point: margin and |v| / sum alpha, or dual and primal objective."""
     p, q = problem.p, problem.q
     a = np.minimum(alpha, problem.caps(s))
     assert (a >= 0.0).all()
@@ -75,25 +75,25 @@ def proved(problem: Problem, X, y, s, w, b, alpha) -> tuple[float, float]:
     return best, upper
 
 
-def best_of(points, problem, X, y, s, most=400) -> Interval:
-    """The best bounds of all points."""
+def best_bounds(points, problem, X, y, s, most=400) -> Interval:
+    """Return the best bounds of all points."""
     lower, upper = 0.0, np.inf
     for _, point in zip(range(most), points(problem, X, y, s), strict=False):
         assert all(np.isfinite(part).all() for part in point)
         assert problem.intercept != "none" or point.b == 0.0
-        low, high = proved(problem, X, y, s, *point)
+        low, high = bounds_of(problem, X, y, s, *point)
         lower, upper = max(lower, low), min(upper, high)
     return Interval(lower, upper)
 
 
 def check(problem, data, found: Interval, tol: float) -> None:
-    """The truth lies between the bounds, and they meet."""
-    truth = optimum_in_norm(problem, *data)
-    allowed = truth.e + 1e-11 * abs(truth.upper)
-    assert found.lower <= truth.lower + allowed
-    assert found.upper >= truth.upper - allowed
+    """Check that the bounds enclose the optimum and meet."""
+    exact = optimum_in_norm(problem, *data)
+    allowed = exact.e + 1e-11 * abs(exact.upper)
+    assert found.lower <= exact.lower + allowed
+    assert found.upper >= exact.upper - allowed
     if problem.hard and found.upper <= 1e-5 * np.abs(data[0]).max():  # no separator
-        assert truth.lower <= found.upper
+        assert exact.lower <= found.upper
     else:
         assert found.upper - found.lower <= tol * found.lower
 
@@ -110,38 +110,38 @@ def linear(hard: bool, intercept: str, p: float, C: float = 1.0) -> Problem:
 @pytest.mark.parametrize("p", [1.0, np.inf])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hard", [True, False])
-def test_linear_programs(hard, kind, p, intercept):
+def test_linear_programs_reach_the_optimum(hard, kind, p, intercept):
     for seed, (n, d), C in product(range(examples(1, 2)), ((30, 5), (20, 60)), (0.1, 10.0)):
         if hard and C > 1.0:
             continue
         data = sample(n, d, kind, seed)
         problem = linear(hard, intercept, p, C)
-        check(problem, data, best_of(linear_points, problem, *data), 1e-6)
+        check(problem, data, best_bounds(linear_points, problem, *data), 1e-6)
 
 
 @pytest.mark.parametrize("p", [1.0, np.inf])
 @pytest.mark.parametrize("hard", [True, False])
-def test_masters_of_some_rows_and_columns(hard, p):
-    """What the first master does not have comes in; the bounds are of all rows and columns."""
+def test_small_masters_reach_the_optimum_of_all_rows_and_columns(hard, p):
+    """Missing rows and columns enter the master; the bounds are those of the full problem."""
     small = Settings(
         whole_entries=0, all_rows=10, added_rows=6, added_columns=4, first_columns=8, mean_columns=3
     )
     for kind, intercept, stored in product(KINDS, ("none", "free"), (np.asarray, sp.csr_matrix)):
         X, y, s = sample(40, 30, kind, 3)
         problem = linear(hard, intercept, p)
-        found = best_of(partial(linear_points, settings=small), problem, stored(X), y, s)
+        found = best_bounds(partial(linear_points, settings=small), problem, stored(X), y, s)
         check(problem, (X, y, s), found, 1e-6)
 
 
-def test_no_separator_is_shown():
-    """A point between two of the other class: dual weights whose patterns cancel."""
+def test_inseparable_data_give_cancelling_dual_weights():
+    """A point between two points of the other class."""
     X, y = np.array([[-1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]), np.array([1.0, -1.0, 1.0])
     for p in (1.0, np.inf):
         *_, point = linear_points(linear(True, "free", p), X, y, np.ones(3))
         np.testing.assert_allclose(point.alpha, [0.25, 0.5, 0.25], atol=1e-9)
 
 
-def test_only_linear_problems():
+def test_problems_that_are_not_linear_are_refused():
     X, y, s = sample(5, 2, "mixed", 0)
     with pytest.raises(ValueError, match="p = 3"):
         next(linear_points(Problem("hinge", np.inf, p=3.0), X, y, s))
@@ -155,7 +155,7 @@ def test_only_linear_problems():
 @thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 4.0, 10.0, np.inf])
-def test_every_norm_against_the_oracle(p, kind):
+def test_bounds_of_every_norm_enclose_the_optimum(p, kind):
     rng = np.random.default_rng(0)
     problems = [Problem("hinge", np.inf, p=p, intercept=name) for name in ("none", "free", "augmented")]
     for loss, C, power in SOFT:
@@ -164,7 +164,7 @@ def test_every_norm_against_the_oracle(p, kind):
     every = list(product(problems, ((20, 5), (12, 20))))
     for problem, (n, d) in some_of(every, KINDS.index(kind), 5):
         data = sample(n, d, kind, 1)
-        check(problem, data, best_of(path_points, problem, *data), 1e-6)
+        check(problem, data, best_bounds(path_points, problem, *data), 1e-6)
 
 
 NORMS = [1.0, 1.02, 1.2, 1.5, 3.0, 10.0, 30.0, 100.0, np.inf]
@@ -172,8 +172,8 @@ NORMS = [1.0, 1.02, 1.2, 1.5, 3.0, 10.0, 30.0, 100.0, np.inf]
 
 @thorough
 @pytest.mark.parametrize("p", NORMS)
-def test_bounds_meet(p):
-    """Larger than the oracle is for: the certificate is a proof of its own."""
+def test_bounds_meet_to_the_tolerance(p):
+    """Problems too large for the oracle: only the gap is checked."""
     every = list(product(KINDS, ((30, 5), (20, 60), (200, 30))))
     for kind, (n, d) in some_of(every, NORMS.index(p), 3):
         X, y, s = sample(n, d, kind, 2)
@@ -182,36 +182,36 @@ def test_bounds_meet(p):
             Problem("squared_hinge", 1.0, p=p),
             Problem("hinge", 1.0, p=p),
         ):
-            found = best_of(path_points, problem, X, y, s)
+            found = best_bounds(path_points, problem, X, y, s)
             if problem.hard and found.upper <= 1e-5 * np.abs(X).max():
                 continue
             assert found.upper - found.lower <= 1e-6 * found.lower
 
 
 @pytest.mark.parametrize("p", [1.0, 1.2, 30.0, np.inf])
-def test_most_of_many_columns_are_eliminated(monkeypatch, p):
+def test_bounds_meet_after_elimination_of_columns(monkeypatch, p):
     monkeypatch.setattr(diagonal_plus_gram, "MIN_KEPT", 5)
     for kind in KINDS[:3]:
         X, y, s = sample(12, 60, kind, 0)
         for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
-            found = best_of(path_points, problem, sp.csr_matrix(X), y, s)
+            found = best_bounds(path_points, problem, sp.csr_matrix(X), y, s)
             assert found.upper - found.lower <= 1e-6 * found.lower
 
 
-# the columns that matter
+# column generation
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_masters_of_some_columns_meet_the_oracle(kind):
+def test_small_column_masters_reach_the_optimum(kind):
     points = partial(column_points, settings=Settings(all_columns=3, first_columns=2, added_columns=1))
     for (loss, C, power), name in product(SOFT, ("none", "free", "augmented")):
         problem = Problem(loss, C, p=np.inf, intercept=name, intercept_scaling=1.5, power=power)
         X, y, s = sample(15, 12, kind, 3)
-        check(problem, (X, y, s), best_of(points, problem, sp.csr_matrix(X), y, s), 1e-6)
+        check(problem, (X, y, s), best_bounds(points, problem, sp.csr_matrix(X), y, s), 1e-6)
 
 
-def test_few_columns_are_taken_of_many(monkeypatch):
-    """And as many points prove the same as those of the path of all columns."""
+def test_few_of_many_columns_are_used(monkeypatch):
+    """The bounds agree with those of all columns."""
     taken = []
 
     def counted(problem, X, *more):
@@ -222,7 +222,7 @@ def test_few_columns_are_taken_of_many(monkeypatch):
     X, y, s = sample(60, 400, "mixed", 5)
     X[:, 7] += y
     problem = Problem("squared_hinge", 0.05, p=np.inf)
-    found, whole = (best_of(f, problem, X, y, s) for f in (column_points, path_points))
+    found, whole = (best_bounds(f, problem, X, y, s) for f in (column_points, path_points))
     assert found.upper - found.lower <= 1e-6 * found.lower
     assert found.lower <= whole.upper
     assert whole.lower <= found.upper
@@ -230,9 +230,9 @@ def test_few_columns_are_taken_of_many(monkeypatch):
     assert 60 < max(taken) < 300
 
 
-def test_columns_end_when_time_is_up():
+def test_column_generation_stops_at_the_deadline():
     X, y, s = sample(60, 500, "mixed", 5)
-    asked = iter(range(10**6))
-    points = column_points(Problem("squared_hinge", 1.0, p=np.inf), X, y, s, lambda: next(asked) >= 30)
+    calls = iter(range(10**6))
+    points = column_points(Problem("squared_hinge", 1.0, p=np.inf), X, y, s, lambda: next(calls) >= 30)
     assert 0 < len(list(points)) <= 31
-    assert next(asked) <= 35
+    assert next(calls) <= 35

@@ -1,4 +1,4 @@
-"""Data files: what is read, and what is said about files that cannot be."""
+"""Data files: contents that are read, and messages about files that cannot be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPENERS = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 @pytest.fixture
 def write(tmp_path):
-    """Write bytes to a file, compressed as its name says."""
+    """Write bytes to a file, compressed according to its suffix."""
 
     def write(name, content):
         path = tmp_path / name
@@ -34,14 +34,14 @@ def write(tmp_path):
     return write
 
 
-def message(path, *args, **kwargs):
-    """What is said about a file; it always begins with the file's name, and is one line."""
+def refusal_of(path, *args, **kwargs):
+    """Read a file that must be refused; return the one-line message without the file name."""
     with pytest.raises(DataError) as caught:
         read(path, *args, **kwargs)
-    said = str(caught.value)
-    assert said.startswith(str(path))
-    assert "\n" not in said
-    return said.removeprefix(str(path)).lstrip(":, ")
+    text = str(caught.value)
+    assert text.startswith(str(path))
+    assert "\n" not in text
+    return text.removeprefix(str(path)).lstrip(":, ")
 
 
 class TestSvmlight:
@@ -57,7 +57,7 @@ class TestSvmlight:
     def test_last_line_needs_no_newline(self, write):
         assert read(write("a", b"1 1:1\n-1 1:2")).X.shape == (2, 1)
 
-    def test_windows_line_ends(self, write):
+    def test_windows_line_ends_are_accepted(self, write):
         assert np.array_equal(read(write("a", TEXT.replace(b"\n", b"\r\n"))).X.toarray(), DENSE)
 
     def test_index_zero_means_zero_based(self, write):
@@ -65,23 +65,23 @@ class TestSvmlight:
         assert np.array_equal(table.X.toarray(), [[1, 0, 3], [0, 2, 0]])
         assert table.first_index == 0
 
-    def test_base_can_be_given(self, write):
+    def test_first_index_can_be_given(self, write):
         path = write("a", b"1 1:1\n-1 2:2\n")
         assert np.array_equal(read(path, first_index=0).X.toarray(), [[0, 1, 0], [0, 0, 2]])
         zero = write("b", b"1 1:1\n-1 0:1 2:2\n")
-        assert "line 2: the index 0 is below 1" in message(zero, first_index=1)
+        assert "line 2: the index 0 is below 1" in refusal_of(zero, first_index=1)
 
-    def test_model_has_more_features(self, write):
+    def test_missing_trailing_features_are_zero(self, write):
         assert read(write("a", TEXT), n_features=9).X.shape == (4, 9)
 
-    def test_model_has_fewer_features(self, write):
-        said = message(write("a", TEXT), n_features=3)
-        assert said.startswith(
+    def test_indices_beyond_the_model_are_refused(self, write):
+        expected = refusal_of(write("a", TEXT), n_features=3)
+        assert expected.startswith(
             "line 4: the index 4 is beyond the 3 features of the model (indices count from 1)"
         )
-        assert said.endswith("; fit with a larger --n-features.")
+        assert expected.endswith("; fit with a larger --n-features.")
 
-    def test_rows_without_entries(self, write):
+    def test_rows_without_entries_are_zero(self, write):
         table = read(write("a", b"1\n-1\n"), n_features=5)
         assert table.X.shape == (2, 5)
         assert table.X.nnz == 0
@@ -90,7 +90,7 @@ class TestSvmlight:
         assert np.array_equal(read(write("a", b"0.5 1:1\n1 1:2\n")).y, [0.5, 1.0])
 
     @pytest.mark.parametrize(
-        ("line", "said"),
+        ("line", "expected"),
         [
             (b"1 1:1 12", "'12' has no colon"),
             (b"1 1:1 12:", "the value '' of '12:' is not a number"),
@@ -109,91 +109,91 @@ class TestSvmlight:
         ],
     )
     @pytest.mark.parametrize("suffix", ["", ".gz"])
-    def test_malformed_line_is_named(self, write, suffix, line, said):
+    def test_malformed_line_is_reported_with_its_number(self, write, suffix, line, expected):
         path = write("bad.txt" + suffix, b"# header\n1 1:1\n\n-1 2:3\n" + line + b"\n1 1:1\n")
-        told = message(path)
-        assert told.startswith("line 5: ")
-        assert said in told
-        assert "cut short" not in told
+        error = refusal_of(path)
+        assert error.startswith("line 5: ")
+        assert expected in error
+        assert "cut short" not in error
 
-    def test_last_line_cut_short(self, write):
-        told = message(write("a", b"1 1:1\n-1 1:2 12:"))
-        assert told.startswith("line 2: the value '' of '12:'")
-        assert told.endswith("(the file seems to be cut short here).")
+    def test_truncated_last_line_is_reported(self, write):
+        error = refusal_of(write("a", b"1 1:1\n-1 1:2 12:"))
+        assert error.startswith("line 2: the value '' of '12:'")
+        assert error.endswith("(the file seems to be cut short here).")
 
     @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-    def test_compressed_file_cut_short(self, write, suffix):
+    def test_truncated_compressed_file_is_reported(self, write, suffix):
         text = b"".join(b"%d %d:%d\n" % (k % 2, k % 97 + 1, k * k) for k in range(5000))
         path = write("a" + suffix, text)
         path.write_bytes(path.read_bytes()[:-200])
-        assert message(path) == "the compressed file is cut short; copy or download it again."
+        assert refusal_of(path) == "the compressed file is cut short; copy or download it again."
 
     @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-    def test_name_says_compressed_but_is_not(self, tmp_path, suffix):
+    def test_uncompressed_file_with_a_compressed_suffix_is_refused(self, tmp_path, suffix):
         path = tmp_path / ("a" + suffix)
         path.write_bytes(TEXT)
-        assert f"not a valid {suffix} file" in message(path)
+        assert f"not a valid {suffix} file" in refusal_of(path)
 
-    def test_damaged_gzip(self, write):
+    def test_damaged_gzip_is_refused(self, write):
         path = write("a.gz", TEXT * 100)
         content = bytearray(path.read_bytes())
         content[-6] ^= 0xFF  # in the check sum
         path.write_bytes(content)
-        assert "not a valid .gz file (CRC check failed" in message(path)
+        assert "not a valid .gz file (CRC check failed" in refusal_of(path)
 
-    def test_compressed_without_its_name(self, tmp_path):
+    def test_compressed_file_without_the_suffix_is_refused(self, tmp_path):
         path = tmp_path / "a9a"
         path.write_bytes(gzip.compress(TEXT))
-        assert "this is a .gz file by its content" in message(path)
+        assert "this is a .gz file by its content" in refusal_of(path)
 
-    def test_not_text(self, write):
-        assert "this is not a text file" in message(write("model.bin", bytes(range(256))))
+    def test_binary_files_are_refused(self, write):
+        assert "this is not a text file" in refusal_of(write("model.bin", bytes(range(256))))
 
     @pytest.mark.parametrize("name", ["a", "a.gz", "a.csv"])
     @pytest.mark.parametrize("content", [b"", b"\n \n"])
-    def test_empty(self, write, name, content):
-        assert message(write(name, content)) == "the file is empty."
+    def test_empty_files_are_refused(self, write, name, content):
+        assert refusal_of(write(name, content)) == "the file is empty."
 
-    def test_only_comments(self, write):
-        assert message(write("a", b"# one\n# two\n")) == "the file holds no rows."
+    def test_files_with_only_comments_are_refused(self, write):
+        assert refusal_of(write("a", b"# one\n# two\n")) == "the file holds no rows."
 
-    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes that have a name")
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
     @pytest.mark.parametrize("name", ["a", "a.csv", "a.npz", "a.parquet"])
-    def test_pipe(self, tmp_path, name):
+    def test_pipes_are_refused(self, tmp_path, name):
         os.mkfifo(tmp_path / name)
-        said = message(tmp_path / name)
-        assert said == "a pipe or device can be read only once; write the data to a file first."
+        expected = refusal_of(tmp_path / name)
+        assert expected == "a pipe or device can be read only once; write the data to a file first."
 
-    def test_csv_under_another_name(self, write):
-        said = message(write("a.txt", b"u,v,y\n1,2,3\n"))
-        assert said.startswith(
+    def test_csv_with_another_suffix_is_recognised(self, write):
+        expected = refusal_of(write("a.txt", b"u,v,y\n1,2,3\n"))
+        assert expected.startswith(
             "line 1: the label 'u,v,y' is a list, and a row has one label; give a CSV file"
         )
 
-    def test_missing_file_and_folder(self, tmp_path):
-        assert message(tmp_path / "nowhere.svm") == "there is no such file."
-        assert message(tmp_path) == "this is a folder; name a file in it."
+    def test_missing_files_and_folders_are_refused(self, tmp_path):
+        assert refusal_of(tmp_path / "nowhere.svm") == "there is no such file."
+        assert refusal_of(tmp_path) == "this is a folder; name a file in it."
 
     @pytest.mark.parametrize("name", ["a", "a.xz", "a.csv"])
-    def test_data_that_do_not_fit_the_memory(self, write, name, monkeypatch):
+    def test_data_larger_than_memory_are_refused(self, write, name, monkeypatch):
         lines = b"1 1:1 2:2 3:3\n" if name != "a.csv" else b"1,2,3\n"
         path = write(name, (b"a,b,c\n" if name == "a.csv" else b"") + lines * 200_000)
         read(path)
         monkeypatch.setattr(files, "available_memory", lambda: 5e6)
-        said = message(path)
-        assert "the data need about " in said
-        assert "of memory, and 5 MB are free; use fewer rows" in said
+        expected = refusal_of(path)
+        assert "the data need about " in expected
+        assert "of memory, and 5 MB are free; use fewer rows" in expected
 
-    def test_memory_that_ends_while_reading(self, write, monkeypatch):
+    def test_memory_errors_while_reading_are_reported(self, write, monkeypatch):
         import sklearn.datasets
 
         def no_memory(*args, **kwargs):
             raise MemoryError
 
         monkeypatch.setattr(sklearn.datasets, "load_svmlight_file", no_memory)
-        assert message(write("a", TEXT)).startswith("there is not enough memory to read the file")
+        assert refusal_of(write("a", TEXT)).startswith("there is not enough memory to read the file")
 
-    def test_available_memory_is_a_sensible_number(self):
+    def test_available_memory_is_plausible(self):
         assert 1e8 < files.available_memory() < 1e15
 
 
@@ -218,34 +218,34 @@ class TestCsv:
         assert np.array_equal(table.y, [1, 4])
         assert table.feature_names == ["y", "v"]
 
-    def test_quotes_semicolons_and_a_byte_order_mark(self, write):
+    def test_quotes_semicolons_and_a_byte_order_mark_are_accepted(self, write):
         table = read(write("a.csv", '\ufeff"a, b";class\n"1";"x;y"\n2;z\n'.encode()))
         assert table.feature_names == ["a, b"]
         assert table.y.tolist() == ["x;y", "z"]
 
-    def test_tabs(self, write):
+    def test_tab_separated_files_are_read(self, write):
         assert np.array_equal(read(write("a.tsv", b"a\ty\n1\t0\n2\t1\n")).X, [[1], [2]])
 
-    def test_model_names_its_columns(self, write):
+    def test_csv_columns_are_matched_by_name(self, write):
         path = write("a.csv", b"id,v,u,kind\np,1,2,yes\nq,3,4,no\n")
         table = read(path, n_features=2, features=["u", "v"], label="kind")
         assert np.array_equal(table.X, [[2, 1], [4, 3]])
         assert table.y.tolist() == ["yes", "no"]
         assert read(path, n_features=2, features=["u", "v"]).y is None
-        said = message(path, n_features=2, features=["u", "w"])
-        assert said.startswith("the model needs the column 'w', which the file does not hold")
+        expected = refusal_of(path, n_features=2, features=["u", "w"])
+        assert expected.startswith("the model needs the column 'w', which the file does not hold")
 
-    def test_model_without_names(self, write):
+    def test_columns_are_read_by_position_for_models_without_names(self, write):
         path = write("a.csv", b"u,v\n1,2\n3,4\n")
         assert read(path, n_features=2).y is None
         assert np.array_equal(read(path, n_features=1).y, [2, 4])
-        assert message(path, n_features=3).startswith("the model has 3 features, and the file has 1")
+        assert refusal_of(path, n_features=3).startswith("the model has 3 features, and the file has 1")
 
-    def test_one_feature_and_no_label(self, write):
+    def test_single_column_without_label_is_read(self, write):
         assert read(write("a.csv", b"u\n1\n3\n"), n_features=1).X.shape == (2, 1)
 
     @pytest.mark.parametrize(
-        ("line", "said"),
+        ("line", "expected"),
         [
             (b"1,,x", "column 'v' is empty; fill it in"),
             (b"1,two,x", "column 'v': 'two' is not a number"),
@@ -259,21 +259,21 @@ class TestCsv:
             (b"1,2,", "the label (column 'kind') is empty"),
         ],
     )
-    def test_malformed_line_is_named(self, write, line, said):
-        told = message(write("a.csv", b"u,v,kind\n1,2,x\n" + line + b"\n1,2,y\n"))
-        assert told.startswith("line 3: ")
-        assert said in told
+    def test_malformed_line_is_reported_with_its_number(self, write, line, expected):
+        error = refusal_of(write("a.csv", b"u,v,kind\n1,2,x\n" + line + b"\n1,2,y\n"))
+        assert error.startswith("line 3: ")
+        assert expected in error
 
-    def test_label_that_is_not_finite(self, write):
-        said = message(write("a.csv", b"u,y\n1,1\n2,nan\n"))
-        assert said.startswith("line 3: the label (column 'y') is 'nan'")
+    def test_nan_labels_are_refused(self, write):
+        expected = refusal_of(write("a.csv", b"u,y\n1,1\n2,nan\n"))
+        assert expected.startswith("line 3: the label (column 'y') is 'nan'")
 
-    def test_every_line_shorter_than_the_header(self, write):
-        said = message(write("a.csv", b"u,v,kind\n1,2\n3,4\n"))
-        assert said.startswith("line 2: ")
+    def test_lines_shorter_than_the_header_are_refused(self, write):
+        expected = refusal_of(write("a.csv", b"u,v,kind\n1,2\n3,4\n"))
+        assert expected.startswith("line 2: ")
 
     @pytest.mark.parametrize(
-        ("content", "said"),
+        ("content", "expected"),
         [
             (b"1,2\n3,4\n", "line 1: the file needs a header"),
             (b"only\n1\n", "line 1: the header ['only'] has one column"),
@@ -285,29 +285,29 @@ class TestCsv:
             (b"u,y,\n1,2,\n", "line 1: column 3 has no name"),
         ],
     )
-    def test_bad_tables(self, write, content, said):
-        assert message(write("a.csv", content)).startswith(said)
+    def test_malformed_tables_are_refused(self, write, content, expected):
+        assert refusal_of(write("a.csv", content)).startswith(expected)
 
-    def test_decimal_commas_between_semicolons(self, write):
-        said = message(write("a.csv", b"a;b;label\n1,5;2;x\n2,5;1;y\n"))
-        assert said.startswith("line 2: column 'a': '1,5' has a decimal comma")
+    def test_decimal_commas_are_refused(self, write):
+        expected = refusal_of(write("a.csv", b"a;b;label\n1,5;2;x\n2,5;1;y\n"))
+        assert expected.startswith("line 2: column 'a': '1,5' has a decimal comma")
 
-    def test_columns_of_true_and_false(self, write):
+    def test_boolean_columns_are_read_as_zero_and_one(self, write):
         table = read(write("a.csv", b'f,u,g,y\n\nTrue,1, false,a\n"False",2.5,true,b\n'))
         assert table.X.tolist() == [[1, 1, 0], [0, 2.5, 1]]
-        # with numbers they are not mixed, and nothing else passes for them
-        for entry, said in (
+        # mixtures with other entries are refused
+        for entry, expected in (
             (b"1", "and '1' is neither"),
             (b"", "is empty"),
             (b"yes", "and 'yes' is neither"),
         ):
-            told = message(write("b.csv", b"f,u,y\nTrue,1,a\n" + entry + b",2,b\n"))
-            assert told.startswith("line 3: column 'f'")
-            assert said in told
-        # where the column is not used, anything does
+            error = refusal_of(write("b.csv", b"f,u,y\nTrue,1,a\n" + entry + b",2,b\n"))
+            assert error.startswith("line 3: column 'f'")
+            assert expected in error
+        # unused columns may hold anything
         assert read(write("c.csv", b"f,u,y\nTrue,1,a\nyes,2,b\n"), drop=["f"]).X.tolist() == [[1], [2]]
 
-    def test_true_and_false_from_pandas_and_polars(self, tmp_path):
+    def test_boolean_columns_of_pandas_and_polars_are_read(self, tmp_path):
         pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
         pytest.importorskip("pyarrow")
         columns = {
@@ -327,56 +327,56 @@ class TestCsv:
             table = read(tmp_path / name)
             assert table.X.tolist() == [[1, 0.5, 0], [0, 1.5, 0], [1, -2, 0]], name
             assert table.y.tolist() == ["a", "b", "a"]
-            known = read(tmp_path / name, 2, features=["on", "flag"])
-            assert known.X.tolist() == [[0, 1], [0, 0], [0, 1]]
+            reordered = read(tmp_path / name, 2, features=["on", "flag"])
+            assert reordered.X.tolist() == [[0, 1], [0, 0], [0, 1]]
 
-    def test_row_that_passes_for_a_header(self, write):
+    def test_header_that_may_be_a_row_is_refused(self, write):
         path = write("a.csv", b"1,2,x\n3,1,y\n")
-        said = message(path)
-        assert said.startswith(
+        expected = refusal_of(path)
+        assert expected.startswith(
             "line 1: all rows are of class 'y', and the names of the features, '1', '2', are"
         )
-        assert "if this line is a row, write a header" in said
-        # a model may know such columns, and rows to predict may be of one class
+        assert "if this line is a row, write a header" in expected
+        # a model may have such columns, and rows to predict may be of one class
         assert read(path, 2, features=["1", "2"]).y is None
         assert read(path, 2, features=["1", "2"], label="x").y.tolist() == ["y"]
 
-    def test_row_instead_of_a_header(self, write):
-        said = message(write("a.csv", b"1.5,2,yes\n3,4,no\n5,6,yes\n"))
-        assert said == (
+    def test_missing_header_is_refused(self, write):
+        expected = refusal_of(write("a.csv", b"1.5,2,yes\n3,4,no\n5,6,yes\n"))
+        assert expected == (
             "line 1: the file needs a header with the names of the columns, but seems to begin with a row: its label "
             "'yes' occurs again."
         )
 
-    def test_line_ends_of_old_macs(self, write):
-        assert "carriage return alone" in message(write("a.csv", b"u,y\r1,a\r2,b\r"))
-        # in the header alone: told in csv's own words
-        assert "not a valid table" in message(write("b.csv", b"u\rv,y\n1,a\n2,b\n"))
+    def test_carriage_return_line_ends_are_refused(self, write):
+        assert "carriage return alone" in refusal_of(write("a.csv", b"u,y\r1,a\r2,b\r"))
+        # in the header only: the message of the csv module
+        assert "not a valid table" in refusal_of(write("b.csv", b"u\rv,y\n1,a\n2,b\n"))
 
     @pytest.mark.parametrize("column", ["y", "note"])
-    def test_quote_that_is_never_closed(self, write, column):
+    def test_unclosed_quote_is_reported(self, write, column):
         names, options = ("u,y", {}) if column == "y" else ("u,y,note", {"drop": ["note"], "label": "y"})
         more = "" if column == "y" else ",n"
         text = f'{names}\n1,a{more}\n2,"b{more}"\n'.replace(',"b,n"', ',b,"n"').encode()
         assert read(write("a.csv", text), **options).y.tolist() == ["a", "b"]
-        said = message(write("b.csv", text.rstrip()[:-1]), **options)
-        assert said.startswith("line 3: a quote is opened and never closed")
+        expected = refusal_of(write("b.csv", text.rstrip()[:-1]), **options)
+        assert expected.startswith("line 3: a quote is opened and never closed")
 
-    def test_so_after_other_irregular_quotes(self, write):
+    def test_unclosed_quote_after_irregular_quotes_is_reported(self, write):
         text = b'u,y,note\n1,a,"n" n\n2,b,6" long\n3,b,"n"\n'
         assert read(write("a.csv", text), drop=["note"], label="y").y.tolist() == ["a", "b", "b"]
-        said = message(write("b.csv", text.rstrip()[:-1]), drop=["note"], label="y")
-        assert said.startswith("line 4: a quote is opened and never closed")
+        expected = refusal_of(write("b.csv", text.rstrip()[:-1]), drop=["note"], label="y")
+        assert expected.startswith("line 4: a quote is opened and never closed")
 
-    def test_quote_that_swallows_lines(self, write):
+    def test_quoted_label_of_several_lines_is_refused(self, write):
         rows = b"".join(b"%d,a\n" % k for k in range(15))
-        said = message(write("a.csv", b'u,y\n1,"a\n' + rows + b'2,b"\n3,a\n'))
-        assert said.startswith("line 18: the label (column 'y') that ends here has several lines")
-        # a column that is not used may hold anything, and a quote inside of a field is a letter
+        expected = refusal_of(write("a.csv", b'u,y\n1,"a\n' + rows + b'2,b"\n3,a\n'))
+        assert expected.startswith("line 18: the label (column 'y') that ends here has several lines")
+        # an unused column may hold anything, and a quote inside a field is literal
         text = b'u,note,y\n1,"two\nlines",a\n2,5" long,b\n'
         assert read(write("b.csv", text), drop=["note"]).y.tolist() == ["a", "b"]
 
-    def test_large_whole_labels_stay_apart(self, write):
+    def test_large_integer_labels_stay_distinct(self, write):
         wide = [2**53, 2**53 + 1, -(2**63)]
         table = read(write("a.csv", "".join(["u,y\n", *(f"1,{k}\n" for k in wide)]).encode()))
         assert table.y.dtype == np.int64
@@ -388,24 +388,24 @@ class TestCsv:
         assert (table.y.dtype, table.y.tolist()) == (np.int64, [1, 1, 2])
         assert read(write("d.csv", b"u,y\n1,1_0\n1,10\n")).y.tolist() == ["1_0", "10"]
 
-    def test_underscores_make_no_number(self, write):
-        said = message(write("a.csv", b"u,y\n1,a\n1_000,b\n"))
-        assert said.startswith("line 3: column 'u': '1_000' is not a number")
+    def test_numbers_with_underscores_are_refused(self, write):
+        expected = refusal_of(write("a.csv", b"u,y\n1,a\n1_000,b\n"))
+        assert expected.startswith("line 3: column 'u': '1_000' is not a number")
 
-    def test_columns_named_by_numbers(self, write):
+    def test_numeric_column_names_are_accepted(self, write):
         assert read(write("a.csv", b"0,1,kind\n3,4,no\n5,6,yes\n")).feature_names == ["0", "1"]
 
-    def test_label_named_like_one_of_its_classes(self, write):
+    def test_label_column_may_share_the_name_of_a_class(self, write):
         assert read(write("a.csv", b"u,spam\n3,spam\n5,ham\n")).label_name == "spam"
 
-    def test_no_such_label(self, write):
-        said = message(write("a.csv", b"u,v\n1,2\n"), label="kind")
-        assert said == "there is no column 'kind'; the columns are 'u', 'v'."
+    def test_missing_label_column_is_reported(self, write):
+        expected = refusal_of(write("a.csv", b"u,v\n1,2\n"), label="kind")
+        assert expected == "there is no column 'kind'; the columns are 'u', 'v'."
 
 
 class TestNpz:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
-    def test_dense(self, tmp_path, dtype):
+    def test_dense_arrays_are_read(self, tmp_path, dtype):
         X = np.arange(6).reshape(3, 2).astype(dtype)
         np.savez(tmp_path / "a.npz", X=X, y=["a", "b", "a"])
         table = read(tmp_path / "a.npz")
@@ -414,7 +414,7 @@ class TestNpz:
         assert table.y.tolist() == ["a", "b", "a"]
 
     @pytest.mark.parametrize("kind", ["csr", "csc"])
-    def test_sparse(self, tmp_path, kind):
+    def test_sparse_arrays_are_read(self, tmp_path, kind):
         X = sp.csr_matrix(DENSE).asformat(kind)
         np.savez_compressed(
             tmp_path / "a.npz",
@@ -428,10 +428,10 @@ class TestNpz:
     def test_scipy_save_npz_has_no_labels(self, tmp_path):
         sp.save_npz(tmp_path / "a.npz", sp.csr_matrix(DENSE))
         assert read(tmp_path / "a.npz", n_features=4).y is None
-        assert message(tmp_path / "a.npz") == "there is no array 'y' with the labels; save them beside X."
+        assert refusal_of(tmp_path / "a.npz") == "there is no array 'y' with the labels; save them beside X."
 
     @pytest.mark.parametrize(
-        ("arrays", "said"),
+        ("arrays", "expected"),
         [
             (
                 {"a": 1},
@@ -462,38 +462,38 @@ class TestNpz:
             ),
         ],
     )
-    def test_bad_arrays(self, tmp_path, arrays, said):
+    def test_invalid_arrays_are_refused(self, tmp_path, arrays, expected):
         np.savez(tmp_path / "a.npz", **arrays)
-        assert message(tmp_path / "a.npz").startswith(said)
+        assert refusal_of(tmp_path / "a.npz").startswith(expected)
 
-    def test_large_finite_numbers_pass(self, tmp_path):
+    def test_large_finite_numbers_are_accepted(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=np.full((3, 2), 1.7e308), y=[0, 1, 1])
         assert read(tmp_path / "a.npz").X.max() == 1.7e308
 
     def test_objects_are_not_loaded(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=np.ones((1, 1)), y=np.array([{}], dtype=object))
-        assert message(tmp_path / "a.npz").startswith(
+        assert refusal_of(tmp_path / "a.npz").startswith(
             "the array 'y' holds Python objects, which could run code"
         )
 
-    def test_cut_short(self, tmp_path):
+    def test_truncated_npz_file_is_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
         content = (tmp_path / "a.npz").read_bytes()
         (tmp_path / "a.npz").write_bytes(content[:-100])
-        assert message(tmp_path / "a.npz").startswith("this is not an .npz file, or it is cut short")
+        assert refusal_of(tmp_path / "a.npz").startswith("this is not an .npz file, or it is cut short")
 
-    def test_wrong_number_of_features(self, tmp_path):
+    def test_wrong_number_of_features_is_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
         assert (
-            message(tmp_path / "a.npz", 3)
+            refusal_of(tmp_path / "a.npz", 3)
             == "the model has 3 features, and X has 4; give the features of the fit."
         )
 
-    def test_too_large_for_the_memory_is_refused_before_it_is_read(self, tmp_path):
+    def test_arrays_larger_than_memory_are_refused_before_reading(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:
             header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
             np.lib.format.write_array_header_1_0(file, header)
-        assert message(tmp_path / "a.npz").startswith("the data need about 8e+03 TB of memory")
+        assert refusal_of(tmp_path / "a.npz").startswith("the data need about 8e+03 TB of memory")
 
 
 class TestParquet:
@@ -513,57 +513,59 @@ class TestParquet:
         assert table.y.tolist() == ["a", "b"]
         assert table.feature_names == ["u", "v", "w"]
 
-    def test_model_names_its_columns(self, write_table):
+    def test_parquet_columns_are_matched_by_name(self, write_table):
         path = write_table(y=[1.0, 2.0], id=["p", "q"], u=[5, 6], v=[7, 8])
         table = read(path, 2, features=["v", "u"])
         assert np.array_equal(table.X, [[7, 5], [8, 6]])
         assert np.array_equal(table.y, [1, 2])
 
-    def test_categories_and_float32(self, write_table):
+    def test_categories_and_float32_columns_are_read(self, write_table):
         pa = pytest.importorskip("pyarrow")
         path = write_table(u=pa.array([1.5, 2.5], pa.float32()), y=pa.array(["a", "b"]).dictionary_encode())
         table = read(path)
         assert table.X.dtype == np.float32
         assert table.y.tolist() == ["a", "b"]
 
-    def test_empty_cells_and_strings(self, write_table):
-        assert message(write_table(u=[1, None], y=[0, 1])).startswith(
+    def test_empty_cells_strings_and_infinities_are_refused(self, write_table):
+        assert refusal_of(write_table(u=[1, None], y=[0, 1])).startswith(
             "row 1 (counted from 0), column 'u' is empty"
         )
-        assert message(write_table(u=["a", "b"], y=[0, 1])).startswith("column 'u' holds string, not numbers")
-        assert message(write_table(u=[1.0, np.inf], y=[0, 1])).startswith(
+        assert refusal_of(write_table(u=["a", "b"], y=[0, 1])).startswith(
+            "column 'u' holds string, not numbers"
+        )
+        assert refusal_of(write_table(u=[1.0, np.inf], y=[0, 1])).startswith(
             "row 1 (counted from 0), column 'u' is inf"
         )
 
-    def test_no_rows(self, write_table):
-        assert message(write_table(u=[], y=[])) == "the file holds no rows."
+    def test_tables_without_rows_are_refused(self, write_table):
+        assert refusal_of(write_table(u=[], y=[])) == "the file holds no rows."
 
-    def test_cut_short(self, write_table):
+    def test_truncated_parquet_file_is_refused(self, write_table):
         path = write_table(u=[1, 2], y=[0, 1])
         path.write_bytes(path.read_bytes()[:-20])
-        said = message(path)
-        assert said.startswith("this is not a valid Parquet file, or it is cut short (")
-        assert said.endswith("); write or copy it again.")
-        assert ". " not in said
+        expected = refusal_of(path)
+        assert expected.startswith("this is not a valid Parquet file, or it is cut short (")
+        assert expected.endswith("); write or copy it again.")
+        assert ". " not in expected
 
-    def test_memory(self, write_table, monkeypatch):
+    def test_tables_larger_than_memory_are_refused(self, write_table, monkeypatch):
         path = write_table(u=[1, 2], y=[0, 1])
         monkeypatch.setattr(files, "available_memory", lambda: 10)
-        assert "the data need about 64 bytes of memory" in message(path)
+        assert "the data need about 64 bytes of memory" in refusal_of(path)
 
-    def test_without_pyarrow(self, write_table, monkeypatch):
+    def test_missing_pyarrow_is_reported(self, write_table, monkeypatch):
         path = write_table(u=[1, 2], y=[0, 1])
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-        assert message(path) == "Parquet needs pyarrow: pip install 'maxmargin[arrow]'."
+        assert refusal_of(path) == "Parquet needs pyarrow: pip install 'maxmargin[arrow]'."
 
-    def test_compressed_once_more(self, write):
+    def test_compressed_parquet_files_are_refused(self, write):
         assert (
-            message(write("a.parquet.gz", b"x"))
+            refusal_of(write("a.parquet.gz", b"x"))
             == "a .parquet file cannot be read in compressed form; decompress it first."
         )
 
 
-def test_real_data(data_folder):
+def test_adult_data_are_read(data_folder):
     table = read(data_folder / "adult" / "a1a.gz", n_features=123)
     assert table.X.shape == (1605, 123)
     assert np.bincount(table.y + 1).tolist() == [1210, 0, 395]

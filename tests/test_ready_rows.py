@@ -1,4 +1,4 @@
-"""Rows that cannot be used are refused with scikit-learn's message, and the model of the last fit stays."""
+"""Validation of rows: refusal with the message of scikit-learn; the previous fit is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Y = (X[:, 0] + 0.1 * X[:, 1] > 0.0).astype(int)
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 @pytest.mark.parametrize("y", [Y, Y > 0, 2.0 * Y - 1.0, np.where(Y, "up", "down"), Y.astype(np.uint8)])
-def test_arrays_that_need_no_conversion_give_the_model_of_frames_and_lists(kind, y):
+def test_arrays_and_series_give_the_model_of_frames(kind, y):
     rows = X.astype(kind)
     expected = MaxMarginClassifier().fit(pd.DataFrame(rows), y)
     for form, labels in (
@@ -36,29 +36,29 @@ def test_arrays_that_need_no_conversion_give_the_model_of_frames_and_lists(kind,
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array, lambda rows: rows.astype(np.float32)])
-def test_entries_that_are_no_numbers_are_told_as_scikit_learn_does(value, store):
-    """In rows of weight 0, too; and the model of before is still there."""
+def test_nan_and_infinity_are_refused_as_in_scikit_learn(value, store):
+    """Rows of weight 0 are checked as well; the previous fit is kept."""
     rows, weights = X.copy(), np.ones(60)
     rows[7, 1], weights[7] = value, 0.0
     model = MaxMarginClassifier().fit(X, Y)
     before = model.coef_.copy()
-    said = "contains NaN" if np.isnan(value) else "contains infinity"
-    with pytest.raises(ValueError, match=said):
+    message = "contains NaN" if np.isnan(value) else "contains infinity"
+    with pytest.raises(ValueError, match=message):
         LinearSVC().fit(store(rows), Y)
     for sample_weight in (None, weights):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             model.fit(store(rows), Y, sample_weight)
     assert np.array_equal(model.coef_, before)
     assert model.n_features_in_ == 3
 
 
-def test_entries_whose_squares_are_no_numbers_are_numbers():
-    """They are in the way of a proof, but no infinity."""
+def test_entries_with_overflowing_squares_are_not_reported_as_infinity():
+    """Such entries prevent a certificate, but are finite."""
     with pytest.raises(ValueError, match=r"The largest entry of X is .*e\+200, and its square is beyond"):
         MaxMarginClassifier().fit(1e200 * X, Y)
 
 
-def test_names_of_columns_go_with_the_next_fit():
+def test_feature_names_are_removed_by_the_next_fit():
     model = MaxMarginClassifier().fit(pd.DataFrame(X, columns=list("abc")), Y)
     assert list(model.feature_names_in_) == list("abc")
     model.fit(X[:, :2].copy(), Y)
@@ -68,8 +68,8 @@ def test_names_of_columns_go_with_the_next_fit():
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("weight", [0.0, 1e-310, 0.3, 1.0, 1e300, np.nan])
-def test_equal_weights_have_equal_coordinates(loss, weight):
-    """The same as one by one."""
+def test_delta2_of_equal_weights_equals_the_elementwise_values(loss, weight):
+    """Equal weights take a shortcut."""
     problem = Problem(loss, 0.7)
     each = [float(problem.delta2(np.array([weight]))[0])] * 5
     np.testing.assert_array_equal(problem.delta2(np.full(5, weight)), each)

@@ -1,4 +1,4 @@
-"""A report says what is so, by itself, in any browser."""
+"""HTML reports: contents, self-containedness, accessibility and display in a browser."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from maxmargin.report import Outcome, write_report
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 4)), 3)
 Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, "yes", "no")
-THREE = np.digitize(X[:, 0] + 0.2 * RNG.normal(size=60), [-0.5, 0.5])
+THREE_CLASSES = np.digitize(X[:, 0] + 0.2 * RNG.normal(size=60), [-0.5, 0.5])
 VOID = ("meta", "img")
-TOLD = {"name": "made up", "feature_names": ["length", "width", "height", "weight"], "top": 7}
+REPORT_OPTIONS = {"name": "made up", "feature_names": ["length", "width", "height", "weight"], "top": 7}
 
 
 class Page(HTMLParser):
-    """What a page holds; every element has to be closed in its turn."""
+    """Parsed contents of a page; checks that elements are closed in order."""
 
     def __init__(self, text):
         super().__init__()
@@ -82,7 +82,7 @@ class Page(HTMLParser):
         return [attributes for tag, attributes in self.tags if tag == "img"]
 
 
-def written(tmp_path, *arguments, **options):
+def write_and_parse(tmp_path, *arguments, **options):
     recheck = write_report(*arguments, tmp_path / "report.html", **options)
     return recheck, Page((tmp_path / "report.html").read_text(encoding="utf-8"))
 
@@ -93,15 +93,15 @@ def linear():
 
 
 @pytest.fixture(scope="module")
-def told(linear, tmp_path_factory):
-    """A report of the linear model with all that there is in it: what rechecking said, and the file."""
-    path = tmp_path_factory.mktemp("told") / "report.html"
-    return write_report(linear, X, Y, path, **TOLD), path
+def report_file(linear, tmp_path_factory):
+    """A full report of the linear model: (result of the recheck, path)."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(linear, X, Y, path, **REPORT_OPTIONS), path
 
 
 @pytest.fixture
-def words_only(monkeypatch):
-    """Pictures take most of the time, and what is asked is in the words."""
+def without_figures(monkeypatch):
+    """Skip figures, which take most of the time."""
     monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
 
 
@@ -115,8 +115,8 @@ def browser():
     return None
 
 
-def test_a_linear_model(linear, told):
-    recheck, page = told[0], Page(told[1].read_text(encoding="utf-8"))
+def test_report_of_a_linear_model_states_bounds_rows_and_weights(linear, report_file):
+    recheck, page = report_file[0], Page(report_file[1].read_text(encoding="utf-8"))
     assert recheck.outcome is Outcome.HOLDS
     assert recheck.words == ""
     assert page.text.startswith("Maximum-margin report: made up")
@@ -144,19 +144,19 @@ def test_a_linear_model(linear, told):
         assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
     listed = [int(row[0]) for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
-    assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: the worst first
+    assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: smallest margins first
     report = support_report(linear, X, Y)
-    told = report.parts[0].optimum
-    assert certain[1][1:3] == [str(int(told.weightless.sum())), str(int(told.inside.sum()))]
+    optimum = report.parts[0].optimum
+    assert certain[1][1:3] == [str(int(optimum.weightless.sum())), str(int(optimum.inside.sum()))]
     least, most = report.leave_one_out
     assert f"between {least} and {most} of 60 rows would be labelled wrongly" in page.text
     order = np.argsort(-np.abs(linear.coef_[0]))
-    assert [line[0] for line in features[1:]] == [TOLD["feature_names"][j] for j in order]
+    assert [line[0] for line in features[1:]] == [REPORT_OPTIONS["feature_names"][j] for j in order]
     assert [float(line[1]) for line in features[1:]] == pytest.approx(linear.coef_[0][order], rel=1e-5)
 
 
-def test_stands_by_itself(linear, tmp_path):
-    written(
+def test_report_has_no_external_resources(linear, tmp_path):
+    write_and_parse(
         tmp_path, linear, X, Y, name='<script>alert("x")</script>', feature_names=["<b>", "&amp;", '"', "'"]
     )
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -175,19 +175,21 @@ def test_stands_by_itself(linear, tmp_path):
         tree = ElementTree.fromstring(drawing)
         assert tree.tag.endswith("svg")
         assert "prefers-color-scheme:dark" in drawing
-        assert "#1f2933" not in drawing.replace("--c0:#1f2933", "")  # ink has another colour on dark paper
+        assert "#1f2933" not in drawing.replace(
+            "--c0:#1f2933", ""
+        )  # the text colour depends on the colour scheme
         for node in tree.iter():
             for key, value in node.attrib.items():
                 if key.endswith("href"):
                     assert value.startswith("#")
 
 
-def test_names_that_are_no_formulas(tmp_path):
+def test_names_are_drawn_literally(tmp_path):
     names = [r"price in \$ $\foo$ half \ud800", "日本 over $50K"]
     labels = np.where(Y == "yes", "over $50K", "under $5^{ 日本")
-    # of two features the axes have their names
+    # with two features the axes have their names
     model = MaxMarginClassifier(random_state=0).fit(X[:, :2], labels)
-    _, page = written(tmp_path, model, X[:, :2], labels, name="$x \ud800$", feature_names=names)
+    _, page = write_and_parse(tmp_path, model, X[:, :2], labels, name="$x \ud800$", feature_names=names)
     assert page.text.startswith("Maximum-margin report: $x ?$")
     assert {line[0] for line in page.tables[-1][1:]} == {name.replace("\ud800", "?") for name in names}
     sides = "class under $5^{ 日本 against class over $50K"
@@ -195,8 +197,8 @@ def test_names_that_are_no_formulas(tmp_path):
     assert any("The decision surface in its two features" in image["alt"] for image in page.images)
 
 
-def test_is_accessible(linear, tmp_path, words_only):
-    _, page = written(tmp_path, linear, X, Y)
+def test_report_has_accessible_markup(linear, tmp_path, without_figures):
+    _, page = write_and_parse(tmp_path, linear, X, Y)
     assert ("html", {"lang": "en"}) in page.tags
     headers = [attributes for tag, attributes in page.tags if tag == "th"]
     assert headers
@@ -208,10 +210,10 @@ def test_is_accessible(linear, tmp_path, words_only):
     assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
 
 
-def test_the_same_report_is_the_same_file(linear, told, tmp_path, monkeypatch):
+def test_equal_input_gives_equal_files(linear, report_file, tmp_path, monkeypatch):
     one, two = tmp_path / "one.html", tmp_path / "two.html"
-    write_report(linear, X, Y, one, **TOLD)
-    assert one.read_bytes() == told[1].read_bytes()
+    write_report(linear, X, Y, one, **REPORT_OPTIONS)
+    assert one.read_bytes() == report_file[1].read_bytes()
     monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
     write_report(linear, X, Y, one)
     write_report(linear, sp.csr_matrix(X), Y, two)
@@ -220,9 +222,9 @@ def test_the_same_report_is_the_same_file(linear, told, tmp_path, monkeypatch):
 
 
 class TestData:
-    def test_others_are_told_apart_first(self, linear, tmp_path):
+    def test_other_data_are_detected(self, linear, tmp_path):
         others = np.where(np.arange(40) < 3, "perhaps", Y[:40])
-        recheck, page = written(tmp_path, linear, X[:40], others)
+        recheck, page = write_and_parse(tmp_path, linear, X[:40], others)
         assert recheck.outcome is Outcome.OTHER_DATA
         assert recheck.certificate is linear.certificate_
         assert "Other data — these are not the data that the model was fitted to" in page.text
@@ -236,17 +238,17 @@ class TestData:
         assert len(page.images) == 4
         assert not any("support vectors" in image["alt"] for image in page.images)
 
-    def test_of_which_the_model_knows_no_label(self, linear, tmp_path):
-        recheck, page = written(tmp_path, linear, X, np.arange(60) % 2)
+    def test_data_with_unknown_labels_only_are_reported(self, linear, tmp_path):
+        recheck, page = write_and_parse(tmp_path, linear, X, np.arange(60) % 2)
         assert recheck.outcome is Outcome.OTHER_DATA
         assert len(page.images) == 1  # the bounds of the fit
         assert "0 % (0 of 60 rows); 60 rows have labels" in page.text
 
-    def test_bounds_that_fail(self, linear, tmp_path, words_only):
+    def test_failing_bounds_are_reported(self, linear, tmp_path, without_figures):
         forged = MaxMarginClassifier(algorithm="dcd", loss="hinge", random_state=0).fit(X, Y)
         claim = forged.certificate_
         forged.certificate_ = dataclasses.replace(claim, lower=1.01 * claim.lower, upper=1.02 * claim.upper)
-        recheck, page = written(tmp_path, forged, X, Y)
+        recheck, page = write_and_parse(tmp_path, forged, X, Y)
         assert recheck.outcome is Outcome.FAILS
         assert "the lower bound fails" in recheck.words
         assert "The proof does not hold — the lower bound fails" in page.text
@@ -254,21 +256,21 @@ class TestData:
         assert "Proof rechecked" not in page.text
         assert any(attributes.get("class") == "verdict bad" for _, attributes in page.tags)
 
-    def test_sample_weights_and_weights_of_classes(self, tmp_path, words_only):
+    def test_sample_and_class_weights_determine_the_caps(self, tmp_path, without_figures):
         weights = np.linspace(0.2, 2.0, 60)
         model = MaxMarginClassifier(loss="hinge", class_weight={"yes": 3.0, "no": 0.5}, C=0.1, random_state=0)
         model.fit(X, Y, sample_weight=weights)
-        recheck, page = written(tmp_path, model, X, Y, sample_weight=weights, top=60)
+        recheck, page = write_and_parse(tmp_path, model, X, Y, sample_weight=weights, top=60)
         assert recheck.outcome is Outcome.HOLDS
         for row, label, dual, capped, *_ in page.tables[0][1:]:
             cap = 0.1 * weights[int(row)] * (3.0 if label == "yes" else 0.5)
             assert (float(dual) > cap * (1.0 - 1e-5)) == (capped == "yes")
-        assert written(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
+        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
 
-    def test_names_of_a_frame(self, tmp_path, words_only):
+    def test_names_of_a_frame_are_used(self, tmp_path, without_figures):
         frame = pd.DataFrame(X, columns=["one", "two", "three", "four"])
         model = MaxMarginClassifier(random_state=0).fit(frame, Y)
-        recheck, page = written(tmp_path, model, frame, Y)
+        recheck, page = write_and_parse(tmp_path, model, frame, Y)
         assert recheck.outcome is Outcome.HOLDS
         assert {line[0] for line in page.tables[-1][1:]} == {"one", "two", "three", "four"}
         with pytest.raises(ValueError, match="same order"):
@@ -278,9 +280,9 @@ class TestData:
 
 class TestModels:
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-    def test_kernels_of_several_classes(self, scheme, tmp_path):
-        model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE)
-        recheck, page = written(tmp_path, model, X, THREE)
+    def test_multiclass_kernel_report_has_a_table_per_problem(self, scheme, tmp_path):
+        model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
+        recheck, page = write_and_parse(tmp_path, model, X, THREE_CLASSES)
         assert recheck.outcome is Outcome.HOLDS
         bounds, *rows, certain = page.tables
         assert [line[0] for line in certain[1:]] == [line[0] for line in bounds[1:]]
@@ -296,9 +298,9 @@ class TestModels:
         assert "has no weights of single features" in page.text
         assert "each against the rest" in page.text or scheme == "ovo"
 
-    def test_linear_of_several_classes(self, tmp_path, words_only):
-        model = MaxMarginClassifier(random_state=0).fit(X, THREE)
-        _, page = written(tmp_path, model, X, THREE, top=3)
+    def test_multiclass_linear_report_lists_weights_per_class(self, tmp_path, without_figures):
+        model = MaxMarginClassifier(random_state=0).fit(X, THREE_CLASSES)
+        _, page = write_and_parse(tmp_path, model, X, THREE_CLASSES, top=3)
         features = page.tables[-1]
         assert len(features) == 4
         assert features[0] == ["feature", *(f"class {k} against the rest" for k in range(3))]
@@ -306,25 +308,25 @@ class TestModels:
             j = int(line[0].split()[1])
             assert [float(cell) for cell in line[1:]] == pytest.approx(model.coef_[:, j], rel=1e-5)
 
-    def test_many_classes_are_cut(self, tmp_path, words_only):
+    def test_tables_of_many_classes_are_shortened(self, tmp_path, without_figures):
         y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 9)[1:-1]))
-        _, page = written(tmp_path, MaxMarginClassifier(random_state=0).fit(X, y), X, y, top=1)
+        _, page = write_and_parse(tmp_path, MaxMarginClassifier(random_state=0).fit(X, y), X, y, top=1)
         assert len(page.tables[0]) == 1 + 8  # bounds of all
         assert "Margins of 2 more problems are not drawn" in page.text
         assert "Rows of 2 more problems are not listed" in page.text
         assert "The first 6 of 8 problems are listed" in page.text
 
-    def test_hard_margins(self, tmp_path, words_only):
+    def test_hard_margin_report_states_the_margin(self, tmp_path, without_figures):
         y = X[:, 0] > 0.0
         model = MaxMarginClassifier(C=np.inf, p=np.inf, random_state=0).fit(X, y)
-        recheck, page = written(tmp_path, model, X, y)
+        recheck, page = write_and_parse(tmp_path, model, X, y)
         assert f"{recheck.certificate.lower:.10g} away from it at least, measured in the ∞-norm" in page.text
         assert f"has a margin above {recheck.certificate.upper:.10g}" in page.text
         assert "speaks for class True, one of negative weight for class False" in page.text
 
-    def test_no_separator(self, tmp_path, monkeypatch):
+    def test_inseparable_report_states_the_proof(self, tmp_path, monkeypatch):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
-        recheck, page = written(tmp_path, model, X, Y)
+        recheck, page = write_and_parse(tmp_path, model, X, Y)
         assert recheck.outcome is Outcome.HOLDS
         assert "INSEPARABLE — no surface separates the classes" in page.text
         assert "The exact proof" in page.text
@@ -333,41 +335,43 @@ class TestModels:
         assert "best margin ≤" not in page.text
         assert "Certified bounds against time" not in page.text
         model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
-        assert written(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
+        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
         monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
-        several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE)
-        assert "The exact proof about class 1" in written(tmp_path, several, X, THREE)[1].text
+        several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE_CLASSES)
+        assert "The exact proof about class 1" in write_and_parse(tmp_path, several, X, THREE_CLASSES)[1].text
 
-    def test_a_fit_that_was_ended(self, tmp_path, words_only):
+    def test_report_of_an_unfinished_fit_states_the_gap(self, tmp_path, without_figures):
         model = MaxMarginClassifier(algorithm="dcd", max_iter=1, tol=1e-12, C=1e4, random_state=0)
         model._exact = False
         model.fit(X, Y)
-        _, page = written(tmp_path, model, X, Y)
+        _, page = write_and_parse(tmp_path, model, X, Y)
         assert f"{model.status_.value} — " in page.text
         assert "with a gap larger than was asked for" in page.text
         assert any(attributes.get("class") == "verdict fair" for _, attributes in page.tags)
 
-    def test_precomputed_and_single_features(self, tmp_path):
+    def test_precomputed_kernels_and_single_features_have_no_surface(self, tmp_path):
         gram = X @ X.T
-        recheck, page = written(
+        recheck, page = write_and_parse(
             tmp_path, KernelMaxMarginClassifier(kernel="precomputed").fit(gram, Y), gram, Y
         )
         assert recheck.outcome is Outcome.HOLDS
         assert not any("surface" in image["alt"] for image in page.images)
         thin = MaxMarginClassifier(random_state=0).fit(X[:, :1], Y)
-        assert not any("surface" in image["alt"] for image in written(tmp_path, thin, X[:, :1], Y)[1].images)
+        assert not any(
+            "surface" in image["alt"] for image in write_and_parse(tmp_path, thin, X[:, :1], Y)[1].images
+        )
 
     @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
-    def test_read_from_a_file(self, cls, tmp_path, words_only):
-        model = cls().fit(X, THREE)
+    def test_report_of_a_loaded_model_is_identical(self, cls, tmp_path, without_figures):
+        model = cls().fit(X, THREE_CLASSES)
         save(model, tmp_path / "m")
-        write_report(model, X, THREE, tmp_path / "one.html")
-        write_report(load(tmp_path / "m"), X, THREE, tmp_path / "two.html")
+        write_report(model, X, THREE_CLASSES, tmp_path / "one.html")
+        write_report(load(tmp_path / "m"), X, THREE_CLASSES, tmp_path / "two.html")
         assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
 class TestRefusals:
-    def test_what_has_no_report(self, linear, tmp_path):
+    def test_invalid_input_is_refused(self, linear, tmp_path):
         path = tmp_path / "report.html"
         with pytest.raises(ValueError, match=r"a report is about a certificate.*got OnlineMarginClassifier"):
             write_report(OnlineMarginClassifier(random_state=0).fit(X, Y), X, Y, path)
@@ -381,14 +385,14 @@ class TestRefusals:
             write_report(linear, X, Y[:5], path)
         with pytest.raises(ValueError, match="a name for each of 4 features; got 1"):
             write_report(linear, X, Y, path, feature_names=["a"])
-        gaps = np.where(np.arange(60)[:, None] < 20, [1.0, np.nan, 1.0, 1.0], X)
+        incomplete = np.where(np.arange(60)[:, None] < 20, [1.0, np.nan, 1.0, 1.0], X)
         with pytest.raises(ValueError, match="column 1 is missing in 20 of 60 rows"):
-            write_report(linear, gaps, Y, path)
+            write_report(linear, incomplete, Y, path)
         with pytest.raises(FileNotFoundError):
             write_report(linear, X, Y, tmp_path / "nowhere" / "report.html")
         assert not path.exists()
 
-    def test_nothing_is_lost_when_a_picture_fails(self, linear, tmp_path, monkeypatch):
+    def test_failed_figure_keeps_the_old_report(self, linear, tmp_path, monkeypatch):
         path = tmp_path / "report.html"
         path.write_text("the old one")
 
@@ -401,7 +405,7 @@ class TestRefusals:
         assert path.read_text() == "the old one"
         assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 
-    def test_without_matplotlib(self, linear, tmp_path, monkeypatch):
+    def test_missing_matplotlib_raises_import_error(self, linear, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         with pytest.raises(ImportError, match=r"need matplotlib: pip install 'maxmargin\[plot\]'"):
             write_report(linear, X, Y, tmp_path / "report.html")
@@ -423,7 +427,7 @@ class TestCommand:
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
-    def test_writes_a_page(self, files, monkeypatch):
+    def test_command_writes_the_report(self, files, monkeypatch):
         data, model, path = files
         result = self.run("report", model, data, "-o", path)
         assert result.exit_code == 0
@@ -438,7 +442,7 @@ class TestCommand:
         assert facts["report"] == str(path)
         assert self.run("report", model, data, "-o", path, "--quiet").stdout == ""
 
-    def test_other_data_and_bounds_that_fail(self, files, tmp_path, words_only):
+    def test_command_reports_other_data_and_failing_bounds(self, files, tmp_path, without_figures):
         data, model, path = files
         other = tmp_path / "other.csv"
         other.write_text("\n".join(data.read_text().splitlines()[:30]) + "\n")
@@ -454,7 +458,7 @@ class TestCommand:
         assert "the certificate does not hold: the upper bound fails" in result.stdout
         assert "The proof does not hold" in Page(path.read_text(encoding="utf-8")).text
 
-    def test_a_gap_above_the_tolerance_ends_with_three(self, files, tmp_path, words_only):
+    def test_gap_above_the_tolerance_exits_with_3(self, files, tmp_path, without_figures):
         data, model, path = files
         fitted = load(model)
         fitted.tol = 1e-300
@@ -463,7 +467,7 @@ class TestCommand:
         save(fitted, model)
         assert self.run("report", model, data, "-o", path).exit_code == 3
 
-    def test_refusals(self, files, tmp_path, words_only):
+    def test_command_refuses_invalid_input(self, files, tmp_path, without_figures):
         data, model, path = files
         assert "this file is read from" in self.run("report", model, data, "-o", data).stderr
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
@@ -490,7 +494,7 @@ class TestCommand:
 
 
 class TestBrowser:
-    """The page in a real browser: what it shows, and that it asks for nothing."""
+    """The page in a real browser: display, and absence of requests."""
 
     @staticmethod
     def run(browser, profile, *options):
@@ -501,43 +505,43 @@ class TestBrowser:
             ],
             capture_output=True, text=True, timeout=120, check=True,
         )  # fmt: skip
-        assert "CONSOLE" not in done.stderr  # errors of the page, refused requests among them
+        assert "CONSOLE" not in done.stderr  # includes errors and refused requests
         return done.stdout
 
-    def test_everything_is_shown(self, browser, told, tmp_path):
-        path = told[1]
+    def test_browser_shows_text_and_images_without_requests(self, browser, report_file, tmp_path):
+        path = report_file[1]
         shown = Page(self.run(browser, tmp_path / "p", "--dump-dom", path.as_uri()))
         assert shown.text == Page(path.read_text(encoding="utf-8")).text
         assert len(shown.images) == 4
-        # the same page with a script that asks what was drawn
+        # the same page with a script that reports what was drawn
         text = path.read_text(encoding="utf-8")
-        asks = (
+        script = (
             "<script>onload = () => document.body.dataset.seen = JSON.stringify({"
             "images: [...document.images].map(i => i.complete && i.naturalWidth),"
             "wide: document.documentElement.scrollWidth, window: innerWidth,"
-            "asked: performance.getEntriesByType('resource').map(e => e.name.slice(0, 5)),"
+            "requests: performance.getEntriesByType('resource').map(e => e.name.slice(0, 5)),"
             "title: document.title, verdict: document.querySelector('.verdict strong').innerText})</script></body>"
         )
         policy = re.search(r'<meta http-equiv="Content-Security-Policy"[^>]*>', text)[0]
-        (tmp_path / "asking.html").write_text(
-            text.replace(policy, "").replace("</body>", asks), encoding="utf-8"
+        (tmp_path / "with_script.html").write_text(
+            text.replace(policy, "").replace("</body>", script), encoding="utf-8"
         )
         for width in (1200, 500):
-            options = (f"--window-size={width},900", "--dump-dom", (tmp_path / "asking.html").as_uri())
+            options = (f"--window-size={width},900", "--dump-dom", (tmp_path / "with_script.html").as_uri())
             found = Page(self.run(browser, tmp_path / "p", *options))
             seen = json.loads(
                 next(attributes for tag, attributes in found.tags if tag == "body")["data-seen"]
             )
             assert len(seen["images"]) == 4
             assert all(width > 100 for width in seen["images"])
-            assert set(seen["asked"]) <= {"data:"}
+            assert set(seen["requests"]) <= {"data:"}
             assert seen["title"] == "Maximum-margin report: made up"
             assert seen["verdict"] == "CERTIFIED"
-            assert seen["wide"] <= seen["window"]  # nothing sticks out
+            assert seen["wide"] <= seen["window"]  # no horizontal overflow
 
-    @pytest.mark.parametrize(("paper", "options"), [("light", []), ("dark", ["--force-dark-mode"])])
-    def test_pictures_are_drawn_on_either_paper(self, browser, told, tmp_path, paper, options):
-        path, shot = told[1], tmp_path / "shot.png"
+    @pytest.mark.parametrize(("scheme", "options"), [("light", []), ("dark", ["--force-dark-mode"])])
+    def test_figures_follow_the_colour_scheme(self, browser, report_file, tmp_path, scheme, options):
+        path, shot = report_file[1], tmp_path / "shot.png"
         self.run(
             browser,
             tmp_path / "p",
@@ -549,8 +553,8 @@ class TestBrowser:
         with Image.open(shot) as image:
             pixels = np.asarray(image.convert("RGB"), dtype=int).reshape(-1, 3)
         corner = pixels[0].mean()
-        assert corner > 200 if paper == "light" else corner < 60
-        lines = {"light": ("0072b2", "d55e00"), "dark": ("4aa8e0", "f0803c")}[paper]
+        assert corner > 200 if scheme == "light" else corner < 60
+        lines = {"light": ("0072b2", "d55e00"), "dark": ("4aa8e0", "f0803c")}[scheme]
         for colour in lines:
             distance = np.abs(pixels - [int(colour[k : k + 2], 16) for k in (0, 2, 4)]).max(axis=1)
             assert np.sum(distance < 8) > 1000

@@ -1,4 +1,4 @@
-"""Published values, as tests: what takes seconds of every table, and that every published number has its place."""
+"""Published values: short runs of every table, and completeness of the tables and the page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COUNTS = {
         "CRAMMA½": (80_671, 7_252_904),
     },
 }  # fmt: skip
-# where rounding decides which pattern asks for an update (the reason stands in the table)
+# counts that depend on rounding (the table states the reason)
 ROUNDED = (21_220_354, 188_073_965, 1_735_836_937, 21_690_267, 67_893_557)
 QUICK, LONG = 1_000_000, 25_000_000
 DATA = {
@@ -58,12 +58,12 @@ DATA = {
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The reproduction scripts themselves: the tests and the printed tables cannot disagree."""
+    """Import a reproduction script by name: tests and printed tables share their code."""
     monkeypatch.syspath_prepend(str(ROOT))
     return lambda name: importlib.import_module(f"reproduction.{name}")
 
 
-def rows(least: int, most: int) -> list[Any]:
+def parametrised_counts(least: int, most: int) -> list[Any]:
     return [
         pytest.param(name, count, id=f"{name}-{count}")
         for name, algorithms in COUNTS.items()
@@ -77,14 +77,14 @@ def rows(least: int, most: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_every_published_count_has_its_row(scripts: Any, name: str) -> None:
+def test_tables_hold_every_published_count(scripts: Any, name: str) -> None:
     found: dict[str, tuple[int, ...]] = {}
     for row in scripts(name).TABLE.rows:
         found[row.what] = (*found.get(row.what, ()), row.count)
     assert found == COUNTS[name]
 
 
-def meets_the_count(scripts: Any, folder: Path, name: str, count: int) -> None:
+def check_published_count(scripts: Any, folder: Path, name: str, count: int) -> None:
     table = scripts(name).TABLE
     (row,) = (row for row in table.rows if row.count == count)
     X, y = getattr(scripts("data"), DATA[name])(folder)
@@ -94,34 +94,34 @@ def meets_the_count(scripts: Any, folder: Path, name: str, count: int) -> None:
         assert scripts("record").like(row.margin, margin) == row.margin
 
 
-@pytest.mark.parametrize(("name", "count"), rows(0, QUICK))
-def test_published_count_is_met_to_the_integer(
+@pytest.mark.parametrize(("name", "count"), parametrised_counts(0, QUICK))
+def test_published_counts_are_reproduced_exactly(
     scripts: Any, data_folder: Path, name: str, count: int
 ) -> None:
-    meets_the_count(scripts, data_folder, name, count)
+    check_published_count(scripts, data_folder, name, count)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), rows(QUICK, LONG))
-def test_published_count_of_millions_is_met_to_the_integer(
+@pytest.mark.parametrize(("name", "count"), parametrised_counts(QUICK, LONG))
+def test_published_counts_of_millions_are_reproduced_exactly(
     scripts: Any, data_folder: Path, name: str, count: int
 ) -> None:
-    meets_the_count(scripts, data_folder, name, count)
+    check_published_count(scripts, data_folder, name, count)
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_long_rows_are_kept_and_equal_or_explained(scripts: Any, name: str) -> None:
+def test_recorded_long_runs_agree_or_are_marked_as_rounding(scripts: Any, name: str) -> None:
     table = scripts(name).TABLE
-    kept = scripts("record").recall(name)
+    recorded = scripts("record").recall(name)
     for row in table.rows:
         if row.count > LONG:
-            found, *_ = kept[row.key]
+            found, *_ = recorded[row.key]
             assert found == row.count or row.count in ROUNDED
             assert abs(found / row.count - 1.0) < 3e-4
         assert (row.double is not None) == (row.count in ROUNDED)
 
 
-def test_radii_and_largest_margins(scripts: Any, data_folder: Path) -> None:
+def test_radii_and_largest_margins_equal_the_published_values(scripts: Any, data_folder: Path) -> None:
     cramma, data = scripts("cramma"), scripts("data")
     assert cramma.radius2(data.sonar(data_folder)[0], 1.0) ** 0.5 == pytest.approx(3.812101, abs=5e-7)
     assert cramma.radius2(data.wbc_separable(data_folder)[0], 30.0) == 1716.0
@@ -135,7 +135,7 @@ def test_radii_and_largest_margins(scripts: Any, data_folder: Path) -> None:
 # the PUMMA paper
 
 
-def test_ionosphere_margins_of_the_pumma_paper(scripts: Any, data_folder: Path) -> None:
+def test_ionosphere_margins_equal_those_of_the_pumma_paper(scripts: Any, data_folder: Path) -> None:
     table = scripts("pumma_table1")
     X, y = scripts("data").ionosphere(data_folder)
     assert f"{100 * table.run(PUMMA(delta=0.01, shuffle=False), X, y):.2f}" == "10.49"
@@ -144,12 +144,12 @@ def test_ionosphere_margins_of_the_pumma_paper(scripts: Any, data_folder: Path) 
     assert 100 * scripts("cramma").optimum(X, y, 0.5, "free", tol=1e-6) == pytest.approx(10.557, abs=1e-3)
 
 
-def test_published_margins_of_the_pumma_paper_have_their_place(scripts: Any) -> None:
+def test_tables_hold_the_published_margins_of_the_pumma_paper(scripts: Any) -> None:
     assert tuple(scripts("pumma_table1").ADULT.values()) == ("4.95", "3.40", "2.40", "1.69", "1.20", "0.83")
     assert tuple(scripts("pumma_figure3").BIASES) == (15, 9, 1)
 
 
-def test_pumma_does_not_see_where_the_origin_is(scripts: Any) -> None:
+def test_updates_of_pumma_are_invariant_under_translation(scripts: Any) -> None:
     figure, data = scripts("pumma_figure3"), scripts("data")
     rules = list(figure.ALGORITHMS.values())
     near, far = data.r_of_k(4, 1), data.r_of_k(4, 1, shift=4.0)
@@ -163,47 +163,47 @@ DIGITS = {
 }
 
 
-def test_optima_of_table_2_are_the_published_ones(scripts: Any) -> None:
+def test_recorded_optima_of_table_2_equal_the_published_ones(scripts: Any) -> None:
     table = scripts("pumma_table2")
     assert {bias: tuple(f"{margin:.3f}" for margin in margins) for bias, margins in DIGITS.items()} == {
         True: table.BIAS,
         False: table.PLAIN,
     }
-    kept = scripts("record").recall("pumma_table2")
+    recorded = scripts("record").recall("pumma_table2")
     for digit in range(10):
-        low, high, low_plain, high_plain, *_ = kept[f"digit {digit}"]
+        low, high, low_plain, high_plain, *_ = recorded[f"digit {digit}"]
         assert low <= high <= low * (1.0 + 5.01e-5)
         assert low_plain <= high_plain <= low_plain * (1.0 + 5.01e-5)
         assert 0.5 * (low + high) == pytest.approx(DIGITS[True][digit], abs=5e-4)
-        # digit 9: 0.5405 here, printed 0.541
+        # digit 9: 0.5405 here, published 0.541
         most = 6e-4 if digit == 9 else 5e-4
         assert 0.5 * (low_plain + high_plain) == pytest.approx(DIGITS[False][digit], abs=most)
 
 
-def test_margins_of_table_2_are_the_published_ones(scripts: Any) -> None:
-    kept = scripts("record").recall("pumma_table2")
-    assert kept["digit 0"][4] == pytest.approx(1.330, rel=0.01)
-    assert kept["digit 0"][6] == pytest.approx(1.150, rel=0.01)
+def test_recorded_margins_of_table_2_equal_the_published_ones(scripts: Any) -> None:
+    recorded = scripts("record").recall("pumma_table2")
+    assert recorded["digit 0"][4] == pytest.approx(1.330, rel=0.01)
+    assert recorded["digit 0"][6] == pytest.approx(1.150, rel=0.01)
     for digit in range(10):
-        _, high, _, high_plain, pumma, _, romma, _ = kept[f"digit {digit}"]
+        _, high, _, high_plain, pumma, _, romma, _ = recorded[f"digit {digit}"]
         assert 0.99 * high <= pumma <= high
         assert 0.99 * high_plain <= romma <= high_plain
-    for *_, gigabytes in (row for key, row in kept.items() if not key.startswith("digit")):
+    for *_, gigabytes in (row for key, row in recorded.items() if not key.startswith("digit")):
         assert gigabytes < 8.0
 
 
-def test_table_2_on_few_images(scripts: Any, data_folder: Path) -> None:
+def test_table_2_on_600_images_reaches_the_optimum(scripts: Any, data_folder: Path) -> None:
     table = scripts("pumma_table2")
     numbers, _ = table.rows_of(data_folder, 600)
     found = [cell for digit, row in enumerate(numbers) for cell in table.compare(600, digit, row)]
     assert len(found) == 80
     assert all(cell.fine for cell in found)
-    shares = [float(cell.ours) for cell in found if cell.quantity.endswith("of the optimum")]
-    assert 0.99 <= min(shares) <= max(shares) <= 1.0
+    fractions = [float(cell.ours) for cell in found if cell.quantity.endswith("of the optimum")]
+    assert 0.99 <= min(fractions) <= max(fractions) <= 1.0
 
 
 @pytest.mark.parametrize("r", [1, 4, 8])
-def test_r_of_k_data(scripts: Any, r: int) -> None:
+def test_r_of_k_data_follow_their_definition(scripts: Any, r: int) -> None:
     X, y = scripts("data").r_of_k(r, 0)
     assert set(np.unique(X)) == {-1.0, 1.0}
     assert np.array_equal(y > 0, (X[:, :16] > 0).sum(axis=1) >= r)
@@ -218,7 +218,7 @@ def table1(scripts: Any) -> Any:
     return scripts("mpu_table1")
 
 
-def test_the_published_numbers_are_those_of_the_paper(table1: Any) -> None:
+def test_stored_objectives_equal_those_of_the_paper(table1: Any) -> None:
     rivals = {"cutting-plane": 11434.4, "pegasos": 11434.9}
     assert table1.ADULT.published == {"mpu": 11434.4, "dcd": 11434.4, **rivals}
     rivals = {"cutting-plane": 6605.22, "pegasos": 6605.31}
@@ -229,27 +229,29 @@ def test_the_published_numbers_are_those_of_the_paper(table1: Any) -> None:
 
 
 @pytest.mark.parametrize("run", range(4), ids=["mpu-two-level", "mpu-gap", "dcd-shrinking", "dcd-gap"])
-@pytest.mark.parametrize(("which", "printed", "optimum"), [(0, 11434.4, 11433.81), (1, 6605.17, 6604.89)])
-def test_certified_objective_is_at_most_the_printed_one(
-    table1: Any, data_folder: Path, which: int, printed: float, optimum: float, run: int
+@pytest.mark.parametrize(
+    ("data_set", "published_value", "optimum"), [(0, 11434.4, 11433.81), (1, 6605.17, 6604.89)]
+)
+def test_certified_objective_is_at_most_the_published_one(
+    table1: Any, data_folder: Path, data_set: int, published_value: float, optimum: float, run: int
 ) -> None:
-    data = table1.DATA_SETS[which]
+    data = table1.DATA_SETS[data_set]
     X, y = table1.load(data, data_folder)
     name, algorithm = table1.RUNS[run]
-    cell = table1.reproduce(data, name, algorithm, X, y)  # verifies its certificate, or raises
+    cell = table1.reproduce(data, name, algorithm, X, y)  # raises unless the certificate is valid
     assert cell.certified
     assert cell.gap <= 1e-4
-    assert cell.upper <= min(printed, cell.published)
-    # the optimum is known to half a unit of its last digit
+    assert cell.upper <= min(published_value, cell.published)
+    # the optimum is given to half a unit of its last digit
     assert cell.lower <= optimum + 0.005
     assert cell.upper >= optimum - 0.005
     assert cell.lower >= optimum * (1.0 - 1e-4)
 
 
 @pytest.mark.skipif("cutting-plane" not in ALGORITHMS, reason="this version has no cutting planes")
-@pytest.mark.parametrize("which", [0, 1])
-def test_cutting_planes_reach_the_printed_objective(table1: Any, data_folder: Path, which: int) -> None:
-    data = table1.DATA_SETS[which]
+@pytest.mark.parametrize("data_set", [0, 1])
+def test_cutting_planes_reach_the_published_objective(table1: Any, data_folder: Path, data_set: int) -> None:
+    data = table1.DATA_SETS[data_set]
     ((name, algorithm),) = table1.rivals()
     cell = table1.reproduce(data, name, algorithm, *table1.load(data, data_folder))
     assert cell.certified
@@ -257,7 +259,7 @@ def test_cutting_planes_reach_the_printed_objective(table1: Any, data_folder: Pa
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_seed_is_certified_at_the_tolerance_of_the_paper(
+def test_default_algorithm_is_certified_at_the_tolerance_of_the_paper(
     table1: Any, data_folder: Path, seed: int
 ) -> None:
     data = table1.DATA_SETS[1]
@@ -272,7 +274,7 @@ def test_every_seed_is_certified_at_the_tolerance_of_the_paper(
 # the page
 
 
-def test_the_page_holds_every_section_and_every_count(scripts: Any) -> None:
+def test_page_holds_every_section_and_count(scripts: Any) -> None:
     page = (ROOT / "reproduction" / "README.md").read_text()
     assert scripts("__main__").SECTIONS == SECTIONS
     for name in SECTIONS:
@@ -284,7 +286,7 @@ def test_the_page_holds_every_section_and_every_count(scripts: Any) -> None:
     assert (ROOT / "reproduction" / "pumma_figure3.png").stat().st_size < 100_000
 
 
-def test_verdicts(scripts: Any) -> None:
+def test_verdicts_of_cells(scripts: Any) -> None:
     Cell = scripts("record").Cell
     assert Cell("a", "1", "updates", "1,000", "1,000").verdict == "="
     assert Cell("a", "1", "updates", "1,000", "1,203", "rounding").verdict == "+203 (rounding)"

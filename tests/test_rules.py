@@ -1,4 +1,4 @@
-"""Every rule does what its statement says, step for step, and keeps what its theorems promise."""
+"""Rules: trajectories equal naive versions, and the bounds of the theorems hold."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def cloud(rng, n, d, shift=0.5, whole=False):
 
 
 def turns_of(rng, n, count):
-    """Random orders of all rows; no row comes twice running, which would put it on its threshold exactly."""
+    """Random orders of all rows; no row is presented twice in succession, which would put it on its threshold."""
     turns = [rng.permutation(n)]
     while len(turns) < count:
         order = rng.permutation(n)
@@ -87,8 +87,8 @@ def turns_of(rng, n, count):
     return turns
 
 
-def test_every_rule_has_a_naive_twin():
-    """Those that do not present rows one by one have theirs in files of their own; IMA is FMP again and again."""
+def test_every_rule_has_a_naive_version():
+    """Algorithms that do not present rows one by one have naive versions elsewhere; IMA repeats FMP."""
     assert set(NAIVE) == set(ONE_BY_ONE)
     one_by_one = {"pegasos", "cutting-plane", "ima", "flexible-ima"}
     programs = {"lp", "barrier", "interior-point", "proximal-point", "newton"}
@@ -97,11 +97,11 @@ def test_every_rule_has_a_naive_twin():
 
 @interpreted
 @pytest.mark.parametrize(("name", "problem", "storage"), STORED)
-def test_trajectory_is_the_naive_one(name, problem, storage):
+def test_trajectory_equals_the_naive_one(name, problem, storage):
     """The same rows make a step in the same order, and w and the dual weights agree to rounding.
 
-    A decision within 1e-9 of its threshold could go either way by rounding alone: the naive run says how near
-    the nearest was, and data on which one is are passed over.
+    A decision within 1e-9 of its threshold depends on rounding: the naive run returns the smallest
+    distance, and data with such a decision are skipped.
     """
     steps = compared = 0
     for seed in range(20):
@@ -127,7 +127,7 @@ def test_trajectory_is_the_naive_one(name, problem, storage):
         )
         assert dual(h) == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
         assert bias(h) == pytest.approx(expected.bias, rel=1e-12, abs=1e-12)
-        assert (h.alpha <= h.cap).all()  # a cap is reached exactly, not nearly
+        assert (h.alpha <= h.cap).all()  # caps are reached exactly
     assert compared >= 5
     assert steps >= (3 if name == "romma" else 30) * compared  # ROMMA learns from mistakes only
 
@@ -139,8 +139,8 @@ def test_trajectory_is_the_naive_one(name, problem, storage):
     [(name, p) for name, p in COVERED if name in ("perceptron", "mpu") and (p.hard or p.C == 2.0)],
     ids=str,
 )
-def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
-    """On integers there is no rounding, and ties (a.y = b) are decided as the statement says."""
+def test_trajectory_on_integers_equals_the_naive_one_exactly(name, storage, problem):
+    """On integers there is no rounding, and ties (a.y = b) are decided as stated."""
     ties = 0
     for seed in range(5):
         rng = np.random.default_rng(100 + seed)
@@ -161,12 +161,12 @@ def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
         w = h.space.vector.w
         assert w.tolist() == expected.weights[: w.size].tolist()
         assert h.alpha.tolist() == expected.dual.tolist()
-    assert ties  # the case that this test is for occurred
+    assert ties  # ties occurred
 
 
 @interpreted
 @pytest.mark.parametrize(("name", "problem", "storage"), STORED)
-def test_packed_rows_follow_the_same_trajectory(name, problem, storage):
+def test_trajectory_on_packed_rows_equals_the_naive_one(name, problem, storage):
     rng = np.random.default_rng(17)
     X, y = cloud(rng, 30, 6)
     p = plan(name, problem, X, rho=problem.rho, **BUSY.get(name, {}))
@@ -201,17 +201,19 @@ NARROW = {
     kind=st.sampled_from(PROBLEMS),
     halves=st.booleans(),
 )
-def test_whole_numbers_lead_every_storage_the_naive_way(name, seed, n, d, storage, kind, halves):
-    """Index for index, in every storage, by full passes with passes over packed rows between them.
+def test_trajectory_on_integers_equals_the_naive_one_in_every_storage(
+    name, seed, n, d, storage, kind, halves
+):
+    """Compare indices of updates in full passes and passes over packed rows.
 
-    Only the Perceptron may meet a tie: for the others data are passed over on which a decision is within 1e-9.
+    Ties are allowed for the Perceptron only: for others data with a decision within 1e-9 are skipped.
     """
     rng = np.random.default_rng(seed)
     if ALGORITHMS[name]().refuses(kind) or kind.free != (ALGORITHMS[name].bias is Bias.OWN):
         own = ALGORITHMS[name].bias is Bias.OWN
         kind = Problem("hinge", np.inf, intercept="free" if own else "none")
     if storage in NARROW and (kind.rho or not kind.hard):
-        storage = "csr"  # what is compiled for these is compiled for the others in test_engine.py
+        storage = "csr"  # other combinations are compiled in test_engine.py
     if COMPILED and not THOROUGH and not compiled_for(name, storage):
         storage = "dense"
     X, y = cloud(rng, n, d, whole=True)
@@ -239,8 +241,8 @@ def test_whole_numbers_lead_every_storage_the_naive_way(name, seed, n, d, storag
     assert dual(h) == pytest.approx(expected.dual, rel=0, abs=1e-11 * expected.dual.max())
 
 
-def test_own_coordinates_are_the_diagonal_of_dual_descent():
-    """Squared hinge two ways: explicit coordinates, and D on the diagonal as the DCD paper has it."""
+def test_explicit_coordinates_equal_the_diagonal_of_dual_descent():
+    """Squared hinge with explicit coordinates, and with D on the diagonal as in the DCD paper."""
     rng = np.random.default_rng(18)
     X, y = cloud(rng, 20, 5)
     order = np.concatenate([rng.permutation(20) for _ in range(4)])
@@ -253,8 +255,8 @@ def test_own_coordinates_are_the_diagonal_of_dual_descent():
 
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize("name", ["mpu", "dcd"])
-def test_a_zero_pattern_costs_its_cap_at_once(name, storage):
-    """It cannot be learnt: its dual weight is its cap after one presentation, and w does not change."""
+def test_zero_pattern_reaches_its_cap_in_one_presentation(name, storage):
+    """Its dual weight is its cap after one presentation, and w does not change."""
     X, y = np.array([[1.0, 2.0], [0.0, 0.0], [-1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
     s = np.array([1.0, 3.0, 1.0])
     problem = Problem("hinge", 0.5, intercept="none")
@@ -267,8 +269,8 @@ def test_a_zero_pattern_costs_its_cap_at_once(name, storage):
 
 
 @pytest.mark.parametrize("storage", STORES)
-def test_mpu_on_its_thresholds(storage):
-    """a.y = b is learnt and a.y = b + db is unlearnt, both once; what lies between is left alone."""
+def test_mpu_updates_at_its_thresholds_as_stated(storage):
+    """a.y = b is learnt and a.y = b + db is unlearnt, both once; scores between them cause no update."""
     X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
     for score, change in ((40.0, 1.0), (42.0, 0.0), (68.0, 0.0), (70.0, -1.0), (72.0, -1.0), (74.0, -2.0)):
         h = start(STORES[storage](X), y, PROBLEMS[0])
@@ -277,13 +279,13 @@ def test_mpu_on_its_thresholds(storage):
         assert h.alpha[0] == 5.0 + change
         assert h.space.vector.w[0] == score / 2.0 + 2.0 * change
         assert moved == ([0] if change else [])
-    h = start(STORES[storage](X), y, PROBLEMS[0])  # nothing to unlearn, however large the score
+    h = start(STORES[storage](X), y, PROBLEMS[0])  # nothing to unlearn for any score
     h.space.vector.w[0] = 1000.0
     assert present(Unlearn(40.0, 30.0), h, [[0]])[0] == []
 
 
-def test_mpu_learns_as_often_as_it_takes():
-    """One presentation with multiple updates ends where single updates would."""
+def test_multiple_updates_of_mpu_equal_repeated_single_updates():
+    """One presentation with multiple updates gives the state of repeated single updates."""
     rng = np.random.default_rng(19)
     X, y = cloud(rng, 12, 3, whole=True)
     problem = Problem("hinge", np.inf, intercept="none")
@@ -311,11 +313,11 @@ def separable(rng_seed, n, d):
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     X = np.rint(3.0 * (rng.normal(size=(n, d)) + 1.5 * y[:, None] * u / np.linalg.norm(u)))
     problem = Problem("hinge", np.inf, intercept="none")
-    truth = optimum(problem, X, y, np.ones(n))
+    exact = optimum(problem, X, y, np.ones(n))
     R2 = float((X * X).sum(axis=1).max())
-    assume(truth.lower > 0 and truth.lower**2 > Fraction(R2) / 400)
-    assert truth.e < 1e-9 * truth.upper
-    return X, y, problem, R2, truth
+    assume(exact.lower > 0 and exact.lower**2 > Fraction(R2) / 400)
+    assert exact.e < 1e-9 * exact.upper
+    return X, y, problem, R2, exact
 
 
 def updates_until_right(rule, h, n, rng, bound):
@@ -335,21 +337,21 @@ seeds = st.integers(0, 2**20)
 
 @settings(max_examples=60)
 @given(seeds, st.integers(3, 30), st.integers(1, 6), st.sampled_from([0.0, 0.3, 1.0, 5.0, 30.0]))
-def test_perceptron_bound(seed, n, d, share):
+def test_perceptron_meets_its_bounds_on_updates_and_margin(seed, n, d, share):
     """t <= (R^2 + 2b) / gamma_d^2, and a margin of at least gamma_d b / (R^2 + 2b)."""
-    X, y, problem, R2, truth = separable(seed, n, d)
+    X, y, problem, R2, exact = separable(seed, n, d)
     b = float(np.rint(share * R2))
-    bound = (R2 + 2.0 * b) / float(truth.lower) ** 2
+    bound = (R2 + 2.0 * b) / float(exact.lower) ** 2
     h = start(X, y, problem)
     t = updates_until_right(Learn(b), h, n, np.random.default_rng(seed), bound)
     assert t == h.alpha.sum()
     a = h.space.vector.w
     margin, length = scored(h).min(), np.sqrt(a @ a)
     assert margin > b
-    assert margin / length >= float(truth.lower) * b / (R2 + 2.0 * b)
-    assert float(truth.upper) <= length / t * (
+    assert margin / length >= float(exact.lower) * b / (R2 + 2.0 * b)
+    assert float(exact.upper) <= length / t * (
         1.0 + 1e-12
-    )  # after the run: the dual weights are a certificate
+    )  # after the run the dual weights give an upper bound
 
 
 @settings(max_examples=60)
@@ -360,11 +362,11 @@ def test_perceptron_bound(seed, n, d, share):
     st.sampled_from([0.5, 3.0, 20.0, 100.0]),
     st.sampled_from([1.25, 2.0, 3.0, 10.0]),
 )
-def test_mpu_theorem_1(seed, n, d, b_share, db_share):
+def test_mpu_meets_the_bounds_of_theorem_1(seed, n, d, b_share, db_share):
     """Hard margin: the bound (10) on updates, the fraction before the run (11) and after it (12)."""
-    X, y, problem, R2, truth = separable(seed, n, d)
+    X, y, problem, R2, exact = separable(seed, n, d)
     b, db = np.rint(b_share * R2) + 1.0, np.rint(db_share * R2) + 1.0
-    gamma = float(truth.lower)
+    gamma = float(exact.lower)
     bound = (R2 + 2.0 * b) / gamma**2 * (1.0 + (R2 + 2.0 * b) / (4.0 * (db - R2)))
     h = start(X, y, problem)
     t = updates_until_right(Unlearn(b, db), h, n, np.random.default_rng(seed), bound)
@@ -372,7 +374,7 @@ def test_mpu_theorem_1(seed, n, d, b_share, db_share):
     length, total = np.sqrt(a @ a), h.alpha.sum()
     assert t >= total > 0
     achieved = scored(h).min() / length
-    assert achieved / float(truth.upper) > 1.0 / (1.0 + min(db, b + R2) / b)
+    assert achieved / float(exact.upper) > 1.0 / (1.0 + min(db, b + R2) / b)
     # f >= gamma' (t+ - t-) / |a|
     assert achieved / gamma >= achieved * total / length * (1.0 - 1e-12)
 
@@ -395,13 +397,13 @@ def soft(seed, n, d):
     st.sampled_from([1, 5, 64, 1000]),
 )
 @example(0, 20, 3, 12, 3.0, 1000)
-def test_mpu_theorem_2(seed, n, d, doublings, db_share, I):
+def test_mpu_meets_the_bounds_of_theorem_2(seed, n, d, doublings, db_share, I):
     """1-norm soft margin: the bound (22) on updates, the accuracy before the run (23) and after it (24)."""
     X, y, R2 = soft(seed, n, d)
     db = np.rint(db_share * R2) + 1.0
     b = 2.0 ** (np.ceil(np.log2(db)) + doublings)  # so that C = I / b is exact
     problem = Problem("hinge", I / b, intercept="none")
-    truth = optimum(problem, X, y, np.ones(n))
+    exact = optimum(problem, X, y, np.ones(n))
     h = start(X, y, problem, unit=b)
     assert (h.cap == I).all()
     bound = n * I * (2.0 * b + db) / (db - R2)
@@ -414,8 +416,8 @@ def test_mpu_theorem_2(seed, n, d, doublings, db_share, I):
         return primal / b**2, primal / dual - 1.0 if dual > 0.0 else np.inf
 
     def excess(J):
-        return float((Fraction(J) - truth.upper) / truth.upper), float(
-            (Fraction(J) - truth.lower) / truth.lower
+        return float((Fraction(J) - exact.upper) / exact.upper), float(
+            (Fraction(J) - exact.lower) / exact.lower
         )
 
     while True:
@@ -434,7 +436,7 @@ def test_mpu_theorem_2(seed, n, d, doublings, db_share, I):
 
 @settings(max_examples=30)
 @given(seeds, st.floats(-4, 4), st.floats(-5, -1), st.sampled_from([1.5, 3.0, 10.0]))
-def test_mpu_plans_the_accuracy_it_is_asked_for(seed, c, digits, delta_b):
+def test_parameters_of_mpu_follow_from_the_accuracy(seed, c, digits, delta_b):
     """b and I = C b from the wanted accuracy delta: 2 (delta_b/b) / (1 - delta_b/b) <= delta; I is whole."""
     C, delta = 10.0**c, 10.0**digits
     _, _, R2 = soft(seed, 10, 3)
@@ -452,7 +454,7 @@ def test_mpu_plans_the_accuracy_it_is_asked_for(seed, c, digits, delta_b):
 
 @settings(max_examples=60)
 @given(seeds, st.sampled_from(["hinge", "squared_hinge"]), st.sampled_from([0.01, 1.0, 100.0]), st.booleans())
-def test_dual_descent_never_goes_down(seed, loss, C, sparse):
+def test_dual_descent_never_decreases_the_dual_objective(seed, loss, C, sparse):
     """Every single step is an exact ascent: D(alpha) does not fall, in rational arithmetic."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 10)), int(rng.integers(1, 5))
@@ -477,7 +479,7 @@ def test_dual_descent_never_goes_down(seed, loss, C, sparse):
     assert last > 0
 
 
-# what a rule does not do
+# refusals
 
 
 KINDS = {
@@ -488,8 +490,8 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_refusals_name_the_remedy(name):
-    """A combination that is not covered is refused before anything runs, and the message says what to use."""
+def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
+    """Unsupported combinations are refused before the fit, and following the remedy removes the refusal."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
     for kind, options in KINDS.items():
         for loss in ("hinge", "squared_hinge"):
@@ -504,28 +506,28 @@ def test_refusals_name_the_remedy(name):
                 ) as caught:
                     model.fit(X, y)
                 assert f"use {remedy}, or another algorithm" in str(caught.value)
-                assert f"{name}," not in str(caught.value)  # it does not recommend itself
+                assert f"{name}," not in str(caught.value)  # the algorithm itself is not recommended
                 assert not hasattr(model, "coef_")
-                # the remedy is one: it is understood as it stands, and then there is no refusal
-                for said, change in (
+                # the stated remedy removes the refusal
+                for phrase, change in (
                     ('loss="squared_hinge"', {"loss": "squared_hinge"}),
                     ("C=inf", {"C": np.inf}),
                     ('loss="hinge" with a finite C', {"loss": "hinge", "C": 1.0}),
                     ('fit_intercept=True with intercept="free"', {"intercept": "free"}),
                 ):
-                    if said in remedy:
+                    if phrase in remedy:
                         kept = {"loss": loss, "C": C, "intercept": kind, **change}
                         again = ALGORITHMS[name]().refuses(Problem(**kept))
-                        assert again is None or (again != remedy and said not in again)
+                        assert again is None or (again != remedy and phrase not in again)
 
 
-def test_the_perceptron_has_no_hinge():
+def test_perceptron_refuses_the_hinge_loss():
     model = MaxMarginClassifier(loss="hinge", algorithm=Perceptron(b=2.0))
     with pytest.raises(ValueError, match='use loss="squared_hinge" or C=inf, or another algorithm') as caught:
         model.fit([[0.0], [1.0]], [0, 1])
     assert "dcd" in str(caught.value)
     assert "mpu" in str(caught.value)
-    assert "perceptron)" not in str(caught.value)  # it does not recommend itself
+    assert "perceptron)" not in str(caught.value)  # the algorithm itself is not recommended
 
 
 @pytest.mark.parametrize(
@@ -564,6 +566,6 @@ def test_the_perceptron_has_no_hinge():
         (lambda: ROMMA(schedule="shrinking"), "romma has the schedules 'active', 'plain'; got 'shrinking'"),
     ],
 )
-def test_parameters_of_rules_are_checked(rule, message):
+def test_invalid_parameters_of_rules_are_refused(rule, message):
     with pytest.raises(ValueError, match=message):
         MaxMarginClassifier(algorithm=rule()).fit([[0.0], [1.0]], [0, 1])

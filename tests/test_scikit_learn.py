@@ -51,8 +51,8 @@ def name(model) -> str:
     return type(model).__name__
 
 
-every = pytest.mark.parametrize("model", ALL, ids=name)
-weighted = pytest.mark.parametrize("model", WEIGHTED, ids=name)
+all_models = pytest.mark.parametrize("model", ALL, ids=name)
+weighted_models = pytest.mark.parametrize("model", WEIGHTED, ids=name)
 
 
 def scaled(model) -> Pipeline:
@@ -67,8 +67,8 @@ def folds(n: int, k: int = 3) -> list[tuple[np.ndarray, np.ndarray]]:
 # searches and cross-validation
 
 
-@every
-def test_a_search_over_a_pipeline_finds_what_fits_by_hand_find(model):
+@all_models
+def test_grid_search_scores_equal_manual_fits(model):
     grid = [0.01, 1.0]
     search = GridSearchCV(scaled(model), {"model__C": grid}, cv=folds(Y.size)).fit(X, Y)
     for C, found in zip(grid, search.cv_results_["mean_test_score"], strict=True):
@@ -77,12 +77,12 @@ def test_a_search_over_a_pipeline_finds_what_fits_by_hand_find(model):
             for train, test in folds(Y.size)
         ]
         assert found == np.mean(by_hand)
-    alone = scaled(model).set_params(**search.best_params_).fit(X, Y)
-    assert np.array_equal(search.predict(X), alone.predict(X))
+    separate = scaled(model).set_params(**search.best_params_).fit(X, Y)
+    assert np.array_equal(search.predict(X), separate.predict(X))
 
 
-@every
-def test_halving_searches_halve(model):
+@all_models
+def test_halving_search_reduces_candidates(model):
     search = HalvingGridSearchCV(
         scaled(model), {"model__C": [0.01, 0.1, 1.0, 10.0]}, cv=3, factor=2, min_resources=30, random_state=0
     ).fit(X, Y)
@@ -90,7 +90,7 @@ def test_halving_searches_halve(model):
     assert search.score(X, Y) > 0.6
 
 
-def test_rounds_can_be_the_resource_of_a_halving_search():
+def test_max_iter_can_be_the_resource_of_a_halving_search():
     rules = {"algorithm": ["perceptron", "alma", "mpu", "dcd"]}
     slow = MaxMarginClassifier(loss="squared_hinge", random_state=0)
     search = HalvingGridSearchCV(
@@ -100,8 +100,8 @@ def test_rounds_can_be_the_resource_of_a_halving_search():
     assert search.best_params_["max_iter"] == 4
 
 
-@every
-def test_cross_validate_hands_out_models_and_times(model):
+@all_models
+def test_cross_validate_returns_models_and_scores(model):
     found = cross_validate(
         scaled(model), X, Y, cv=folds(Y.size), return_estimator=True, return_train_score=True
     )
@@ -115,8 +115,8 @@ def test_cross_validate_hands_out_models_and_times(model):
 # probabilities
 
 
-@every
-def test_probabilities_come_from_calibration_alone(model):
+@all_models
+def test_probabilities_need_calibration(model):
     assert not hasattr(clone(model).fit(X, Y), "predict_proba")
     calibrated = CalibratedClassifierCV(scaled(model), cv=3).fit(X, Y)
     found = calibrated.predict_proba(X)
@@ -125,8 +125,8 @@ def test_probabilities_come_from_calibration_alone(model):
     assert accuracy_score(Y, calibrated.classes_[found.argmax(axis=1)]) > 0.8
 
 
-@every
-def test_the_sigmoid_of_a_calibration_is_one_of_the_margin(model):
+@all_models
+def test_calibrated_logit_is_affine_in_the_decision_function(model):
     two = Y > 0
     fitted = clone(model).fit(X, two)
     found = (
@@ -143,18 +143,18 @@ def test_the_sigmoid_of_a_calibration_is_one_of_the_margin(model):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_a_selector_keeps_the_names_of_columns(kind):
+def test_selector_output_keeps_column_names(kind):
     frames = pytest.importorskip(kind)
     names = ["a", "b", "c", "d"]
     table = frames.DataFrame(dict(zip(names, X.T, strict=True)))
     pipe = scaled(SELECTOR).set_output(transform=kind).fit(table, Y)
     if not hasattr(pipe["scale"], "feature_names_in_"):
-        pytest.skip(f"this scikit-learn does not see the names in this {kind}")
+        pytest.skip(f"this version of scikit-learn does not read the column names of {kind}")
     kept = [names[k] for k in np.flatnonzero(pipe["model"].support_)]
     out = pipe.transform(table)
     assert isinstance(out, frames.DataFrame)
     assert list(out.columns) == kept == list(pipe.get_feature_names_out())
-    # means of columns that lie otherwise in memory
+    # means depend on the memory layout of the columns
     assert np.allclose(out.to_numpy(), scaled(SELECTOR).fit(X, Y).transform(X), rtol=1e-12, atol=1e-12)
 
 
@@ -169,13 +169,13 @@ def routing():
 
 @pytest.fixture(scope="module")
 def copies() -> tuple[np.ndarray, np.ndarray]:
-    """Weights 0 to 3, and the rows that stand for them."""
+    """Weights 0 to 3, and indices of rows repeated as often."""
     weights = np.random.default_rng(0).integers(0, 4, Y.size)
     return weights.astype(float), np.repeat(np.arange(Y.size), weights)
 
 
-def asking(model) -> Pipeline:
-    """A pipeline whose steps ask for weights."""
+def requesting_weights(model) -> Pipeline:
+    """Return a pipeline whose steps request weights."""
     pipe = scaled(model)
     pipe["scale"].set_fit_request(sample_weight=True)
     pipe["model"].set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
@@ -186,25 +186,25 @@ def scores(fitted) -> np.ndarray:
     return fitted.decision_function(X)
 
 
-@weighted
-def test_weight_k_is_k_copies_through_a_pipeline(model, routing, copies):
+@weighted_models
+def test_weight_k_equals_k_copies_in_a_pipeline(model, routing, copies):
     weights, rows = copies
-    one = asking(model).fit(X, Y, sample_weight=weights)
+    one = requesting_weights(model).fit(X, Y, sample_weight=weights)
     other = scaled(model).fit(X[rows], Y[rows])
     assert np.allclose(scores(one), scores(other), rtol=1e-5, atol=1e-5)
     assert not np.allclose(scores(one), scores(scaled(model).fit(X, Y)), rtol=1e-3, atol=1e-3)
     assert one.score(X, Y, sample_weight=weights) == pytest.approx(one.score(X[rows], Y[rows]), abs=1e-12)
 
 
-@weighted
-def test_weight_k_is_k_copies_through_searches_and_cross_validation(model, routing, copies):
+@weighted_models
+def test_weight_k_equals_k_copies_in_searches_and_cross_validation(model, routing, copies):
     weights, rows = copies
     place = [np.flatnonzero(np.isin(rows, part)) for _, part in folds(Y.size)]
     everything = np.arange(rows.size)
     copied = [(np.setdiff1d(everything, part), part) for part in place]
     options = {"param_grid": {"model__C": [0.02, 2.0]}}
     scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-    one = GridSearchCV(asking(model), cv=folds(Y.size), scoring=scorer, **options).fit(
+    one = GridSearchCV(requesting_weights(model), cv=folds(Y.size), scoring=scorer, **options).fit(
         X, Y, sample_weight=weights
     )
     other = GridSearchCV(scaled(model), cv=copied, **options).fit(X[rows], Y[rows])
@@ -215,15 +215,20 @@ def test_weight_k_is_k_copies_through_searches_and_cross_validation(model, routi
     assert np.allclose(scores(one), scores(other), rtol=1e-5, atol=1e-5)
     both = (
         cross_validate(
-            asking(model), X, Y, cv=folds(Y.size), scoring=scorer, params={"sample_weight": weights}
+            requesting_weights(model),
+            X,
+            Y,
+            cv=folds(Y.size),
+            scoring=scorer,
+            params={"sample_weight": weights},
         ),
         cross_validate(scaled(model), X[rows], Y[rows], cv=copied),
     )
     assert np.allclose(*(found["test_score"] for found in both), rtol=0, atol=1e-12)
 
 
-@weighted
-def test_weights_that_nobody_asked_for_are_refused(model, routing):
+@weighted_models
+def test_unrequested_weights_are_refused_or_ignored(model, routing):
     with pytest.raises(ValueError, match="sample_weight"):
         scaled(model).fit(X, Y, sample_weight=np.ones(Y.size))
     ignoring = scaled(model)
@@ -232,21 +237,21 @@ def test_weights_that_nobody_asked_for_are_refused(model, routing):
     weights = np.linspace(0.1, 9.0, Y.size)
     ignoring.fit(X, Y, sample_weight=weights)
     scale = StandardScaler().fit(X, sample_weight=weights)
-    alone = clone(model).fit(scale.transform(X), Y)
-    assert np.array_equal(scores(ignoring), alone.decision_function(scale.transform(X)))
+    separate = clone(model).fit(scale.transform(X), Y)
+    assert np.array_equal(scores(ignoring), separate.decision_function(scale.transform(X)))
 
 
-@weighted
-def test_calibration_hands_weights_on(model, routing, copies):
+@weighted_models
+def test_calibration_passes_weights_to_the_classifier(model, routing, copies):
     weights, _ = copies
-    asked = clone(model).set_fit_request(sample_weight=True)
+    requesting = clone(model).set_fit_request(sample_weight=True)
     options = {"cv": folds(Y.size), "ensemble": False}
-    one = CalibratedClassifierCV(asked, **options).fit(X, Y, sample_weight=weights)
-    alone = clone(model).fit(X, Y, sample_weight=weights)
-    assert np.array_equal(one.calibrated_classifiers_[0].estimator.predict(X), alone.predict(X))
+    one = CalibratedClassifierCV(requesting, **options).fit(X, Y, sample_weight=weights)
+    separate = clone(model).fit(X, Y, sample_weight=weights)
+    assert np.array_equal(one.calibrated_classifiers_[0].estimator.predict(X), separate.predict(X))
 
 
-def test_a_stream_takes_no_weights_and_its_classes_are_routed(routing):
+def test_online_model_routes_classes_and_refuses_weights(routing):
     assert not hasattr(ONLINE, "set_fit_request")
     assert clone(ONLINE).set_partial_fit_request(
         classes=True
@@ -258,8 +263,8 @@ def test_a_stream_takes_no_weights_and_its_classes_are_routed(routing):
 # threads
 
 
-def test_a_search_in_processes_leaves_each_fit_its_share():
-    """Of as many jobs as processors each has one."""
+def test_fits_in_parallel_search_use_one_thread():
+    """With as many jobs as processors each fit has one thread."""
     count = joblib.cpu_count()
     search = GridSearchCV(
         MaxMarginClassifier(n_jobs=-1, random_state=0),
@@ -272,7 +277,7 @@ def test_a_search_in_processes_leaves_each_fit_its_share():
     assert set(search.cv_results_["mean_test_score"]) == {1.0}
 
 
-def test_joblib_says_how_many_threads_no_number_is(monkeypatch):
+def test_joblib_context_sets_the_default_number_of_threads(monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 3)
     assert threads.jobs(None, 9) == 1
     with joblib.parallel_config(n_jobs=2):
@@ -288,7 +293,7 @@ def test_joblib_says_how_many_threads_no_number_is(monkeypatch):
 
 
 class Recorder:
-    """Keeps what it hears; ends the fit where `stop` says so."""
+    """A callback that records all calls, and ends the fit where `stop` returns true."""
 
     def __init__(self, stop=lambda context: False) -> None:
         self.stop = stop
@@ -317,12 +322,12 @@ class Recorder:
         return [context.report for context in self.ended if context.task_name == "round"]
 
 
-class Propagated(Recorder):
+class PropagatedRecorder(Recorder):
     max_propagation_depth = None
 
 
-class Ending(Recorder):
-    """Fails at the second round."""
+class FailingRecorder(Recorder):
+    """Raises an error at the second round."""
 
     def on_fit_task_begin(self, estimator, context):
         super().on_fit_task_begin(estimator, context)
@@ -331,11 +336,11 @@ class Ending(Recorder):
 
 
 def path(context) -> list[str]:
-    """The tasks from the first to this one."""
+    """Return the names of the tasks from the root to this one."""
     return [] if context is None else [*path(context.parent), f"{context.estimator_name} {context.task_name}"]
 
 
-def noisy(n: int = 300, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def noisy_rows(n: int = 300, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)
     y = np.arange(n) % classes
     return rng.normal(size=(n, 4)) + rng.normal(size=(classes, 4))[y], y
@@ -360,18 +365,18 @@ MANY_ROUNDS = [
     ],
     ids=repr,
 )
-def test_a_callback_hears_of_every_round(model, classes, monkeypatch):
+def test_callbacks_receive_every_round(model, classes, monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
-    rows = noisy(classes=classes)
+    rows = noisy_rows(classes=classes)
     recorder, reports = Recorder(), []
-    told = clone(model).set_params(callback=reports.append).set_callbacks(recorder).fit(*rows)
+    with_callbacks = clone(model).set_params(callback=reports.append).set_callbacks(recorder).fit(*rows)
     assert recorder.rounds == reports
-    assert len(reports) == len(told.history_)
-    assert {id(report) for report in reports} == {id(report) for report in told.history_}
-    assert recorder.setups == recorder.teardowns == [told]
+    assert len(reports) == len(with_callbacks.history_)
+    assert {id(report) for report in reports} == {id(report) for report in with_callbacks.history_}
+    assert recorder.setups == recorder.teardowns == [with_callbacks]
     assert not recorder.open
     silent = clone(model).fit(*rows)
-    assert silent.decision_function(rows[0]).tobytes() == told.decision_function(rows[0]).tobytes()
+    assert silent.decision_function(rows[0]).tobytes() == with_callbacks.decision_function(rows[0]).tobytes()
     tree = {id(context): context for context in recorder.begun}.values()
     for context in tree:
         below = [one.task_id for one in tree if one.parent is context]
@@ -382,10 +387,10 @@ def test_a_callback_hears_of_every_round(model, classes, monkeypatch):
 
 @CALLBACKS
 @pytest.mark.parametrize("model", MANY_ROUNDS, ids=repr)
-def test_tasks_are_the_powers_of_ten_on_the_way_to_tol(model, rules_alone):
-    """Within a task the gap is of one size, and the names say how it began and ended."""
+def test_tasks_are_the_decades_of_the_gap(model, rules_alone):
+    """Within a task the gap is of one decade, and names state the first and last bounds."""
     recorder = Recorder()
-    fitted = clone(model).set_callbacks(recorder).fit(*noisy())
+    fitted = clone(model).set_callbacks(recorder).fit(*noisy_rows())
     root = recorder.begun[0]
     decades = round(-np.log10(model.tol))
     assert root.max_subtasks == decades + 1
@@ -403,7 +408,7 @@ def test_tasks_are_the_powers_of_ten_on_the_way_to_tol(model, rules_alone):
 
 
 @CALLBACKS
-def test_names_tell_the_margin_and_the_time_left():
+def test_task_names_state_margin_and_time_left():
     rows = load_iris(return_X_y=True)[0], load_iris().target > 0
     recorder = Recorder()
     hard = MaxMarginClassifier(C=np.inf, algorithm="perceptron", max_time=500, random_state=0)
@@ -419,8 +424,8 @@ def test_names_tell_the_margin_and_the_time_left():
 
 @CALLBACKS
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_the_model_of_a_round_is_worth_what_its_report_says(loss, rules_alone):
-    rows, y = noisy()
+def test_model_of_a_round_has_the_reported_objective(loss, rules_alone):
+    rows, y = noisy_rows()
     recorder, weights = Recorder(), np.linspace(0.5, 1.5, y.size)
     model = MaxMarginClassifier(loss=loss, algorithm="dcd", tol=1e-6, random_state=0)
     model.set_callbacks(recorder).fit(rows, y, weights)
@@ -436,8 +441,8 @@ def test_the_model_of_a_round_is_worth_what_its_report_says(loss, rules_alone):
 
 
 @CALLBACKS
-def test_the_same_with_a_kernel():
-    rows, y = noisy(600)
+def test_kernel_model_of_a_round_has_the_reported_objective():
+    rows, y = noisy_rows(600)
     recorder = Recorder()
     KernelMaxMarginClassifier(tol=1e-6, gamma=0.3).set_callbacks(recorder).fit(rows, y)
     assert len(recorder.models) > 2
@@ -450,13 +455,13 @@ def test_the_same_with_a_kernel():
 
 @CALLBACKS
 @pytest.mark.parametrize("kind", [MaxMarginClassifier, KernelMaxMarginClassifier])
-def test_of_several_classes_there_is_a_model_once_each_has_one(kind):
+def test_multiclass_round_models_exist_after_a_round_of_each_class(kind):
     recorder = Recorder()
     fitted = kind(random_state=0).set_callbacks(recorder).fit(X, Y)
-    heard = set()
+    reported = set()
     for report, model, _ in recorder.models:
-        heard.add(report.label)
-        assert (model is not None) == (len(heard) == 3)
+        reported.add(report.label)
+        assert (model is not None) == (len(reported) == 3)
     last = recorder.models[-1][1]
     assert np.array_equal(last.predict(X), fitted.predict(X))
     assert [context.task_name for context in recorder.begun if context.parent is recorder.begun[0]] == [
@@ -468,10 +473,10 @@ def test_of_several_classes_there_is_a_model_once_each_has_one(kind):
 
 @CALLBACKS
 @pytest.mark.parametrize("model", MANY_ROUNDS, ids=repr)
-def test_a_callback_ends_the_fit(model, rules_alone, monkeypatch):
+def test_callbacks_can_interrupt_the_fit(model, rules_alone, monkeypatch):
     monkeypatch.setattr("maxmargin.fit.exact.MAX_EIGEN_ROWS", 0)
     recorder = Recorder(stop=lambda context: context.task_name == "round" and context.report.round == 2)
-    fitted = clone(model).set_params(tol=1e-9).set_callbacks(recorder).fit(*noisy())
+    fitted = clone(model).set_params(tol=1e-9).set_callbacks(recorder).fit(*noisy_rows())
     assert fitted.status_ == "INTERRUPTED"
     assert len(recorder.rounds) == fitted.n_iter_ == 2
     assert fitted.certificate_.gap < np.inf
@@ -480,19 +485,19 @@ def test_a_callback_ends_the_fit(model, rules_alone, monkeypatch):
 
 @CALLBACKS
 @pytest.mark.parametrize("model", MANY_ROUNDS, ids=repr)
-def test_a_callback_that_fails_leaves_the_estimator_as_it_was_and_is_torn_down(model):
-    ending = Ending()
-    fitted = clone(model).set_callbacks(ending)
+def test_failing_callback_leaves_the_estimator_unchanged_and_is_torn_down(model):
+    failing = FailingRecorder()
+    fitted = clone(model).set_callbacks(failing)
     before = dict(vars(fitted))
     with pytest.raises(RuntimeError, match="that is enough"):
-        fitted.fit(*noisy(classes=3))
+        fitted.fit(*noisy_rows(classes=3))
     assert vars(fitted) == before
-    assert ending.setups == ending.teardowns == [fitted]
+    assert failing.setups == failing.teardowns == [fitted]
 
 
 @CALLBACKS
-@every
-def test_nothing_is_made_where_nobody_listens(model, monkeypatch):
+@all_models
+def test_no_callback_context_is_created_without_callbacks(model, monkeypatch):
     from sklearn.callback import CallbackContext
 
     def never(*arguments, **options):
@@ -505,16 +510,16 @@ def test_nothing_is_made_where_nobody_listens(model, monkeypatch):
 
 
 @CALLBACKS
-@every
-def test_what_is_no_callback_is_refused(model):
+@all_models
+def test_invalid_callbacks_are_refused(model):
     with pytest.raises(TypeError, match="callbacks must be instances"):
         clone(model).set_callbacks(print)
 
 
 @CALLBACKS
 @pytest.mark.parametrize("model", [LINEAR, KERNEL, ONLINE], ids=name)
-def test_callbacks_reach_the_fits_of_pipelines_and_searches(model):
-    recorder = Propagated()
+def test_callbacks_are_propagated_through_pipelines_and_searches(model):
+    recorder = PropagatedRecorder()
     search = GridSearchCV(scaled(model), {"model__C": [0.1, 1.0]}, cv=2).set_callbacks(recorder).fit(X, Y)
     assert recorder.setups == recorder.teardowns == [search]
     assert not recorder.open
@@ -537,19 +542,19 @@ def test_callbacks_reach_the_fits_of_pipelines_and_searches(model):
     assert not any("callback" in key for key in vars(best) if key != "callback")
 
 
-def words(text: str) -> str:
-    """Without the bars, and lines that were too long put together."""
+def normalised(text: str) -> str:
+    """Collapse whitespace and rejoin wrapped lines."""
     return " ".join(text.split())
 
 
 @CALLBACKS
 @pytest.mark.parametrize("model", [LINEAR, KERNEL], ids=name)
-def test_the_progress_bar_shows_bounds_and_how_it_ended(model, capsys, monkeypatch):
+def test_progress_bar_shows_bounds_and_status(model, capsys, monkeypatch):
     from sklearn.callback import ProgressBar
 
     monkeypatch.setenv("COLUMNS", "80")
     fitted = clone(model).set_callbacks(ProgressBar()).fit(X, Y)
-    shown = words(capsys.readouterr().out)
+    shown = normalised(capsys.readouterr().out)
     for label in range(3):
         last = [report for report in fitted.history_ if report.label == label][-1]
         assert f"{name(model)} - class {label}" in shown
@@ -558,33 +563,33 @@ def test_the_progress_bar_shows_bounds_and_how_it_ended(model, capsys, monkeypat
 
 
 @CALLBACKS
-def test_the_progress_bar_of_a_search_shows_its_fits(capsys, monkeypatch):
+def test_progress_bar_of_a_search_shows_its_fits(capsys, monkeypatch):
     from sklearn.callback import ProgressBar
 
     monkeypatch.setenv("COLUMNS", "200")
     two = Y > 0
     with joblib.parallel_config("threading"):
         GridSearchCV(LINEAR, {"C": [0.1, 1.0]}, cv=2, n_jobs=2).set_callbacks(ProgressBar()).fit(X, two)
-    shown = words(capsys.readouterr().out)
+    shown = normalised(capsys.readouterr().out)
     assert shown.count("candidate-split-evaluation | MaxMarginClassifier - fit") == 4
     assert shown.count("refit-with-best-params | MaxMarginClassifier - fit") == 1
     assert shown.count("CERTIFIED ") == 5
 
 
 @CALLBACKS
-def test_names_of_classes_are_no_markup(capsys, monkeypatch):
+def test_class_names_are_not_read_as_markup(capsys, monkeypatch):
     from sklearn.callback import ProgressBar
 
     monkeypatch.setenv("COLUMNS", "200")
     names = np.array(["[/red]", "[b]", "c"])[Y]
     fitted = clone(LINEAR).set_callbacks(ProgressBar()).fit(X, names)
     assert fitted.status_ == "CERTIFIED"
-    assert "class (/red)" in words(capsys.readouterr().out)
+    assert "class (/red)" in normalised(capsys.readouterr().out)
 
 
 @CALLBACKS
 @pytest.mark.parametrize("model", [LINEAR, KERNEL, ONLINE], ids=name)
-def test_a_scoring_monitor_follows_the_score(model):
+def test_scoring_monitor_records_the_score(model):
     from sklearn.callback import ScoringMonitor
 
     monitor = ScoringMonitor(scoring="accuracy")
@@ -596,8 +601,8 @@ def test_a_scoring_monitor_follows_the_score(model):
 
 
 @CALLBACKS
-def test_an_elimination_tells_of_its_sets_and_their_fits():
-    recorder = Propagated()
+def test_elimination_reports_feature_sets_and_fits():
+    recorder = PropagatedRecorder()
     selector = clone(SELECTOR).set_params(n_features_to_select=1, step=1, cv=3).set_callbacks(recorder)
     selector.fit(X, Y)
     assert recorder.setups == recorder.teardowns == [selector]
@@ -614,8 +619,8 @@ def test_an_elimination_tells_of_its_sets_and_their_fits():
 
 
 @CALLBACKS
-@pytest.mark.parametrize("inner", ["auto", LINEAR], ids=["ours", "given"])
-def test_a_callback_ends_an_elimination(inner):
+@pytest.mark.parametrize("inner", ["auto", LINEAR], ids=["named", "given"])
+def test_callbacks_can_interrupt_an_elimination(inner):
     recorder = Recorder(stop=lambda context: context.task_name.startswith("3 features"))
     selector = MarginRFE(inner, p=2, n_features_to_select=1, step=1, random_state=0)
     selector.set_callbacks(recorder).fit(X, Y)
@@ -625,15 +630,15 @@ def test_a_callback_ends_an_elimination(inner):
 
 
 @CALLBACKS
-def test_a_stream_tells_of_its_passes_and_their_bounds():
+def test_online_fit_reports_passes_and_bounds():
     seen = []
 
-    class Watching(Recorder):
+    class BoundsRecorder(Recorder):
         def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
             seen.append((context, estimator.bounds_, fitted_estimator))
             return context.task_id == 2
 
-    fitted = clone(ONLINE).set_callbacks(Watching()).fit(X, Y > 1)
+    fitted = clone(ONLINE).set_callbacks(BoundsRecorder()).fit(X, Y > 1)
     passes, root = seen[:-1], seen[-1][0]
     assert root.max_subtasks == fitted.max_iter
     assert fitted.n_iter_ == len(passes) == 3
@@ -646,8 +651,8 @@ def test_a_stream_tells_of_its_passes_and_their_bounds():
 
 
 @CALLBACKS
-def test_a_choice_by_cross_validation_tells_of_its_folds_and_of_the_last_fit():
-    recorder = Propagated()
+def test_cross_validated_fit_reports_folds_and_final_fit():
+    recorder = PropagatedRecorder()
     fitted = MaxMarginClassifierCV([0.1, 1.0], cv=3, loss="hinge").set_callbacks(recorder).fit(X, Y)
     assert not recorder.open
     below = [context for context in recorder.ended if context.parent is recorder.begun[0]]
@@ -658,8 +663,8 @@ def test_a_choice_by_cross_validation_tells_of_its_folds_and_of_the_last_fit():
 
 
 @CALLBACKS
-def test_a_choice_by_cross_validation_that_fails_leaves_the_estimator_as_it_was_and_tears_callbacks_down():
-    recorder = Propagated()
+def test_failed_cross_validated_fit_leaves_the_estimator_unchanged_and_tears_callbacks_down():
+    recorder = PropagatedRecorder()
     search = MaxMarginClassifierCV([0.1, 1.0], cv=3, scoring=lambda model, X, y: np.nan)
     search.set_callbacks(recorder)
     before = dict(vars(search))
@@ -669,7 +674,7 @@ def test_a_choice_by_cross_validation_that_fails_leaves_the_estimator_as_it_was_
     assert recorder.setups == recorder.teardowns == [search]
 
 
-OLDER = """
+WITHOUT_CALLBACKS = """
 import sys
 import numpy as np
 import sklearn.feature_extraction, sklearn.feature_selection, sklearn.linear_model, sklearn.model_selection
@@ -684,18 +689,20 @@ for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginCl
 """
 
 
-def test_an_older_scikit_learn_has_no_callbacks_and_everything_else():
-    done = subprocess.run([sys.executable, "-c", OLDER], capture_output=True, text=True, check=True)
+def test_estimators_work_without_sklearn_callback():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CALLBACKS], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["[1]"] * 4
 
 
-# scikit-learn's own tests
+# comparison with the tests of scikit-learn
 
 FAILED = {"outcome": "failed", "said": "TypeError: no such thing as dual"}
 PASSED = {"outcome": "passed"}
 
 
-def test_a_failure_has_to_be_on_the_list_and_say_what_the_list_says():
+def test_unlisted_or_differing_failures_are_reported():
     found = {"m::a[1]": FAILED, "m::a[2]": FAILED, "m::b": PASSED, "m::c[x-1]": FAILED}
     listed = [Difference("why", ["m::a", "m::c[*-1]"], "dual$")]
     assert compared(found, listed) == []
@@ -708,19 +715,19 @@ def test_a_failure_has_to_be_on_the_list_and_say_what_the_list_says():
     assert "m::c[x-1] is on the list twice" in compared(found, twice)
 
 
-def test_what_passes_or_does_not_exist_may_not_be_on_the_list():
+def test_listed_tests_that_pass_or_do_not_exist_are_reported():
     found = {"m::a[1]": FAILED, "m::a[2]": PASSED}
     assert "m::a[2] passes, and is on the list: why" in compared(found, [Difference("why", ["m::a"])])
     wrong = compared(found, [Difference("why", ["m::a[1]", "m::old"])])
     assert wrong == ["m::old is on the list, and no such test failed: why"]
 
 
-def test_the_penalties_of_linear_svc_are_norms_here():
-    from sklearn.svm import LinearSVC as Theirs
+def test_l1_and_l2_penalties_equal_those_of_linear_svc():
+    from sklearn.svm import LinearSVC as SklearnLinearSVC
 
     table = StandardScaler().fit_transform(X)
     for penalty in ("l1", "l2"):
-        theirs = Theirs(penalty=penalty, dual=False, tol=1e-10, max_iter=100_000).fit(table, Y > 0)
+        theirs = SklearnLinearSVC(penalty=penalty, dual=False, tol=1e-10, max_iter=100_000).fit(table, Y > 0)
         ours = LinearSVC(penalty=penalty, tol=1e-10).fit(table, Y > 0)
         assert np.allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-4)
         assert np.allclose(ours.intercept_, theirs.intercept_, rtol=0, atol=1e-4)
@@ -729,7 +736,7 @@ def test_the_penalties_of_linear_svc_are_norms_here():
 # the page
 
 
-def test_the_page_runs(capsys):
+def test_page_code_runs(capsys):
     text = (Path(__file__).resolve().parents[1] / "docs" / "scikit_learn.md").read_text()
     scope: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.S):

@@ -1,4 +1,4 @@
-"""What is certain about the optimum from a gap: intervals of intercepts, margins and features hold the optimum."""
+"""Screening by a gap: intervals of intercepts and margins hold the optimum, and screened features have no weight."""
 
 from fractions import Fraction
 
@@ -18,7 +18,7 @@ LOSSES = ("hinge", "squared_hinge")
 
 
 def slope(loss, z, y, s, b):
-    """The subdifferential of the loss in b: from the left, and from the right."""
+    """Return the left and right derivatives of the loss in b."""
     m = y * (z + b)
     if loss == "squared_hinge":
         value = -float(np.sum(s * y * np.maximum(1.0 - m, 0.0)))
@@ -29,7 +29,7 @@ def slope(loss, z, y, s, b):
 
 
 def best_intercepts(loss, z, y, s):
-    """The least and the largest minimiser, by looking at every kink, and between them."""
+    """Return the least and the largest minimiser, by evaluation at all kinks or bisection."""
     kinks = np.sort(y - z)
     if loss == "hinge":
         fits = [t for t in kinks if slope(loss, z, y, s, t)[0] <= 0.0 <= slope(loss, z, y, s, t)[1]]
@@ -45,8 +45,8 @@ def best_intercepts(loss, z, y, s):
     return low, high
 
 
-def few(rng, n=12):
-    """Scores and weights that are whole numbers of small fractions: slopes are exact, and ties are many."""
+def quarter_integer_scores(rng, n=12):
+    """Return scores in multiples of 1/4, labels and integer weights: slopes are exact, and ties are frequent."""
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     return rng.integers(-12, 13, n) / 4.0, y, rng.integers(1, 4, n).astype(float)
@@ -55,8 +55,8 @@ def few(rng, n=12):
 class TestIntercepts:
     @pytest.mark.parametrize("loss", LOSSES)
     @pytest.mark.parametrize("seed", range(40))
-    def test_known_scores_give_the_interval_of_the_best(self, loss, seed):
-        z, y, s = few(np.random.default_rng(seed))
+    def test_exact_scores_give_the_interval_of_the_best_intercepts(self, loss, seed):
+        z, y, s = quarter_integer_scores(np.random.default_rng(seed))
         least, largest = intercept_interval(Problem(loss, 1.0), z, z, y, s)
         expected = best_intercepts(loss, z, y, s)
         np.testing.assert_allclose((least, largest), expected, atol=1e-9)
@@ -65,22 +65,22 @@ class TestIntercepts:
 
     @pytest.mark.parametrize("loss", LOSSES)
     @pytest.mark.parametrize("seed", range(40))
-    def test_no_scores_within_have_a_best_intercept_outside(self, loss, seed):
+    def test_interval_holds_the_best_intercepts_of_all_scores_within_bounds(self, loss, seed):
         rng = np.random.default_rng(seed)
-        z, y, s = few(rng)
-        away = rng.integers(0, 5, z.size) / 4.0
-        least, largest = intercept_interval(Problem(loss, 1.0), z - away, z + away, y, s)
+        z, y, s = quarter_integer_scores(rng)
+        deviation = rng.integers(0, 5, z.size) / 4.0
+        least, largest = intercept_interval(Problem(loss, 1.0), z - deviation, z + deviation, y, s)
         for _ in range(10):
-            inside = z + away * rng.integers(-4, 5, z.size) / 4.0
+            inside = z + deviation * rng.integers(-4, 5, z.size) / 4.0
             low, high = best_intercepts(loss, inside, y, s)
             assert least <= low + 1e-9
             assert high <= largest + 1e-9
 
-    def test_weights_of_many_orders(self):
-        """Sums of weights lose what the small ones weigh: the end is beyond the best b of exact arithmetic."""
+    def test_upper_end_is_valid_for_weights_of_many_orders(self):
+        """Rounded sums lose small weights: the upper end is above the best b of exact arithmetic."""
         for seed in range(300):
             rng = np.random.default_rng(seed)
-            z, y, _ = few(rng, 8)
+            z, y, _ = quarter_integer_scores(rng, 8)
             s = 10.0 ** rng.uniform(-18, 0, 8)
             _, largest = intercept_interval(Problem("squared_hinge", 1.0), z, z, y, s)
             t, c = [Fraction(v) for v in y - z], [Fraction(v) for v in s]
@@ -92,12 +92,12 @@ class TestIntercepts:
             if np.isfinite(largest):
                 assert slope(Fraction(largest) + Fraction(1, 10**12)) > 0
 
-    def test_the_hard_margin_asks_every_margin_to_be_one(self):
+    def test_hard_margin_interval_requires_margins_of_one(self):
         z, y = np.array([3.0, 2.0, -4.0]), np.array([1.0, 1.0, -1.0])
         least, largest = intercept_interval(Problem("hinge", np.inf), z - 0.5, z + 0.5, y, np.ones(3))
         assert (least, largest) == (-1.5, 3.5)  # 2.5 + b >= 1, and -4.5 + b <= -1
 
-    def test_one_class_alone_has_no_end(self):
+    def test_interval_of_one_class_is_unbounded(self):
         z, y = np.array([1.0, 2.0]), np.array([1.0, 1.0])
         assert intercept_interval(Problem("hinge", 1.0), z, z, y, np.ones(2))[1] == np.inf
 
@@ -111,7 +111,7 @@ def data(seed, n=60, d=5, shift=1.0):
 
 
 def exact(problem, X, y, weights):
-    """The optimum to rounding, and its dual weights; its own certificate says how near it is."""
+    """Return the optimum to rounding and its dual weights; check the gap of its certificate."""
     clf = MaxMarginClassifier(
         problem.C,
         loss=problem.loss,
@@ -129,11 +129,11 @@ def exact(problem, X, y, weights):
 
 
 def near(rng, size, problem, sample, w, b, alpha):
-    """A point about so far from the optimum, with its certificate."""
+    """Return a point at a relative distance of about `size` from the optimum, with its certificate."""
     v = w + size * rng.normal(size=w.size) * np.abs(w).max()
     c = b + size * rng.normal() if problem.intercept != "none" else b
     a = np.maximum(alpha * (1.0 + size * rng.normal(size=alpha.size)), 0.0)
-    if problem.hard:  # a separator still
+    if problem.hard:  # keep a separator
         least = (sample.y * (sample.X @ v + c)).min()
         v, c = (v / least, c / least) if least > 0 else (w, b)
     return v, c, certify(problem, sample, v, c, a)
@@ -143,9 +143,9 @@ def near(rng, size, problem, sample, w, b, alpha):
 @pytest.mark.parametrize("p", [2.0, 3.0, 10.0])
 @pytest.mark.parametrize(("loss", "C"), [("hinge", 1.0), ("squared_hinge", 0.3), ("hinge", np.inf)])
 class TestMargins:
-    def test_hold_the_optimum_and_become_narrow(self, loss, C, p, intercept):
+    def test_margin_intervals_hold_the_optimum_and_narrow_with_the_gap(self, loss, C, p, intercept):
         problem = Problem(loss, C, p=p, intercept=intercept)
-        told = 0
+        decided = 0
         for seed in range(3):
             rng, X, y = data(seed, shift=5.0 if problem.hard else 1.0)
             weights = np.ones(y.size) if problem.hard else rng.integers(1, 4, y.size).astype(float)
@@ -163,12 +163,12 @@ class TestMargins:
                     caps = problem.caps(weights)
                     np.testing.assert_allclose(alpha[found.inside], caps[found.inside], rtol=1e-6)
                 widths.append(float((found.most - found.least).max()))
-            told += int((found.weightless | found.inside).sum())
-            # as the square root of a gap that is at least linear in the distance
+            decided += int((found.weightless | found.inside).sum())
+            # widths fall at least like the square root of the gap, and the gap at least linearly in the distance
             assert widths[-1] < 0.3 * widths[-2]
-        assert told > 100
+        assert decided > 100
 
-    def test_sparse_rows_are_told_the_same(self, loss, C, p, intercept):
+    def test_sparse_and_dense_rows_give_equal_intervals(self, loss, C, p, intercept):
         problem = Problem(loss, C, p=p, intercept=intercept)
         rng, X, y = data(5, shift=5.0)
         weights = np.ones(y.size)
@@ -180,8 +180,8 @@ class TestMargins:
         np.testing.assert_allclose(sparse.least, dense.least, rtol=1e-9, atol=1e-12)
 
 
-def test_the_optimum_of_another_solver_is_inside():
-    """Clarabel's bracket is of the objective: a w that is best to 1e-9 is no further than sqrt(2e-9 P) from w*."""
+def test_removing_weightless_rows_keeps_the_optimum_of_another_solver():
+    """Clarabel bounds the objective: a w that is optimal to 1e-9 is within sqrt(2e-9 P) of w*."""
     problem = Problem("hinge", 1.0)
     rng, X, y = data(11)
     weights = np.ones(y.size)
@@ -192,7 +192,7 @@ def test_the_optimum_of_another_solver_is_inside():
         Sample(X, y, weights), *near(rng, 0.01, problem, Sample(X, y, weights), w, b, alpha)
     )
     assert found.weightless.sum() > 3
-    # the optimum without those rows is the same
+    # the optimum without these rows is the same
     rest = ~found.weightless
     again = oracle.optimum(problem, X[rest], y[rest], weights[rest])
     assert again.lower <= best.upper + 1e-9
@@ -202,23 +202,23 @@ def test_the_optimum_of_another_solver_is_inside():
 class TestFeatures:
     @pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
     @pytest.mark.parametrize("seed", range(4))
-    def test_none_that_has_a_weight_is_called_weightless(self, intercept, seed):
+    def test_screened_features_have_no_weight_at_the_optimum(self, intercept, seed):
         rng, X, y = data(seed, n=80, d=12, shift=1.5)
         weights = rng.integers(1, 3, y.size).astype(float)
         problem = Problem("squared_hinge", 0.5, p=np.inf, intercept=intercept)
         w, b, alpha = exact(problem, X, y, weights)
         sample = Sample(X, y, weights)
-        told = []
+        decided = []
         for size in (0.1, 1e-2, 1e-3, 0.0):
             *_, certificate = near(rng, size, problem, sample, w, b, alpha)
             found = columns_without_weight(sample, certificate)
             assert not (np.abs(w[found]) > 1e-7 * np.abs(w).max()).any()
             sparse = columns_without_weight(Sample(sp.csr_matrix(X), y, weights), certificate)
             assert (sparse == found).all()
-            told.append(int(found.sum()))
-        assert told[-1] == int((np.abs(w) <= 1e-7 * np.abs(w).max()).sum()) > 0
+            decided.append(int(found.sum()))
+        assert decided[-1] == int((np.abs(w) <= 1e-7 * np.abs(w).max()).sum()) > 0
 
-    def test_elsewhere_nothing_is_offered(self):
+    def test_unsupported_problems_give_no_screening(self):
         rng, X, y = data(1)
         sample = Sample(X, y, np.ones(y.size))
         for problem in (

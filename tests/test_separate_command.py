@@ -1,4 +1,4 @@
-"""`maxmargin separate`: the verdict in words, its rows, and the exit codes."""
+"""`maxmargin separate`: printed verdicts, rows of proofs, and exit codes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from maxmargin.io.model_file import load, save
 
 
 def run(*arguments):
-    """What the command prints on both streams, and its exit code; no traceback may be among it."""
+    """Run the command; return its output on both streams and its exit code."""
     result = CliRunner().invoke(app, ["separate", *map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
 
-def test_defaults_are_those_of_the_function():
+def test_defaults_equal_those_of_separate():
     parameters = inspect.signature(separate).parameters
     options = inspect.signature(separate_command).parameters
     shared = set(options) & set(parameters)
@@ -36,7 +36,7 @@ def test_defaults_are_those_of_the_function():
 
 @pytest.fixture
 def square(tmp_path):
-    """Exclusive or, with the classes in words."""
+    """Exclusive or, with string labels."""
     path = tmp_path / "square.csv"
     path.write_text("a,b,same\n0,0,yes\n1,1,yes\n0,1,no\n1,0,no\n")
     return path
@@ -49,7 +49,7 @@ def half_line(tmp_path):
     return path
 
 
-def test_a_proof_in_words(square):
+def test_proof_of_inseparability_is_printed(square):
     result = run(square)
     assert result.exit_code == 0
     assert result.stdout.startswith("NOT SEPARABLE: no hyperplane has no on one side and yes on the other (")
@@ -59,7 +59,7 @@ def test_a_proof_in_words(square):
     assert "the margin of at least one row is at most -0.353553" in result.stdout
 
 
-def test_a_separator_in_words(half_line):
+def test_separator_is_printed(half_line):
     result = run(half_line)
     assert result.exit_code == 0
     assert result.stdout.startswith("SEPARABLE: a hyperplane has 0 on one side and 1 on the other (")
@@ -67,7 +67,7 @@ def test_a_separator_in_words(half_line):
     assert "(p = 1)" in run(half_line, "--p", 1, "--tol", "inf").stdout
 
 
-def test_json(square, half_line):
+def test_json_output_holds_proof_or_separator(square, half_line):
     facts = json.loads(run(square, "--json").stdout)
     assert facts["separable"] is False
     assert sum(Fraction(row["exact"]) for row in facts["proof"]) == 1
@@ -78,7 +78,7 @@ def test_json(square, half_line):
     assert len(facts["coef"]) == facts["features"] == 2
 
 
-def test_kernels(square, half_line):
+def test_kernel_verdicts_are_printed(square, half_line):
     result = run(square, "--kernel", "rbf", "--gamma", 1)
     assert result.exit_code == 0
     assert result.stdout.startswith(
@@ -98,7 +98,7 @@ def test_kernels(square, half_line):
     assert [row["exact"] for row in facts["proof"]] == ["1/4"] * 4
 
 
-def test_through_the_origin(tmp_path, half_line):
+def test_hyperplanes_through_the_origin_are_decided(tmp_path, half_line):
     result = run(half_line, "--no-bias")
     assert result.stdout.startswith("NOT SEPARABLE: no hyperplane through the origin has 0 on one side")
     assert "rows 1, 2, each with the sign of its class, point in opposite directions" in result.stdout
@@ -109,7 +109,7 @@ def test_through_the_origin(tmp_path, half_line):
     assert run(path).stdout.startswith("SEPARABLE")
 
 
-def test_a_question_left_open(tmp_path):
+def test_timeout_is_reported_as_undecided(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 8)), rng.integers(0, 2, 300)
     path = tmp_path / "noise.svm"
@@ -125,7 +125,7 @@ def test_a_question_left_open(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "expected"),
     [
         (("--max-time", -1), "max_time must be a positive number"),
         (("--tol", 0), "tol must be positive"),
@@ -137,10 +137,10 @@ def test_a_question_left_open(tmp_path):
         (("--kernel", "sigmoid", "--gamma", 9, "--coef0", -9), "not positive semidefinite"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(half_line, arguments, words):
+def test_invalid_input_gives_a_one_line_error(half_line, arguments, expected):
     result = run(half_line, *arguments)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert expected in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -156,7 +156,7 @@ LARGE, NEXT = 2**53, 2**53 + 1
 
 
 def rounded_files(folder):
-    """One pair of rows that float64 takes for equal, in every kind of file."""
+    """Write a pair of rows that are equal in float64, in every file format."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow.parquet import write_table
 
@@ -168,7 +168,7 @@ def rounded_files(folder):
     return [folder / f"rows.{kind}" for kind in ("csv", "svm", "npz", "parquet")]
 
 
-def test_whole_numbers_that_float64_rounds_are_refused(tmp_path):
+def test_integers_that_float64_rounds_are_refused(tmp_path):
     from maxmargin.io.readers import read
 
     for path in rounded_files(tmp_path):
@@ -187,7 +187,7 @@ def test_whole_numbers_that_float64_rounds_are_refused(tmp_path):
         output.unlink()
 
 
-def test_numbers_that_are_meant_to_be_rounded_are_not(tmp_path):
+def test_decimal_numbers_may_be_rounded(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(f"a,class\n{NEXT}.0,0\n1e300,1\n{LARGE + 2},0\n0.1,0\n")
     result = run(path)
@@ -196,7 +196,7 @@ def test_numbers_that_are_meant_to_be_rounded_are_not(tmp_path):
 
 
 class TestModels:
-    """`fit` and `check` say of a hard margin without a separator what `separate` does."""
+    """`fit` and `check` print the verdict of `separate` for a hard margin without a separator."""
 
     @staticmethod
     def command(*arguments):
@@ -204,22 +204,22 @@ class TestModels:
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
-    def test_the_proof_in_words(self, square, tmp_path):
+    def test_fit_and_check_print_the_proof(self, square, tmp_path):
         model = tmp_path / "model"
         fitted = self.command("fit", square, "--C", "inf", "-o", model)
         checked = self.command("check", model, square)
-        words = run(square).stdout.splitlines()
+        expected = run(square).stdout.splitlines()
         for result in (fitted, checked):
             assert result.exit_code == 3
             _, *lines = result.stdout.splitlines()
-            told, *lines = [line for line in lines if not line.startswith("solved by")]
-            assert told.split("(")[0] == words[0].split("(")[0]  # then the seconds
-            assert lines == words[1:]
+            first_line, *lines = [line for line in lines if not line.startswith("solved by")]
+            assert first_line.split("(")[0] == expected[0].split("(")[0]  # the times differ
+            assert lines == expected[1:]
         assert fitted.stdout.startswith("INSEPARABLE in ")
         assert checked.stdout.startswith("verified: recomputed from the 4 rows")
         assert "every bound holds, and so does the proof that there is no separator" in checked.stdout
 
-    def test_json(self, square, tmp_path):
+    def test_json_output_of_fit_and_check_holds_the_proof(self, square, tmp_path):
         model = tmp_path / "model"
         for arguments in (("fit", square, "--C", "inf", "-o", model), ("check", model, square)):
             facts = json.loads(self.command(*arguments, "--json").stdout)
@@ -232,7 +232,7 @@ class TestModels:
         facts = json.loads(self.command("fit", square, "-o", model, "--json").stdout)
         assert "verdicts" not in facts
 
-    def test_a_false_proof_fails(self, square, tmp_path):
+    def test_check_refuses_a_false_proof(self, square, tmp_path):
         model = load_after_fit(self.command, square, tmp_path / "model")
         model.verdict_ = replace(model.verdict_, weights=(*model.verdict_.weights[:2], *[Fraction(1, 8)] * 2))
         save(model, tmp_path / "false")
@@ -242,7 +242,7 @@ class TestModels:
         assert "verified" not in result.stdout
 
     @pytest.mark.parametrize("kernel", [(), ("--kernel", "linear", "--multi-class", "ovo")])
-    def test_several_classes(self, tmp_path, kernel):
+    def test_fit_and_check_print_a_verdict_per_class(self, tmp_path, kernel):
         X, y = load_iris(return_X_y=True)
         dump_svmlight_file(X, y, str(tmp_path / "iris.svm"))
         result = self.command("fit", tmp_path / "iris.svm", "--C", "inf", "-o", tmp_path / "model", *kernel)
@@ -257,7 +257,7 @@ class TestModels:
         checked = self.command("check", tmp_path / "model", tmp_path / "iris.svm")
         assert checked.exit_code == 3
         assert "so does the proof" in checked.stdout
-        assert checked.stdout.count(" <= best <= ") == 3  # of all problems, those with a separator among them
+        assert checked.stdout.count(" <= best <= ") == 3  # bounds of all problems
 
 
 def load_after_fit(command, data, path):

@@ -1,4 +1,4 @@
-"""Separable or not: no wrong verdict, and none left open, at the edge."""
+"""Separability: verdicts at the edge of separability are correct and decided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def flipped(n: int = 350, d: int = 10, flips: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian rows with linear labels, a few of them flipped: SVC with a large C is busy for minutes."""
+    """Gaussian rows with linear labels, a few of them flipped: SVC with a large C takes minutes."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     y = np.where(X @ rng.standard_normal(d) > 0.0, 1, -1)
@@ -32,14 +32,14 @@ def flipped(n: int = 350, d: int = 10, flips: int = 5, seed: int = 0) -> tuple[n
     return X, y
 
 
-class TestTruth:
+class TestVerdicts:
     @pytest.mark.parametrize("seed", range(5))
-    def test_the_edge(self, seed):
+    def test_verdicts_are_correct_at_the_edge_of_separability(self, seed):
         for edge in edges(100, seed):
             verdict = separate(edge.X, edge.y, bias=edge.bias, tol=np.inf)
             assert verdict.separable is edge.separable, edge
             assert verdict.verify(edge.X, edge.y) is verdict
-            if isinstance(verdict, Inseparable):  # by arithmetic that is not the library's
+            if isinstance(verdict, Inseparable):  # checked by independent arithmetic
                 alpha = dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
                 assert cancels(edge.X, edge.y, alpha, edge.bias)
                 assert len(alpha) <= edge.X.shape[1] + 1 + edge.bias
@@ -48,7 +48,7 @@ class TestTruth:
                 point = [Fraction(v) for v in [*verdict.w.tolist(), verdict.b]]
                 assert separates(edge.X, edge.y, point[:-1], point[-1])
 
-    def test_the_edge_has_tiny_margins_of_all_kinds(self):
+    def test_edge_problems_are_of_all_kinds_and_have_tiny_margins(self):
         found = edges(120, 0)
         assert {edge.kind for edge in found} == {kind.__name__ for kind in KINDS}
         margins = [
@@ -60,7 +60,7 @@ class TestTruth:
 
     @pytest.mark.parametrize("margin", [1e-9, 1e-12, 1e-15])
     @pytest.mark.parametrize("spread", [0, 60])
-    def test_columns_of_any_size(self, margin, spread):
+    def test_tiny_margins_are_decided_for_columns_of_any_size(self, margin, spread):
         rng = np.random.default_rng(int(-np.log10(margin)))
         exact_ones = 0
         for d in (3, 12, 20):
@@ -79,7 +79,7 @@ class TestTruth:
             exact_ones += verdict.exact is not None
         assert (exact_ones > 0) == (margin == 1e-15)  # more digits than float64 has
 
-    def test_one_unit_of_the_last_digit_decides(self):
+    def test_one_unit_in_the_last_place_decides_the_verdict(self):
         rng = np.random.default_rng(0)
         for _ in range(30):
             corners = np.round(rng.uniform(1.0, 2.0, (3, 2)) * 2.0**30) / 2.0**30
@@ -94,7 +94,7 @@ class TestTruth:
                 assert verdict.separable is expected is simplex(X, 2.0 * y - 1.0, True)
                 verdict.verify(X, y)
 
-    def test_random_dichotomies_at_cover_s_threshold(self):
+    def test_random_dichotomies_near_the_cover_threshold_are_decided(self):
         rng = np.random.default_rng(1)
         for k in range(40):
             d = int(rng.integers(2, 6))
@@ -105,7 +105,7 @@ class TestTruth:
 
 
 class TestProofs:
-    def test_five_flipped_labels_are_proved_at_once(self):
+    def test_five_flipped_labels_are_proved_within_200_ms(self):
         X, y = flipped()
         separate(SQUARE, [1, 1, 0, 0])  # imports
         begin = time.perf_counter()
@@ -116,14 +116,14 @@ class TestProofs:
         verdict.verify(X, y)
         assert seconds < 0.2
 
-    def test_exclusive_or(self):
+    def test_exclusive_or_has_equal_weights(self):
         verdict = separate(SQUARE, [1, 1, 0, 0])
         assert verdict.weights == (Fraction(1, 4),) * 4
         assert verdict.alpha.tolist() == [0.25] * 4
         assert verdict.radius == pytest.approx(2.0**-1.5, rel=1e-9)
 
     @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
-    def test_no_separator_fails_by_less_than_the_radius(self, p):
+    def test_every_hyperplane_misses_by_at_least_the_radius(self, p):
         rng = np.random.default_rng(3)
         q = {1.0: np.inf, 1.5: 3.0, 2.0: 2.0, np.inf: 1.0}[p]
         X, y = flipped(60, 3, 6)
@@ -137,7 +137,7 @@ class TestProofs:
                 assert (y * (z + b)).min() <= -verdict.radius * np.linalg.norm(w, q) * (1.0 - 1e-9)
 
     @pytest.mark.parametrize("p", [1, 1.5, 2, 5, np.inf])
-    def test_the_interval_holds_what_the_fit_finds(self, p):
+    def test_margin_interval_agrees_with_the_fit(self, p):
         from maxmargin import MaxMarginClassifier
 
         rng = np.random.default_rng(4)
@@ -151,7 +151,7 @@ class TestProofs:
         assert verdict.classes == ("down", "up")
         verdict.verify(X, y)
 
-    def test_sparse_rows_give_the_same_proof(self):
+    def test_sparse_rows_give_valid_proofs(self):
         X, y = np.round(flipped(200, 12, 9)[0]), flipped(200, 12, 9)[1]
         dense = separate(X, y)
         for matrix in (sp.csr_matrix, sp.csc_matrix, sp.coo_array):
@@ -160,7 +160,7 @@ class TestProofs:
             separate(S, y).verify(X, y)
             dense.verify(S, y)
 
-    def test_data_too_large_for_least_squares(self, monkeypatch):
+    def test_large_data_are_decided_by_a_linear_program(self, monkeypatch):
         monkeypatch.setattr(search, "MAX_DENSE_ENTRIES", 0)
         X, y = flipped(600, 30, 4)
         verdict = separate(sp.csr_matrix(X), y)
@@ -181,22 +181,22 @@ class TestProofs:
             assert isinstance(verdict, Separable)
             assert verdict.method == "the smoothed Perceptron"
             verdict.verify(X, y)
-        X[1], y[1] = X[0], 1 - y[0]  # only nearly equal rows: a hundred steps are not enough
+        X[1], y[1] = X[0], 1 - y[0]  # nearly equal rows need more than a hundred steps
         X[1, 0] += 2.0**-20
         verdict = separate(X, y, bias=bias, tol=np.inf)
         assert isinstance(verdict, Separable)
         assert verdict.method.startswith("least squares")
         verdict.verify(X, y)
 
-    def test_float32_is_taken_as_the_number_that_it_is(self):
+    def test_float32_rows_are_compared_exactly(self):
         X = np.array([[0.1], [0.1], [0.2]], dtype=np.float32)
         assert separate(X, [0, 1, 1]).verify(X, [0, 1, 1]).separable is False
         wide = X.astype(float)
-        wide[1] = 0.1  # not the float32 number of that name
+        wide[1] = 0.1  # differs from float32(0.1)
         assert separate(wide, [0, 1, 1]).separable is False
         assert separate(wide, [1, 0, 1]).separable
 
-    def test_the_caller_s_data_stay_as_they_are(self):
+    def test_input_arrays_are_not_modified(self):
         X = sp.csr_matrix((np.array([1.0, 0.0, 2.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), (2, 2))
         before = X.copy()
         separate(X, [0, 1]).verify(X, [0, 1])
@@ -205,16 +205,16 @@ class TestProofs:
 
 
 class TestContradictions:
-    def test_equal_rows(self):
+    def test_equal_rows_of_both_classes_are_a_proof(self):
         X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [0.0, -0.0], [-0.0, 0.0]])
         weights, distinct = trivial_certificate(X, np.array([1.0, 1.0, -1.0, 1.0, 1.0]), True)
         assert weights == {0: Fraction(1, 2), 2: Fraction(1, 2)}
         assert distinct.tolist() == [0, 1, 3]
 
-    def test_opposite_rows_and_zeros_through_the_origin(self):
+    def test_opposite_and_zero_rows_are_proofs_without_a_bias(self):
         X = np.array([[1.0, 3.0], [-0.1, -0.3], [0.5, 1.5]])
         weights, _ = trivial_certificate(X, np.ones(3), False)
-        assert weights is None  # three times the float 0.1 is not the float 0.3
+        assert weights is None  # three times the float 0.1 differs from the float 0.3
         weights, _ = trivial_certificate(X * [[1], [1], [-1]], np.ones(3), False)
         assert weights == {0: Fraction(1, 3), 2: Fraction(2, 3)}
         weights, _ = trivial_certificate(sp.csr_matrix(X * [[1], [1], [0]]), np.ones(3), False)
@@ -257,7 +257,7 @@ class TestVerify:
 
 
 class TestLimits:
-    def test_time(self):
+    def test_timeout_gives_an_undecided_verdict(self):
         X, y = flipped()
         verdict = separate(X, y, max_time=1e-9)
         assert isinstance(verdict, Undecided)
@@ -268,7 +268,7 @@ class TestLimits:
         with pytest.raises(CertificateError, match="upper bound fails"):
             replace(verdict, hi=-1.0).verify(X, y)
 
-    def test_beyond_exact_reach(self, monkeypatch):
+    def test_too_large_proofs_give_an_undecided_verdict(self, monkeypatch):
         monkeypatch.setattr("maxmargin.numerics.rational.MAX_COLUMNS", 6)
         verdict = separate(*flipped())
         assert isinstance(verdict, Undecided)
@@ -276,7 +276,7 @@ class TestLimits:
         assert verdict.hi < 1e-10
 
     @pytest.mark.parametrize(
-        ("X", "y", "options", "words"),
+        ("X", "y", "options", "message"),
         [
             ([[1.0, np.nan], [1.0, 2.0]], [0, 1], {}, "fill or drop"),
             (sp.csr_matrix([[1.0, np.inf], [1.0, 2.0]]), [0, 1], {}, "fill or drop"),
@@ -295,15 +295,15 @@ class TestLimits:
             (SQUARE, [0, 1, 1, 1], {"bias": 1}, "True or False"),
         ],
     )
-    def test_what_cannot_be_used_is_refused_in_a_sentence(self, X, y, options, words):
-        with pytest.raises(ValueError, match=words) as caught:
+    def test_invalid_input_gives_a_one_line_error(self, X, y, options, message):
+        with pytest.raises(ValueError, match=message) as caught:
             separate(X, y, **options)
         assert "\n" not in str(caught.value)
 
 
 class TestExactArithmetic:
     @pytest.mark.parametrize("bits", [2, 30, 200])
-    def test_null_vectors(self, bits):
+    def test_null_vectors_are_exact(self, bits):
         rng = np.random.default_rng(bits)
         for k in (1, 2, 7, 20):
             rows = [
@@ -317,15 +317,15 @@ class TestExactArithmetic:
             assert any(z)
             assert all(sum(a * b for a, b in zip(row, z, strict=True)) == 0 for row in thin)
 
-    def test_a_prime_that_divides_too_much_costs_nothing_but_time(self):
+    def test_multiples_of_the_prime_are_handled(self):
         assert null_vector([[67108859, 0], [0, 1]]) is None
         assert null_vector([[67108859, 2 * 67108859]]) in ([-2, 1], [2, -1])
 
-    def test_too_many_columns(self):
+    def test_too_many_columns_raise_beyond_reach_error(self):
         with pytest.raises(BeyondReachError):
             null_vector([[0] * 2049])
 
-    def test_integers_are_the_rows(self):
+    def test_integer_rows_equal_the_scaled_rows(self):
         X = np.array([[0.1, 2.0**-60, 0.0], [-3.0, 1.0, 0.0]])
         rows = IntegerRows(X, np.array([1.0, -1.0]), True)
         for i, sign in enumerate((1, -1)):
@@ -334,7 +334,7 @@ class TestExactArithmetic:
                 assert value == sign * Fraction(X[i, j]) * Fraction(2) ** int(rows.exponents[j])
             assert values[-1] == sign << rows.bits
 
-    def test_corrals_come_nearer_and_end_at_the_nearest_point(self):
+    def test_corrals_approach_and_reach_the_nearest_point(self):
         rng = np.random.default_rng(7)
         X = np.round(rng.standard_normal((30, 3)) + 1.5, 1)
         rows = IntegerRows(X, np.ones(30), False)
@@ -349,13 +349,13 @@ class TestExactArithmetic:
 
 
 class TestPage:
-    def test_the_page_runs(self, capsys):
+    def test_page_code_runs(self, capsys):
         scope = {}
         for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "separation.md").read_text(), re.S):
             exec(block, scope)
         assert "not separable" in capsys.readouterr().out
 
-    def test_so_does_what_the_readme_says_of_it(self, capsys):
+    def test_readme_code_runs(self, capsys):
         (block,) = [
             block
             for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)

@@ -1,4 +1,4 @@
-"""Normalised Perceptrons, smoothed Perceptrons, Von Neumann: as the papers write them, and their theorems."""
+"""Normalised and smoothed Perceptrons and Von Neumann: steps as in the papers, and their theorems."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ ALGORITHMS = {
 }
 each_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 SEEDS = range(6)
-ROUNDING = 1e-13  # of sums of a few dozen numbers of at most one
-ORACLE = 1e-9  # the digits of a quadratic program's solution
+ROUNDING = 1e-13  # error of sums of a few dozen numbers of at most one
+ORACLE = 1e-9  # accuracy of the solution of a quadratic program
 
 
-# data, and what is true of them
+# data and their properties
 
 
 def separable(seed, n=24, d=3):
@@ -66,13 +66,13 @@ def inseparable(seed, n=12, d=3):
 
 
 def reflected(X, y, constant=0.0, Delta=0.0):
-    """Y: all features written out, reflected, of length one."""
+    """Return Y: rows with all explicit features, reflected and normalised."""
     phi = np.hstack([X, np.full((len(y), 1), constant), Delta * np.eye(len(y))])
     return y[:, None] * phi / np.linalg.norm(phi, axis=1)[:, None] @ np.eye(phi.shape[1])
 
 
 def radius(Y):
-    """Of the largest ball around 0 inside the hull of rows of full rank, by its facets; negative where 0 is outside."""
+    """Radius of the largest ball around 0 in the hull of the rows (of full rank); negative if 0 is outside."""
     points = Y[:, np.any(Y != 0.0, axis=0)]
     return float((-ConvexHull(points).equations[:, -1]).min())
 
@@ -102,7 +102,7 @@ def nearest_witness(Y, q):
     return p
 
 
-# the algorithms as the papers write them: G whole, every product anew
+# the algorithms as in the papers, with the full matrix G
 
 
 def naive_np(G):
@@ -181,25 +181,33 @@ FORMS = {
 @each_algorithm
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("extra", [(0.0, 0.0), (1.5, 0.0), (0.0, 0.4), (0.7, 0.4)])
-def test_every_step_is_that_of_the_paper(name, form, extra):
+def test_every_step_equals_that_of_the_paper(name, form, extra):
     for X, y in (separable(0), inseparable(1)):
         Y = reflected(X, y, *extra)
         G = Y @ Y.T
         patterns = FORMS[form](X, y, *extra)
-        for now, (alpha, p) in islice(zip(ALGORITHMS[name](patterns), NAIVE[name](G), strict=False), 40):
-            size = ROUNDING * (now.step + 1) ** 2  # margins are divided by mu, which is that small
-            np.testing.assert_allclose(now.alpha.weights, alpha, rtol=0, atol=size)
-            np.testing.assert_allclose(now.p.weights, p, rtol=0, atol=size)
-            np.testing.assert_allclose(now.alpha.margins, G @ alpha, rtol=0, atol=size)
-            assert now.upper**2 == pytest.approx(p @ G @ p, abs=size)
-            if now.primal:
-                assert now.lower * sqrt(alpha @ G @ alpha) == pytest.approx((G @ alpha).min(), abs=size)
-            else:  # a little less, for rounding
+        for step_state, (alpha, p) in islice(
+            zip(ALGORITHMS[name](patterns), NAIVE[name](G), strict=False), 40
+        ):
+            size = (
+                ROUNDING * (step_state.step + 1) ** 2
+            )  # margins are divided by mu, which decreases as 1 / step^2
+            np.testing.assert_allclose(step_state.alpha.weights, alpha, rtol=0, atol=size)
+            np.testing.assert_allclose(step_state.p.weights, p, rtol=0, atol=size)
+            np.testing.assert_allclose(step_state.alpha.margins, G @ alpha, rtol=0, atol=size)
+            assert step_state.upper**2 == pytest.approx(p @ G @ p, abs=size)
+            if step_state.primal:
+                assert step_state.lower * sqrt(alpha @ G @ alpha) == pytest.approx(
+                    (G @ alpha).min(), abs=size
+                )
+            else:  # reduced by the rounding error
                 length = sqrt(alpha @ G @ alpha) - patterns.noise
-                assert now.lower * length == pytest.approx((G @ alpha).min() - patterns.rounding, abs=size)
+                assert step_state.lower * length == pytest.approx(
+                    (G @ alpha).min() - patterns.rounding, abs=size
+                )
 
 
-def test_the_separator_in_features():
+def test_final_weights_separate_the_rows():
     X, y = separable(2)
     X = X + 0.5
     patterns = NormalisedRows(X, y, 2.0)
@@ -220,19 +228,19 @@ def test_the_separator_in_features():
 def test_bounds_bracket_the_margin(name, form):
     for seed in SEEDS:
         low, high = margin(seed)
-        for now in islice(ALGORITHMS[name](FORMS[form](*separable(seed))), 150):
-            assert now.lower <= high + ROUNDING
-            assert now.upper >= low - ROUNDING
+        for step_state in islice(ALGORITHMS[name](FORMS[form](*separable(seed))), 150):
+            assert step_state.lower <= high + ROUNDING
+            assert step_state.upper >= low - ROUNDING
         X, y = inseparable(seed)
         rho = -radius(reflected(X, y))
-        for now in islice(ALGORITHMS[name](FORMS[form](X, y)), 150):
-            assert now.lower <= rho + ROUNDING
-            assert now.upper >= 0.0
+        for step_state in islice(ALGORITHMS[name](FORMS[form](X, y)), 150):
+            assert step_state.lower <= rho + ROUNDING
+            assert step_state.upper >= 0.0
 
 
 @pytest.mark.parametrize("form", ["dense", "kernel"])
 @pytest.mark.parametrize(
-    ("name", "most"),
+    ("name", "limit"),
     [
         ("NP", lambda n, rho: 1 / rho**2),
         ("NVN", lambda n, rho: 1 / rho**2),
@@ -241,23 +249,23 @@ def test_bounds_bracket_the_margin(name, form):
         ("ISNKPVN", lambda n, rho: (1 + log(1 / rho) / log(2)) * ceil(2 * sqrt(2 * n) / rho)),
     ],
 )
-def test_a_separator_is_found_in_time(name, form, most):
+def test_separators_are_found_within_the_bounds_of_the_theorems(name, form, limit):
     for seed in SEEDS:
         X, y = separable(seed)
         *_, last = until_decided(ALGORITHMS[name](FORMS[form](X, y)), 0.0)
         assert last.primal
         assert (reflected(X, y) @ (reflected(X, y).T @ last.alpha.weights) > 0).all()
-        assert last.step <= most(len(y), margin(seed)[0])
+        assert last.step <= limit(len(y), margin(seed)[0])
 
 
 @pytest.mark.parametrize("form", ["dense", "kernel"])
-def test_inseparable_in_time(form):
+def test_small_dual_points_are_found_within_the_bounds_of_the_theorems(form):
     for seed in SEEDS:
         X, y = inseparable(seed)
         n, rho = len(y), radius(reflected(X, y))
         patterns = FORMS[form](X, y)
         q = patterns.length(patterns.point(patterns.uniform()))
-        for eps, name, most in (
+        for eps, name, limit in (
             (0.05, "NVN", 1 / 0.05**2),
             (1e-3, "SNKP", 2 * sqrt(2 * log(n)) / 1e-3),
             (1e-3, "SNKPVN", 2 * sqrt(2 * n) * min(1, q / rho) / 1e-3),
@@ -265,19 +273,19 @@ def test_inseparable_in_time(form):
             *_, last = until_decided(ALGORITHMS[name](patterns), eps)
             assert last.dual(eps)
             assert not last.primal
-            assert last.step <= most
+            assert last.step <= limit
             assert np.linalg.norm(reflected(X, y).T @ last.p.weights) <= eps + ROUNDING
 
 
-def test_von_neumann_shortens_p_at_every_step():
+def test_von_neumann_meets_its_bound_at_every_step():
     for seed in SEEDS:
-        for now in islice(von_neumann(NormalisedRows(*inseparable(seed))), 300):
-            assert now.upper <= 1 / sqrt(now.step + 1) + ROUNDING
+        for step_state in islice(von_neumann(NormalisedRows(*inseparable(seed))), 300):
+            assert step_state.upper <= 1 / sqrt(step_state.step + 1) + ROUNDING
 
 
 @pytest.mark.parametrize("gamma", [1.5, 2.0, 8.0])
 @pytest.mark.parametrize(("form", "eps"), [("dense", 1e-8), ("dense", 1e-12), ("kernel", 1e-7)])
-def test_iterated_converges_linearly(gamma, form, eps):
+def test_iterated_algorithm_converges_linearly(gamma, form, eps):
     for seed in SEEDS:
         X, y = inseparable(seed)
         Y = reflected(X, y)
@@ -295,16 +303,16 @@ def test_iterated_converges_linearly(gamma, form, eps):
 
 
 @pytest.mark.parametrize("prox", [Entropy, Distance])
-def test_excessive_gap(prox):
-    """L_mu(alpha) <= -|p|^2/2 and L_mu <= L <= L_mu + mu max d at every step, and what follows for the bounds."""
+def test_excessive_gap_condition_holds_at_every_step(prox):
+    """L_mu(alpha) <= -|p|^2/2 and L_mu <= L <= L_mu + mu max d at every step, and the implied bounds."""
     p_mu = {Entropy: softmax, Distance: projection}[prox]
     for seed in SEEDS:
         for (X, y), rho in ((separable(seed), margin(seed)), (inseparable(seed), None)):
             Y, n, q = reflected(X, y), len(y), np.full(len(y), 1 / len(y))
             patterns = NormalisedRows(X, y)
-            mu, most = (2.0, log(n)) if prox is Entropy else (2.0 * n, 1.0)
-            for now in islice(excessive_gap(patterns, prox(patterns.uniform())), 120):
-                alpha = now.alpha.weights
+            mu, limit = (2.0, log(n)) if prox is Entropy else (2.0 * n, 1.0)
+            for step_state in islice(excessive_gap(patterns, prox(patterns.uniform())), 120):
+                alpha = step_state.alpha.weights
                 margins, square = Y @ (Y.T @ alpha), np.sum((Y.T @ alpha) ** 2)
                 p = p_mu(margins, mu, q)
                 d = (
@@ -314,22 +322,22 @@ def test_excessive_gap(prox):
                 )
                 L_mu = -p @ margins - mu * d + 0.5 * square
                 L = -margins.min() + 0.5 * square
-                assert L_mu <= -0.5 * np.sum((Y.T @ now.p.weights) ** 2) + ROUNDING
-                assert L_mu - ROUNDING <= L <= L_mu + mu * most + ROUNDING
+                assert L_mu <= -0.5 * np.sum((Y.T @ step_state.p.weights) ** 2) + ROUNDING
+                assert L_mu - ROUNDING <= L <= L_mu + mu * limit + ROUNDING
                 if rho:
                     low, high = rho
-                    assert now.upper**2 <= high**2 + 2 * mu * most + ROUNDING
+                    assert step_state.upper**2 <= high**2 + 2 * mu * limit + ROUNDING
                     assert (
-                        now.lower >= sqrt(max(low**2 - 2 * mu * most, 0.0)) - ROUNDING
-                        or low**2 < 2 * mu * most
+                        step_state.lower >= sqrt(max(low**2 - 2 * mu * limit, 0.0)) - ROUNDING
+                        or low**2 < 2 * mu * limit
                     )
                 else:
-                    assert now.upper**2 <= 2 * mu * most + ROUNDING
-                mu *= 1 - 2 / (now.step + 3)
+                    assert step_state.upper**2 <= 2 * mu * limit + ROUNDING
+                mu *= 1 - 2 / (step_state.step + 3)
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_theorem_3_the_margin_of_inseparable_patterns_is_a_radius(d):
+def test_margin_of_inseparable_patterns_is_minus_the_radius(d):
     """max over |w| = 1 of min_i w.y_i, taken at the normal of the nearest facet, is minus the radius."""
     rng = np.random.default_rng(d)
     for seed in SEEDS:
@@ -343,22 +351,22 @@ def test_theorem_3_the_margin_of_inseparable_patterns_is_a_radius(d):
         assert (-Y @ nearest).min() == pytest.approx(-r, abs=ROUNDING)
         for direction in directions[:5]:  # its points are convex combinations
             nearest_witness(Y - r * direction, np.full(len(Y), 1 / len(Y)))
-        # within the span: the same in more dimensions, on rows and on their Gram matrix
+        # embedded in more dimensions: equal on rows and on their Gram matrix
         basis, _ = np.linalg.qr(rng.normal(size=(6, d)))
         for patterns in (
             NormalisedRows(Y @ basis.T, np.ones(len(Y))),
             NormalisedGram(Y @ Y.T, np.ones(len(Y))),
         ):
             alpha = np.linalg.lstsq(Y.T, -nearest, rcond=None)[0]
-            place = patterns.point(alpha)
-            assert place.margins.min() / patterns.length(place) == pytest.approx(-r, abs=ROUNDING)
+            image = patterns.point(alpha)
+            assert image.margins.min() / patterns.length(image) == pytest.approx(-r, abs=ROUNDING)
             *_, last = until_decided(iterated_perceptron_von_neumann(patterns), 1e-6)
             rounds = ceil(log(1e6) / log(2))
             assert last.dual(1e-6)
             assert last.step < rounds * ceil(4 * sqrt(2 * len(Y)) / r)
 
 
-def test_lemma_7_the_distance_to_the_witnesses():
+def test_distance_to_the_witnesses_meets_lemma_7():
     for seed in SEEDS:
         X, y = inseparable(seed)
         Y, n = reflected(X, y), len(y)
@@ -371,49 +379,49 @@ def test_lemma_7_the_distance_to_the_witnesses():
             length = np.linalg.norm(Y.T @ q)
             assert far <= min(sqrt(2), sqrt(2) * length / r) + ORACLE
             mu = 2.0 * n
-            for now in islice(perceptron_von_neumann(patterns, q), 80):
-                assert now.upper <= sqrt(mu) * (far + ORACLE)
-                mu *= 1 - 2 / (now.step + 3)
+            for step_state in islice(perceptron_von_neumann(patterns, q), 80):
+                assert step_state.upper <= sqrt(mu) * (far + ORACLE)
+                mu *= 1 - 2 / (step_state.step + 3)
 
 
-def test_gaussian_kernel_separates_everything():
+def test_gaussian_kernel_separates_random_labels():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 2)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
     K = np.exp(-4.0 * np.sum((X[:, None] - X) ** 2, axis=2))
     values, vectors = np.linalg.eigh(K)
     features = vectors * np.sqrt(np.maximum(values, 0.0))
     best = optimum(Problem("hinge", np.inf, intercept="none"), features, y, np.ones(20))
-    for name, most in (
+    for name, limit in (
         ("NP", 1 / best.lower**2),
         ("SNKP", 2 * sqrt(2 * log(20)) / best.lower),
         ("SNKPVN", 2 * sqrt(40) / best.lower),
     ):
         *_, last = until_decided(ALGORITHMS[name](NormalisedGram(K, y)), 0.0)
         assert last.primal
-        assert last.step <= most
+        assert last.step <= limit
         assert last.lower <= best.upper + ROUNDING
         assert last.upper >= best.lower - ROUNDING
 
 
 def test_soft_margin_always_has_a_separator():
-    """With own features Delta, all weights the same are a separator of margin at least Delta / (|z| sqrt n)."""
+    """With own features Delta, equal weights are a separator of margin at least Delta / (|z| sqrt n)."""
     X, y = inseparable(3)
     longest = np.sqrt(np.sum(X * X, axis=1).max() + 0.5**2)
     for name, algorithm in ALGORITHMS.items():
         states = list(until_decided(algorithm(NormalisedRows(X, y, Delta=0.5)), 0.0))
         assert states[-1].primal, name
-        assert all(now.upper >= 0.5 / longest / sqrt(len(y)) for now in states)
+        assert all(step_state.upper >= 0.5 / longest / sqrt(len(y)) for step_state in states)
 
 
 @given(arrays(float, st.integers(1, 30), elements=st.floats(-1e3, 1e3)), st.floats(1e-3, 1e3), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_the_projection_is_the_nearest_point(v, scale, ties):
+def test_projection_is_the_nearest_point_of_the_simplex(v, scale, ties):
     v = np.round(v) if ties else v * scale
     p = project_on_simplex(v)
     size = 1e-15 * len(v) * (1.0 + np.abs(v).max())
     assert p.min() >= 0.0
     assert p.sum() == pytest.approx(1.0, abs=1e-15 * len(v))
-    assert ((v - p) - (v - p) @ p).max() <= 4 * size  # no vertex lies ahead of p, seen from v
+    assert ((v - p) - (v - p) @ p).max() <= 4 * size  # optimality condition of the projection
 
 
 # arrays of any library
@@ -430,9 +438,9 @@ def torch_arrays(device):
     return torch, device, "cpu"
 
 
-LIBRARIES = {  # with the device to be on, and the one that NumPy can read
+LIBRARIES = {  # with the device, and the device that NumPy can read
     "array-api-strict": lambda: strict_arrays("CPU_DEVICE"),
-    "array-api-strict elsewhere": lambda: strict_arrays("device1"),
+    "array-api-strict on another device": lambda: strict_arrays("device1"),
     "torch": lambda: torch_arrays("cpu"),
     "torch on a GPU": lambda: torch_arrays("cuda"),
 }
@@ -443,37 +451,37 @@ LIBRARIES = {  # with the device to be on, and the one that NumPy can read
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kernel", [False, True])
 def test_other_libraries_take_the_same_steps(name, library, dtype, kernel):
-    xp, there, here = LIBRARIES[library]()
+    xp, device, cpu = LIBRARIES[library]()
     for X, y in (separable(0), inseparable(1)):
         form, data = (NormalisedGram, X @ X.T) if kernel else (NormalisedRows, X)
         data = np.asarray(data, dtype=dtype)
-        theirs = form(xp.asarray(data, device=there), xp.asarray(y, device=there), 0.5, 0.3)
-        ours = form(data, y, 0.5, 0.3)
-        steps = islice(zip(ALGORITHMS[name](theirs), ALGORITHMS[name](ours), strict=True), 30)
+        other_form = form(xp.asarray(data, device=device), xp.asarray(y, device=device), 0.5, 0.3)
+        numpy_form = form(data, y, 0.5, 0.3)
+        steps = islice(zip(ALGORITHMS[name](other_form), ALGORITHMS[name](numpy_form), strict=True), 30)
         for a, b in steps:
             assert type(a.lower) is type(a.upper) is float
             size = 10 * np.finfo(dtype).eps * (a.step + 1) ** 2
-            for mine, other in ((a.alpha, b.alpha), (a.p, b.p)):
-                assert mine.weights.dtype == mine.margins.dtype == getattr(xp, dtype)
+            for state, other in ((a.alpha, b.alpha), (a.p, b.p)):
+                assert state.weights.dtype == state.margins.dtype == getattr(xp, dtype)
                 assert other.weights.dtype == other.margins.dtype == np.dtype(dtype)
-                for x, z in ((mine.weights, other.weights), (mine.margins, other.margins)):
-                    x = np.asarray(array_api_compat.to_device(x, here))
+                for x, z in ((state.weights, other.weights), (state.margins, other.margins)):
+                    x = np.asarray(array_api_compat.to_device(x, cpu))
                     np.testing.assert_allclose(x, z, rtol=0, atol=size)
 
 
 @each_algorithm
 @pytest.mark.parametrize("form", FORMS)
-def test_single_precision_says_what_is_true_of_its_weights(name, form):
+def test_single_precision_bounds_hold_for_the_weights(name, form):
     for X, y in (separable(1), inseparable(2)):
         X = X.astype(np.float32)
         Y = reflected(X.astype(float), y)
         patterns = FORMS[form](X, y)
-        for now in islice(ALGORITHMS[name](patterns), 60):
-            assert now.p.weights.dtype == np.float32
-            alpha, p = now.alpha.weights.astype(float), now.p.weights.astype(float)
+        for step_state in islice(ALGORITHMS[name](patterns), 60):
+            assert step_state.p.weights.dtype == np.float32
+            alpha, p = step_state.alpha.weights.astype(float), step_state.p.weights.astype(float)
             eps = 20 * float(np.finfo(np.float32).eps)
-            np.testing.assert_allclose(now.alpha.margins, Y @ (Y.T @ alpha), rtol=0, atol=eps)
-            assert now.upper**2 == pytest.approx(np.sum((Y.T @ p) ** 2), abs=eps)
+            np.testing.assert_allclose(step_state.alpha.margins, Y @ (Y.T @ alpha), rtol=0, atol=eps)
+            assert step_state.upper**2 == pytest.approx(np.sum((Y.T @ p) ** 2), abs=eps)
             assert p.sum() == pytest.approx(1.0, abs=eps)
 
 
@@ -492,28 +500,28 @@ def test_integers_become_float64_and_lists_arrays():
 
 
 @each_algorithm
-def test_stops_when_asked(name):
-    asked = []
+def test_interrupt_stops_the_iteration(name):
+    calls = []
     patterns = NormalisedRows(*inseparable(0))
     states = list(
-        until_decided(ALGORITHMS[name](patterns), 0.0, interrupted=lambda: len(asked) == 6 or asked.append(0))
+        until_decided(ALGORITHMS[name](patterns), 0.0, interrupted=lambda: len(calls) == 6 or calls.append(0))
     )
     assert len(states) == 7
-    assert [now.step for now in states] == list(range(states[0].step, states[0].step + 7))
+    assert [step_state.step for step_state in states] == list(range(states[0].step, states[0].step + 7))
     assert not states[-1].primal
     assert not states[-1].dual(0.0)
 
 
 @each_algorithm
-def test_going_on_leads_to_the_largest_margin(name):
-    """All of them after the separator: the best bounds meet (Frank-Wolfe, subgradient, excessive gap)."""
+def test_continued_iteration_converges_to_the_largest_margin(name):
+    """The best bounds meet after a separator is found (Frank-Wolfe, subgradient, excessive gap)."""
     low, high = margin(0)
     states = list(islice(ALGORITHMS[name](NormalisedRows(*separable(0))), 3000))
-    assert max(now.lower for now in states) >= 0.99 * low
-    assert min(now.upper for now in states) <= 1.01 * high
+    assert max(step_state.lower for step_state in states) >= 0.99 * low
+    assert min(step_state.upper for step_state in states) <= 1.01 * high
 
 
-def test_an_optimum_ends_von_neumann():
+def test_von_neumann_ends_at_an_optimum():
     states = list(von_neumann(NormalisedRows(np.array([[1.0, 0.0], [2.0, 0.0]]), [1, 1])))
     assert len(states) == 1
     assert states[0].primal
@@ -521,7 +529,7 @@ def test_an_optimum_ends_von_neumann():
 
 
 @pytest.mark.parametrize("X", [[[1.0], [1.0]], [[1.0], [2.0]], [[0.0, 3.0], [0.0, 3.0]]])
-def test_a_contradiction_is_seen_at_once(X):
+def test_contradictory_rows_are_detected_within_two_steps(X):
     for name, algorithm in ALGORITHMS.items():
         *_, last = until_decided(algorithm(NormalisedRows(X, [1, -1])), 1e-15)
         assert last.dual(1e-15), name
@@ -530,15 +538,15 @@ def test_a_contradiction_is_seen_at_once(X):
         np.testing.assert_array_equal(last.p.weights, [0.5, 0.5])
 
 
-def test_nothing_smaller_than_rounding_is_told_of_a_kernel():
-    """Its |p|_G^2 is a difference of numbers of the size of one."""
+def test_kernel_bounds_are_at_least_the_rounding_error():
+    """For a kernel |p|_G^2 is a difference of numbers of magnitude one."""
     *_, last = until_decided(smoothed_perceptron(NormalisedGram([[1.0, 1.0], [1.0, 1.0]], [1, -1])), 1e-7)
     assert last.upper == 2.0 * sqrt(np.finfo(float).eps)
     assert last.lower == -1.0
 
 
 class Counted(NormalisedRows):
-    """Counts products with G, and columns of it."""
+    """Count products with G, and columns of G."""
 
     products = columns = 0
 
@@ -551,14 +559,14 @@ class Counted(NormalisedRows):
         return super().vertex(j)
 
 
-def test_one_product_or_one_column_a_step():
+def test_each_step_takes_one_product_or_one_column():
     for name, products, columns in (("NP", 0, 21), ("NVN", 1, 20), ("SNKP", 22, 0), ("SNKPVN", 22, 0)):
         patterns = Counted(*inseparable(0))
         list(islice(ALGORITHMS[name](patterns), 21))
         assert (patterns.products, patterns.columns) == (products, columns), name
 
 
-def test_refusals():
+def test_invalid_patterns_and_parameters_are_refused():
     X, y = separable(0)
     K = X @ X.T
     zero = np.vstack([X, np.zeros(3)])
@@ -595,8 +603,8 @@ def test_refusals():
     patterns = NormalisedRows(X, y)
     with pytest.raises(ValueError, match="gamma must be larger than 1"):
         iterated_perceptron_von_neumann(patterns, 1.0)
-    for q, words in ((np.ones(3) / 3, "24 numbers"), (np.eye(24)[0] * 2 - np.eye(24)[1], "none negative")):
-        with pytest.raises(ValueError, match=words):
+    for q, message in ((np.ones(3) / 3, "24 numbers"), (np.eye(24)[0] * 2 - np.eye(24)[1], "none negative")):
+        with pytest.raises(ValueError, match=message):
             perceptron_von_neumann(patterns, q)
     with pytest.raises(ValueError, match="add up to one"):
         perceptron_von_neumann(patterns, np.full(24, 0.05))

@@ -1,5 +1,5 @@
-"""Sparse data of far more columns than entries: memory is that of the entries and of the weights, and results are those
-of the columns with entries."""
+"""Sparse data of far more columns than entries: memory is linear in entries and weights, and results equal those of the
+columns with entries."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ SHAPES = [
     (20, 100_000_000, 20, np.int64),
     (500, 2_000_000, 60, np.int64),
 ]
-# bytes beside the weights: of a solver, whatever the data are (small dense copies among them), and for each entry.
-# A dense copy of the first of these data takes 1.5 GB, of the last one 8 GB, on the columns with entries alone 0.1 GB.
-ANYWAY, PER_ENTRY = 2**26, 500
+# bytes beside the weights: a fixed number for a solver (with small dense copies), and a number for each entry.
+# A dense copy of the first of these data takes 1.5 GB, of the last one 8 GB, of its columns with entries 0.1 GB.
+FIXED, PER_ENTRY = 2**26, 500
 PROBLEMS = [
     {"C": 1.0},
     {"C": 1.0, "loss": "hinge"},
@@ -52,7 +52,7 @@ NORMS = [
 
 @lru_cache(maxsize=8)
 def rows(n: int, d: int, k: int, index: type = np.int32, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray]:
-    """n rows of k entries anywhere among d columns, of two classes that can be separated."""
+    """n rows of k entries in random columns of d, with two separable classes."""
     rng = np.random.default_rng(seed)
     columns = np.concatenate([np.sort(rng.choice(2**40, k, replace=False) % d) for _ in range(n)])
     pointers = np.arange(0, n * k + 1, k)
@@ -68,12 +68,12 @@ def used_columns(X: Any) -> np.ndarray:
 
 
 def on_used_columns(X: Any) -> sp.csr_matrix:
-    places = used_columns(X)
-    return sp.csr_matrix((X.data, np.searchsorted(places, X.indices), X.indptr), (X.shape[0], places.size))
+    columns = used_columns(X)
+    return sp.csr_matrix((X.data, np.searchsorted(columns, X.indices), X.indptr), (X.shape[0], columns.size))
 
 
-def peak(call: Callable[[], Any]) -> tuple[Any, int]:
-    """The result of a call, and the most memory that it had in use at once, in bytes."""
+def result_and_peak_memory(call: Callable[[], Any]) -> tuple[Any, int]:
+    """Return the result of a call and its peak memory in bytes."""
     tracemalloc.start()
     try:
         return call(), tracemalloc.get_traced_memory()[1]
@@ -81,74 +81,76 @@ def peak(call: Callable[[], Any]) -> tuple[Any, int]:
         tracemalloc.stop()
 
 
-def room(X: Any, weights: int = 1) -> int:
-    """What a call that returns so many dense vectors of weights may take."""
-    return ANYWAY + PER_ENTRY * X.nnz + 8 * weights * X.shape[1]
+def limit(X: Any, weights: int = 1) -> int:
+    """Return the allowed memory of a call that returns `weights` dense vectors."""
+    return FIXED + PER_ENTRY * X.nnz + 8 * weights * X.shape[1]
 
 
-def warm(model: Any) -> None:
-    """Have compiled loops at hand, whose making takes memory of its own."""
+def compile_loops(model: Any) -> None:
+    """Compile the loops, since compilation takes memory."""
     X, y = rows(30, 60, 4)
     verify(model.fit(X, y), X, y)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_a_fit_takes_memory_of_the_entries_and_the_weights(shape, problem):
+def test_fit_memory_is_linear_in_entries_and_weights(shape, problem):
     X, y = rows(*shape)
     model: Any = MaxMarginClassifier(random_state=0, **problem)
-    warm(model)
-    _, taken = peak(lambda: model.fit(X, y))
+    compile_loops(model)
+    _, memory = result_and_peak_memory(lambda: model.fit(X, y))
     assert model.status_ is Status.CERTIFIED
-    assert taken <= room(X)
+    assert memory <= limit(X)
 
 
 @pytest.mark.parametrize("problem", NORMS, ids=str)
-def test_a_fit_takes_memory_of_the_entries_in_every_norm(problem):
+def test_fit_memory_is_linear_in_entries_for_every_norm(problem):
     X, y = rows(*SHAPES[0])
     model: Any = MaxMarginClassifier(random_state=0, **problem)
-    warm(model)
-    _, taken = peak(lambda: model.fit(X, y))
+    compile_loops(model)
+    _, memory = result_and_peak_memory(lambda: model.fit(X, y))
     assert model.status_ is Status.CERTIFIED
-    assert taken <= room(X)
+    assert memory <= limit(X)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_verification_takes_memory_of_the_entries(shape):
+def test_verification_memory_is_linear_in_entries(shape):
     X, y = rows(*shape)
     model: Any = MaxMarginClassifier(random_state=0).fit(X, y)
-    found, taken = peak(lambda: verify(model, X, y))
+    found, memory = result_and_peak_memory(lambda: verify(model, X, y))
     assert found.gap <= 1e-3
-    assert taken <= room(X)
+    assert memory <= limit(X)
 
 
 @pytest.mark.parametrize("algorithm", ["dcd", "mpu", "newton"])
-def test_named_algorithms_take_memory_of_the_entries(algorithm):
+def test_fit_memory_is_linear_in_entries_for_named_algorithms(algorithm):
     X, y = rows(*SHAPES[0])
     model: Any = MaxMarginClassifier(random_state=0, algorithm=algorithm, tol=1e-2)
-    warm(model)
-    _, taken = peak(lambda: model.fit(X, y))
+    compile_loops(model)
+    _, memory = result_and_peak_memory(lambda: model.fit(X, y))
     assert verify(model, X, y).gap <= 1e-2
-    assert taken <= room(X)
+    assert memory <= limit(X)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS + NORMS[:-1], ids=str)
-def test_the_model_is_that_of_the_columns_with_entries(problem):
+def test_model_equals_that_of_the_columns_with_entries(problem):
     X, y = rows(*SHAPES[0])
-    few, places = on_used_columns(X), used_columns(X)
+    compact, columns = on_used_columns(X), used_columns(X)
     model: Any = MaxMarginClassifier(random_state=0, **problem).fit(X, y)
-    other: Any = MaxMarginClassifier(random_state=0, **problem).fit(few, y)
+    other: Any = MaxMarginClassifier(random_state=0, **problem).fit(compact, y)
     assert model.coef_.shape == (1, X.shape[1])
     assert np.count_nonzero(model.coef_) == np.count_nonzero(other.coef_)
-    np.testing.assert_allclose(model.coef_[:, places], other.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.coef_[:, columns], other.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, other.intercept_, rtol=1e-9, atol=1e-12)
     found: Any = verify(model, X, y)
-    same: Any = verify(other, few, y)
-    assert (found.lower, found.upper) == pytest.approx((same.lower, same.upper), rel=1e-9)
-    assert (model.predict(X) == other.predict(few)).all()
+    compact_certificate: Any = verify(other, compact, y)
+    assert (found.lower, found.upper) == pytest.approx(
+        (compact_certificate.lower, compact_certificate.upper), rel=1e-9
+    )
+    assert (model.predict(X) == other.predict(compact)).all()
 
 
-def test_every_class_has_its_weights_on_all_columns():
+def test_multiclass_weights_equal_those_of_the_columns_with_entries():
     X, _ = rows(60, 200_000, 5)
     labels = np.arange(60) % 3
     model: Any = MaxMarginClassifier(random_state=0).fit(X, labels)
@@ -164,7 +166,7 @@ def test_p_log_counts_all_columns():
     assert model.certificate_.problem.p == pytest.approx(2.0 * np.log(X.shape[1]))
 
 
-def test_a_warm_start_goes_on_from_weights_on_all_columns():
+def test_warm_start_does_not_increase_the_upper_bound():
     X, y = rows(61, 300_000, 4)
     model: Any = MaxMarginClassifier(algorithm="fmp", warm_start=True, max_iter=3, random_state=0).fit(X, y)
     before = model.certificate_.upper
@@ -175,10 +177,10 @@ def test_a_warm_start_goes_on_from_weights_on_all_columns():
 
 def test_certificates_do_not_depend_on_the_storage_of_empty_columns():
     X, y = rows(30, 200, 2)
-    for made, told in ((X, X.toarray()), (X.toarray(), X)):
-        model: Any = MaxMarginClassifier(random_state=0).fit(made, y)
-        found: Any = verify(model, told, y)
-        other: Any = verify(model, made, y)
+    for fitted, checked in ((X, X.toarray()), (X.toarray(), X)):
+        model: Any = MaxMarginClassifier(random_state=0).fit(fitted, y)
+        found: Any = verify(model, checked, y)
+        other: Any = verify(model, fitted, y)
         assert (found.lower, found.upper) == pytest.approx((other.lower, other.upper), rel=1e-12)
 
 
@@ -192,27 +194,27 @@ def test_weights_of_empty_columns_count_in_the_norm():
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, float("inf")])
-def test_separate_takes_memory_of_the_entries(p):
+def test_separation_memory_is_linear_in_entries(p):
     X, y = rows(*SHAPES[0])
     separate(*rows(30, 60, 4), p=p)
-    verdict, taken = peak(lambda: separate(X, y, p=p))
+    verdict, memory = result_and_peak_memory(lambda: separate(X, y, p=p))
     assert isinstance(verdict, LinearSeparator)
     assert verdict.w.shape == (X.shape[1],)
-    assert taken <= room(X)
-    _, taken = peak(lambda: verdict.verify(X, y))
-    assert taken <= room(X)
+    assert memory <= limit(X)
+    _, memory = result_and_peak_memory(lambda: verdict.verify(X, y))
+    assert memory <= limit(X)
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_proof_of_inseparable_rows_is_about_all_columns(bias):
+def test_proof_of_inseparability_covers_all_columns(bias):
     X, y = rows(*SHAPES[0])
     both = sp.vstack([X, X[:1] + X[2:3], X[:1] + X[2:3]], format="csr")
     labels = np.append(y, [y[0], 1 - y[0]])
-    verdict, taken = peak(lambda: separate(both, labels, bias=bias))
+    verdict, memory = result_and_peak_memory(lambda: separate(both, labels, bias=bias))
     assert isinstance(verdict, Inseparable)
     assert verdict.features == X.shape[1]
     assert verdict.radius == 0.0
-    assert taken <= room(X)
+    assert memory <= limit(X)
     assert not verdict.verify(both, labels).separable
     model: Any = MaxMarginClassifier(C=float("inf"), fit_intercept=bias, random_state=0).fit(both, labels)
     assert model.status_ is Status.INSEPARABLE
@@ -220,22 +222,22 @@ def test_a_proof_of_inseparable_rows_is_about_all_columns(bias):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-def test_kernel_fits_take_memory_of_the_entries_and_of_kernel_rows(kernel):
+def test_kernel_fit_memory_is_linear_in_entries(kernel):
     X, y = rows(*SHAPES[1])
     model: Any = KernelMaxMarginClassifier(kernel=kernel, random_state=0)
-    warm(model)
-    _, taken = peak(lambda: model.fit(X, y))
-    assert taken <= room(X)
-    found, taken = peak(lambda: verify(model, X, y))
+    compile_loops(model)
+    _, memory = result_and_peak_memory(lambda: model.fit(X, y))
+    assert memory <= limit(X)
+    found, memory = result_and_peak_memory(lambda: verify(model, X, y))
     assert found.gap <= model.tol
-    assert taken <= room(X)
+    assert memory <= limit(X)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("dependent", [False, True])
-def test_wide_sparse_rows_have_the_model_of_dense_ones(problem, dependent):
+def test_wide_sparse_and_dense_rows_give_equal_models(problem, dependent):
     X, y = rows(150, 20_000, 150)
-    if dependent:  # rows that are sums of others, some with the other label
+    if dependent:  # sums of rows, some with the other label
         X = sp.vstack([X, X[:10] + X[10:20]], format="csr")
         y = np.append(y, np.arange(10) % 2)
     if dependent and problem.get("C") == float("inf"):
@@ -252,17 +254,17 @@ def test_wide_sparse_rows_have_the_model_of_dense_ones(problem, dependent):
 @pytest.mark.parametrize(
     "problem", [{"p": 1.5}, {"p": 3.0, "C": 0.1}, {"p": 1.3, "C": float("inf")}], ids=str
 )
-def test_wide_sparse_rows_are_solved_in_every_norm(problem):
+def test_wide_sparse_rows_are_certified_in_every_norm(problem):
     X, y = rows(40, 400_000, 1500)
     model: Any = MaxMarginClassifier(random_state=0, tol=1e-1, intercept="augmented", **problem)
-    warm(model)
-    _, taken = peak(lambda: model.fit(X, y))
+    compile_loops(model)
+    _, memory = result_and_peak_memory(lambda: model.fit(X, y))
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= 1e-1
-    assert taken <= room(X)
+    assert memory <= limit(X)
 
 
-def test_a_wide_column_far_off_loses_no_digits():
+def test_column_far_from_the_origin_loses_no_accuracy():
     X, y = rows(150, 20_000, 150)
     far = 1e6 + np.random.default_rng(1).random((150, 1))
     X = sp.hstack([X, far], format="csr")

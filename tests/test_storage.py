@@ -1,4 +1,4 @@
-"""Arrays as they are stored: sparse ones of every kind, read-only ones, and memory maps, which are not copied whole."""
+"""Storage of arrays: sparse formats, read-only arrays and memory maps, which are not copied."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MODELS = (MaxMarginClassifier, KernelMaxMarginClassifier, lambda: OnlineMarginCl
 KINDS = ("csr", "csc", "coo", "bsr", "dia", "dok", "lil")
 
 
-def wide(matrix):
-    """The same with 64-bit indices."""
+def with_64_bit_indices(matrix):
+    """Copy a matrix with 64-bit indices."""
     matrix = matrix.copy()
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     assert matrix.indices.dtype == matrix.indptr.dtype == np.int64
@@ -26,7 +26,7 @@ def wide(matrix):
 
 
 def shuffled(matrix):
-    """The same with the entries of each row in reversed order, and one of them in two parts."""
+    """Copy a matrix with the entries of each row in reversed order, and one entry split in two."""
     coo = matrix.tocoo()
     rows, columns = coo.coords
     data = np.append(coo.data[::-1], 0.5 * coo.data[0])
@@ -42,14 +42,14 @@ SPARSE = {
     f"{kind} {form}": getattr(sp, f"{kind}_{form}")(X) for kind in KINDS for form in ("matrix", "array")
 }
 SPARSE |= {
-    "csr, 64-bit": wide(sp.csr_array(X)),
-    "csc, 64-bit": wide(sp.csc_matrix(X)),
+    "csr, 64-bit": with_64_bit_indices(sp.csr_array(X)),
+    "csc, 64-bit": with_64_bit_indices(sp.csc_matrix(X)),
     "csr, unsorted and repeated": shuffled(sp.csr_array(X)),
 }
 
 
 @pytest.mark.parametrize("kind", SPARSE)
-def test_sparse_matrices_and_arrays_are_the_rows_they_stand_for(kind):
+def test_sparse_matrices_and_arrays_give_the_results_of_dense_rows(kind):
     matrix = SPARSE[kind]
     before = matrix.copy()
     for make in MODELS:
@@ -60,10 +60,10 @@ def test_sparse_matrices_and_arrays_are_the_rows_they_stand_for(kind):
             assert verify(model, matrix, Y).gap < 1e-3
             assert verify(model, X, Y).gap < 1e-3
     assert separate(matrix, Y).separable == separate(X, Y).separable
-    assert (matrix != before).nnz == 0  # the caller's stays as it was
+    assert (matrix != before).nnz == 0  # the input is not modified
 
 
-def test_sparse_entries_that_are_missing_have_a_column():
+def test_missing_sparse_entries_are_reported_with_their_column():
     matrix = sp.csr_array(np.where(np.arange(6) == 4, np.nan, X))
     for make in MODELS:
         with pytest.raises(ValueError, match="column 4 is missing in 80 of 80 rows"):
@@ -72,7 +72,7 @@ def test_sparse_entries_that_are_missing_have_a_column():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_read_only_arrays(dtype, order):
+def test_read_only_arrays_give_the_results_of_writable_ones(dtype, order):
     rows = np.array(2 * X, dtype=dtype, order=order)
     plain = np.ascontiguousarray(rows.astype(rows.dtype if dtype == np.float32 else np.float64))
     rows.flags.writeable = False
@@ -80,7 +80,7 @@ def test_read_only_arrays(dtype, order):
     labels.flags.writeable = False
     for make in MODELS:
         found = make().fit(rows, labels).decision_function(rows)
-        # BLAS adds in another order where columns are contiguous
+        # BLAS adds in another order for contiguous columns
         unit = np.finfo(plain.dtype).eps
         assert np.allclose(
             found, make().fit(plain, Y).decision_function(plain), rtol=16 * unit, atol=64 * unit
@@ -89,7 +89,7 @@ def test_read_only_arrays(dtype, order):
 
 @pytest.fixture(scope="module")
 def mapped(tmp_path_factory):
-    """64 MB in a file, and labels."""
+    """Memory-mapped rows of 64 MB, and labels."""
     path = tmp_path_factory.mktemp("mapped") / "rows.npy"
     rng = np.random.default_rng(0)
     rows = np.lib.format.open_memmap(path, "w+", np.float64, (80_000, 100))
@@ -101,8 +101,8 @@ def mapped(tmp_path_factory):
     return np.load(path, mmap_mode="r"), y
 
 
-def peak(work, rows):
-    """The most memory in use while something is done, as a share of the rows."""
+def relative_peak_memory(work, rows):
+    """Return the peak memory of a call as a fraction of the size of the rows, and its result."""
     tracemalloc.start()
     try:
         found = work()
@@ -111,22 +111,22 @@ def peak(work, rows):
         tracemalloc.stop()
 
 
-def test_memory_maps_are_not_copied_whole(mapped):
+def test_memory_maps_are_not_copied(mapped):
     X, y = mapped
     assert isinstance(X, np.memmap)
     assert not X.flags.writeable
-    share, model = peak(lambda: MaxMarginClassifier().fit(X, y), X)
+    fraction, model = relative_peak_memory(lambda: MaxMarginClassifier().fit(X, y), X)
     assert model.status_ == "CERTIFIED"
-    assert share < 0.9, "of the rows are in memory while it fits"
-    share, labels = peak(lambda: model.predict(X), X)
-    assert share < 0.1
+    assert fraction < 0.9, "fraction of the rows in memory during the fit"
+    fraction, labels = relative_peak_memory(lambda: model.predict(X), X)
+    assert fraction < 0.1
     assert (labels == y).mean() > 0.85
-    share, certificate = peak(lambda: verify(model, X, y), X)
-    assert share < 0.9
+    fraction, certificate = relative_peak_memory(lambda: verify(model, X, y), X)
+    assert fraction < 0.9
     assert certificate.gap < 1e-3
 
 
-def test_streams_hold_a_batch(mapped):
+def test_streams_use_memory_of_one_batch(mapped):
     X, y = mapped
 
     def learn():
@@ -136,7 +136,7 @@ def test_streams_hold_a_batch(mapped):
             model.partial_fit(X[some], y[some], classes=[0, 1])
         return model
 
-    learn()  # compiles, which takes memory of its own
-    share, model = peak(learn, X)
-    assert share < 0.02
+    learn()  # compiles; compilation takes memory
+    fraction, model = relative_peak_memory(learn, X)
+    assert fraction < 0.02
     assert model.n_seen_ == len(X)

@@ -1,4 +1,4 @@
-"""Streams are the naive ones, row by row; and the command that reads one keeps what it has learnt."""
+"""Streams equal naive streams row by row; the command keeps its model on interrupts and bad lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RHO = 0.5
 
 
 def rows(seed, n=60):
-    """Whole numbers, some rows zero, long ones late."""
+    """Integer rows: some are zero, and the longest are last."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     y[:4] = y[0]
@@ -62,7 +62,7 @@ def rows(seed, n=60):
     return X, y
 
 
-def test_every_rule_that_runs_as_a_stream_is_here():
+def test_runs_hold_every_streaming_rule_and_others_are_refused():
     assert {rule.name for rule in RUNS} == {name for name, cls in ALGORITHMS.items() if streams(cls)}
     for name, cls in ALGORITHMS.items():
         if not streams(cls):
@@ -72,8 +72,8 @@ def test_every_rule_that_runs_as_a_stream_is_here():
                 OnlineMarginClassifier(name).partial_fit([[1.0], [2.0]], [0, 1], classes=[0, 1])
 
 
-def each_value_once(rule, intercept, C, sparse) -> bool:
-    """Two of the eight combinations for every rule, one the opposite of the other; the next rule has another two."""
+def is_quick(rule, intercept, C, sparse) -> bool:
+    """Select two opposite combinations of the eight for every rule; the next rule has two others."""
     k = RUNS.index(rule)
     same = sparse == (k % 2 == 0)
     return (intercept == same) and (np.isinf(C) == (same == (k % 4 < 2)))
@@ -81,11 +81,11 @@ def each_value_once(rule, intercept, C, sparse) -> bool:
 
 @pytest.mark.parametrize(
     ("rule", "intercept", "C", "sparse"),
-    selected(product(RUNS, (True, False), (np.inf, 2.0), (False, True)), each_value_once),
+    selected(product(RUNS, (True, False), (np.inf, 2.0), (False, True)), is_quick),
     ids=repr,
 )
-def test_updates_are_those_of_the_naive_stream(rule, intercept, C, sparse):
-    """Index for index, in batches of uneven size, mistakes and the last weight as well; R grows on the way."""
+def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
+    """Compare indices of updates, mistakes and the last weight, for batches of one and of 11 rows; R grows."""
     if rule.name == "pumma" and not intercept:
         pytest.skip("PUMMA learns an intercept")
     store = sp.csr_matrix if sparse else np.asarray
@@ -97,7 +97,7 @@ def test_updates_are_those_of_the_naive_stream(rule, intercept, C, sparse):
         plan = rule.plan(Facts(kind, radius2, 0.1))
         return (plan.rule, *plan.then)[-1]
 
-    busy = 0
+    n_updates = 0
     for seed in range(8):
         X, y = rows(seed)
         n, d = X.shape
@@ -111,7 +111,7 @@ def test_updates_are_those_of_the_naive_stream(rule, intercept, C, sparse):
             rule, C=C, trail="last", fit_intercept=intercept, intercept_scaling=RHO
         )
         moved = []
-        for k in range(n):  # one row a batch shows which of them made an update
+        for k in range(n):  # batches of one row show which row made an update
             before = model.updates_[0] if k else 0
             model.partial_fit(store(X[k : k + 1]), y[k : k + 1], classes=[-1.0, 1.0])
             moved += [k] * int(model.updates_[0] - before)
@@ -120,7 +120,7 @@ def test_updates_are_those_of_the_naive_stream(rule, intercept, C, sparse):
         np.testing.assert_allclose(model.coef_[0], naive.weights[:d], rtol=1e-9, atol=1e-12)
         bias = naive.bias if rule.name == "pumma" else rho * naive.weights[d]
         np.testing.assert_allclose(model.intercept_[0], bias, rtol=1e-9, atol=1e-12)
-        busy += len(moved)
+        n_updates += len(moved)
         whole = OnlineMarginClassifier(
             rule, C=C, trail="last", fit_intercept=intercept, intercept_scaling=RHO
         )
@@ -128,7 +128,7 @@ def test_updates_are_those_of_the_naive_stream(rule, intercept, C, sparse):
             whole.partial_fit(store(X[k : k + 11]), y[k : k + 11], classes=[-1.0, 1.0])
         assert np.array_equal(whole.coef_, model.coef_)
         assert whole.mistakes_[0] == naive.mistakes
-    assert busy >= 30
+    assert n_updates >= 30
 
 
 # maxmargin fit --online
@@ -139,7 +139,7 @@ from maxmargin.fit import streaming as stream
 from maxmargin.io.readers import svmlight
 svmlight.stream_svmlight = functools.partial(svmlight.stream_svmlight, size=int(sys.argv.pop(1)))
 """
-# a real Ctrl-C in the middle of a call of partial_fit, between two of its problems; or before the first block
+# a real SIGINT during partial_fit, between two of its problems; or before the first block
 CTRL_C = """
 original, calls, at = stream.Stream.present, [], int(sys.argv.pop(1))
 def present(self, *arguments):
@@ -164,7 +164,7 @@ atexit.register(lambda: print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/st
 
 
 def text(n, classes, seed=0, entries=5):
-    """Svmlight lines."""
+    """Return random svmlight lines."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, n)
     columns = 1 + np.sort(rng.random((n, 30)).argsort(axis=1)[:, :entries], axis=1)
@@ -176,41 +176,41 @@ def text(n, classes, seed=0, entries=5):
     return "\n".join(lines) + "\n"
 
 
-def command(code, *words):
-    """A process of its own that runs the command after this code."""
+def command(code, *options):
+    """Run the command after this code in a new process."""
     return subprocess.run(
-        [sys.executable, "-c", code + MAIN, *map(str, words)],
+        [sys.executable, "-c", code + MAIN, *map(str, options)],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
 
-def invoked(*words):
-    """The same in this process."""
-    return CliRunner().invoke(app, [str(word) for word in words])
+def invoke(*options):
+    """Run the command in this process."""
+    return CliRunner().invoke(app, [str(word) for word in options])
 
 
-def partial(path, n, **options):
+def partial_fit_on(path, n, **options):
     X, y = load_svmlight_file(str(path), n_features=30)
     model = OnlineMarginClassifier(**options)
     return model.partial_fit(X[:n], y[:n].astype(int), classes=np.unique(y).astype(int))
 
 
 class TestCtrlC:
-    def test_all_classes_have_seen_the_same_rows(self, tmp_path):
+    def test_interrupted_model_has_equal_rows_for_all_classes(self, tmp_path):
         data, out = tmp_path / "rows.svm", tmp_path / "m"
         data.write_text(text(400, 3))
-        words = ("fit", data, "-o", out, "--online", "--n-features", 30, "--classes", "0,1,2")
-        done = command(SMALL_BLOCKS + CTRL_C, 4000, 8, *words)  # the second class of the third block
+        options = ("fit", data, "-o", out, "--online", "--n-features", 30, "--classes", "0,1,2")
+        done = command(SMALL_BLOCKS + CTRL_C, 4000, 8, *options)  # the second class of the third block
         assert done.returncode == 3, done.stderr
         assert "stopped before the end" in done.stdout
         model = load(out)
         seen = int(re.match(r"(\d+) rows", done.stdout)[1])
         assert 0 < seen < 400
         assert {stream.seen for stream in model._streams} == {seen}
-        assert np.array_equal(model.coef_, partial(data, seen).coef_)
+        assert np.array_equal(model.coef_, partial_fit_on(data, seen).coef_)
         assert [int(a.sum()) for a in (s.arrays["counts"] for s in model._streams)] == [seen] * 3
 
-    def test_where_nothing_was_learnt_there_is_no_file(self, tmp_path):
+    def test_interrupt_before_the_first_block_writes_no_file(self, tmp_path):
         data, out = tmp_path / "rows.svm", tmp_path / "m"
         data.write_text(text(50, 2))
         done = command(SMALL_BLOCKS + CTRL_C, 4000, 0, "fit", data, "-o", out, "--online")
@@ -219,7 +219,7 @@ class TestCtrlC:
         assert done.stdout == ""
         assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
 
-    def test_the_first_batch_counts(self, tmp_path):
+    def test_interrupt_in_the_first_batch_keeps_it(self, tmp_path):
         data, out = tmp_path / "rows.svm", tmp_path / "m"
         data.write_text(text(400, 2))
         done = command(SMALL_BLOCKS + CTRL_C, 4000, 1, "fit", data, "-o", out, "--online")
@@ -237,7 +237,7 @@ class TestBadLines:
             ("0.5 3:1", "the labels are fractions, not classes; number the classes"),
         ],
     )  # fmt: skip
-    def test_what_came_before_is_written(self, line, message, tmp_path):
+    def test_model_of_the_rows_before_a_bad_line_is_written(self, line, message, tmp_path):
         data, out = tmp_path / "rows.svm", tmp_path / "m"
         data.write_text(text(400, 2) + line + "\n")
         done = command(SMALL_BLOCKS, 4000, "fit", data, "-o", out, "--online", "--json", "--n-features", 30)
@@ -251,41 +251,41 @@ class TestBadLines:
         assert done.stderr.rstrip().endswith(f"; the model was learnt from the first {rows} rows.")
         good = tmp_path / "good.svm"
         good.write_text(text(400, 2))
-        assert np.array_equal(load(out).coef_, partial(good, rows).coef_)
+        assert np.array_equal(load(out).coef_, partial_fit_on(good, rows).coef_)
 
-    def test_a_whole_file_has_not_stopped(self, tmp_path):
+    def test_complete_file_is_not_reported_as_stopped(self, tmp_path):
         data = tmp_path / "rows.svm"
         data.write_text(text(50, 2))
-        done = invoked("fit", data, "-o", tmp_path / "m", "--online", "--json")
+        done = invoke("fit", data, "-o", tmp_path / "m", "--online", "--json")
         assert json.loads(done.stdout)["stopped"] is None
         assert done.exit_code == 0
 
-    def test_one_in_the_first_block_is_bad_input(self, tmp_path):
+    def test_bad_line_in_the_first_block_is_refused(self, tmp_path):
         data, out = tmp_path / "rows.svm", tmp_path / "m"
         data.write_text(text(50, 2) + "1 3:x\n" + text(50, 2))
-        done = invoked("fit", data, "-o", out, "--online")
+        done = invoke("fit", data, "-o", out, "--online")
         assert done.exit_code == 2
         assert "line 51: the value 'x'" in done.stderr
         assert not out.exists()
 
 
-def test_rows_without_entries(tmp_path):
+def test_rows_without_entries_are_learnt_and_predicted(tmp_path):
     data, some, out = tmp_path / "nothing.svm", tmp_path / "rows.svm", tmp_path / "m"
     data.write_text("1\n-1\n1\n")
-    assert invoked("fit", data, "-o", out, "--online").exit_code == 0
+    assert invoke("fit", data, "-o", out, "--online").exit_code == 0
     assert load(out).n_seen_ == 3
-    done = invoked("predict", out, data)
+    done = invoke("predict", out, data)
     assert done.exit_code == 0
     assert len(done.stdout.split()) == 3
     some.write_text(text(20, 2))
-    assert invoked("fit", some, "-o", out, "--online").exit_code == 0
-    done = invoked("predict", out, data)
+    assert invoke("fit", some, "-o", out, "--online").exit_code == 0
+    done = invoke("predict", out, data)
     assert done.exit_code == 0
     assert set(done.stdout.split()) <= {"0", "1"}
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (["--algorithm", "cramma"], "--algorithm cramma needs a rate, and the command line has no option for it"),
         (["--algorithm", "fixed-margin"], "needs the margin to reach, and the command line has no option for it"),
@@ -297,28 +297,28 @@ def test_rows_without_entries(tmp_path):
         (["--trail", "mean"], "--trail must be average, vote or last; got mean."),
     ],
 )  # fmt: skip
-def test_refusals_speak_of_options(words, message, tmp_path):
+def test_errors_name_command_line_options(options, message, tmp_path):
     data = tmp_path / "rows.svm"
     data.write_text(text(20, 2))
-    done = invoked("fit", data, "-o", tmp_path / "m", "--online", *words)
+    done = invoke("fit", data, "-o", tmp_path / "m", "--online", *options)
     assert done.exit_code == 2
     assert message in done.stderr
     assert "MaxMarginClassifier" not in done.stderr
     assert not (tmp_path / "m").exists()
 
 
-def test_every_name_that_is_offered_runs(tmp_path):
+def test_every_offered_algorithm_runs(tmp_path):
     data = tmp_path / "rows.svm"
     data.write_text(text(20, 2))
-    done = invoked("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", "cramma")
+    done = invoke("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", "cramma")
     offered = re.search(r"\((.*?)\)", done.stderr)[1].split(", ")
     assert len(offered) >= 6
     for name in offered:
-        done = invoked("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", name)
+        done = invoke("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", name)
         assert done.exit_code == 0, done.stderr
 
 
-def test_a_pipe_is_no_file(tmp_path):
+def test_pipes_are_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "fit", "/dev/stdin", "-o", str(tmp_path / "m"), "--online"],
         input=text(20, 2), capture_output=True, text=True, check=False, timeout=300,
@@ -331,7 +331,7 @@ def test_a_pipe_is_no_file(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory that Linux reports")
-def test_a_file_of_any_length_takes_the_same_memory(tmp_path):
+def test_memory_does_not_grow_with_the_length_of_the_file(tmp_path):
     peaks = []
     piece = text(20_000, 3)
     for copies in (1, 40):
@@ -339,19 +339,19 @@ def test_a_file_of_any_length_takes_the_same_memory(tmp_path):
         with data.open("w") as file:
             for _ in range(copies):
                 file.write(piece)
-        words = ("fit", data, "-o", tmp_path / "m", "--online", "--trail", "vote", "--quiet")
-        done = command(SMALL_BLOCKS + PEAK, 1 << 18, *words)
+        options = ("fit", data, "-o", tmp_path / "m", "--online", "--trail", "vote", "--quiet")
+        done = command(SMALL_BLOCKS + PEAK, 1 << 18, *options)
         assert done.returncode == 0, done.stderr
         assert load(tmp_path / "m").n_seen_ == 20_000 * copies
         peaks.append(int(done.stderr.split()[-1]) / 1024.0)
     size = data.stat().st_size / 2**20
     assert size > 32.0
-    assert peaks[1] < peaks[0] + 0.5 * size  # MB; one run took 8 MB more than others of any length
+    assert peaks[1] < peaks[0] + 0.5 * size  # in MB; peaks vary by up to 8 MB between runs
 
 
 @pytest.mark.parametrize("algorithm", [CRAMMA(eta=0.1), MICRA(eta=0.3)], ids=["cramma", "micra"])
-def test_the_rates_that_are_advised_work_on_adult(algorithm, data_folder):
-    """Within a hundredth of the default's accuracy after one pass; the majority is 0.764."""
+def test_recommended_rates_reach_the_default_accuracy_on_adult(algorithm, data_folder):
+    """Accuracy after one pass is within 0.01 of the default; the majority class has 0.764."""
     X, y = load_svmlight_file(str(data_folder / "adult" / "a9a.gz"), n_features=123)
     T, z = load_svmlight_file(str(data_folder / "adult" / "a9a.t.gz"), n_features=123)
     order = np.random.default_rng(0).permutation(len(y))

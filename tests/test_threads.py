@@ -1,4 +1,4 @@
-"""Threads: the model does not depend on them, compiled code lets others run, nobody takes more than there are."""
+"""Threads: equal models for any number, limits of BLAS and joblib, and release of the lock in compiled code."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from maxmargin import (
 )
 from maxmargin.numerics import threads
 
-TWO_OF_BLAS = pytest.mark.skipif(
+needs_two_blas_threads = pytest.mark.skipif(
     all(one["num_threads"] < 2 for one in ThreadpoolController().info() if one["user_api"] == "blas"),
     reason="BLAS has one thread here",
 )
-COMPILED = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+needs_compilation = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
 
 def rows(n: int = 90, d: int = 5, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +40,7 @@ def rows(n: int = 90, d: int = 5, classes: int = 3) -> tuple[np.ndarray, np.ndar
 
 
 def blas_threads() -> set[int]:
-    """What BLAS is allowed at this moment."""
+    """Return the current numbers of BLAS threads."""
     return {one["num_threads"] for one in ThreadpoolController().info() if one["user_api"] == "blas"}
 
 
@@ -60,7 +60,7 @@ def blas_threads() -> set[int]:
     ids=repr,
 )
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_model_does_not_depend_on_threads(model, classes, monkeypatch):
+def test_model_does_not_depend_on_the_number_of_threads(model, classes, monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
     X, y = rows(classes=classes)
@@ -71,10 +71,10 @@ def test_the_model_does_not_depend_on_threads(model, classes, monkeypatch):
 # BLAS
 
 
-@TWO_OF_BLAS
+@needs_two_blas_threads
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
 @pytest.mark.parametrize("kind", [MaxMarginClassifier, KernelMaxMarginClassifier])
-def test_a_fit_takes_one_thread_of_blas_and_gives_the_others_back(kind, n_jobs):
+def test_fit_limits_blas_to_one_thread_and_restores_the_limit(kind, n_jobs):
     seen, before = [], blas_threads()
     kind(n_jobs=n_jobs, callback=lambda report: seen.append(blas_threads())).fit(*rows())
     assert seen
@@ -82,7 +82,7 @@ def test_a_fit_takes_one_thread_of_blas_and_gives_the_others_back(kind, n_jobs):
     assert blas_threads() == before
 
 
-@TWO_OF_BLAS
+@needs_two_blas_threads
 @pytest.mark.parametrize(
     ("model", "inside"),
     [
@@ -94,21 +94,21 @@ def test_a_fit_takes_one_thread_of_blas_and_gives_the_others_back(kind, n_jobs):
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_all_of_an_estimator_does(model, inside, monkeypatch):
+def test_fit_and_predict_limit_blas_to_one_thread(model, inside, monkeypatch):
     module, name = inside.rsplit(".", 1)
-    seen, real = [], getattr(importlib.import_module(module), name)
+    seen, original = [], getattr(importlib.import_module(module), name)
 
-    def noted(*arguments, **options):
+    def recorded(*arguments, **options):
         seen.append(blas_threads())
-        return real(*arguments, **options)
+        return original(*arguments, **options)
 
-    monkeypatch.setattr(inside, noted)
+    monkeypatch.setattr(inside, recorded)
     model.fit(*rows()).predict(rows()[0])
     assert seen
     assert all(some == {1} for some in seen)
 
 
-@TWO_OF_BLAS
+@needs_two_blas_threads
 @pytest.mark.parametrize(
     ("call", "inside"),
     [
@@ -117,19 +117,21 @@ def test_all_of_an_estimator_does(model, inside, monkeypatch):
     ],
     ids=["verify", "separate"],
 )
-def test_so_do_functions(call, inside, monkeypatch):
+def test_functions_limit_blas_to_one_thread_and_restore_the_limit(call, inside, monkeypatch):
     X, y = rows(classes=2)
     model = MaxMarginClassifier().fit(X, y)
     module, name = inside.rsplit(".", 1)
-    seen, real, before = [], getattr(importlib.import_module(module), name), blas_threads()
-    monkeypatch.setattr(inside, lambda *some, **others: seen.append(blas_threads()) or real(*some, **others))
+    seen, original, before = [], getattr(importlib.import_module(module), name), blas_threads()
+    monkeypatch.setattr(
+        inside, lambda *some, **others: seen.append(blas_threads()) or original(*some, **others)
+    )
     call(model, X, y)
     assert seen == [{1}]
     assert blas_threads() == before
 
 
-@TWO_OF_BLAS
-def test_the_first_of_two_fits_to_end_takes_nothing_from_the_other():
+@needs_two_blas_threads
+def test_thread_limit_lasts_until_the_last_fit_ends():
     before = blas_threads()
     with threads.one_thread:
         with threads.one_thread:
@@ -145,8 +147,8 @@ def test_the_first_of_two_fits_to_end_takes_nothing_from_the_other():
     assert blas_threads() == before
 
 
-@TWO_OF_BLAS
-def test_a_fit_that_fails_gives_the_threads_back_and_so_does_a_limit_around_it():
+@needs_two_blas_threads
+def test_failed_fit_and_outer_limit_restore_the_threads():
     before = blas_threads()
     with pytest.raises(ValueError, match="NaN"):
         MaxMarginClassifier().fit([[np.nan], [1.0]], [0, 1])
@@ -157,13 +159,13 @@ def test_a_fit_that_fails_gives_the_threads_back_and_so_does_a_limit_around_it()
     assert blas_threads() == before
 
 
-@TWO_OF_BLAS
-def test_fits_in_threads_of_the_user():
+@needs_two_blas_threads
+def test_fits_in_user_threads_give_equal_models():
     X, y = rows()
-    alone, before = MaxMarginClassifier(random_state=0).fit(X, y).coef_, blas_threads()
+    expected, before = MaxMarginClassifier(random_state=0).fit(X, y).coef_, blas_threads()
     fits = (joblib.delayed(MaxMarginClassifier(random_state=0).fit)(X, y) for _ in range(8))
     models = joblib.Parallel(n_jobs=4, backend="threading")(fits)
-    assert all(np.array_equal(model.coef_, alone) for model in models)
+    assert all(np.array_equal(model.coef_, expected) for model in models)
     assert blas_threads() == before
 
 
@@ -174,15 +176,17 @@ def test_fits_in_threads_of_the_user():
     ("n_jobs", "parts", "count"),
     [(None, 9, 1), (1, 9, 1), (2, 9, 2), (8, 9, 3), (-1, 9, 3), (-2, 9, 2), (-9, 9, 1), (3, 2, 2), (3, 0, 1)],
 )
-def test_no_more_threads_than_processors_or_parts(n_jobs, parts, count, monkeypatch):
+def test_threads_are_limited_by_processors_and_parts(n_jobs, parts, count, monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "3")
     monkeypatch.setattr(loky.os, "cpu_count", lambda: 64)
     monkeypatch.setattr(loky, "_cpu_count_user", lambda processors: 3)
     assert threads.jobs(n_jobs, parts) == count
 
 
-@pytest.mark.skipif(not hasattr(loky, "_cpu_count_cgroup"), reason="joblib counts in another way")
-def test_a_container_of_one_processor_gets_one_thread(monkeypatch):
+@pytest.mark.skipif(
+    not hasattr(loky, "_cpu_count_cgroup"), reason="this version of joblib has no _cpu_count_cgroup"
+)
+def test_container_of_one_processor_uses_one_thread(monkeypatch):
     monkeypatch.setattr(loky, "_cpu_count_cgroup", lambda processors: 1)
     assert threads.jobs(2, 9) == threads.jobs(-1, 9) == 1
     seen = set()
@@ -190,8 +194,8 @@ def test_a_container_of_one_processor_gets_one_thread(monkeypatch):
     assert seen == {threading.get_ident()}
 
 
-def test_classes_in_threads_of_their_own(monkeypatch):
-    """But where all of them are solved in milliseconds: another thread would hardly have begun."""
+def test_classes_are_fitted_in_threads_unless_the_fit_is_short(monkeypatch):
+    """Fits of milliseconds use one thread, since starting others would take longer."""
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     seen = set()
     model = MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident()))
@@ -204,11 +208,11 @@ def test_classes_in_threads_of_their_own(monkeypatch):
     seen.clear()
     monkeypatch.undo()
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
-    model.set_params(algorithm="dcd").fit(*rows())  # which may take long
+    model.set_params(algorithm="dcd").fit(*rows())  # may take long
     assert threading.get_ident() not in seen
 
 
-def test_within_a_parallel_loop_there_is_one_thread():
+def test_fits_within_a_parallel_loop_use_one_thread():
     def inner(k):
         return threads.jobs(2, 9)
 
@@ -219,23 +223,23 @@ def test_within_a_parallel_loop_there_is_one_thread():
 # compiled code
 
 
-@COMPILED
-def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
+@needs_compilation
+def test_compiled_code_releases_the_lock_and_starts_no_threads():
     found = [function.targetoptions for function in all_compiled()]
     assert len(found) > 20
     assert all(options["nogil"] and not options.get("parallel") for options in found)
 
 
-@COMPILED
-def test_a_sweep_lets_others_run(monkeypatch):
-    """A thread that wakes every millisecond does so while one compiled call is at work."""
-    usual, calls = maxmargin.fit.state.score_rows, []
+@needs_compilation
+def test_sweep_does_not_block_other_threads(monkeypatch):
+    """A thread that wakes up every millisecond is not delayed by a compiled call."""
+    original, calls = maxmargin.fit.state.score_rows, []
 
-    def noted(h, order, scores):
+    def recorded(h, order, scores):
         calls.append((h, order, scores))
-        return usual(h, order, scores)
+        return original(h, order, scores)
 
-    monkeypatch.setattr("maxmargin.fit.state.score_rows", noted)
+    monkeypatch.setattr("maxmargin.fit.state.score_rows", recorded)
     MaxMarginClassifier(loss="hinge", algorithm="dcd", max_iter=1, random_state=0).fit(
         *rows(60, 2000, classes=2)
     )
@@ -244,19 +248,19 @@ def test_a_sweep_lets_others_run(monkeypatch):
     while seconds < 0.3:
         order = np.tile(order, 2)
         begin = time.perf_counter()
-        usual(h, order, scores)
+        original(h, order, scores)
         seconds = time.perf_counter() - begin
-    wakings, during = [0], []
+    wakeups, during = [0], []
 
     def work():
-        begun = wakings[0]
-        usual(h, order, scores)
-        during.append(wakings[0] - begun)
+        begun = wakeups[0]
+        original(h, order, scores)
+        during.append(wakeups[0] - begun)
 
     worker = threading.Thread(target=work)
     worker.start()
     while worker.is_alive():
         time.sleep(1e-3)
-        wakings[0] += 1
+        wakeups[0] += 1
     worker.join()
     assert during[0] >= 10

@@ -1,4 +1,4 @@
-"""Every rule, on hundreds of small problems of every awkward kind: certified, with the truth in between."""
+"""Every rule on hundreds of small degenerate problems: certified, with bounds that enclose the optimum."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ EPS = float(np.finfo(float).eps)
 
 
 @cache
-def _truth(spec: Spec, problem: Problem) -> Optimum:
+def _cached_optimum(spec: Spec, problem: Problem) -> Optimum:
     c = case(spec)
     return optimum(problem, c.X, c.y, c.weights)
 
 
-def truth_of(c: Case) -> Optimum:
-    """The oracle's interval; the same problems come again for every rule."""
-    return _truth(c.spec, c.problem)
+def optimum_of(c: Case) -> Optimum:
+    """Return the cached interval of the oracle; problems recur for every rule."""
+    return _cached_optimum(c.spec, c.problem)
 
 
 def fit(c: Case, name: str = "auto", tol: float = 1e-8, seed: int = 0, **options) -> MaxMarginClassifier:
@@ -43,37 +43,39 @@ def fit(c: Case, name: str = "auto", tol: float = 1e-8, seed: int = 0, **options
     )
 
 
-def bracketed(certificate, truth: Optimum) -> None:
+def assert_bracketed(certificate, expected: Optimum) -> None:
     """lower - e <= oracle <= upper + e, float against rational numbers: bounds are rounded outwards."""
-    assert certificate.lower <= truth.lower + truth.e
-    assert certificate.upper >= truth.upper - truth.e
+    assert certificate.lower <= expected.lower + expected.e
+    assert certificate.upper >= expected.upper - expected.e
 
 
 settings.register_profile("truth", parent=settings.default, suppress_health_check=[HealthCheck.too_slow])
-LONG = {name: examples(30, 200) for name in ("dcd", "mpu", "perceptron")}  # examples of the others are fewer
-ROUNDS = {"perceptron": 20}  # and so are their rounds: what is asserted holds after any number of them
+EXAMPLES = {
+    name: examples(30, 200) for name in ("dcd", "mpu", "perceptron")
+}  # other rules have fewer examples
+MAX_ROUNDS = {"perceptron": 20}  # the assertions hold after any number of rounds
 
 
-def on_many(name: str, strategy: st.SearchStrategy[Case], body: Callable[[Case], None]) -> None:
-    """The body on as many problems as this rule's share of the time is."""
-    profile = settings(settings.get_profile("truth"), max_examples=LONG.get(name, examples(8, 15)))
+def run_on_examples(name: str, strategy: st.SearchStrategy[Case], body: Callable[[Case], None]) -> None:
+    """Run the body on a number of examples that depends on the speed of the rule."""
+    profile = settings(settings.get_profile("truth"), max_examples=EXAMPLES.get(name, examples(8, 15)))
     profile(given(strategy)(body))()
 
 
-def rounds(name: str) -> int:
-    """Most rounds: a rule that ends by its own criterion may take as long as it likes to come to it."""
-    return 1000 if name in CONVERGENT else ROUNDS.get(name, 10)
+def max_rounds(name: str) -> int:
+    """Return the largest number of rounds: 1000 for convergent rules, few for others."""
+    return 1000 if name in CONVERGENT else MAX_ROUNDS.get(name, 10)
 
 
 def tolerances(names: list[str]) -> list[Any]:
     """Rules with a tight tolerance and a loose one; with the latter, most are slow tests."""
     tight = [pytest.param(name, 1e-8) for name in names]
-    loose = [pytest.param(name, 1e-3, marks=() if name in LONG else pytest.mark.slow) for name in names]
+    loose = [pytest.param(name, 1e-3, marks=() if name in EXAMPLES else pytest.mark.slow) for name in names]
     return tight + loose
 
 
 def solvable(name: str, c: Case) -> Case:
-    """The problem, or the one nearest to it that the rule solves."""
+    """Return the problem, or a similar one that the rule solves."""
     for change in ({}, {"loss": "hinge"}, {"loss": "squared_hinge"}, {"intercept": "free"}):
         if ALGORITHMS[name]().refuses(c.problem):
             c = replace(c, problem=replace(c.problem, **change), spec=replace(c.spec, **change))
@@ -85,27 +87,27 @@ def solvable(name: str, c: Case) -> Case:
 
 @thorough
 @pytest.mark.parametrize(("name", "tol"), tolerances(FOR_SOFT))
-def test_soft_problems(name, tol):
+def test_bounds_of_soft_margins_enclose_the_optimum(name, tol):
     def body(c):
         c = solvable(name, c)
-        truth = truth_of(c)
-        assert truth.e <= 1e-9 * truth.upper  # else nothing would be tested
-        model = fit(c, name, tol, max_iter=rounds(name))
+        expected = optimum_of(c)
+        assert expected.e <= 1e-9 * expected.upper  # otherwise the test is vacuous
+        model = fit(c, name, tol, max_iter=max_rounds(name))
         if name in CONVERGENT:
             assert model.status_ is Status.CERTIFIED
-        else:  # it ends by its own criterion, or, where the margin is tiny, by the number of rounds
+        else:  # ends by its own criterion, or, for tiny margins, by the number of rounds
             assert model.status_ in (Status.CERTIFIED, Status.CONVERGED, Status.MAX_ITER)
         if model.status_ is Status.CERTIFIED:
             assert model.certificate_.gap <= tol
-        bracketed(model.certificate_, truth)
+        assert_bracketed(model.certificate_, expected)
         again = verify(model, c.stored, c.y, c.weights)
-        bracketed(again, truth)
+        assert_bracketed(again, expected)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.intercept_).all()
         if c.problem.intercept == "none":
             assert model.intercept_[0] == 0.0
 
-    on_many(name, cases(), body)
+    run_on_examples(name, cases(), body)
 
 
 @thorough
@@ -119,8 +121,8 @@ def test_soft_problems(name, tol):
         ("newton", "squared_hinge"),
     ],
 )
-def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
-    """Second-order solvers certify them; the last resort, orthogonal factors, is needed for some with a large C."""
+def test_nearly_collinear_columns_of_any_scale_are_certified(name, loss):
+    """Some of these with a large C need orthogonal factors."""
     rng = np.random.default_rng(0)
     for seed in (*range(40), 84, 106, 256, 286, 318):
         C = float(10.0 ** rng.integers(-4, 5)) if seed < 40 else 1e4
@@ -130,25 +132,25 @@ def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
         c = case(
             Spec(n, d, seed, "collinear", loss=loss, C=C, intercept=("none", "free", "augmented")[seed % 3])
         )
-        truth = truth_of(c)
-        assert truth.e <= 1e-7 * truth.upper
+        expected = optimum_of(c)
+        assert expected.e <= 1e-7 * expected.upper
         model = fit(c, name, 1e-6)
         assert model.status_ is Status.CERTIFIED
-        bracketed(model.certificate_, truth)
-        bracketed(verify(model, c.X, c.y), truth)
+        assert_bracketed(model.certificate_, expected)
+        assert_bracketed(verify(model, c.X, c.y), expected)
 
 
 @thorough
 @pytest.mark.parametrize(("name", "tol"), tolerances(FOR_HARD))
-def test_hard_margin(name, tol):
-    """Separable: certified. Not separable: an end, and the word for it; never a margin that is not there."""
+def test_bounds_and_status_of_hard_margins_are_correct(name, tol):
+    """Separable data are certified; inseparable data end as inseparable or undecided, without a positive margin."""
 
     def body(c):
         c = solvable(name, c)
-        truth = truth_of(c)
-        model = fit(c, name, tol, max_iter=rounds(name))
-        if truth.lower > 0:
-            assert truth.e <= 1e-9 * truth.upper
+        expected = optimum_of(c)
+        model = fit(c, name, tol, max_iter=max_rounds(name))
+        if expected.lower > 0:
+            assert expected.e <= 1e-9 * expected.upper
             if name in CONVERGENT:
                 assert model.status_ is Status.CERTIFIED
             else:
@@ -158,10 +160,10 @@ def test_hard_margin(name, tol):
         if model.status_ is Status.CERTIFIED:
             assert model.certificate_.gap <= tol
             assert (model.predict(c.stored) == c.y)[c.weights > 0].all()
-        bracketed(model.certificate_, truth)
-        bracketed(verify(model, c.stored, c.y, c.weights), truth)
+        assert_bracketed(model.certificate_, expected)
+        assert_bracketed(verify(model, c.stored, c.y, c.weights), expected)
 
-    on_many(name, cases(hard=True), body)
+    run_on_examples(name, cases(hard=True), body)
 
 
 @thorough
@@ -172,8 +174,8 @@ def test_hard_margin(name, tol):
         lambda n: st.booleans().flatmap(lambda hard: cases(hard=hard, n=n))
     )
 )
-def test_larger_problems(name, c):
-    """Too large for the oracle, not for the certificate, which is a proof of its own."""
+def test_larger_problems_are_certified(name, c):
+    """Problems too large for the oracle: only the certificate is verified."""
     model = fit(c, name)
     if model.certificate_.lower > 0.0:
         assert model.status_ is Status.CERTIFIED
@@ -183,8 +185,8 @@ def test_larger_problems(name, c):
     verify(model, c.stored, c.y, c.weights)
 
 
-def test_every_kind_of_problem_was_among_them():
-    """The strategy reaches what it is for: counted on as many random specs as one rule sees."""
+def test_random_specs_cover_every_kind_of_problem():
+    """Count kinds of problems in as many random specs as one rule is tested on."""
     rng = np.random.default_rng(0)
     specs = [drawn(rng) for _ in range(250)]
     assert {s.base for s in specs} == set(BASES)
@@ -195,117 +197,117 @@ def test_every_kind_of_problem_was_among_them():
     assert sum((c.X == 0.0).all(axis=1).any() for c in some) >= 30
     assert sum((c.weights == 0.0).any() for c in some) >= 30
     assert sum(len(np.unique(c.X, axis=0)) < len(c.X) for c in some) >= 50
-    separable = [truth_of(case(replace(s, C=np.inf))).lower > 0 for s in specs[:100]]
+    separable = [optimum_of(case(replace(s, C=np.inf))).lower > 0 for s in specs[:100]]
     assert 20 <= sum(separable) <= 80
 
 
-# the answer is the optimum: it does not depend on the way to it
+# invariances of the optimum
 
 
-def same(c: Case, a, b) -> None:
-    """Two models to 1e-9, relative to the weight (1e-7 where columns of 1e-3 stand beside columns of 1e3).
+def assert_equal_models(c: Case, a, b) -> None:
+    """Compare models to 1e-9, relative to the weight (1e-7 for columns from 1e-3 to 1e3).
 
-    Where patterns cancel in it, relative to what a weight of this problem may be: long enough to give the longest
-    row a score of one, and no longer than the sum of all patterns at their caps; and no more exact than its sum.
+    If patterns cancel in the weight, the tolerance is relative to a typical weight: long enough to give the longest
+    row a score of one, and at most the sum of all patterns at their caps; rounding of that sum is allowed.
     """
     longest = float(np.linalg.norm(c.X, axis=1).max()) or 1.0
-    natural = 1.0 / longest if c.problem.hard else min(1.0 / longest, c.problem.C * c.weights.sum() * longest)
-    allowed = (1e-7 if c.spec.base == "scaled" else 1e-9) * max(float(np.linalg.norm(a.coef_)), natural)
+    typical = 1.0 / longest if c.problem.hard else min(1.0 / longest, c.problem.C * c.weights.sum() * longest)
+    allowed = (1e-7 if c.spec.base == "scaled" else 1e-9) * max(float(np.linalg.norm(a.coef_)), typical)
     allowed += 0.0 if c.problem.hard else 4.0 * EPS * float(a.certificate_.dual.sum()) * longest
     assert np.linalg.norm(a.coef_ - b.coef_) <= allowed
     assert abs(a.intercept_[0] - b.intercept_[0]) <= 1e-9 + allowed * longest
 
 
-unique = st.booleans().flatmap(lambda hard: cases(hard=hard))
+any_margin = st.booleans().flatmap(lambda hard: cases(hard=hard))
 
 
-def settled(model) -> bool:
-    """Hard margin of inseparable data: there is no optimum to agree on."""
+def is_certified(model) -> bool:
+    """Tell whether there is an optimum to compare; the hard margin of inseparable data has none."""
     return model.status_ is Status.CERTIFIED
 
 
 @thorough
 @settings(max_examples=examples(37, 150))
-@given(unique, st.integers(0, 2**20))
-def test_row_order_and_seed_do_not_matter(c, seed):
+@given(any_margin, st.integers(0, 2**20))
+def test_model_does_not_depend_on_row_order_and_seed(c, seed):
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(c.y))
     first = fit(c)
-    if not settled(first):
+    if not is_certified(first):
         return
     other = replace(c, X=c.X[order], y=c.y[order], weights=c.weights[order])
-    same(c, first, fit(other, seed=seed % 1000))
+    assert_equal_models(c, first, fit(other, seed=seed % 1000))
 
 
 @thorough
 @pytest.mark.parametrize("name", FOR_ALL)
 @settings(max_examples=examples(20, 80))
-@given(c=unique, loose=st.booleans())
-def test_the_rule_does_not_matter(name, c, loose):
+@given(c=any_margin, loose=st.booleans())
+def test_model_does_not_depend_on_the_rule(name, c, loose):
     first = fit(c)
-    if settled(first):
-        same(c, first, fit(c, name, tol=1e-3 if loose else 1e-8))
+    if is_certified(first):
+        assert_equal_models(c, first, fit(c, name, tol=1e-3 if loose else 1e-8))
 
 
 @thorough
 @settings(max_examples=examples(37, 150))
-@given(unique.filter(lambda c: c.spec.weights in ("whole", "some_zero")), st.integers(0, 2**20))
-def test_weight_k_is_k_copies(c, seed):
+@given(any_margin.filter(lambda c: c.spec.weights in ("whole", "some_zero")), st.integers(0, 2**20))
+def test_weight_k_equals_k_copies(c, seed):
     first = fit(c)
-    if not settled(first):
+    if not is_certified(first):
         return
     rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(c.y)), c.weights.astype(int)))
     copies = replace(c, X=c.X[rows], y=c.y[rows], weights=np.ones(rows.size))
     second = fit(copies)
-    same(c, first, second)
+    assert_equal_models(c, first, second)
     assert second.certificate_.lower == pytest.approx(first.certificate_.lower, rel=1e-8)
     verify(second, copies.stored, copies.y)
 
 
 @thorough
 @settings(max_examples=examples(20, 80))
-@given(unique)
-def test_labels_exchanged_turn_the_model_round(c):
+@given(any_margin)
+def test_exchanged_labels_negate_the_model(c):
     first = fit(c)
-    if settled(first):
-        turned = fit(replace(c, y=-c.y))
-        turned.coef_, turned.intercept_ = -turned.coef_, -turned.intercept_
-        same(c, first, turned)
+    if is_certified(first):
+        negated = fit(replace(c, y=-c.y))
+        negated.coef_, negated.intercept_ = -negated.coef_, -negated.intercept_
+        assert_equal_models(c, first, negated)
 
 
 @thorough
 @settings(max_examples=examples(20, 80))
 @given(cases(), st.sampled_from((0.25, 4.0)))
-def test_patterns_scaled_by_k_and_C_by_one_over_k_squared(c, k):
-    """w of k x with C / k^2 is w / k: the same separator; a power of two, so no rounding comes in."""
+def test_rows_scaled_by_k_with_C_over_k_squared_give_the_same_separator(c, k):
+    """w of k x with C / k^2 is w / k. k is a power of two, so there is no rounding."""
     first = fit(c)
     problem = replace(c.problem, C=c.problem.C / k**2, intercept_scaling=c.problem.intercept_scaling * k)
     second = fit(replace(c, X=c.X * k, problem=problem))
     second.coef_ = second.coef_ * k
-    same(c, first, second)
+    assert_equal_models(c, first, second)
 
 
 @thorough
 @settings(max_examples=examples(20, 80))
-@given(unique)
-def test_storage_does_not_matter(c):
+@given(any_margin)
+def test_model_does_not_depend_on_the_storage(c):
     first = fit(c)
-    if settled(first):
-        same(c, first, fit(replace(c, spec=replace(c.spec, sparse=not c.spec.sparse))))
+    if is_certified(first):
+        assert_equal_models(c, first, fit(replace(c, spec=replace(c.spec, sparse=not c.spec.sparse))))
 
 
 @thorough
 @settings(max_examples=examples(20, 80))
 @given(
-    unique.filter(lambda c: c.problem.intercept == "free" and c.spec.base != "scaled"),
+    any_margin.filter(lambda c: c.problem.intercept == "free" and c.spec.base != "scaled"),
     st.sampled_from((-8.0, 3.0)),
 )
-def test_a_free_intercept_does_not_see_a_shift_of_all_rows(c, shift):
-    """The intercept is not regularised: moving the origin moves the intercept and nothing else."""
+def test_shift_of_all_rows_changes_only_a_free_intercept(c, shift):
+    """The intercept is not regularised: a shift of the origin shifts the intercept only."""
     c = replace(c, X=np.rint(c.X * 64) / 64)  # so that the shift is exact
     first = fit(c)
-    if not settled(first):
+    if not is_certified(first):
         return
     second = fit(replace(c, X=c.X + shift))
     second.intercept_ = second.intercept_ + shift * second.coef_.sum()
-    same(replace(c, X=c.X + shift), first, second)
+    assert_equal_models(replace(c, X=c.X + shift), first, second)
