@@ -141,21 +141,21 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 }
 
 
-def drawn(name: str, path: Path) -> None:
+def draw(name: str, path: Path) -> None:
     """Draw a picture in the default style of matplotlib, with its bundled font."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         PICTURES[name]().savefig(path, dpi=DPI, format="png")
 
 
-def keep(name: str, path: Path) -> None:
+def write_baseline(name: str, path: Path) -> None:
     """Draw a picture with 256 colours for a small file; the version of matplotlib is stored in it."""
-    drawn(name, path)
+    draw(name, path)
     with Image.open(path) as image:
-        few = image.convert("RGB").quantize(256, kmeans=1, dither=Image.Dither.NONE)
-    facts = PngInfo()
-    facts.add_text("Software", f"matplotlib {matplotlib.__version__}")
-    few.save(path, optimize=True, pnginfo=facts)
+        reduced = image.convert("RGB").quantize(256, kmeans=1, dither=Image.Dither.NONE)
+    metadata = PngInfo()
+    metadata.add_text("Software", f"matplotlib {matplotlib.__version__}")
+    reduced.save(path, optimize=True, pnginfo=metadata)
 
 
 def version_of(path: Path) -> str:
@@ -167,5 +167,5 @@ def version_of(path: Path) -> str:
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for name in PICTURES:
-        keep(name, FOLDER / f"{name}.png")
+        write_baseline(name, FOLDER / f"{name}.png")
         print(FOLDER / f"{name}.png")

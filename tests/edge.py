@@ -110,8 +110,8 @@ def contradictory(rng: np.random.Generator, bias: bool) -> Edge:
     d, n = int(rng.integers(1, 21)), int(rng.integers(4, 80))
     X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4)
     y = np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)
-    twice = rng.integers(0, n, n // 2)
-    X, y = np.vstack([X, X[twice], X[:1]]), np.concatenate([y, y[twice], -y[:1]])
+    duplicated = rng.integers(0, n, n // 2)
+    X, y = np.vstack([X, X[duplicated], X[:1]]), np.concatenate([y, y[duplicated], -y[:1]])
     assert cancels(X, y, {0: Fraction(1), y.size - 1: Fraction(1)}, bias)
     order = rng.permutation(y.size)
     return Edge("contradictory", X[order], y[order], bias, False)
@@ -142,8 +142,8 @@ def ties(rng: np.random.Generator, bias: bool) -> Edge:
     d, n = int(rng.integers(1, 6)), int(rng.integers(4, 24))
     X = rng.integers(-3, 4, (n, d)).astype(float)
     score = X @ rng.integers(-2, 3, d) + (int(rng.integers(-1, 2)) if bias else 0)
-    coin = rng.choice([-1.0, 1.0], n) if rng.random() < 0.5 else np.ones(n)
-    y = np.where(score == 0, coin, np.sign(score))
+    random_labels = rng.choice([-1.0, 1.0], n) if rng.random() < 0.5 else np.ones(n)
+    y = np.where(score == 0, random_labels, np.sign(score))
     y[0], y[1] = 1.0, -1.0
     return Edge("ties", X, y, bias, simplex(X, y, bias))
 

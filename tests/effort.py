@@ -1,9 +1,9 @@
 """Selection of test cases: a part is run by `make test`, all by `make test-slow`.
 
-Most of the time of a first run is compilation: one object for each combination of a rule, a storage, a scale, a slack
-and a type of numbers. Tests marked `interpreted` therefore run without compilation in `make test`, with the full
-products of rules and storages; `test_jit.py` shows that compiled and interpreted code take the same steps. Other tests
-compile a selection in `make test`, and the full products are slow tests.
+Most of the time of a first run is compilation of one object for each combination of rule, storage, scale, slack and
+number type. Tests marked `interpreted` therefore run without compilation in `make test`, with all combinations of
+rules and storages; `test_jit.py` checks that compiled and interpreted code take the same steps. Other tests compile a
+selection in `make test`; all combinations are slow tests.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 ON_SPARSE = ("perceptron", "mpu", "dcd", "alma", "pumma")
 ON_ALL = ("perceptron", "mpu")  # also for float32 rows, rows of zeros and ones, and 64-bit indices
 
-interpreted = pytest.mark.interpreted  # of tests that `make test` runs with NUMBA_DISABLE_JIT=1
-thorough = pytest.mark.thorough  # of tests that try more examples with MAXMARGIN_THOROUGH=1
+interpreted = pytest.mark.interpreted  # run by `make test` with NUMBA_DISABLE_JIT=1
+thorough = pytest.mark.thorough  # more examples with MAXMARGIN_THOROUGH=1
 
 
 def examples(quick: int, all_of_them: int) -> int:
-    """The number of examples of a test marked `thorough`."""
+    """Return the number of examples of a test marked `thorough`."""
     return all_of_them if THOROUGH else quick
 
 
 def selected(combinations: Iterable[Any], quick: Callable[..., bool]) -> list[Any]:
-    """Parameters of a test: combinations that are not `quick` are slow tests, unless nothing is compiled."""
+    """Return parameters of a test; in compiled runs combinations that are not `quick` are slow tests."""
     out = []
     for c in combinations:
         values = c if isinstance(c, tuple) else (c,)

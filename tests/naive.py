@@ -1,8 +1,8 @@
 """Each algorithm in a few lines of NumPy, directly from its statement: slow and simple, for comparison.
 
-Every one takes the reflected patterns Y (row k is y_k x_k, with whatever constant coordinate and own
-coordinate the problem gives it), the rows in the order in which they are presented, a cap for each dual
-weight, and the numbers of the rule; PUMMA, which learns a bias, the labels as well.
+Arguments are the reflected patterns Y (row k is y_k x_k, with the constant and own coordinates of the problem),
+the order of presentation, a cap for each dual weight, and the parameters of the rule; for PUMMA, which learns a
+bias, the labels as well.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ class Run(NamedTuple):
     weights: np.ndarray
     dual: np.ndarray
     moved: list[int]  # rows that made a step, in the order of the steps
-    nearest: (
-        float  # distance of the nearest decision from its threshold; within 1e-9 rounding could change it
-    )
+    nearest: float  # distance of the nearest decision from its threshold; below 1e-9 rounding decides
     bias: float = 0.0
     trail: tuple[float, ...] = ()  # |w|^2 after each step, for rules with a theorem about it
 
@@ -110,7 +108,7 @@ def alma_normalised(Y, order, caps, gamma, eta):
 def micra(Y, order, caps, beta, epsilon, eta, zeta, R):
     """Update when u.y_k/R <= beta/t^epsilon:  u <- u + (eta/t^zeta) y_k/R, divided by its norm.
 
-    u = y_1/|y_1| and t = 1 to begin with.
+    The run starts with u = y_1/|y_1| and t = 1.
     """
     k = next((k for k in order if Y[k].any()), order[0])
     I, t, moved, nearest = np.zeros(len(Y)), 1, [], np.inf
@@ -136,7 +134,7 @@ def segment(m, z):
 def romma(Y, order, caps, delta, on_mistakes):
     """Update on mistakes, m.y_k <= 0, or when m.y_k < (1 - delta) |m|^2:  m <- nearest to 0 on [m, y_k].
 
-    m = w/|w|^2, and m = 0 says that there is no separator, and that is the end.
+    m = w/|w|^2; m = 0 proves that there is no separator, and the run ends.
     """
     m, a, moved, nearest, trail = Y[order[0]], np.eye(len(Y))[order[0]], [], np.inf, []
     for k in order:
@@ -169,7 +167,7 @@ def romma_printed(Y, order, caps, delta):
 
 
 def pumma(Y, order, caps, delta, y):
-    """Update when l_k (m.x_k + b) < (1 - delta) |m|^2:  x_k takes the place of the last updating one of its class,
+    """Update when l_k (m.x_k + b) < (1 - delta) |m|^2:  x_k replaces the last pattern of its class that made an update,
     m <- nearest to 0 on [m, (x+ - x-)/2], b makes both scores equal; m = w/|w|^2.
     """
     i = order[0]
@@ -298,10 +296,10 @@ def subgradient(w, q):
 
 
 def fmp(Y, delta2, order, gamma, eta, lift, y, p, flexible=False):
-    """Update when l (w.x + b) + delta_k^2 v_k <= gamma N:  (w, v) goes down N by eta gamma, at most to 0, and then
+    """Update when l (w.x + b) + delta_k^2 v_k <= gamma N:  reduce N by eta gamma, at most to 0, by scaling (w, v), then
 
-    w <- w + eta l x, v_k <- v_k + eta, b <- b + eta lift l.  N = sqrt(|w|_q^2 + sum delta_k^2 v_k^2), or |w|_q where
-    the margin is flexible. The dual weights: v at p = 2, else the steps of each pattern, times eta.
+    w <- w + eta l x, v_k <- v_k + eta, b <- b + eta lift l.  N = sqrt(|w|_q^2 + sum delta_k^2 v_k^2), or |w|_q for
+    the flexible margin. The dual weights are v at p = 2, otherwise the number of steps of each pattern times eta.
     """
     q = {1.0: np.inf, np.inf: 1.0}.get(p) or p / (p - 1.0)
     w, v, count, b, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), np.zeros(len(Y)), 0.0, [], np.inf
@@ -405,9 +403,9 @@ class Stream(NamedTuple):
 def once(name, Y, y, numbers):
     """A stream through a rule; numbers(R^2) are the parameters of its record for patterns of at most this length.
 
-    Unlike in the batch versions above, the row with which ROMMA, CRAMMA and MICRA begin does not come again: for
-    ROMMA that changes nothing, CRAMMA and MICRA would present it once more. PUMMA begins with the first row and the
-    first of the other class; those between would come again, too, and here pass by.
+    Unlike in the batch versions above, the first row of ROMMA, CRAMMA and MICRA is not presented again; this changes
+    the result of CRAMMA and MICRA only. PUMMA starts with the first row and the first of the other class; rows
+    between them are not presented again either.
     """
     if name == "pumma":
         return once_pumma(Y, y, numbers(1.0)[0])

@@ -1,8 +1,8 @@
 """The exact optimum of every problem, by Clarabel, as an interval that is proved independently of the library.
 
-Clarabel's points are only trusted as points: its primal point gives an upper bound of a soft problem's
-optimum and its dual point, made feasible, a lower one. Both are computed here, in rational arithmetic, from
-the definitions, so that the only error left is the width of the interval.
+Only the points of Clarabel are used: for a soft problem its primal point gives an upper bound of the optimum, and
+its dual point, made feasible, a lower bound. Both are computed in rational arithmetic from the definitions, so the
+only error is the width of the interval.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ from scipy.optimize import linprog
 
 from maxmargin import Problem
 
-TOLERANCES = (
-    1e-9,
-    1e-11,
-    1e-13,
-)  # tried in turn, since Clarabel stops early for tolerances that are too small
+# tried in turn, since Clarabel stops early for tolerances that are too small
+TOLERANCES = (1e-9, 1e-11, 1e-13)
 CLOSE = Fraction(1, 10**12)
 
 
@@ -105,7 +102,7 @@ def _soft_points(problem, X, y, s, free, tol):
 
 
 def _scaled_points(problem, X, y, s, free, tol, unit):
-    """Clarabel on the primal form, and on the dual form."""
+    """Yield points of Clarabel for the primal form and for the dual form."""
     n, d = X.shape
     hinge = problem.loss == "hinge"
     A = y[:, None] * X / unit
@@ -243,7 +240,7 @@ def _root(v: Fraction, up: bool) -> Fraction:
     return Fraction(root + (1 if up else 0), v.denominator * shift)
 
 
-# norms other than p = 2: the same intervals, in floating point
+# norms other than p = 2: intervals in floating point
 
 
 @dataclass(frozen=True)
@@ -260,7 +257,7 @@ class Interval:
 
 
 def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Interval:
-    """The optimum for any p: by HiGHS for linear programs, otherwise by Clarabel, with power cones if necessary."""
+    """Interval of the optimum for any p: HiGHS for linear programs, otherwise Clarabel, with power cones if needed."""
     kept = weights > 0
     X, y, s = np.asarray(X, float)[kept], y[kept], weights[kept]
     A = y[:, None] * X

@@ -21,7 +21,7 @@ def drawn_picture(tmp_path_factory):
     def path_of(name):
         path = folder / f"{name}.png"
         if not path.exists():
-            baselines.drawn(name, path)
+            baselines.draw(name, path)
         return path
 
     return path_of

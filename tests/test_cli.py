@@ -80,7 +80,7 @@ def model(data, tmp_path):
 
 
 class TestFit:
-    def test_writes_a_model_with_its_certificate(self, data, tmp_path):
+    def test_fit_writes_a_model_with_its_certificate(self, data, tmp_path):
         path = tmp_path / "m"
         result = run("fit", data, "-o", path, "--seed", "0")
         assert result.exit_code == 0
@@ -94,7 +94,7 @@ class TestFit:
         assert np.array_equal(fitted.predict(X), MaxMarginClassifier(random_state=0).fit(X, Y).predict(X))
         assert verify(fitted, X, Y).gap <= 1e-3
 
-    def test_options_are_fields_of_the_estimator(self, data, tmp_path):
+    def test_options_set_parameters_of_the_estimator(self, data, tmp_path):
         options = {
             "C": 0.5, "loss": "hinge", "p": 2.0, "norm_power": 2, "tol": 0.01, "algorithm": "mpu",
             "intercept": "augmented",
@@ -125,7 +125,7 @@ class TestFit:
             assert words in " ".join(result.output.split())
         assert not (tmp_path / "m").exists()
 
-    def test_defaults_are_those_of_the_estimator(self):
+    def test_defaults_equal_those_of_the_estimator(self):
         estimator = MaxMarginClassifier().get_params()
         estimator["seed"] = estimator["random_state"]
         with_kernel = KernelMaxMarginClassifier().get_params()
@@ -146,7 +146,7 @@ class TestFit:
                 default = estimator[name] if name in estimator else with_kernel[name]
                 assert parameter.default == default, name
 
-    def test_kernel_options_are_fields_of_the_kernel_classifier(self, data, tmp_path):
+    def test_kernel_options_set_parameters_of_the_kernel_classifier(self, data, tmp_path):
         """Options that are not given have the defaults of the kernel classifier."""
         words = [
             "--kernel",
@@ -195,7 +195,7 @@ class TestFit:
         reason = "p = 2, a small problem: the optimality conditions on the support"
         assert facts["stages"] == [{"algorithm": "exact", "reason": reason}]
 
-    def test_stages_of_several_classes_are_named_once(self, tmp_path):
+    def test_stages_of_several_classes_are_listed_once(self, tmp_path):
         path, labels = tmp_path / "three.svm", np.arange(60) % 3
         dump_svmlight_file(X, labels, str(path), zero_based=False)
         facts = json.loads(run("fit", path, "-o", tmp_path / "m", "--algorithm", "dcd", "--json").stdout)
@@ -482,7 +482,7 @@ class TestCheck:
 
 
 class TestDemo:
-    def test_prints_bounds_and_draws_them(self, tmp_path, monkeypatch):
+    def test_demo_prints_and_draws_bounds(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         result = run("demo")
         assert result.exit_code == 0
@@ -630,12 +630,12 @@ class TestProcess:
 
 def read_until(terminal, words, seconds):
     """Read a terminal until the words appear; return the text."""
-    seen, deadline = "", time.monotonic() + seconds
-    while words not in seen or "left" not in seen:
-        assert time.monotonic() < deadline, seen
+    text, deadline = "", time.monotonic() + seconds
+    while words not in text or "left" not in text:
+        assert time.monotonic() < deadline, text
         if select.select([terminal], [], [], 1.0)[0]:
-            seen += os.read(terminal, 4096).decode("utf-8", "replace")
-    return seen
+            text += os.read(terminal, 4096).decode("utf-8", "replace")
+    return text
 
 
 def drain(process, terminal):

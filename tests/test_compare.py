@@ -52,8 +52,8 @@ def test_bounds_of_every_record_enclose_the_optimum(loss, C):
     for entry in found.entries:
         assert entry.rounds == len(entry.history) <= 30
         assert entry.updates == entry.history[-1].steps
-        seen = [(r.steps, r.presentations, r.seconds) for r in entry.history]
-        assert all(a[k] <= b[k] for a, b in pairwise(seen) for k in range(3))
+        counters = [(r.steps, r.presentations, r.seconds) for r in entry.history]
+        assert all(a[k] <= b[k] for a, b in pairwise(counters) for k in range(3))
         assert entry.lower <= best * (1.0 + error)
         assert entry.upper >= best * (1.0 - error)
     dcd = found.entries[0]
@@ -150,11 +150,11 @@ def test_each_class_is_compared_as_its_own_problem():
 
 
 def test_interrupted_comparison_keeps_finished_records():
-    seen = []
+    reports = []
 
     def stop(report):
-        seen.append(report)
-        return len(seen) == 2
+        reports.append(report)
+        return len(reports) == 2
 
     found = compare(X, NOISY, ["perceptron", "dcd"], callback=stop, random_state=0)
     assert [entry.status for entry in found.entries] == [Status.INTERRUPTED]
@@ -264,7 +264,7 @@ class TestPicture:
 
 
 class TestCommand:
-    def test_defaults_are_those_of_the_estimator(self):
+    def test_defaults_equal_those_of_the_estimator(self):
         estimator = MaxMarginClassifier().get_params()
         options = inspect.signature(command).parameters
         shared = set(options) & set(estimator)

@@ -140,7 +140,7 @@ def agg_backend():
     plt.switch_backend(before)
 
 
-@pytest.mark.slow  # `make docs` runs them too
+@pytest.mark.slow  # also run by `make docs`
 @pytest.mark.parametrize("page", RUN_PAGES)
 def test_page_code_prints_the_expected_words(page, agg_backend, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
@@ -202,8 +202,8 @@ def test_coming_from_page_names_existing_options_and_parameters():
     rows = re.findall(
         r"^\| (.*?) \| (.*?) \|", text[text.index("## LinearSVC") : text.index("| attribute of")], re.M
     )
-    ours = " ".join(cell for _, cell in rows[2:])
-    named = {*re.findall(r"(\w+)=", ours), *re.findall(r"`(\w+)`", ours)}
+    maxmargin_cells = " ".join(cell for _, cell in rows[2:])
+    named = {*re.findall(r"(\w+)=", maxmargin_cells), *re.findall(r"`(\w+)`", maxmargin_cells)}
     assert {"p", "norm_power", "loss", "tol", "C", "intercept", "max_time"} <= named <= here.keys()
 
 

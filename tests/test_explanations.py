@@ -117,7 +117,7 @@ def test_inseparable_data_have_no_optimum_in_the_report():
     assert "<=" not in str(report).replace(verdict, "")  # no bounds of a margin that does not exist
 
 
-def test_a_false_proof_of_inseparability_is_refused():
+def test_false_proof_of_inseparability_is_refused():
     _, X, y = data(2)
     model = MaxMarginClassifier(np.inf).fit(X, y)
     model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])

@@ -217,12 +217,12 @@ def test_concurrent_cache_writes_do_not_mix_code(tmp_path):
     one, two = (_CacheFile(str(tmp_path), "f", "stamp") for _ in range(2))
     read, write = two._load_index(), one._save_data
 
-    def late(name, data):
+    def save_after_another_process(name, data):
         two.save(("b",), "code of b")
         write(name, data)
 
     two._load_index = lambda: dict(read)  # the state before the other write
-    one._save_data = late
+    one._save_data = save_after_another_process
     one.save(("a",), "code of a")
     for key in "ab":
         assert _CacheFile(str(tmp_path), "f", "stamp").load((key,)) in (f"code of {key}", None)
@@ -274,7 +274,7 @@ score_rows(h, np.array([7], np.uint32), np.empty(1))
 
 
 class PackageCopy:
-    """A copy of the package with a cache of its own."""
+    """A copy of the package with a separate cache."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -334,7 +334,7 @@ def test_cache_is_invalidated_by_edits_of_the_sources(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_renamed_record_discards_the_old_cache(tmp_path):
+def test_renamed_record_discards_the_old_cache(tmp_path):
     """Old indexes name a removed class: no error, no warning, the same result."""
     package = PackageCopy(tmp_path)
     before = package.run()
@@ -355,7 +355,7 @@ def test_user_rules_do_not_share_a_cache_index(tmp_path):
         "from maxmargin.engine.jit import compiled\n\n\n"
         "@compiled()\ndef limit(rule):\n    return rule.threshold(rule)\n"
     )
-    for name, number in (("mine", 1), ("yours", 2)):
+    for name, number in (("rule_a", 1), ("rule_b", 2)):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.py").write_text(
             "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import record\n\n\n"
@@ -381,10 +381,10 @@ def test_user_rules_do_not_share_a_cache_index(tmp_path):
         )
         return done.stdout.split()
 
-    assert hits("mine") == ["2.0", "0"]
-    assert hits("yours") == ["3.0", "0"]
-    assert hits("mine") == ["2.0", "1"]
-    assert hits("yours") == ["3.0", "1"]
+    assert hits("rule_a") == ["2.0", "0"]
+    assert hits("rule_b") == ["3.0", "0"]
+    assert hits("rule_a") == ["2.0", "1"]
+    assert hits("rule_b") == ["3.0", "1"]
 
 
 @needs_jit

@@ -267,7 +267,7 @@ def test_alma_meets_its_bounds_on_updates_and_margin(seed, n, d, kind, alpha, no
     """Updates <= (2 / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4, margin >= (1 - alpha) gamma, of scaled patterns."""
     X, y, R2, gamma, _ = separable(seed, n, d, kind)
     scale = R2**0.5
-    if normalise:  # patterns of length one are another problem, here without a constant or own coordinate
+    if normalise:  # normalised patterns, without constant or own coordinates
         assume((X != 0.0).any(axis=1).all())
         X, kind, scale = X / np.linalg.norm(X, axis=1)[:, None], HARD, 1.0
         gamma = float(optimum(kind, X, y, np.ones(n)).lower)

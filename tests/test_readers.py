@@ -46,7 +46,7 @@ def refusal_of(path, *args, **kwargs):
 
 class TestSvmlight:
     @pytest.mark.parametrize("suffix", OPENERS)
-    def test_reads_plain_and_compressed_text(self, write, suffix):
+    def test_plain_and_compressed_text_is_read(self, write, suffix):
         table = read(write("a9a.txt" + suffix, TEXT))
         assert np.array_equal(table.X.toarray(), DENSE)
         assert np.array_equal(table.y, LABELS)
@@ -54,7 +54,7 @@ class TestSvmlight:
         assert table.first_index == 1
         assert table.feature_names is None
 
-    def test_last_line_needs_no_newline(self, write):
+    def test_last_line_may_lack_a_newline(self, write):
         assert read(write("a", b"1 1:1\n-1 1:2")).X.shape == (2, 1)
 
     def test_windows_line_ends_are_accepted(self, write):
@@ -86,7 +86,7 @@ class TestSvmlight:
         assert table.X.shape == (2, 5)
         assert table.X.nnz == 0
 
-    def test_labels_that_are_not_whole_stay_floats(self, write):
+    def test_noninteger_labels_are_floats(self, write):
         assert np.array_equal(read(write("a", b"0.5 1:1\n1 1:2\n")).y, [0.5, 1.0])
 
     @pytest.mark.parametrize(
@@ -207,13 +207,13 @@ class TestCsv:
         assert table.label_name == "kind"
 
     @pytest.mark.parametrize("name", ["label", "Target", "class", "y"])
-    def test_column_with_a_usual_name_is_the_label(self, write, name):
+    def test_column_with_a_conventional_name_is_the_label(self, write, name):
         table = read(write("a.csv", f"{name},u\n1,2\n-1,4\n".encode()))
         assert table.label_name == name
         assert np.array_equal(table.y, [1, -1])
         assert table.y.dtype == np.int64
 
-    def test_label_can_be_named(self, write):
+    def test_label_argument_selects_the_label_column(self, write):
         table = read(write("a.csv", b"u,y,v\n1,2,3\n4,5,6\n"), label="u")
         assert np.array_equal(table.y, [1, 4])
         assert table.feature_names == ["y", "v"]
@@ -470,7 +470,7 @@ class TestNpz:
         np.savez(tmp_path / "a.npz", X=np.full((3, 2), 1.7e308), y=[0, 1, 1])
         assert read(tmp_path / "a.npz").X.max() == 1.7e308
 
-    def test_objects_are_not_loaded(self, tmp_path):
+    def test_object_arrays_are_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=np.ones((1, 1)), y=np.array([{}], dtype=object))
         assert refusal_of(tmp_path / "a.npz").startswith(
             "the array 'y' holds Python objects, which could run code"
@@ -507,7 +507,7 @@ class TestParquet:
 
         return write
 
-    def test_reads_numbers_and_string_labels(self, write_table):
+    def test_numbers_and_string_labels_are_read(self, write_table):
         table = read(write_table(u=[1, 2], v=[0.5, -1.0], w=[True, False], kind=["a", "b"]))
         assert np.array_equal(table.X, [[1, 0.5, 1], [2, -1, 0]])
         assert table.y.tolist() == ["a", "b"]

@@ -437,7 +437,7 @@ def test_mpu_meets_the_bounds_of_theorem_2(seed, n, d, doublings, db_share, I):
 @settings(max_examples=30)
 @given(seeds, st.floats(-4, 4), st.floats(-5, -1), st.sampled_from([1.5, 3.0, 10.0]))
 def test_parameters_of_mpu_follow_from_the_accuracy(seed, c, digits, delta_b):
-    """b and I = C b from the wanted accuracy delta: 2 (delta_b/b) / (1 - delta_b/b) <= delta; I is whole."""
+    """b and I = C b follow from the accuracy delta: 2 (delta_b/b) / (1 - delta_b/b) <= delta; I is an integer."""
     C, delta = 10.0**c, 10.0**digits
     _, _, R2 = soft(seed, 10, 3)
     p = MPU(delta=delta, delta_b=delta_b).plan(Facts(Problem("hinge", C, intercept="none"), R2, 0.1))
@@ -516,8 +516,8 @@ def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
                     ('fit_intercept=True with intercept="free"', {"intercept": "free"}),
                 ):
                     if phrase in remedy:
-                        kept = {"loss": loss, "C": C, "intercept": kind, **change}
-                        again = ALGORITHMS[name]().refuses(Problem(**kept))
+                        parameters = {"loss": loss, "C": C, "intercept": kind, **change}
+                        again = ALGORITHMS[name]().refuses(Problem(**parameters))
                         assert again is None or (again != remedy and phrase not in again)
 
 

@@ -75,18 +75,18 @@ def test_halving_decreases_from_one_to_the_target(target):
 @pytest.mark.parametrize("name", ["aggressive-romma", "pumma"])
 def test_every_accuracy_is_reached_in_order(name, schedule):
     run = start_run(name, *separated(1), delta=0.03, schedule=schedule)
-    seen, next_rule = [], run.take_next_rule
+    visited, next_rule = [], run.take_next_rule
 
     def advance():
         # the accuracy advances after a full pass without an update: every pattern satisfies the rule
         assert run.scores.min() >= (1.0 - run.rule.delta) * run.h.norm2() * (1.0 - 1e-12)
-        seen.append(run.rule.delta)
+        visited.append(run.rule.delta)
         next_rule()
 
     run.take_next_rule = advance
     run_rounds(run)
     assert run.converged
-    assert seen == [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.03]
+    assert visited == [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.03]
     assert run.rule.delta == 0.03
 
 
@@ -233,15 +233,15 @@ def test_at_most_one_pass_follows_an_interrupt(name, schedule, monkeypatch):
     monkeypatch.setattr(maxmargin.fit.state, "ENTRIES_PER_CALL", 1.0)
     passes: list[int] = []
 
-    def counted(module, function, number_of_passes):
+    def count_passes(module, function, number_of_passes):
         original = getattr(module, function)
         monkeypatch.setattr(
             module, function, lambda *task: passes.append(number_of_passes(task[-1])) or original(*task)
         )
 
-    counted(maxmargin.fit.state, "repeat", int)
-    counted(maxmargin.fit.state, "shrinking_sweeps", int)
-    counted(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
+    count_passes(maxmargin.fit.state, "repeat", int)
+    count_passes(maxmargin.fit.state, "shrinking_sweeps", int)
+    count_passes(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
     X, y = separated(11, n=80, gap=0.02)
     for when in range(1, 30):
         passes.clear()

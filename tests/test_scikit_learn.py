@@ -209,8 +209,8 @@ def test_weight_k_equals_k_copies_in_searches_and_cross_validation(model, routin
     )
     other = GridSearchCV(scaled(model), cv=copied, **options).fit(X[rows], Y[rows])
     for k in range(3):
-        ours, theirs = (found.cv_results_[f"split{k}_test_score"] for found in (one, other))
-        assert np.allclose(ours, theirs, rtol=0, atol=1e-12)
+        actual, reference = (found.cv_results_[f"split{k}_test_score"] for found in (one, other))
+        assert np.allclose(actual, reference, rtol=0, atol=1e-12)
     assert one.best_params_ == other.best_params_
     assert np.allclose(scores(one), scores(other), rtol=1e-5, atol=1e-5)
     both = (
@@ -631,15 +631,15 @@ def test_callbacks_can_interrupt_an_elimination(inner):
 
 @CALLBACKS
 def test_online_fit_reports_passes_and_bounds():
-    seen = []
+    records = []
 
     class BoundsRecorder(Recorder):
         def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-            seen.append((context, estimator.bounds_, fitted_estimator))
+            records.append((context, estimator.bounds_, fitted_estimator))
             return context.task_id == 2
 
     fitted = clone(ONLINE).set_callbacks(BoundsRecorder()).fit(X, Y > 1)
-    passes, root = seen[:-1], seen[-1][0]
+    passes, root = records[:-1], records[-1][0]
     assert root.max_subtasks == fitted.max_iter
     assert fitted.n_iter_ == len(passes) == 3
     for (_, bounds, model), (after, *_) in pairwise(passes):
@@ -727,10 +727,12 @@ def test_l1_and_l2_penalties_equal_those_of_linear_svc():
 
     table = StandardScaler().fit_transform(X)
     for penalty in ("l1", "l2"):
-        theirs = SklearnLinearSVC(penalty=penalty, dual=False, tol=1e-10, max_iter=100_000).fit(table, Y > 0)
-        ours = LinearSVC(penalty=penalty, tol=1e-10).fit(table, Y > 0)
-        assert np.allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-4)
-        assert np.allclose(ours.intercept_, theirs.intercept_, rtol=0, atol=1e-4)
+        reference = SklearnLinearSVC(penalty=penalty, dual=False, tol=1e-10, max_iter=100_000).fit(
+            table, Y > 0
+        )
+        actual = LinearSVC(penalty=penalty, tol=1e-10).fit(table, Y > 0)
+        assert np.allclose(actual.coef_, reference.coef_, rtol=0, atol=1e-4)
+        assert np.allclose(actual.intercept_, reference.intercept_, rtol=0, atol=1e-4)
 
 
 # the page

@@ -85,14 +85,14 @@ class TestElimination:
         for warm in (True, False):
             updates = []
 
-            class Counted(MaxMarginClassifier):
+            class CountingClassifier(MaxMarginClassifier):
                 def fit(self, X, y, warm=warm, updates=updates, **more):
                     self.warm_start &= warm
                     super().fit(X, y, **more)
                     updates.append(self.history_[-1].steps)
                     return self
 
-            monkeypatch.setattr(selection, "MaxMarginClassifier", Counted)
+            monkeypatch.setattr(selection, "MaxMarginClassifier", CountingClassifier)
             options = {"p": 3.0, "C": C, "tol": 5e-2, "random_state": 0, "max_iter": 10**5}
             selector = MarginRFE(algorithm, n_features_to_select=20, step=1, **options).fit(X, y)
             assert selector.n_features_ == 20
@@ -103,12 +103,12 @@ class TestElimination:
     def test_ranking_equals_that_of_rfe_with_the_same_classifier(self, classes):
         X, y = rows(classes=classes)
         svc = LinearSVC(tol=1e-8, max_iter=10**6)
-        ours = MarginRFE(svc, n_features_to_select=2, step=1).fit(X, y)
-        theirs = RFE(svc, n_features_to_select=2, step=1).fit(X, y)
-        assert np.array_equal(ours.ranking_, theirs.ranking_)
-        assert np.array_equal(ours.support_, theirs.support_)
-        assert np.array_equal(ours.predict(X), theirs.predict(X))
-        assert all(np.isnan(stage.upper) and stage.status is None for stage in ours.path_)
+        actual = MarginRFE(svc, n_features_to_select=2, step=1).fit(X, y)
+        reference = RFE(svc, n_features_to_select=2, step=1).fit(X, y)
+        assert np.array_equal(actual.ranking_, reference.ranking_)
+        assert np.array_equal(actual.support_, reference.support_)
+        assert np.array_equal(actual.predict(X), reference.predict(X))
+        assert all(np.isnan(stage.upper) and stage.status is None for stage in actual.path_)
 
     def test_named_algorithm_and_equal_estimator_give_equal_rankings(self):
         X, y = rows()
@@ -484,7 +484,7 @@ class TestCommand:
         assert facts["reason"] == selector.reason_
         assert [size["accuracy"] for size in facts["sizes"]] == [stage.accuracy for stage in selector.path_]
 
-    def test_defaults_are_those_of_the_selector(self):
+    def test_defaults_equal_those_of_the_selector(self):
         parameters = MarginRFE().get_params()
         parameters["algorithm"], parameters["seed"] = parameters["estimator"], parameters["random_state"]
         for name, parameter in inspect.signature(select).parameters.items():

@@ -225,7 +225,7 @@ def test_final_weights_separate_the_rows():
 
 @each_algorithm
 @pytest.mark.parametrize("form", ["dense", "kernel"])
-def test_bounds_bracket_the_margin(name, form):
+def test_bounds_enclose_the_margin(name, form):
     for seed in SEEDS:
         low, high = margin(seed)
         for step_state in islice(ALGORITHMS[name](FORMS[form](*separable(seed))), 150):
@@ -450,7 +450,7 @@ LIBRARIES = {  # with the device, and the device that NumPy can read
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kernel", [False, True])
-def test_other_libraries_take_the_same_steps(name, library, dtype, kernel):
+def test_array_libraries_take_equal_steps(name, library, dtype, kernel):
     xp, device, cpu = LIBRARIES[library]()
     for X, y in (separable(0), inseparable(1)):
         form, data = (NormalisedGram, X @ X.T) if kernel else (NormalisedRows, X)
@@ -485,7 +485,7 @@ def test_single_precision_bounds_hold_for_the_weights(name, form):
             assert p.sum() == pytest.approx(1.0, abs=eps)
 
 
-def test_integers_become_float64_and_lists_arrays():
+def test_integers_and_lists_become_float64_arrays():
     X, y = [[1, 2], [3, -1], [-2, 1]], [1, 1, -1]
     for patterns in (
         NormalisedRows(X, y),
@@ -545,7 +545,7 @@ def test_kernel_bounds_are_at_least_the_rounding_error():
     assert last.lower == -1.0
 
 
-class Counted(NormalisedRows):
+class CountingRows(NormalisedRows):
     """Count products with G, and columns of G."""
 
     products = columns = 0
@@ -561,7 +561,7 @@ class Counted(NormalisedRows):
 
 def test_each_step_takes_one_product_or_one_column():
     for name, products, columns in (("NP", 0, 21), ("NVN", 1, 20), ("SNKP", 22, 0), ("SNKPVN", 22, 0)):
-        patterns = Counted(*inseparable(0))
+        patterns = CountingRows(*inseparable(0))
         list(islice(ALGORITHMS[name](patterns), 21))
         assert (patterns.products, patterns.columns) == (products, columns), name
 

@@ -204,11 +204,11 @@ class TestCtrlC:
         assert done.returncode == 3, done.stderr
         assert "stopped before the end" in done.stdout
         model = load(out)
-        seen = int(re.match(r"(\d+) rows", done.stdout)[1])
-        assert 0 < seen < 400
-        assert {stream.seen for stream in model._streams} == {seen}
-        assert np.array_equal(model.coef_, partial_fit_on(data, seen).coef_)
-        assert [int(a.sum()) for a in (s.arrays["counts"] for s in model._streams)] == [seen] * 3
+        n_rows = int(re.match(r"(\d+) rows", done.stdout)[1])
+        assert 0 < n_rows < 400
+        assert {stream.seen for stream in model._streams} == {n_rows}
+        assert np.array_equal(model.coef_, partial_fit_on(data, n_rows).coef_)
+        assert [int(a.sum()) for a in (s.arrays["counts"] for s in model._streams)] == [n_rows] * 3
 
     def test_interrupt_before_the_first_block_writes_no_file(self, tmp_path):
         data, out = tmp_path / "rows.svm", tmp_path / "m"

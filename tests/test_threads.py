@@ -75,10 +75,10 @@ def test_model_does_not_depend_on_the_number_of_threads(model, classes, monkeypa
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
 @pytest.mark.parametrize("kind", [MaxMarginClassifier, KernelMaxMarginClassifier])
 def test_fit_limits_blas_to_one_thread_and_restores_the_limit(kind, n_jobs):
-    seen, before = [], blas_threads()
-    kind(n_jobs=n_jobs, callback=lambda report: seen.append(blas_threads())).fit(*rows())
-    assert seen
-    assert all(some == {1} for some in seen)
+    observed, before = [], blas_threads()
+    kind(n_jobs=n_jobs, callback=lambda report: observed.append(blas_threads())).fit(*rows())
+    assert observed
+    assert all(some == {1} for some in observed)
     assert blas_threads() == before
 
 
@@ -96,16 +96,16 @@ def test_fit_limits_blas_to_one_thread_and_restores_the_limit(kind, n_jobs):
 )
 def test_fit_and_predict_limit_blas_to_one_thread(model, inside, monkeypatch):
     module, name = inside.rsplit(".", 1)
-    seen, original = [], getattr(importlib.import_module(module), name)
+    observed, original = [], getattr(importlib.import_module(module), name)
 
     def recorded(*arguments, **options):
-        seen.append(blas_threads())
+        observed.append(blas_threads())
         return original(*arguments, **options)
 
     monkeypatch.setattr(inside, recorded)
     model.fit(*rows()).predict(rows()[0])
-    assert seen
-    assert all(some == {1} for some in seen)
+    assert observed
+    assert all(some == {1} for some in observed)
 
 
 @needs_two_blas_threads
@@ -121,12 +121,12 @@ def test_functions_limit_blas_to_one_thread_and_restore_the_limit(call, inside, 
     X, y = rows(classes=2)
     model = MaxMarginClassifier().fit(X, y)
     module, name = inside.rsplit(".", 1)
-    seen, original, before = [], getattr(importlib.import_module(module), name), blas_threads()
+    observed, original, before = [], getattr(importlib.import_module(module), name), blas_threads()
     monkeypatch.setattr(
-        inside, lambda *some, **others: seen.append(blas_threads()) or original(*some, **others)
+        inside, lambda *some, **others: observed.append(blas_threads()) or original(*some, **others)
     )
     call(model, X, y)
-    assert seen == [{1}]
+    assert observed == [{1}]
     assert blas_threads() == before
 
 
@@ -189,27 +189,27 @@ def test_threads_are_limited_by_processors_and_parts(n_jobs, parts, count, monke
 def test_container_of_one_processor_uses_one_thread(monkeypatch):
     monkeypatch.setattr(loky, "_cpu_count_cgroup", lambda processors: 1)
     assert threads.jobs(2, 9) == threads.jobs(-1, 9) == 1
-    seen = set()
-    MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident())).fit(*rows())
-    assert seen == {threading.get_ident()}
+    observed = set()
+    MaxMarginClassifier(n_jobs=2, callback=lambda report: observed.add(threading.get_ident())).fit(*rows())
+    assert observed == {threading.get_ident()}
 
 
 def test_classes_are_fitted_in_threads_unless_the_fit_is_short(monkeypatch):
     """Fits of milliseconds use one thread, since starting others would take longer."""
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
-    seen = set()
-    model = MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident()))
+    observed = set()
+    model = MaxMarginClassifier(n_jobs=2, callback=lambda report: observed.add(threading.get_ident()))
     model.fit(*rows())
-    assert seen == {threading.get_ident()}
-    seen.clear()
+    assert observed == {threading.get_ident()}
+    observed.clear()
     monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
     model.fit(*rows())
-    assert threading.get_ident() not in seen
-    seen.clear()
+    assert threading.get_ident() not in observed
+    observed.clear()
     monkeypatch.undo()
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     model.set_params(algorithm="dcd").fit(*rows())  # may take long
-    assert threading.get_ident() not in seen
+    assert threading.get_ident() not in observed
 
 
 def test_fits_within_a_parallel_loop_use_one_thread():
