@@ -22,8 +22,7 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
-from maxmargin.estimators import linear
-from maxmargin.numerics.threads import BlasThreads
+from maxmargin.numerics.threads import one_thread
 
 from .report import as_typed, deliver, page_parser, spread, table
 from .unscaled import SETS, Rows, unequal
@@ -44,15 +43,15 @@ class Case:
     def seconds(self, jobs: int) -> float:
         """Return the wall time of a fit."""
         X, y = _loaded(self.rows)
-        usual = linear.one_thread
+        usual = one_thread.count
         try:
             if self.blas:
-                linear.one_thread = BlasThreads(jobs)
+                one_thread.count = jobs
             begin = time.perf_counter()
             self.make(1 if self.blas else jobs).fit(X, y)
             return time.perf_counter() - begin
         finally:
-            linear.one_thread = usual
+            one_thread.count = usual
 
 
 @cache
