@@ -403,7 +403,7 @@ class TestPredict:
         (tmp_path / "new.csv").write_text("a,b,c\n1,2,3\n")
         assert "needs the column 'd'" in refused("predict", tmp_path / "m", tmp_path / "new.csv")
         message = refused("predict", tmp_path / "m", table, "--label", "question")
-        assert message == f"{table}: there is no label column 'question'; name another column with --label."
+        assert message == f"{table}: there is no label column 'question'; name another with --label."
 
     def test_rows_with_label_zero_have_unknown_accuracy(self, model, tmp_path):
         (tmp_path / "new").write_text("0 1:1\n0 1:-3 2:1\n")
@@ -496,7 +496,7 @@ class TestDemo:
         message = refused("demo", "--picture", tmp_path / "x.foo")
         assert (
             message
-            == f"{tmp_path / 'x.foo'}: a picture is a .png, .pdf or .svg file; use a name with one of these endings"
+            == f"{tmp_path / 'x.foo'}: a picture is a .png, .pdf or .svg file; use one of these endings"
         )
 
     @pytest.mark.parametrize(("name", "begin"), [("a.PDF", b"%PDF"), ("a", b"\x89PNG"), ("a.svg", b"<?xml")])
@@ -508,9 +508,7 @@ class TestDemo:
     def test_missing_matplotlib_is_reported_before_the_fit(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         output = run("demo", "--picture", tmp_path / "a.png").output
-        assert output.startswith(
-            "No picture is drawn, because matplotlib is not installed: pip install 'maxmargin[plot]'."
-        )
+        assert output.startswith("No picture is drawn without matplotlib: pip install 'maxmargin[plot]'.")
         assert "picture: " not in output.split("\n", 1)[1]
 
     def test_json_output_without_matplotlib_has_no_picture(self, tmp_path, monkeypatch):

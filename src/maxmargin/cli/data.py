@@ -45,9 +45,7 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
     """
     _check_columns(data, columns)
     if n_features is not None and n_features < 1:
-        raise DataError(
-            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
-        )
+        raise DataError(f"--n-features must be at least 1, got {n_features}; leave it out to count them.")
     if n_features is not None and names_columns(data):
         raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
     table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
@@ -97,9 +95,7 @@ def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) ->
             "--label."
         )
     if columns.label is not None and table.label_name != columns.label:
-        raise DataError(
-            f"{data}: there is no label column {columns.label!r}; name another column with --label."
-        )
+        raise DataError(f"{data}: there is no label column {columns.label!r}; name another with --label.")
     if table.y is not None:
         table = replace(table, y=_labels_as_classes(table.y, model.classes_))
     if names is not None:

@@ -28,7 +28,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
         drawn = PictureFile(picture, (7.2, 4.6))
     except ImportError:
         typer.echo(
-            "No picture is drawn, because matplotlib is not installed: pip install 'maxmargin[plot]'.\n",
+            "No picture is drawn without matplotlib: pip install 'maxmargin[plot]'.\n",
             err=True,
         )
 

@@ -112,9 +112,7 @@ class PictureFile:
         check_place(path, *inputs)
         self.path, self.format = path, path.suffix.lower().removeprefix(".") or "png"
         if self.format not in PICTURE_FORMATS:
-            raise ValueError(
-                f"{path}: a picture is a .png, .pdf or .svg file; use a name with one of these endings"
-            )
+            raise ValueError(f"{path}: a picture is a .png, .pdf or .svg file; use one of these endings")
 
         from ..plots.style import new_figure  # slow
 

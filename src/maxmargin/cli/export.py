@@ -38,12 +38,10 @@ def export(
         raise ValueError(f"--to must be one of {', '.join(FORMATS)}; {got}")
     if labels is not None and kind in ("onnx", "json"):
         raise ValueError(
-            f"--labels is only for liblinear and libsvm; {kind} files can hold any class names: leave it out"
+            f"--labels is only for liblinear and libsvm; {kind} files hold all names: leave it out"
         )
     if single and kind != "onnx":
-        raise ValueError(
-            f"--single is only for onnx; {kind} files hold numbers with all digits: leave it out"
-        )
+        raise ValueError(f"--single is only for onnx; {kind} files hold all digits: leave it out")
     check_file(model)
     check_place(output, model)
 
@@ -86,9 +84,7 @@ def import_model(file: Path, *, output: Path, of: str | None = None, n_features:
     if kind not in OPENINGS:
         raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
     if n_features is not None and kind != "libsvm":
-        raise ValueError(
-            f"--n-features is only for libsvm; {kind} files contain the number of features: leave it out"
-        )
+        raise ValueError(f"--n-features is only for libsvm; {kind} files contain this number: leave it out")
 
     from ..io.json import from_json
     from ..io.model_file import save

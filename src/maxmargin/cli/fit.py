@@ -72,7 +72,7 @@ def fit(
     check_place(output, data)
     if classes is not None or hashing is not None or trail is not None:
         raise ValueError(
-            "--classes, --hashing and --trail apply only with --online: add --online, or leave them out"
+            "--classes, --hashing and --trail apply only with --online: add it, or leave them out"
         )
     hard = isinf(parameters["C"])
     table = read_labelled(data, n_features, columns, exact=hard)

@@ -72,7 +72,7 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
         raise DataError(f"{data}: --online reads a file, not a pipe; write the rows to a file first.")
     if names_columns(data) or data.suffix.lower() == ".npz":
         raise DataError(
-            f"{data}: --online reads svmlight text; write the data in this format, or leave out --online."
+            f"{data}: --online reads svmlight text only; convert the data, or leave out --online."
         )
     _check_algorithm(given.get("algorithm", "auto"), given.get("fit_intercept", True))
     if given.get("trail", "average") not in TRAILS:
@@ -85,9 +85,7 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
         if given.get(name) is not None and given[name] < 1:
             raise DataError(f"{dashed(name)} must be at least 1, got {given[name]}.")
     if "n_features" in given and "hashing" in given:
-        raise DataError(
-            "--hashing is for files whose number of columns is unknown; leave out --n-features or --hashing."
-        )
+        raise DataError("--hashing is for an unknown number of columns; leave out --n-features or --hashing.")
 
 
 def _check_algorithm(name: str, fit_intercept: bool) -> None:
@@ -107,9 +105,7 @@ def _check_algorithm(name: str, fit_intercept: bool) -> None:
             f"one of {', '.join(able)}."
         )
     if name == "pumma" and not fit_intercept:
-        raise DataError(
-            "--algorithm pumma learns an intercept: leave out --no-intercept, or name another algorithm."
-        )
+        raise DataError("--algorithm pumma learns an intercept: leave out --no-intercept, or name another.")
 
 
 def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:

@@ -110,11 +110,7 @@ def _check_folds(table: Table, folds: int) -> None:
     classes, counts = np.unique(np.asarray(table.y), return_counts=True)
     if classes.size > 1 and counts.min() < folds:
         fewest = int(counts.min())
-        remedy = (
-            f"use --folds {fewest}, or add rows of it"
-            if fewest > 1
-            else "remove the class, or add rows of it"
-        )
+        remedy = f"use --folds {fewest} or add rows" if fewest > 1 else "remove the class or add rows"
         raise ValueError(
             f"class {classes[counts.argmin()]} has {fewest} of the rows, and each of {folds} folds needs one: {remedy}."
         )

@@ -232,7 +232,7 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
     else:
         if not all(isinstance(name, str) for name in classes):
             raise ModelFileError(
-                "classes in a model file must be numbers, booleans or strings; fit with such labels."
+                "model files hold classes that are numbers, booleans or strings; use such labels."
             )
         kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}

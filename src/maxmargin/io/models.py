@@ -163,7 +163,7 @@ def check_numbers(**arrays: np.ndarray) -> None:
     for name, numbers in arrays.items():
         if not np.isfinite(numbers).all():
             raise ModelFileError(
-                f"{name} of the model contains numbers that are not finite; no file is written."
+                f"{name} of the model contains numbers that are not finite; nothing is written."
             )
 
 

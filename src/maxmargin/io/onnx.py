@@ -70,9 +70,7 @@ def to_onnx(
     types = {"float64": data_types.DoubleTensorType, "float32": data_types.FloatTensorType}
     name = np.dtype(dtype).name
     if name not in types:
-        raise ModelFileError(
-            f"dtype, the type of the input of the graph, must be float64 or float32; got {name}."
-        )
+        raise ModelFileError(f"dtype, the type of the graph's input, must be float64 or float32; got {name}.")
     check_is_fitted(model)
     width = getattr(model, "n_features_in_", None)
     if width is None:

@@ -69,7 +69,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         size = max(array["data_offsets"][1] for array in header.values())
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Fault(
-            "the file was altered after it was saved; its header cannot be read; save or copy it again."
+            "the file was altered after it was saved; its header is damaged; copy it again."
         ) from None
     if number > FORMAT:
         raise Fault(
@@ -80,9 +80,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise Fault(_CUT_SHORT)
     seal = _SEAL.search(content, 0, end)
     if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
-        raise Fault(
-            "the file was altered after it was saved; its checksum does not match; save or copy it again."
-        )
+        raise Fault("the file was altered after it was saved; its checksum does not match; copy it again.")
     try:
         arrays = safetensors.load(content)
         return record["model"], {name: a.copy() for name, a in arrays.items()}  # writable

@@ -255,9 +255,7 @@ def _libsvm_model(
     coefficients, vectors = _support_vectors(lines, classes - 1)
     width = vectors.shape[1] if n_features is None else int(n_features)
     if width < vectors.shape[1]:
-        raise Fault(
-            f"the support vectors have {vectors.shape[1]} columns, more than n_features={n_features}."
-        )
+        raise Fault(f"support vectors have {vectors.shape[1]} columns, more than n_features={n_features}.")
     vectors.resize(total, width)
     if classes == 2:  # the first in the file is the positive one
         rows = np.concatenate([np.arange(counts[0], total), np.arange(counts[0])])

@@ -105,9 +105,7 @@ class Program:
         if problem.p not in (1.0, np.inf):
             raise ValueError(f"only p = 1 and p = inf are linear programs; got p = {problem.p:g}.")
         if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
-            raise ValueError(
-                "only the hard margin and the hinge with the norm to the first power are linear."
-            )
+            raise ValueError("only the hard margin and the hinge with norm_power=1 are linear.")
         A = signed_rows(problem, X, y)
         unit = float(abs(A).max()) if A.size else 1.0
         unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0

@@ -81,9 +81,7 @@ def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
                     read = form.read_array_header_1_0 if first_version else form.read_array_header_2_0
                     shape, _, dtype = read(file)
                 except (ValueError, SyntaxError) as error:
-                    raise Fault(
-                        f"the array {member!r} is damaged ({error}); write or copy the file again."
-                    ) from None
+                    raise Fault(f"the array {member!r} is damaged ({error}); copy the file again.") from None
             headers[member.removesuffix(".npy")] = (shape, dtype)
     return headers
 

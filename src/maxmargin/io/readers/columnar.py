@@ -65,9 +65,7 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
     except pa.ArrowException as error:
         reason = str(error).split(". ")[0].rstrip(".")
-        raise Fault(
-            f"this is not a valid {kind} file, or it is cut short ({reason}); write or copy it again."
-        ) from None
+        raise Fault(f"this is not a valid {kind} file, or is cut short ({reason}); copy it again.") from None
     if not table.num_rows:
         raise Fault("the file holds no rows.")
     X, rounded = _features(table, feature_names)

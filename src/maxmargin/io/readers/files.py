@@ -94,9 +94,7 @@ def sample(path: Path) -> tuple[bytes, float]:
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Fault("this is text in UTF-16; save it in UTF-8.")
     if b"\0" in text[:4096]:
-        raise Fault(
-            "this is not a text file; the name of another kind of file must end in .npz, .parquet or .arrow."
-        )
+        raise Fault("this is not a text file; names of other files end in .npz, .parquet or .arrow.")
     if len(text) < _SAMPLE:
         if not text.strip():
             raise Fault("the file is empty.")
@@ -108,9 +106,7 @@ def require_memory(needed: float) -> None:
     """Raise Fault where `needed` bytes are more than the memory that is free."""
     available = available_memory()
     if needed > available:
-        raise Fault(
-            f"the data need about {_size(needed)} of memory, and {_size(available)} are free; {_REMEDY}."
-        )
+        raise Fault(f"the data need about {_size(needed)} of memory; {_size(available)} are free; {_REMEDY}.")
 
 
 def available_memory() -> float:
