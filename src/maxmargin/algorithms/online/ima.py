@@ -20,7 +20,7 @@ class Increments(NamedTuple):
     """Settings of the schedule `increments` of IMA."""
 
     accuracy: float | None  # alpha
-    increment: float | None  # None: gamma is halfway between the margin reached and its upper bound
+    increment: float | None  # None: gamma is between the margin reached and its upper bound
     budget: int | None  # None: as many updates as the theorem allows
     radius2: float  # R_2^2: an update at gamma = 0 adds at most this to |w|_2^2
     subgradient: float  # G = max |g|_2 of subgradients g of |w|_q
@@ -54,8 +54,9 @@ class IMA(NormDescent):
     move: the same, or less). The first margin is 0.
     From the third success on eta = sqrt(t_2 / t), t the updates so far, t_2 those at that success.
     A call fails when its budget of updates is spent; then IMA ends with the last success. With neither alpha nor
-    increment nor budget a failure does not end it: gamma lies halfway between the margin reached and the upper bound
-    from the dual variables, and decreases with that bound, until `tol` is certified.
+    increment nor budget a failure does not end it: gamma lies a quarter of the way from the margin reached to the upper
+    bound from the dual variables (at most three times that margin), and decreases with that bound, until `tol` is
+    certified.
     2-norm soft margin: exactly the hard margin of the patterns with slack coordinates.
     Guarantee: with alpha the margin at the end is at least 1 - alpha of the optimum: either that is certified, or the
     last call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
