@@ -170,9 +170,7 @@ def invalid(value, message, **parameters):
         invalid({"class_weight": {2: 1.0}}, r"class_weight names classes that y does not hold: \[2\]"),
         invalid({"class_weight": {0: -1.0}}, "class_weight must hold finite numbers of at least 0"),
         invalid({"class_weight": {0: np.inf}}, "class_weight must hold finite numbers of at least 0"),
-        invalid(
-            {"class_weight": {0: 0.0}}, "class_weight leaves rows of only one class with a positive weight"
-        ),
+        invalid({"class_weight": {0: 0.0}}, "class_weight leaves only one class with a positive weight"),
     ],
 )
 def test_invalid_parameters_are_refused(parameters, message, data):

@@ -555,7 +555,7 @@ class TestSparsity:
             SparsityDisplay.from_estimators([])
         with pytest.raises(NotFittedError):
             SparsityDisplay.from_estimators([MaxMarginClassifier()])
-        with pytest.raises(ValueError, match="from 0 to below 1; got 1"):
+        with pytest.raises(ValueError, match=r"in \[0, 1\); got 1"):
             SparsityDisplay.from_data([2], [[1.0]], threshold=1)
         with pytest.raises(ValueError, match="weights of each of 2 fits"):
             SparsityDisplay.from_data([1, 2], [[1.0]])

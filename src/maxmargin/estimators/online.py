@@ -224,9 +224,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         """
         first = not hasattr(self, "_streams")
         if first and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit: name all that will ever come."
-            )
+            raise ValueError("classes must be passed on the first call to partial_fit: name all of them.")
         if not first:
             self._check_same_stream(classes)
         X, y = self._validated(X, y, first)

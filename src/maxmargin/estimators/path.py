@@ -290,9 +290,7 @@ def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
         raise ValueError("ps must hold at least one norm.")
     if is_whole(Cs):
         if Cs < 1:
-            raise ValueError(
-                f"Cs must be a number of costs, at least 1, or the costs themselves; got {Cs!r}."
-            )
+            raise ValueError(f"Cs must be a number of costs, at least 1, or the costs; got {Cs!r}.")
         return np.logspace(-4.0, 4.0, int(Cs)) if Cs != 1 else np.ones(1), norms
     try:
         costs = np.zeros(0) if isinstance(Cs, str | bool) else np.asarray(Cs, dtype=float).ravel()

@@ -294,9 +294,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     selected = None if positive.all() else np.flatnonzero(positive)
     missing = [] if selected is None else np.setdiff1d(classes, y[selected]).tolist()
     if classes.size - len(missing) < 2:
-        raise ValueError(
-            "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
-        )
+        raise ValueError("class_weight leaves only one class with a positive weight: raise the zero weights.")
     if missing and problem.hard:
         raise ValueError(
             f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "

@@ -219,9 +219,7 @@ def compare(
     named = _by_name(ALGORITHMS if algorithms is None else algorithms)
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
-            raise TypeError(
-                f"compare() has no use for {name!r}: algorithms run one after another, each from zero."
-            )
+            raise TypeError(f"compare() has no use for {name!r}: algorithms run in turn, each from zero.")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     fixed = {"random_state": seed, "callback": callback, **parameters}
     models = {name: WithoutExactStep(algorithm=one, **fixed) for name, one in named.items()}

@@ -114,9 +114,7 @@ class PathDisplay(PanelDisplay):
             )
         changing = [which for which in ("Cs", "ps") if np.unique(getattr(path, which)).size > 1]
         if len(changing) > 1:
-            raise ValueError(
-                "both C and p change along this path: draw one path of C for each p, or the reverse."
-            )
+            raise ValueError("both C and p change along this path: draw one path for each p, or each C.")
         which = changing[0] if changing else "Cs"
         values = np.broadcast_to(getattr(path, which), np.shape(path.lower_))
         bounded = "widest margin" if np.isinf(path.Cs).all() else "least objective"

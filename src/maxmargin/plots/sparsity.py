@@ -122,9 +122,7 @@ class SparsityDisplay(PanelDisplay):
             If `threshold` is no such share, or there are no weights for each p.
         """
         if not 0.0 <= threshold < 1.0:
-            raise ValueError(
-                f"threshold is a share of the largest weight, from 0 to below 1; got {threshold!r}."
-            )
+            raise ValueError(f"threshold is a share of the largest weight, in [0, 1); got {threshold!r}.")
         coefs = np.asarray(coefs, dtype=float)
         if coefs.ndim not in (2, 3) or coefs.shape[0] != np.size(ps) or not np.size(ps):
             raise ValueError(

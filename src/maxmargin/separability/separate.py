@@ -111,9 +111,7 @@ def separate(
     """
     problem = _problem(p, bias, tol, max_time)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
-        raise ValueError(
-            "A precomputed kernel is a dense matrix, in which no zeros are left out: X.toarray() makes one."
-        )
+        raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
     with Deadline(max_time) as deadline:
@@ -163,9 +161,7 @@ def decide(
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
     """Raise ValueError for kernels that are no inner product on the rows, or whose values are not finite."""
     if problem.p != 2:
-        raise ValueError(
-            f"Kernels measure margins in the 2-norm of their features: p must be 2; got p={problem.p:g}."
-        )
+        raise ValueError(f"Kernels measure margins in the 2-norm: p must be 2; got p={problem.p:g}.")
     if not isinstance(kernel, Precomputed) and not np.isfinite(kernel.diagonal(kernel.prepared(X))).all():
         raise ValueError("Kernel values are beyond float64 numbers: scale the features, or lower gamma.")
     check_kernel(kernel, X)
@@ -204,22 +200,16 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
                 "X must hold numbers, in rows of one length: encode text, and fill the rows."
             ) from None
     if X.ndim != 2:
-        raise ValueError(
-            f"X must have two dimensions, rows and features; got {X.ndim}: X.reshape(-1, 1) makes a column."
-        )
+        raise ValueError(f"X must have two dimensions; got {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
     labels = np.asarray(y)
     if labels.shape != X.shape[:1]:
-        raise ValueError(
-            f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
-        )
+        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got {labels.shape}.")
     # CSR in canonical format: sorted, without duplicate entries
     X = Patterns(X).X if sp.issparse(X) else X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
-        raise ValueError(
-            "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."
-        )
+        raise ValueError("X holds NaN or infinity: fill or drop these rows, for instance with SimpleImputer.")
     # NaN is a label that equals no other
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
@@ -227,9 +217,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     try:
         classes = np.unique(labels)
     except TypeError:
-        raise ValueError(
-            "The labels cannot be compared with one another: give both classes names of one type."
-        ) from None
+        raise ValueError("The labels cannot be compared: give both classes names of one type.") from None
     if classes.size != 2:
         remedy = "ask for one class at a time, y == label"
         if classes.size < 2:
