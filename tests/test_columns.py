@@ -230,7 +230,7 @@ class TestCommands:
             refusal = refused(command, model, data, "--label", "a", *arguments)
             assert "the column 'a' is a feature of the model; name the column of the labels" in refusal
             refusal = refused(command, model, data, "--label", "age", *arguments)
-            assert "there is no column 'age' for the labels" in refusal
+            assert "there is no label column 'age'" in refusal
 
     @pytest.mark.parametrize(("first", "other"), [(".arrow", ".csv"), (".csv", ".arrow")])
     def test_boolean_labels_agree_between_csv_and_arrow(self, tmp_path, first, other):

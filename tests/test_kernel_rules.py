@@ -62,21 +62,21 @@ class FewKernelRows:
 
     def __init__(self, K, most=None):
         self.K, self.n = K, len(K)
-        self.most = self.n if most is None else most
+        self.capacity = self.n if most is None else most
         self.diagonal = np.diagonal(K).copy()
-        self.rows = np.full((self.most, self.n), np.nan, K.dtype)
+        self.rows = np.full((self.capacity, self.n), np.nan, K.dtype)
         self.computed = 0
         self._slots = OrderedDict()
 
     def slots(self, requested):
-        assert np.unique(requested).size == requested.size <= self.most
+        assert np.unique(requested).size == requested.size <= self.capacity
         for i in requested.tolist():
             if i in self._slots:
                 self._slots.move_to_end(i)
         for i in requested.tolist():
             if i not in self._slots:
                 used = len(self._slots)
-                self._slots[i] = used if used < self.most else self._slots.popitem(last=False)[1]
+                self._slots[i] = used if used < self.capacity else self._slots.popitem(last=False)[1]
                 self.rows[self._slots[i]] = self.K[i]
                 self.computed += 1
         return np.array([self._slots[i] for i in requested.tolist()], dtype=np.intp)

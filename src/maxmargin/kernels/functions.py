@@ -44,14 +44,21 @@ class Kernel(ABC):
     def block(self, Z: Any, X: Any) -> np.ndarray:
         """Return k(z, x) for all rows z of Z and x of X: shape (len(Z), len(X)), of X's precision, C-ordered."""
 
-    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the block in parts (columns, values), where `values` are k(z, x) for the rows x of X in `columns`."""
+    def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the block in parts (columns, values), where `values` are k(z, x) for the rows x of X in `columns`.
+
+        `squares` is `self.squares(X)` where it is known.
+        """
         yield slice(0, X.shape[0]), self.block(Z, X)
 
-    def fill(self, Z: Any, X: Any, out: np.ndarray) -> None:
-        """Write the block into `out`, of shape (len(Z), len(X))."""
-        for columns, tile in self.tiles(Z, X):
+    def fill(self, Z: Any, X: Any, out: np.ndarray, squares: np.ndarray | None = None) -> None:
+        """Write the block into `out`, of shape (len(Z), len(X)); `squares` as in `tiles`."""
+        for columns, tile in self.tiles(Z, X, squares):
             out[:, columns] = tile
+
+    def squares(self, X: Any) -> np.ndarray | None:
+        """Return what many blocks with the same X share: |x|^2 of every row, shape (len(X),); None if not used."""
+        return None
 
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
@@ -78,7 +85,7 @@ class Products(Kernel):
         self.fill(Z, X, out)
         return out
 
-    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
         for columns, products in _products(Z, X):
             yield columns, self.of_products(products)
 
@@ -157,8 +164,12 @@ class Gaussian(Products):
 
     name: ClassVar[str] = "rbf"
 
-    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        left, right = _squares(Z)[:, None], _squares(X)  # |x - z|^2 = |z|^2 + |x|^2 - 2 z.x
+    def squares(self, X: Any) -> np.ndarray:
+        return _squares(X)
+
+    def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        # |x - z|^2 = |z|^2 + |x|^2 - 2 z.x
+        left, right = _squares(Z)[:, None], _squares(X) if squares is None else squares
         for columns, values in _products(-2.0 * Z, X):  # a factor of the few rows of Z, and exact
             values += left
             values += right[columns]

@@ -49,7 +49,7 @@ class KernelRows:
     def __init__(self, kernel: Kernel, X: Any, megabytes: float) -> None:
         self.kernel, self.X, self._megabytes = kernel, kernel.prepared(X), megabytes
         self.n = X.shape[0]
-        self.diagonal = kernel.diagonal(self.X)
+        self.diagonal, self._squares = kernel.diagonal(self.X), kernel.squares(self.X)
         row_bytes = self.n * self.diagonal.dtype.itemsize
         self.capacity = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row_bytes, 1))))
         # the system assigns the memory as rows are written, not before
@@ -127,7 +127,7 @@ class KernelRows:
             first, self._filled = self._filled, self._filled + missing.size
             slots = np.arange(first, self._filled)
             # consecutive slots are filled in place, which is faster than writing tiles to scattered ones
-            self.kernel.fill(self.X[missing], self.X, self.rows[first : self._filled])
+            self.kernel.fill(self.X[missing], self.X, self.rows[first : self._filled], self._squares)
         else:
             if not enough_stale:
                 # unused slots have the oldest request (0), so none of the rows of this request is replaced
@@ -135,7 +135,7 @@ class KernelRows:
             slots = np.argsort(self._last_request[: self._filled], kind="stable")[: missing.size]
             replaced = self._row_in_slot[slots]
             self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
-            for columns, tile in self.kernel.tiles(self.X[missing], self.X):
+            for columns, tile in self.kernel.tiles(self.X[missing], self.X, self._squares):
                 self.rows[slots, columns] = tile
         self._slot_of_row[missing], self._row_in_slot[slots] = slots, missing
         self._last_request[slots] = self._request
