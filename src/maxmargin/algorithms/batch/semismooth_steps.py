@@ -334,11 +334,12 @@ def take_step(state, sigma, upper, free):
 def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
     """Take Newton steps on small dense rows, as `SemismoothNewton.advance` does; return their number."""
     values, refresh = state.values, upper == np.inf
+    no = steps < 0  # false; for the constants True and False `evaluate` would be compiled three times
     if begin:
         if frozen:
-            evaluate(state, sigma, upper, free, True, False)
+            evaluate(state, sigma, upper, free, frozen, no)
             take_step(state, sigma, upper, free)
-        evaluate(state, sigma, upper, free, False, False)
+        evaluate(state, sigma, upper, free, no, no)
         values[FIRST_GRADIENT] = values[MAX_GRADIENT]
         set_status(state.limits, values)
     for taken in range(steps):
@@ -347,7 +348,7 @@ def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
         if not take_step(state, sigma, upper, free) > 0.0:
             values[STATUS] = FAILED
             return taken
-        evaluate(state, sigma, upper, free, False, refresh)
+        evaluate(state, sigma, upper, free, no, refresh)
         set_status(state.limits, values)
     return steps
 
