@@ -20,7 +20,7 @@ OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "i
 
 
 class Bias(Enum):
-    """How an algorithm finds the unregularised intercept."""
+    """Way in which an algorithm finds the unregularised intercept."""
 
     SHIFT = "a shift of all scores, updated between sweeps"
     COORDINATE = "the weight of a constant coordinate; bounds use the best intercept for the resulting w"

@@ -165,7 +165,7 @@ class ColumnOptions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a command found.
+    """Result of a command.
 
     Attributes
     ----------
