@@ -41,7 +41,7 @@ class Settings:
     ridge: float = 1e-11
     # The least weight of the proximal term, relative to 1 / the largest h, where slopes cancel to about 0.
     min_ridge: float = 1e-8
-    # Line search: largest distance of equal points, relative to |w|; largest step, beyond which a direction is rounding.
+    # Line search: distance of equal points, relative to |w|; largest step, beyond which a direction is rounding.
     same_point: float = 1e-12
     max_line_step: float = 1e4
     # Steps of iterative refinement of a linear system: large terms cancel in the multiplier. More cost time.
