@@ -64,6 +64,30 @@ def test_intercept_is_the_midpoint_of_the_minimisers(rows, loss_name, C):
     assert best_intercept(problem, z, y, s) == pytest.approx(float((first + last) / 2), rel=1e-13, abs=1e-13)
 
 
+@pytest.mark.parametrize("n", [6000, 40_001])
+@pytest.mark.parametrize("condition", ["random", "ties", "flat", "one value", "unrepresentative sample"])
+def test_intercept_of_many_rows_is_the_midpoint_of_the_minimisers(condition, n):
+    """Scores and weights are small multiples of 1/8, so that the sums of the reference are exact."""
+    rng = np.random.default_rng(n)
+    y, s = np.where(rng.random(n) < 0.4, 1.0, -1.0), rng.integers(0, 4, n) / 2.0
+    z = rng.integers(-(2**20), 2**20, n) / 8.0
+    if condition == "ties":
+        z = np.round(z / 2**15)
+    elif condition == "flat":  # a positive and a negative cluster of equal weight, far apart
+        y, s, z = np.where(np.arange(n) % 2, 1.0, -1.0), np.ones(n), 0.0 * z
+        s[0], z[y > 0] = 1.0 - n % 2, 50.0
+    elif condition == "one value":
+        z[:] = 3.0
+    elif condition == "unrepresentative sample":  # all rows of the sample have large scores
+        z[:: n // 1000] = 2.0**20
+    kinks = y - z
+    values, index = np.unique(kinks, return_inverse=True)
+    slopes = np.cumsum(np.bincount(index, s)) - s[y > 0].sum()
+    first = int(np.argmax(slopes >= 0.0))
+    b = values[first] if slopes[first] > 0.0 else 0.5 * (values[first] + values[np.argmax(slopes > 0.0)])
+    assert best_intercept(Problem("hinge", 2.0), z, y, s) == b
+
+
 @settings(max_examples=200)
 @given(st.integers(0, 2**20), st.integers(2, 40), st.sampled_from(("hinge", "squared_hinge")))
 def test_intercept_minimises_the_loss_to_rounding(seed, n, loss_name):
