@@ -272,7 +272,7 @@ class TestFit:
             (["--max-iter", "0"], "max_iter must be a whole number of rounds"),
             (["--max-time", "-1"], "max_time must be a positive number of seconds"),
             (["--n-features", "2"], "is beyond the 2 features of the model"),
-            (["--n-features", "0"], "--n-features must be at least 1, got 0; leave it out to count those"),
+            (["--n-features", "0"], "--n-features must be at least 1, got 0; leave it out to count them"),
             (["--n-features", "-3"], "--n-features must be at least 1, got -3; leave it out"),
             (["--label", "y"], "--label names a column of a .csv, .parquet or .arrow file"),
             (["--gamma", "0.1"], "--gamma applies only with --kernel: name a kernel, or leave it out"),

@@ -219,7 +219,7 @@ def test_unsupported_problems_are_refused():
         ({"k": 0}, "k must be a whole number of patterns, at least 1; got 0."),
         ({"k": 2.5}, "k must be a whole number of patterns, at least 1; got 2.5."),
         ({"T": True}, "T must be a whole number of mini-batches, at least 1, or None; got True."),
-        ({"projection": "yes"}, "projection must be True or False; got 'yes'."),
+        ({"projection": "yes"}, "projection must be a bool; got 'yes'."),
     ],
 )
 def test_invalid_parameters_are_refused(options, message):

@@ -541,10 +541,10 @@ def test_perceptron_refuses_the_hinge_loss():
         (lambda: MPU(Nep1=0), "Nep1 and Nep2 must be at least 1; got 0 and 10"),
         (lambda: MPU(Nep1=1.5), "Nep1 must be a whole number; got 1.5"),
         (lambda: MPU(schedule="shrinking"), "mpu has the schedules 'gap', 'two-level', .*; got 'shrinking'"),
-        (lambda: Perceptron(b=-1.0), r"b must be a number of at least 0 \(in units of R\^2\); got -1.0"),
+        (lambda: Perceptron(b=-1.0), r"b, in units of R\^2, must be at least 0; got -1.0"),
         (
             lambda: Perceptron(b=float("nan")),
-            r"b must be a number of at least 0 \(in units of R\^2\); got nan",
+            r"b, in units of R\^2, must be at least 0; got nan",
         ),
         (lambda: ALMA(alpha=0.0), "alpha must lie above 0 and be at most 1; got 0.0"),
         (lambda: ALMA(alpha=1.5), "alpha must lie above 0 and be at most 1; got 1.5"),

@@ -19,8 +19,8 @@ from oracle import optimum
 from scipy.spatial import ConvexHull
 
 from maxmargin import Problem
-from maxmargin.separability.normalized import NormalisedGram, NormalisedRows, until_decided
-from maxmargin.separability.perceptron import normalised_perceptron, von_neumann
+from maxmargin.separability.normalised_patterns import NormalisedGram, NormalisedRows, until_decided
+from maxmargin.separability.normalised_perceptron import normalised_perceptron, von_neumann
 from maxmargin.separability.smoothed import (
     Distance,
     Entropy,

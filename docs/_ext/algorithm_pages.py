@@ -32,7 +32,7 @@ from maxmargin.algorithms.batch import (
 )
 from maxmargin.algorithms.programs import Program
 from maxmargin.fit.streaming import streams
-from maxmargin.separability import nearest_point, perceptron, smoothed
+from maxmargin.separability import nearest_point, normalised_perceptron, smoothed
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +73,10 @@ BATCH = (
     Batch(
         "normalised-perceptron",
         "The normalised Perceptron and von Neumann's algorithm",
-        (perceptron.normalised_perceptron, perceptron.von_neumann),
-        pictures.bounds_of_iterates(perceptron.normalised_perceptron, perceptron.von_neumann),
+        (normalised_perceptron.normalised_perceptron, normalised_perceptron.von_neumann),
+        pictures.bounds_of_iterates(
+            normalised_perceptron.normalised_perceptron, normalised_perceptron.von_neumann
+        ),
     ),
     Batch(
         "smoothed-perceptrons",

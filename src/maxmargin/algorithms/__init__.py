@@ -1,4 +1,4 @@
-"""The algorithms, one file each, and their registries ALGORITHMS and KERNEL_ALGORITHMS by name."""
+"""The algorithms, one file each (variants beside them), and their registries ALGORITHMS and KERNEL_ALGORITHMS by name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from .base import Algorithm, Bias, Facts, Plan
 from .batch.cutting_plane import CuttingPlane
 from .batch.decomposition import Decomposition
 from .online.alma import ALMA
+from .online.cramma import CRAMMA
 from .online.dual_coordinate_descent import DualCoordinateDescent
+from .online.fixed_directional_margin import FixedDirectionalMargin
 from .online.fmp import FMP
 from .online.ima import IMA, FlexibleIMA
 from .online.local_perceptron import LocalPerceptron
-from .online.micra import CRAMMA, MICRA, FixedDirectionalMargin
+from .online.micra import MICRA
 from .online.mpu import MPU
 from .online.pegasos import Pegasos
 from .online.perceptron import Perceptron

@@ -76,7 +76,7 @@ def _bounds_in_one_pass(
     per_length = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * SMALLEST_FLOAT
     v, workspace, places = np.zeros((2, w.size)), np.empty((2, step)), np.empty(step, np.uint32)
-    worst, nominal, total, balance, costs, spread, used = row_sums(
+    upper_losses, losses, total, balance, costs, weighted_length, used = row_sums(
         writable(X), y, weights, sample.norms, dual, w, b, float(problem.C), problem.loss != "hinge", per_length,
         constant, workspace, places, v,
     )  # fmt: skip
@@ -86,12 +86,12 @@ def _bounds_in_one_pass(
     if multiple > 1.0 and math.isfinite(cap):
         # fmin ignores 0 / 0, where s_i = 0
         multiple = min(multiple, float(np.fmin.reduce(cap * weights / dual)))
-    # no column is huge if sum alpha_i |x_i| = spread is below the limit, before and after scaling
+    # no column is huge if sum alpha_i |x_i| = weighted_length is below the limit, before and after scaling
     for factor in (1.0, multiple):
-        spread, total, costs = factor * spread, factor * total, factor * (factor * costs)
-        if not (total > MIN_DUAL_SUM and max(spread, rho * total) <= formulas.ordinary_limit(total)):
+        weighted_length, total, costs = factor * weighted_length, factor * total, factor * (factor * costs)
+        if not (total > MIN_DUAL_SUM and max(weighted_length, rho * total) <= formulas.ordinary_limit(total)):
             return None
-    if not (multiple <= MAX_MULTIPLE and math.isfinite(worst + total + costs + spread)):
+    if not (multiple <= MAX_MULTIPLE and math.isfinite(upper_losses + total + costs + weighted_length)):
         return None
     # multiply in place; difference + rest is sum alpha_i y_i of the product
     difference, rest = scale_classes(dual, y, weights, cap, multiple, multiple)
@@ -102,14 +102,14 @@ def _bounds_in_one_pass(
     if rho:
         v[-1] = rho * (difference + rest)
     # sum alpha_i y_i in two parts; the error of the second, a sum of n rounding errors, is at most (n eps)^2 total
-    uneven = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
+    imbalance = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
     terms = successive_additions(used, n)
-    length = dual_length(problem, sample, Plain, v, spread + rho * total, terms, uneven)
+    length = dual_length(problem, sample, Plain, v, weighted_length + rho * total, terms, imbalance)
     error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * SMALLEST_FLOAT
-    lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, uneven, length))
+    lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, imbalance, length))
     length = formulas.norm_interval(problem.weights(w, b), problem.q, Plain)
-    error = Plain.error(worst, worst, successive_additions(n, n))
-    upper = formulas.objective_bound(problem, PrimalSums(nominal, worst, error, length))
+    error = Plain.error(upper_losses, upper_losses, successive_additions(n, n))
+    upper = formulas.objective_bound(problem, PrimalSums(losses, upper_losses, error, length))
     bounds = formulas.combine_sides(problem, lower, upper)
     return (dual, bounds) if bounds.lower <= bounds.upper else None
 

@@ -37,9 +37,7 @@ def export(
         got = f"got {kind}" if kind else "none is named"
         raise ValueError(f"--to must be one of {', '.join(FORMATS)}; {got}")
     if labels is not None and kind in ("onnx", "json"):
-        raise ValueError(
-            f"--labels is only for liblinear and libsvm; {kind} files hold all names: leave it out"
-        )
+        raise ValueError(f"--labels is only for liblinear and libsvm, not for {kind}: leave it out")
     if single and kind != "onnx":
         raise ValueError(f"--single is only for onnx; {kind} files hold all digits: leave it out")
     check_file(model)

@@ -71,9 +71,7 @@ def fit(
 
     check_place(output, data)
     if classes is not None or hashing is not None or trail is not None:
-        raise ValueError(
-            "--classes, --hashing and --trail apply only with --online: add it, or leave them out"
-        )
+        raise ValueError("--classes, --hashing and --trail need --online: add it, or leave them out")
     hard = isinf(parameters["C"])
     table = read_labelled(data, n_features, columns, exact=hard)
 

@@ -71,9 +71,7 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     if not data.is_file():
         raise DataError(f"{data}: --online reads a file, not a pipe; write the rows to a file first.")
     if names_columns(data) or data.suffix.lower() == ".npz":
-        raise DataError(
-            f"{data}: --online reads svmlight text only; convert the data, or leave out --online."
-        )
+        raise DataError(f"{data}: --online reads svmlight text; convert the data, or leave out --online.")
     _check_algorithm(given.get("algorithm", "auto"), given.get("fit_intercept", True))
     if given.get("trail", "average") not in TRAILS:
         raise DataError(f"--trail must be average, vote or last; got {given['trail']}.")

@@ -27,9 +27,7 @@ class _Chosen:
     """A parameter of `MaxMarginClassifier` that cross-validation chooses: the estimator has no such attribute."""
 
     def __get__(self, estimator: Any, owner: type) -> Any:
-        raise AttributeError(
-            "cross-validation chooses C and p: C_ and p_ hold the choice; there is no warm start."
-        )
+        raise AttributeError("cross-validation chooses C and p (see C_ and p_); there is no warm start.")
 
 
 @dataclass(eq=False, repr=False)

@@ -196,9 +196,7 @@ class SupportReport:
         for part in self.parts:
             lines += _part_lines(part)
         for rows in self.contradictory[:SHOWN]:
-            lines.append(
-                f"rows {_numbers(rows)} are equal and have different labels: no classifier is right on all"
-            )
+            lines.append(f"rows {_numbers(rows)} are equal and have different labels: no classifier fits all")
         if len(self.contradictory) > SHOWN:
             lines.append(f"... and {len(self.contradictory) - SHOWN} more such sets")
         if self.leave_one_out is not None:

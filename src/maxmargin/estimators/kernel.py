@@ -313,8 +313,6 @@ def kernel_algorithm(algorithm: Any, problem: Problem) -> Algorithm | Decomposit
     kinds = Algorithm | Decomposition
     algorithm = validation.named_algorithm(algorithm, KERNEL_ALGORITHMS, "PUMMA()", kinds)
     if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
-        raise ValueError(
-            f"algorithm {algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}."
-        )
+        raise ValueError(f"{algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}.")
     validation.check_solves(algorithm, problem, KERNEL_ALGORITHMS)
     return algorithm

@@ -236,9 +236,7 @@ class KernelDecision:
         """Weights of the features, with the linear kernel only."""
         kernel = self.kernel_
         if not isinstance(kernel, Linear):
-            raise AttributeError(
-                f"coef_ belongs to the linear kernel; this model was fitted with the kernel {kernel}."
-            )
+            raise AttributeError(f"coef_ needs the linear kernel; the kernel of this model is {kernel}.")
         coefficients = self._scheme().unpacked(self.dual_coef_, self.n_support_)
         coef = np.asarray(coefficients @ self.support_vectors_)
         # computed at each access: writing to it would have no effect on the model

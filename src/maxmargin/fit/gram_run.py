@@ -166,7 +166,7 @@ class GramRun(State):
         super()._set_first_w(order)
 
     def _load_missing_rows(self, rule: Any, h: Any, order: np.ndarray) -> bool:
-        """Load the kernel row for which a sweep has stopped, with others that violate the rule.
+        """Load the kernel row for which a sweep has stopped, the rows of a rule that keeps a pair, and violating rows.
 
         Return whether to resume the sweep: False if it has not stopped, or after an interrupt.
         """

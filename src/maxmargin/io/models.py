@@ -162,9 +162,7 @@ def check_numbers(**arrays: np.ndarray) -> None:
     """Raise ModelFileError where a number is not finite: no program could read it."""
     for name, numbers in arrays.items():
         if not np.isfinite(numbers).all():
-            raise ModelFileError(
-                f"{name} of the model contains numbers that are not finite; nothing is written."
-            )
+            raise ModelFileError(f"{name} contains numbers that are not finite; nothing is written.")
 
 
 def kernel_error(kernel: Kernel, precomputed: str, named: str) -> ModelFileError:

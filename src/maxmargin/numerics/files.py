@@ -68,9 +68,7 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
     """Raise OSError if a file cannot be written, or is one of the `others`, which are read."""
     for other in others:
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
-            raise FileExistsError(
-                errno.EEXIST, "this file is read from; name another one to write to", str(path)
-            )
+            raise FileExistsError(errno.EEXIST, "this file is read from; name another one", str(path))
     folder = Path(os.path.realpath(path)).parent
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))

@@ -46,7 +46,7 @@ from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .nearest_point import as_floats, nearest_points
-from .normalized import NormalisedRows, until_decided
+from .normalised_patterns import NormalisedRows, until_decided
 from .smoothed import smoothed_perceptron
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates

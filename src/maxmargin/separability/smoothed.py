@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from .normalized import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
+from .normalised_patterns import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
 
 
 class Entropy(NamedTuple):

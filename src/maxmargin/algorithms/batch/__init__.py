@@ -1,1 +1,1 @@
-"""BATCH ALGORITHMS: all patterns at every step; NumPy and BLAS, the Perceptrons on any array library."""
+"""Batch algorithms: solvers that use all rows at every step."""

@@ -221,10 +221,10 @@ class Hinge:
         return 0.5 * float(point.w @ point.w) + float(self.caps @ np.maximum(1.0 - margins, 0.0))
 
     def plane(self, point: Point) -> Plane:
-        """Return the plane that touches the loss at this point.
+        """Return the plane that touches the loss R(w) = sum c_i max(0, 1 - m_i) at this point.
 
-        Without a free intercept theta_i = 1 where m_i < 1. With one, the derivative of the loss in b is zero: at the
-        best intercept either the rows of m_i < 1 balance, or rows of m_i = 1 get a common theta that balances them.
+        Its dual variables are c_i theta_i. Without a free intercept theta_i = 1 where m_i < 1. With one, dR/db = 0 at
+        the best intercept: the rows of m_i < 1 balance, or rows of m_i = 1 get a common theta that balances them.
         """
         y, caps, problem = self.y, self.caps, self.problem
         tied, share = np.zeros(0, np.intp), 0.0

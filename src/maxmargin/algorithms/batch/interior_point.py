@@ -123,13 +123,17 @@ class System(ABC):
         return np.where(np.isfinite(self.c), 0.5 * self.c, uncapped) / self.lengths
 
     def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        """Return the function from (r, s) to (da, dz); None if the factor fails or the stop check is true.
+        """Return the solver of the Newton system; None if the factor fails or the stop check is true.
+
+        It takes the right-hand sides (r, s), of shapes (n,) and (size,), to the steps (da, dz) of the dual variables
+        and of z.
 
         Parameters
         ----------
         T : ndarray of shape (n,), positive
             As in the module's docstring.
         interrupted : callable
+            Whether to stop.
         """
         matrix = self.matrix(1.0 / T)
         solve_columns = None if interrupted() else factor(matrix, interrupted)

@@ -1,12 +1,12 @@
 """The proximal-point method on the dual of the hinge; a semismooth Newton method solves each proximal problem.
 
-With the dual variables alpha_i = c_i s_i as shares s_i of their caps c_i, the next shares maximise ::
+With the dual variables alpha_i = c_i share_i, as shares of their caps c_i, the next shares maximise ::
 
-    dual(c s) - sum c_i (s_i - prox_i)^2 / (2 sigma)
+    dual(alpha) - sum c_i (share_i - prox_i)^2 / (2 sigma)
 
 where prox_i are the last shares. As a problem in w, this smooths the hinge of each row within 1 / sigma of its
-breakpoint: s_i = prox_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over the
-rows, and needs products of columns only over the k active rows, soon about as many as there are columns. It costs
+breakpoint: share_i = prox_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over
+the rows, and needs products of columns only over the k active rows, soon about as many as there are columns. It costs
 n d + k d^2 operations, where a step of an interior-point method costs n d^2. With a larger sigma there are fewer
 problems, with more steps each. sigma grows fast while more rows are active than at the optimum, and once the active set
 is that of the optimum.
@@ -216,9 +216,9 @@ class _State(SemismoothNewton):
                 growth *= settings.fast_growth
             growth = growth if self._taken <= settings.long_steps else growth**0.5
         self.sigma = max(self.sigma, min(growth * self.sigma, limit))
+        self._taken = 0
         # The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares,
         # and the rows would become active again one by one. The first step therefore leaves their shares unclipped.
-        self._taken = 0
         self.begin(frozen=active < self.y.size)
 
 

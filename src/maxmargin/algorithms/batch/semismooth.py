@@ -233,7 +233,7 @@ class SemismoothNewton:
             Number of steps taken.
         """
         begins, self._begins = self._begins, False
-        if self._small is not None:
+        if self._small is not None:  # the iteration below, compiled
             steps = min(steps, self._max_steps)
             return minimise(self._small, self.sigma, self.upper, self.free, begins, self._frozen, steps, goal)
         if begins:

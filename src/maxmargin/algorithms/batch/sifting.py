@@ -294,8 +294,9 @@ class Rows:
         """Return the group of each row and a start, both predicted from the solutions on the last two samples.
 
         The change of a row is the absolute difference of its two margins. With the margin m of the last solution, the
-        group is -1 (single) where |m - 1| is at most `single_changes` times the `single_quantile` of the changes. The
-        share of the start is clip(1/2 + sigma (1 - m), 0, 1), with sigma = 1 / (2 `start_quantile` of the changes).
+        group is -1 (single) where |m - 1| is at most `single_changes` times the `single_quantile` of the changes. All
+        rows are single where more than the fraction `max_share` would be. The share of the start is clip(1/2 + sigma (1
+        - m), 0, 1), with sigma = 1 / (2 `start_quantile` of the changes).
 
         Parameters
         ----------

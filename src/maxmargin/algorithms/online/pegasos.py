@@ -108,9 +108,7 @@ class Pegasos(Algorithm):
             "T must be a whole number of mini-batches, at least 1, or None",
             self.T,
         )
-        require(
-            isinstance(self.projection, bool | np.bool_), "projection must be True or False", self.projection
-        )
+        require(isinstance(self.projection, bool | np.bool_), "projection must be a bool", self.projection)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard or problem.loss != "hinge":

@@ -55,9 +55,7 @@ class Perceptron(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            is_finite(self.b) and self.b >= 0.0, "b must be a number of at least 0 (in units of R^2)", self.b
-        )
+        require(is_finite(self.b) and self.b >= 0.0, "b, in units of R^2, must be at least 0", self.b)
 
     def plan(self, facts: Facts) -> Plan:
         return Plan(rule=Learn(self.b * facts.radius2), unit=None)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from .normalized import Iterate, NormalisedPatterns, bounded_iterate, interpolate
+from .normalised_patterns import Iterate, NormalisedPatterns, bounded_iterate, interpolate
 
 
 def normalised_perceptron(patterns: NormalisedPatterns) -> Iterator[Iterate]:

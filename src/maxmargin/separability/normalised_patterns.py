@@ -94,9 +94,7 @@ class NormalisedPatterns(ABC):
         self.rounding = self.noise = 4.0 * float(self.xp.finfo(square.dtype).eps)
         labels = self.array(y, square.dtype)
         if labels.shape != square.shape:
-            raise ValueError(
-                f"there are {square.shape[0]} patterns and labels of shape {tuple(labels.shape)}."
-            )
+            raise ValueError(f"there are {square.shape[0]} patterns, and labels of shape {labels.shape}.")
         if not bool(self.xp.all(self.xp.abs(labels) == 1.0)):
             raise ValueError("labels must be -1 and 1.")
         # multiplies pattern i by its label and normalises it
@@ -244,9 +242,7 @@ def _matrix(X: Any) -> Any:
     """Return X as a dense array of its library or a CSR array, of float64 or float32 numbers."""
     matrix: Any = sp.csr_array(X) if sp.issparse(X) else X if is_array_api_obj(X) else np.asarray(X)
     if matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise ValueError(
-            f"patterns are the rows of a matrix, and there is at least one; got shape {tuple(matrix.shape)}."
-        )
+        raise ValueError(f"patterns must be a matrix of at least one row; got shape {tuple(matrix.shape)}.")
     xp: Any = np if sp.issparse(matrix) else array_namespace(matrix)
     # float32 keeps its precision; integers and booleans become float64
     if matrix.dtype in (xp.float64, xp.float32):

@@ -1,0 +1,122 @@
+"""CRAMMA: a constant rate, and the step with |w| = 1 that it shares with MICRA and the fixed directional margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ...engine.jit import record
+from ...engine.state import Scaled
+from ..base import Facts, PerceptronLike, Plan, is_positive_finite, require
+
+# Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
+# at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/regimes.md.
+RATE_SHARE = 0.1
+# Margin, in units of R, that is assumed if the Perceptron run finds no separator: small enough for most data, and large
+# enough for a rate with which a fit ends.
+ASSUMED_MARGIN = 1e-3
+
+
+@record
+class NormalisedStep(NamedTuple):
+    """The step of CRAMMA (zeta = 0), MICRA, and the fixed directional margin (epsilon = 0); u is w, with |u| = 1."""
+
+    beta: float  # threshold at t = 1, in units of R
+    epsilon: float  # exponent of the threshold
+    eta: float  # effective rate at t = 1
+    zeta: float  # exponent of the rate
+    R: float  # largest norm of a pattern
+
+    def start(self, h, order):
+        # u_1 = y_1 / |y_1|, t = 1, y_1 being the first pattern of positive length
+        i = order[0]
+        for k in order:
+            if h.length2(i) == 0.0:
+                i = k
+        if h.length2(i) > 0.0:
+            h.learn(i, h.length2(i) ** -0.5, 0.0)
+        h.tick()
+
+    def threshold(self, h):
+        # (beta / R) / t^epsilon of the paper, times R: scores are of the patterns as they are
+        return self.R * self.beta * h.time() ** -self.epsilon
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit
+
+    def step(self, h, i, s):
+        # u <- u + eta_eff y / R, eta_eff = eta / t^zeta
+        h.learn(i, self.eta * h.time() ** -self.zeta / self.R, s)
+        # u <- u / |u|
+        if h.norm2() > 0.0:
+            h.shrink(h.norm2() ** -0.5)
+        # t <- t + 1
+        h.tick()
+
+
+@dataclass(frozen=True)
+class CRAMMA(PerceptronLike):
+    """CRAMMA^epsilon: a constant effective rate, and a threshold that decreases with the number of updates.
+
+    Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + eta y_k / R, divided by its norm;
+    t <- t + 1. The first pattern is in u from the start, and t = 1 counts it.
+    Guarantee (Theorem 1): it ends if eta < (sqrt(1 + 8 gamma_d / R) - 1) / 2, after at most t_0 (1 + tau_b) updates
+    with t_0 = (beta R / gamma_d)^(1 / epsilon), with a margin of at least gamma_d (1 + tau_b)^-epsilon, tau_b being
+    the root of equation (19). With eta = eta_0 beta^-delta, 0 < epsilon delta < 1, the margin tends to gamma_d as
+    beta grows.
+
+    Parameters
+    ----------
+    beta : float, default=2
+        Threshold at t = 1, in units of R (the paper's beta / R).
+    eta : float, default=None
+        Effective rate. None takes a tenth of the largest rate that the theorem allows for a lower bound of the margin:
+        the larger of the margin of a short Perceptron run and, in the extended space, 1 / sqrt(sum 1 / delta_k^2).
+        If there is neither, R / 1000 is used: the theorem then covers margins from about R / 10,000. A stream, which
+        has no such run, needs a rate.
+    epsilon : float, default=0.5
+        Exponent of the threshold.
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
+    """
+
+    beta: float = 2.0
+    eta: float | None = None
+    epsilon: float = 0.5
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "cramma"
+    scale: ClassVar = Scaled
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_parameters(self.beta, self.eta, self.epsilon)
+
+    def plan(self, facts: Facts) -> Plan:
+        return normalised_plan(facts, self.beta, self.eta, self.epsilon)
+
+
+def check_parameters(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
+    """Raise ValueError for parameters outside their ranges."""
+    require(is_positive_finite(beta), "beta must be a positive number (in units of R)", beta)
+    require(eta is None or is_positive_finite(eta), "eta must be a positive number or None", eta)
+    require(is_positive_finite(epsilon), "epsilon must be a positive number", epsilon)
+
+
+def normalised_plan(
+    facts: Facts, beta: float, eta: float | None, epsilon: float, zeta: float = 0.0, share: float = RATE_SHARE
+) -> Plan:
+    """Return the plan of a rule; its rate is eta or, if None, `share` times the largest that the theorem allows."""
+    rate = share * largest_rate(facts) if eta is None else eta
+    return Plan(rule=NormalisedStep(beta, epsilon, rate, zeta, facts.R), unit=None)
+
+
+def largest_rate(facts: Facts) -> float:
+    """Return the rate (sqrt(1 + 8 gamma / R) - 1) / 2 of CRAMMA's theorem 1, with a lower bound gamma of the margin."""
+    gamma = facts.floor() or ASSUMED_MARGIN * facts.R
+    return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)
