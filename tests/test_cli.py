@@ -761,7 +761,7 @@ class TestOnline:
             (["--n-features", "0"], "--n-features must be at least 1, got 0"),
             (
                 ["--n-features", "4", "--hashing", "8"],
-                "--hashing is for files whose number of columns is unknown",
+                "--hashing is for an unknown number of columns",
             ),
             (["--n-features", "2"], "line 1: the index 3 is beyond the 2 features"),
             (["--classes", "a,b"], "--classes takes whole numbers, as in -1,1; got a,b"),
@@ -774,7 +774,7 @@ class TestOnline:
 
     def test_unsupported_files_and_commands_of_a_stream_are_refused(self, data, table, tmp_path):
         assert "--online reads svmlight text" in refused("fit", "--online", table, "-o", tmp_path / "m")
-        assert "apply only with --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
+        assert "--classes, --hashing and --trail need --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
         one = tmp_path / "one.svm"
         one.write_text("1 1:1\n1 2:1\n")
         assert "are all of class 1; name all classes" in refused("fit", "--online", one, "-o", tmp_path / "m")

@@ -1,4 +1,4 @@
-"""The algorithms, one file each (variants beside them), and their registries ALGORITHMS and KERNEL_ALGORITHMS by name."""
+"""The algorithms, one file each (with variants), and their registries ALGORITHMS and KERNEL_ALGORITHMS by name."""
 
 from __future__ import annotations
 

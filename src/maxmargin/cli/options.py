@@ -218,7 +218,8 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
         signature = _signature(function, options)
         run.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] # typer reads it
         run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
-        run.__doc__ = _documented(function)[0]
+        paragraphs = _documented(function)[0].split("\n\n")
+        run.__doc__ = "\n\n".join(" ".join(one.split()) for one in paragraphs)  # typer keeps line ends
         return run
 
     return decorate

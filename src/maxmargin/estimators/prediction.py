@@ -142,8 +142,8 @@ class Robust:
 
         Notes
         -----
-        Proof. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that g.w = |w|_q and |g|_p = 1
-        (`maxmargin.numerics.norms.subgradient`). The row x - sign(s) r g is at the distance r from x, and its score is
+        Proof. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that g.w = |w|_q and |g|_p = 1.
+        The row x - sign(s) r g is at the distance r from x, and its score is
         s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one. A shorter perturbation e
         does not change the label: by Hoelder's inequality it changes the score by |w.e| <= |w|_q |e|_p < |s| if
         |e|_p < r. With several classes, k is predicted if s_k >= s_j for all j, which is a half-space for each j; by

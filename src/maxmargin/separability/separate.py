@@ -198,12 +198,14 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         except (TypeError, ValueError):
             raise ValueError("X must hold numbers, in rows of one length: encode text; fill rows.") from None
     if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions; got {X.ndim}: X.reshape(-1, 1) makes a column.")
+        raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
     labels = np.asarray(y)
     if labels.shape != X.shape[:1]:
-        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got {labels.shape}.")
+        raise ValueError(
+            f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
+        )
     # CSR in canonical format: sorted, without duplicate entries
     X = Patterns(X).X if sp.issparse(X) else X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
