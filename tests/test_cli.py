@@ -774,7 +774,9 @@ class TestOnline:
 
     def test_unsupported_files_and_commands_of_a_stream_are_refused(self, data, table, tmp_path):
         assert "--online reads svmlight text" in refused("fit", "--online", table, "-o", tmp_path / "m")
-        assert "--classes, --hashing and --trail need --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
+        assert "--classes, --hashing and --trail need --online" in refused(
+            "fit", data, "-o", tmp_path / "m", "--trail", "last"
+        )
         one = tmp_path / "one.svm"
         one.write_text("1 1:1\n1 2:1\n")
         assert "are all of class 1; name all classes" in refused("fit", "--online", one, "-o", tmp_path / "m")
