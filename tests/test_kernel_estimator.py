@@ -808,7 +808,7 @@ class TestParametersAfterTheFit:
             linear.decision_function(sp.csr_matrix(X)), X @ coef[0] + linear.intercept_
         )
         gaussian = KernelMaxMarginClassifier().fit(X, y).set_params(kernel="linear")
-        with pytest.raises(AttributeError, match=r"fitted with the kernel Gaussian"):
+        with pytest.raises(AttributeError, match=r"the kernel of this model is Gaussian"):
             gaussian.coef_  # noqa: B018
         given = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, y).set_params(kernel="linear")
         with pytest.raises(TypeError, match="Sparse"):

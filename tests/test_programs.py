@@ -145,7 +145,7 @@ def test_problems_that_are_not_linear_are_refused():
     X, y, s = sample(5, 2, "mixed", 0)
     with pytest.raises(ValueError, match="p = 3"):
         next(linear_points(Problem("hinge", np.inf, p=3.0), X, y, s))
-    with pytest.raises(ValueError, match="first power"):
+    with pytest.raises(ValueError, match="norm_power=1"):
         next(linear_points(Problem("hinge", 1.0, p=1.0), X, y, s))
 
 

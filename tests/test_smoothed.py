@@ -593,7 +593,7 @@ def test_invalid_patterns_and_parameters_are_refused():
         NormalisedRows(X, (y + 1) / 2)
     with pytest.raises(ValueError, match="labels of shape"):
         NormalisedRows(X, y[:-1])
-    with pytest.raises(ValueError, match="rows of a matrix"):
+    with pytest.raises(ValueError, match="a matrix of at least one row"):
         NormalisedRows(X[:0], y[:0])
     with pytest.raises(ValueError, match="real numbers"):
         NormalisedRows(X * 1j, y)
