@@ -231,7 +231,9 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
         arrays["classes"] = classes
     else:
         if not all(isinstance(name, str) for name in classes):
-            raise ModelFileError("model files hold only numbers, booleans and strings as classes.")
+            raise ModelFileError(
+                "model files hold classes that are numbers, booleans or strings; fit with such labels."
+            )
         kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
     if hasattr(model, "feature_names_in_"):

@@ -57,7 +57,7 @@ class Kernel(ABC):
             out[:, columns] = tile
 
     def squares(self, X: Any) -> np.ndarray | None:
-        """Return what many blocks with the same X share: |x|^2 of every row, shape (len(X),); None if not used."""
+        """Return |x|^2 of every row, shape (len(X),), for many calls of `tiles` with this X; None if they need none."""
         return None
 
     @abstractmethod

@@ -196,7 +196,9 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
         except (TypeError, ValueError):
-            raise ValueError("X must hold numbers, in rows of one length: encode text; fill rows.") from None
+            raise ValueError(
+                "X must hold numbers, in rows of one length: encode text, and fill the rows."
+            ) from None
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):

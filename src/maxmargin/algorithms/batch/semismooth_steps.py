@@ -334,12 +334,14 @@ def take_step(state, sigma, upper, free):
 def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
     """Take Newton steps on small dense rows, as `SemismoothNewton.advance` does; return their number."""
     values, refresh = state.values, upper == np.inf
-    no = steps < 0  # false; for the constants True and False `evaluate` would be compiled three times
+    never = (
+        steps < 0
+    )  # False, but not a constant: `evaluate` would be compiled once for each constant argument
     if begin:
         if frozen:
-            evaluate(state, sigma, upper, free, frozen, no)
+            evaluate(state, sigma, upper, free, frozen, never)
             take_step(state, sigma, upper, free)
-        evaluate(state, sigma, upper, free, no, no)
+        evaluate(state, sigma, upper, free, never, never)
         values[FIRST_GRADIENT] = values[MAX_GRADIENT]
         set_status(state.limits, values)
     for taken in range(steps):
@@ -348,7 +350,7 @@ def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
         if not take_step(state, sigma, upper, free) > 0.0:
             values[STATUS] = FAILED
             return taken
-        evaluate(state, sigma, upper, free, no, refresh)
+        evaluate(state, sigma, upper, free, never, refresh)
         set_status(state.limits, values)
     return steps
 
