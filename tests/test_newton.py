@@ -143,7 +143,7 @@ def test_line_minimum_is_where_the_slope_changes_sign():
         if slope(0.0) >= 0.0:
             continue
         zero = np.zeros(40)
-        t = line_minimum(1.0, np.inf, np.array([zero, share, zero, slack, zero, zero, step]), -0.3, 0.7, 0.0)
+        t = line_minimum(1.0, np.inf, np.array([zero, share, zero, slack, zero, step]), -0.3, 0.7, 0.0)
         assert slope(t - 1e-9) < 0.0 < slope(t + 1e-9)
 
 

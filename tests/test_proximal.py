@@ -26,6 +26,7 @@ from maxmargin.algorithms.batch.semismooth_steps import (
     FAILED,
     HINGE,
     N_ACTIVE,
+    SIGNED,
     SQUARES,
     UNCHANGED,
     clip_shares,
@@ -84,11 +85,10 @@ def test_shares_maximise_the_smoothed_hinge(sigma):
     """The shares are the maximisers, and their weighted sum is the slope of the smoothed hinge in the slack."""
     rng = np.random.default_rng(0)
     near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
-    active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((7, 40))
+    active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((6, 40))
     data[:4] = -np.ones(40), cap, near, slack
-    share, signed = data[4], data[5]
     clip_shares(sigma, 1.0, False, data, active, values)
-    assert signed == pytest.approx(-cap * share)
+    share = -data[SIGNED] / cap  # every label is -1
     sums = cap @ share, cap @ share**2, cap @ np.maximum(slack, 0.0), np.count_nonzero(active)
     assert values[[ALPHA_SUM, SQUARES, HINGE, N_ACTIVE]] == pytest.approx(sums)
     assert values[UNCHANGED] == 0.0
@@ -101,6 +101,7 @@ def test_shares_maximise_the_smoothed_hinge(sigma):
     assert values[UNCHANGED] == 1.0
     active[::2], active[1::2] = True, False
     clip_shares(sigma, 1.0, True, data, active, values)  # shares of a frozen active set are not clipped
+    share = -data[SIGNED] / cap
     assert active[::2].all()
     assert share[::2] == pytest.approx((near + sigma * slack)[::2])
     assert share[1::2] == pytest.approx(np.clip(near + sigma * slack, 0.0, 1.0)[1::2])
@@ -128,7 +129,7 @@ def test_line_minimum_minimises_the_objective(seed, sigma, curvature):
     at_zero = float(cap @ (step * np.clip(near + sigma * slack, 0.0, 1.0)))
     slope = at_zero - 1.0 - 5.0 * rng.random()  # negative at zero
     zero = np.zeros(60)
-    t = line_minimum(sigma, 1.0, np.array([zero, cap, near, slack, zero, zero, step]), slope, curvature, 1e-9)
+    t = line_minimum(sigma, 1.0, np.array([zero, cap, near, slack, zero, step]), slope, curvature, 1e-9)
     least = minimize_scalar(
         value, bounds=(0.0, max(4.0 * t, 1.0)), method="bounded", options={"xatol": 1e-12}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,10 @@ from .certificate import Certificate, Fingerprint
 
 if TYPE_CHECKING:
     from .bounds import Bounds
+
+# Rows whose terms of a fingerprint are computed together: temporaries of 64 kB stay in the cache, and the allocator
+# does not map them anew. Smaller blocks take more calls of NumPy.
+BLOCK_ROWS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,19 +86,35 @@ class Sample:
 
     @cached_property
     def projections(self) -> np.ndarray:
-        """A number for each row that depends on its entries and its position, shape (n,).
+        """A number for each row that depends on its entries and its position, shape (n,); kept for other weights."""
+        return self._project() if self.same_rows is None else self.same_rows.projections
 
-        It is the projection 1 + sum_j x_ij (1 + sin(j) / 2), where j is the column in the whole data set, counted from
-        1, times a multiplicative hash of the position, between 1/2 and 1.
+    def _project(self) -> np.ndarray:
+        """Return the projection 1 + sum_j x_ij (1 + sin(j) / 2) of each row, times a hash of its position.
+
+        j is the column in the whole data set, counted from 1. The multiplicative hash is between 1/2 and 1.
         """
-        if self.same_rows is not None:
-            return self.same_rows.projections
         # places are the numbers of the columns of X in the whole data set; None where X has all of them
         places = self.columns.places if self.columns is not None else None
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
-        # 2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used
-        hashes = (np.arange(self.y.size, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
-        return Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0) * (0.5 + hashes * 2.0**-21)
+        found = Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0)
+        for rows in _blocks(found.size):
+            # 2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used
+            hashes = (np.arange(rows.start, rows.stop, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(
+                12
+            )
+            found[rows] *= 0.5 + hashes * 2.0**-21
+        return found
+
+    @cached_property
+    def _products(self) -> np.ndarray:
+        """projection_i (1 + s_i), shape (n,); computed once for all samples of the same rows and weights."""
+        same = self.same_rows
+        if same is not None and same.weights is self.weights:
+            return same._products
+        products = 1.0 + self.weights
+        products *= self._project() if same is None else same.projections
+        return products
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -101,15 +122,26 @@ class Sample:
 
         Where these sums overflow, the factors projection_i and 1 + s_i are divided by their largest absolute values.
         """
-        products, signs = 1.0 + self.weights, 3.0 + self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            # in place, as a new array of n numbers takes longer than a sum over it
-            products *= self.projections
-            checksum = float(products @ signs)
-            scale = float(np.abs(products, out=products) @ signs)
+            checksum, scale = self._sums(self._products)
             if not math.isfinite(scale):
                 projections = self.projections / np.abs(self.projections).max()
-                products = projections * ((1.0 + self.weights) / (1.0 + self.weights.max()))
-                checksum, scale = float(products @ signs), float(np.abs(products) @ signs)
+                checksum, scale = self._sums(
+                    projections * ((1.0 + self.weights) / (1.0 + self.weights.max()))
+                )
         features = self.X.shape[1] if self.columns is None else self.columns.count
         return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
+
+    def _sums(self, products: np.ndarray) -> tuple[float, float]:
+        """Return the sum of products_i (3 + y_i), and the sum of its absolute values."""
+        checksum = scale = 0.0
+        for rows in _blocks(products.size):
+            part, signs = products[rows], 3.0 + self.y[rows]
+            checksum += float(part @ signs)
+            scale += float(np.abs(part) @ signs)
+        return checksum, scale
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Yield the slices of blocks of n rows."""
+    return (slice(first, min(first + BLOCK_ROWS, n)) for first in range(0, n, BLOCK_ROWS))

@@ -263,7 +263,7 @@ class LinearTasks:
         n, selected = targets.y.size, targets.selected
         self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
         norms = np.sqrt(self.patterns.square)
-        self.sample = Sample(X, np.zeros(n), targets.weights, norms, columns=columns)
+        self.sample = Sample(X, targets.weights, targets.weights, norms, columns=columns)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
             self.selected = SelectedRows(selected, n)

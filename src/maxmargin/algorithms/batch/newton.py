@@ -66,13 +66,13 @@ class Settings:
     min_bfgs_active: int = 40
     bfgs_steps: int = 8
     bfgs_gap_share: float = 0.1
-    # Gap at which the solution of the sample is the start for all rows, and which `direct_steps` steps from 0 must
-    # reach. Where they do not, costs grow in stages of at most `stage_steps` steps. A smaller gap takes steps on the
-    # sample that the steps on all rows do not save.
+    # Gap at which the solution of the sample is the start for all rows, and at which `direct_steps` steps from 0 end
+    # early. Costs grow in stages of at most `stage_steps` steps where these reach not even `stage_gap`. A smaller gap
+    # takes steps on the sample that the steps on all rows do not save.
     start_gap: float = 1e-2
     direct_steps: int = 15
     stage_steps: int = 100
-    # A start given by the caller is used if its gap is at most this. A stage ends at this gap.
+    # A start given by the caller, or reached by steps from 0, is used if its gap is at most this. A stage ends at it.
     stage_gap: float = 0.5
     # The sum of the costs of the first stage: the sum of all costs to this power, and at most `max_first_costs`. With
     # larger costs the first stage takes more steps, with smaller ones there are more stages.
@@ -121,7 +121,9 @@ def newton_points(
     settings : Settings
     """
     rows = centred_rows(problem, X)
-    costs = np.clip(problem.curvatures(weights) * rows.unit**2, TINY, 1.0 / TINY)
+    costs = problem.curvatures(weights)
+    costs *= rows.unit**2  # in place: at 200,000 rows a new array takes as long as a pass over the data
+    np.clip(costs, TINY, 1.0 / TINY, out=costs)
     state = _State(rows, y, costs, np.inf, interrupted, settings)
     if start is not None:
         state.start_at(rows.coordinates(*start))
@@ -132,7 +134,9 @@ def newton_points(
     while True:
         goal = min(tol, settings.report_share * least_gap)
         steps += _run(state, goal or -1.0, min(report_steps, settings.max_steps - steps))
-        least_gap, report_steps = min(state.gap, least_gap), settings.report_steps
+        least_gap = min(state.gap, least_gap)
+        # Where only the gap of the bounds (`_gap_of_bounds`) exceeds `tol`, one more step is usually enough.
+        report_steps = 1 if state.gap <= tol else settings.report_steps
         yield state.iterate(tol)
         if state.status != GOES_ON or steps >= settings.max_steps or interrupted():
             return
@@ -151,7 +155,8 @@ def _find_start(state: _State, goal: float) -> None:
         _follow_sample(state, sample, goal)
         return
     state.start_at(np.zeros(rows.size))
-    if _run(state, settings.start_gap, settings.direct_steps) == settings.direct_steps:
+    _run(state, settings.start_gap, settings.direct_steps)
+    if not state.gap <= settings.stage_gap:
         _raise_costs(state)
 
 

@@ -187,7 +187,7 @@ class _State(SemismoothNewton):
     def accept_shares(self) -> bool:
         """Set prox to the present shares, for the next problem; return whether the iteration has converged."""
         settings, last = self.settings, self._change
-        self._change, length = accept_shares(self.sigma, self.data, self.vectors)
+        self._change, length = accept_shares(self.sigma, self.upper, self.data, self.vectors)
         gap = self.gap
         self._idle = 0 if gap < self._least_gap else self._idle + 1
         self._least_gap = min(gap, self._least_gap)

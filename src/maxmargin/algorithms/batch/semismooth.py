@@ -50,6 +50,7 @@ from .semismooth_steps import (
     minimise,
     move,
     set_gradient_and_gap,
+    set_slack,
     set_status,
     slacks,
 )
@@ -96,7 +97,7 @@ class Rules(NamedTuple):
 
 
 class SemismoothNewton:
-    """The current iterate z with its slacks, shares and gradient, and Newton steps from it.
+    """The current iterate z with its slacks, dual variables and gradient, and Newton steps from it.
 
     Parameters
     ----------
@@ -123,7 +124,6 @@ class SemismoothNewton:
         Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
         rounding error of a margin. Without an upper bound of the shares, slacks are computed from z once when a step
         leaves the active set unchanged.
-    share : ndarray of shape (n,)
     active : ndarray of bool of shape (n,)
     gradient, dual_sum : ndarray of shape (size,)
         g and v.
@@ -143,12 +143,12 @@ class SemismoothNewton:
         n, size = y.size, rows.size
         self.rows, self.upper, self.interrupted, self.settings = rows, upper, interrupted, settings
         self.free, self.sigma = rows.problem.free, 1.0
-        data, vectors, values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
+        data, vectors, values = np.empty((6, n)), np.zeros((8, size)), np.zeros(13)
         limits = np.array(settings.rules)
         self.data, self.vectors, self.values, self._limits = data, vectors, values, limits
         data[Y], data[COSTS], data[PROX], vectors[REGULAR] = y, costs, 0.0, rows.regular
         # views of the arrays that compiled code reads and writes
-        self.y, self.costs, self.prox, self.slack, self.share = data[:SIGNED]
+        self.y, self.costs, self.prox, self.slack = data[:SIGNED]
         self.z, self.regular, self.gradient, self.dual_sum = vectors[:DIRECTION]
         marks = np.zeros((2, n), bool)  # the active set, and the rows in M of compiled steps
         self.active = marks[0]
@@ -175,14 +175,24 @@ class SemismoothNewton:
 
     def alpha(self) -> np.ndarray:
         """Return the dual variables in the problem's own units."""
-        return self.costs * self.share / self.rows.unit**2
+        alpha = self.y * self.data[SIGNED]
+        alpha /= self.rows.unit**2
+        return alpha
+
+    @property
+    def share(self) -> np.ndarray:
+        """The shares of all rows, shape (n,)."""
+        return self.y * self.data[SIGNED] / self.costs
 
     def set_slack(self) -> None:
         """Compute slacks from z, without the rounding errors that have accumulated from step to step."""
-        slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
+        if self._small is None:
+            slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
+        else:
+            set_slack(self._small.rows, self.data, self.vectors)
 
     def go_to(self, z: np.ndarray) -> None:
-        """Begin an iteration at z: compute slacks, shares, gradient and gap, in one pass over large dense rows."""
+        """Begin an iteration at z: compute slacks, alpha, gradient and gap, in one pass over large dense rows."""
         self.z[:], self._begins, self._frozen = z, False, False
         if self._small is not None:
             # the function that takes steps on small rows also evaluates: `evaluate_rows` need not be compiled for them
@@ -253,7 +263,7 @@ class SemismoothNewton:
         return 1
 
     def evaluate(self, frozen: bool = False, refresh: bool = False) -> None:
-        """Compute shares, gradient and gap from z and its slacks.
+        """Compute dual variables, gradient and gap from z and its slacks.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Compiled parts of the semismooth Newton iteration, and the whole iteration for small dense rows.
 
 Notation is that of `semismooth`. Vectors are rows of a few arrays, as every argument adds to the time of a call:
-`data` of shape (7, n) holds the vectors Y to CHANGE, with an entry for each row; `vectors` of shape (8, size) holds the
+`data` of shape (6, n) holds the vectors Y to CHANGE, with an entry for each row; `vectors` of shape (8, size) holds the
 vectors Z to INVERSE, with an entry for each column; `values` of shape (13,) holds the scalars MAX_GRADIENT to STATUS.
 """
 
@@ -15,8 +15,9 @@ from ...engine.jit import compiled
 from ...engine.row_products import add_combined, combine, scores, scores_in_cache
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
-# y_i, c_i, prox_i; at the current z: s_i, share_i, y_i alpha_i; and the last decrease of s_i (see `move`)
-Y, COSTS, PROX, SLACK, SHARE, SIGNED, CHANGE = range(7)
+# y_i, c_i, prox_i; at the current z: s_i, y_i alpha_i; and the last decrease of s_i (see `move`). Shares are
+# alpha_i / c_i and not stored, as every array of the size of the data adds to the time of a fit.
+Y, COSTS, PROX, SLACK, SIGNED, CHANGE = range(6)
 # z, the diagonal of R, g, v, the Newton direction dz; the largest values of the diagonal of M since it was last
 # computed from all rows; two vectors of the Cholesky factor (see `small_cholesky.factor`)
 Z, REGULAR, GRADIENT, DUAL_SUM, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
@@ -53,7 +54,7 @@ class Arrays(NamedTuple):
     ----------
     rows : ndarray of shape (n, size)
         The vectors b_i.
-    data, vectors, values, limits : ndarray of shapes (7, n), (8, size), (13,) and (6,)
+    data, vectors, values, limits : ndarray of shapes (6, n), (8, size), (13,) and (6,)
         Vectors and scalars at the indices Y to CHANGE, Z to INVERSE, MAX_GRADIENT to STATUS, and LINE_SEARCH_SLOPE to
         MAX_UNCHANGED.
     marks : ndarray of bool of shape (2, n)
@@ -78,8 +79,8 @@ class Arrays(NamedTuple):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def clip_part(sigma, upper, frozen, y, costs, prox, slack, shares, signed, active):
-    """Compute shares, y alpha and the active set of a block of rows from their slacks; overwrite the last three arrays.
+def clip_part(sigma, upper, frozen, y, costs, prox, slack, signed, active):
+    """Compute y alpha and the active set of a block of rows from their slacks; overwrite the last two arrays.
 
     share_i = prox_i + sigma s_i, clipped to [0, upper]. Where `frozen` is true, the active set is kept and the shares
     of its rows are not clipped.
@@ -102,7 +103,7 @@ def clip_part(sigma, upper, frozen, y, costs, prox, slack, shares, signed, activ
             share = unclipped if inside else share
         changed += np.int64(inside != active[k])
         count += np.int64(inside)
-        active[k], shares[k] = inside, share
+        active[k] = inside
         alpha = costs[k] * share
         signed[k] = y[k] * alpha
         total += alpha
@@ -114,9 +115,9 @@ def clip_part(sigma, upper, frozen, y, costs, prox, slack, shares, signed, activ
 
 @compiled()
 def clip_shares(sigma, upper, frozen, data, active, values):
-    """Compute shares, y alpha and the active set of all rows from the slacks, and their sums; see `clip_part`."""
+    """Compute y alpha and the active set of all rows from the slacks, and their sums; see `clip_part`."""
     total, _, square, loss, count, changed = clip_part(
-        sigma, upper, frozen, data[Y], data[COSTS], data[PROX], data[SLACK], data[SHARE], data[SIGNED], active
+        sigma, upper, frozen, data[Y], data[COSTS], data[PROX], data[SLACK], data[SIGNED], active
     )
     values[ALPHA_SUM], values[SQUARES], values[HINGE], values[N_ACTIVE] = total, square, loss, count
     if not frozen:
@@ -125,13 +126,13 @@ def clip_shares(sigma, upper, frozen, data, active, values):
 
 @compiled()
 def evaluate_rows(X, w, b, sigma, upper, data, active, indices, sums, values):
-    """Compute slacks at (w, b), shares and sums over rows in one pass; return sum alpha_i y_i.
+    """Compute slacks at (w, b), y alpha and sums over rows in one pass; return sum alpha_i y_i.
 
     Rows are read in blocks that stay in the cache, of the size of the workspace `indices`. sums[0] is set to
     sum alpha_i y_i x_i; sums[1] and `indices` are workspace.
     """
     y, costs, prox = data[Y], data[COSTS], data[PROX]
-    slack, shares, signed = data[SLACK], data[SHARE], data[SIGNED]
+    slack, signed = data[SLACK], data[SIGNED]
     sums[0] = 0.0
     values[ALPHA_SUM] = values[SQUARES] = values[HINGE] = values[N_ACTIVE] = balance = 0.0
     for first in range(0, y.size, indices.size):
@@ -140,9 +141,8 @@ def evaluate_rows(X, w, b, sigma, upper, data, active, indices, sums, values):
         scores(X[first:last], w, s)
         slacks(s, y[first:last], b, s)
         total, uneven, square, loss, count, _ = clip_part(
-            sigma, upper, False, y[first:last], costs[first:last], prox[first:last], s, shares[first:last], c,
-            active[first:last],
-        )  # fmt: skip
+            sigma, upper, False, y[first:last], costs[first:last], prox[first:last], s, c, active[first:last]
+        )
         values[ALPHA_SUM] += total
         values[SQUARES] += square
         values[HINGE] += loss
@@ -279,7 +279,7 @@ def slacks(scores, y, b, slack):
 
 
 @compiled()
-def accept_shares(sigma, data, vectors):
+def accept_shares(sigma, upper, data, vectors):
     """Set prox = share for the next proximal problem.
 
     Returns
@@ -289,11 +289,12 @@ def accept_shares(sigma, data, vectors):
     length : float
         1 + |z|_1, the scale to which `change` is compared.
     """
-    prox, share, z = data[PROX], data[SHARE], vectors[Z]
+    prox, slack, z = data[PROX], data[SLACK], vectors[Z]
     change, length = 0.0, 1.0
     for k in range(prox.size):
-        change = max(change, abs(share[k] - prox[k]))
-        prox[k] = share[k]
+        share = min(max(prox[k] + sigma * slack[k], 0.0), upper)
+        change = max(change, abs(share - prox[k]))
+        prox[k] = share
     for j in range(z.size):
         length += abs(z[j])
     return change / sigma, length
@@ -308,7 +309,7 @@ def set_slack(rows, data, vectors):
 
 @compiled()
 def evaluate(state, sigma, upper, free, frozen, refresh):
-    """Compute shares, gradient and gap from z and its slacks, as `SemismoothNewton.evaluate` does."""
+    """Compute y alpha, gradient and gap from z and its slacks, as `SemismoothNewton.evaluate` does."""
     data, values = state.data, state.values
     clip_shares(sigma, upper, frozen, data, state.marks[0], values)
     if refresh and values[UNCHANGED] == 1.0:
