@@ -21,7 +21,7 @@ import maxmargin.fit.exact
 import maxmargin.fit.run
 import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
-from maxmargin.algorithms.batch import centred_rows, semismooth
+from maxmargin.algorithms.batch import centred_rows, semismooth, semismooth_steps
 from maxmargin.algorithms.batch.newton import Settings, _State, newton_points
 from maxmargin.algorithms.batch.semismooth import ActiveHessian
 from maxmargin.algorithms.batch.semismooth_steps import DIRECTION, FAILED, GOES_ON, line_minimum
@@ -116,7 +116,7 @@ def test_hessian_updates_equal_a_recomputed_hessian(storage, monkeypatch):
     """Including changes that remove rows of nearly the whole weight."""
     X, y, _ = toy(60, 4)
     weights = np.where(np.arange(60) < 5, 1e9, 1.0)
-    monkeypatch.setattr(semismooth, "SMALL_PRODUCT", 0)  # else the matrix is recomputed each time
+    monkeypatch.setattr(semismooth_steps, "SMALL_PRODUCT", 0)  # else the matrix is recomputed each time
     state = newton_state(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights)
     rng = np.random.default_rng(0)
     system = ActiveHessian(state.rows, state.costs, never)

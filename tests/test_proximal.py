@@ -160,7 +160,7 @@ def test_solved_subproblem_is_the_proximal_point(intercept, sigma):
         cones,
         1e-9,
     )
-    assert state.share == pytest.approx(found, abs=1e-5)
+    assert state.alpha() / c == pytest.approx(found, abs=1e-5)
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
@@ -192,7 +192,7 @@ def test_dual_values_do_not_decrease():
     for _ in range(100):
         state.solve(100, -1.0)
         if state.status == ENDED:
-            values.append(float(state.costs @ state.share) - 0.5 * float(state.dual_sum @ state.dual_sum))
+            values.append(float(state.y @ state.data[SIGNED]) - 0.5 * float(state.dual_sum @ state.dual_sum))
             state.accept_shares()
             state.next_problem()
         elif state.status == FAILED:

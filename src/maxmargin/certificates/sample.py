@@ -86,14 +86,13 @@ class Sample:
 
     @cached_property
     def projections(self) -> np.ndarray:
-        """A number for each row that depends on its entries and its position, shape (n,); kept for other weights."""
-        return self._project() if self.same_rows is None else self.same_rows.projections
+        """A number for each row that depends on its entries and its position, shape (n,).
 
-    def _project(self) -> np.ndarray:
-        """Return the projection 1 + sum_j x_ij (1 + sin(j) / 2) of each row, times a hash of its position.
-
-        j is the column in the whole data set, counted from 1. The multiplicative hash is between 1/2 and 1.
+        It is the projection 1 + sum_j x_ij (1 + sin(j) / 2), where j is the column in the whole data set, counted from
+        1, times a multiplicative hash of the position, between 1/2 and 1.
         """
+        if self.same_rows is not None:
+            return self.same_rows.projections
         # places are the numbers of the columns of X in the whole data set; None where X has all of them
         places = self.columns.places if self.columns is not None else None
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
@@ -112,9 +111,8 @@ class Sample:
         same = self.same_rows
         if same is not None and same.weights is self.weights:
             return same._products
-        products = 1.0 + self.weights
-        products *= self._project() if same is None else same.projections
-        return products
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.projections * (1.0 + self.weights)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

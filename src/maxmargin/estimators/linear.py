@@ -312,7 +312,7 @@ class LinearTasks:
             int(self._seeds[k]),
             self.sample.with_labels(signs),
             self.selected,
-            targets.codes[kept] if several else None,
+            (lambda: targets.codes[kept]) if several else None,
             cache(lambda: self._verdict(task.y, deadline)),
         )
         solution = solve(job)

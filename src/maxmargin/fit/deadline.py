@@ -23,6 +23,8 @@ class Deadline:
     ----------
     max_time : float, default=None
         Seconds from now; None for no time limit.
+    stopped : threading.Event, default=None
+        The flag of the whole fit; None for a new one.
 
     Attributes
     ----------
@@ -32,10 +34,10 @@ class Deadline:
         Set by Ctrl-C or by a callback; all parts of a fit use the same event, so that it ends all of them.
     """
 
-    def __init__(self, max_time: float | None = None) -> None:
+    def __init__(self, max_time: float | None = None, stopped: threading.Event | None = None) -> None:
         self.began = time.perf_counter()
         self.end = math.inf if max_time is None else self.began + max_time
-        self.stopped = threading.Event()
+        self.stopped = stopped or threading.Event()
         self._previous: Any = None
 
     def __enter__(self) -> Deadline:
@@ -63,8 +65,8 @@ class Deadline:
 
     def split(self, shares: float) -> Deadline:
         """Return the deadline of a part of the work: the remaining time is divided by `shares`."""
-        part = Deadline(self.remaining() / shares)
-        part.began, part.stopped = self.began, self.stopped
+        part = Deadline(self.remaining() / shares, self.stopped)
+        part.began = self.began
         return part
 
     def remaining(self) -> float:

@@ -143,7 +143,7 @@ def distinct_rows_of(job: Job) -> DistinctRows:
     """Return the distinct rows of a task, merged once for all one-vs-rest problems if no equal rows differ in class."""
     task, classes = job.task, job.classes
     if classes is not None:
-        merge_all = partial(distinct_rows_of_classes, task.patterns, classes, task.weights)
+        merge_all = partial(distinct_rows_of_classes, task.patterns, classes(), task.weights)
         shared = task.patterns.shared("distinct rows", merge_all)
         if shared is not None:
             return shared

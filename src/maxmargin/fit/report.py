@@ -144,8 +144,9 @@ class Job:
         The caller's data, on which points are certified.
     selected : SelectedRows, default=None
         The places of the rows of the task in the sample; None if no row has weight 0.
-    classes : ndarray of int of shape (n,), default=None
-        The number of the class of each row, if the one-vs-rest problems of several classes use the same patterns.
+    classes : callable, default=None
+        Returns the number of the class of each row, an ndarray of int of shape (n,), if the one-vs-rest problems of
+        several classes use the same patterns.
     separability : callable
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
         status INSEPARABLE is not used.
@@ -157,7 +158,7 @@ class Job:
     seed: int
     sample: Sample
     selected: SelectedRows | None = None
-    classes: np.ndarray | None = None
+    classes: Callable[[], np.ndarray] | None = None
     separability: Callable[[], Verdict | None] = lambda: None
 
 

@@ -92,7 +92,7 @@ class CentredRows:
         if like is None:
             self.mean = np.zeros(self.d)
             if problem.free:
-                self.mean = Plain.combine(X, np.broadcast_to(1.0 / self.n, self.n))
+                self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n))
             self.unit = (self._sum_of_squares(square) / self.n + problem.rho**2) ** 0.5 or 1.0
             self.lengths = self._find_outliers(problem)
         else:

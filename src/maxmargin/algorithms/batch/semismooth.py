@@ -20,40 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...engine.jit import writable
+from . import semismooth_steps as core
 from .centred_rows import CentredRows, SmallDenseRows
 from .factors import factor
-from .semismooth_steps import (
-    CHANGE,
-    COSTS,
-    DIRECTION,
-    FAILED,
-    FIRST_GRADIENT,
-    FREE_CURVATURE,
-    GAP,
-    GOES_ON,
-    LAST_GAP,
-    LINE_SEARCH_SLOPE,
-    MAX_CHANGED,
-    MAX_GRADIENT,
-    MIN_DIAGONAL,
-    PROX,
-    REGULAR,
-    SIGNED,
-    SMALL_PRODUCT,
-    STATUS,
-    TINY,
-    UNCHANGED,
-    Arrays,
-    Y,
-    clip_shares,
-    evaluate_rows,
-    minimise,
-    move,
-    set_gradient_and_gap,
-    set_slack,
-    set_status,
-    slacks,
-)
 
 # Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data
 # sets of docs/regimes.md.
@@ -146,19 +115,20 @@ class SemismoothNewton:
         data, vectors, values = np.empty((6, n)), np.zeros((8, size)), np.zeros(13)
         limits = np.array(settings.rules)
         self.data, self.vectors, self.values, self._limits = data, vectors, values, limits
-        data[Y], data[COSTS], data[PROX], vectors[REGULAR] = y, costs, 0.0, rows.regular
+        data[core.Y], data[core.COSTS], data[core.PROX], vectors[core.REGULAR] = y, costs, 0.0, rows.regular
         # views of the arrays that compiled code reads and writes
-        self.y, self.costs, self.prox, self.slack = data[:SIGNED]
-        self.z, self.regular, self.gradient, self.dual_sum = vectors[:DIRECTION]
+        self.y, self.costs, self.prox, self.slack = data[: core.SIGNED]
+        self.z, self.regular, self.gradient, self.dual_sum = vectors[: core.DIRECTION]
         marks = np.zeros((2, n), bool)  # the active set, and the rows in M of compiled steps
         self.active = marks[0]
         self._begins = self._frozen = False
         self._hessian, self._max_steps = ActiveHessian(rows, costs, interrupted), 1
-        self._small: Arrays | None = None
+        self._small: core.Arrays | None = None
         if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED:
             matrices, columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED_ROWS)))
             indices = np.empty((2, n), np.uint32)
-            self._small = Arrays(rows.rows, data, vectors, values, limits, marks, indices, matrices, columns)
+            arrays = rows.rows, data, vectors, values, limits, marks, indices, matrices, columns
+            self._small = core.Arrays(*arrays)
             self._max_steps = max(1, FLOPS_PER_CALL // (n * size * size))
             if n * size * size > LARGE_PRODUCT:
                 matrices[0], marks[1] = rows.product_of_all(costs), True
@@ -166,30 +136,25 @@ class SemismoothNewton:
     @property
     def gap(self) -> float:
         """The relative duality gap."""
-        return float(self.values[GAP])
+        return float(self.values[core.GAP])
 
     @property
     def status(self) -> float:
         """One of GOES_ON, ENDED and FAILED."""
-        return float(self.values[STATUS])
+        return float(self.values[core.STATUS])
 
     def alpha(self) -> np.ndarray:
         """Return the dual variables in the problem's own units."""
-        alpha = self.y * self.data[SIGNED]
+        alpha = self.y * self.data[core.SIGNED]
         alpha /= self.rows.unit**2
         return alpha
-
-    @property
-    def share(self) -> np.ndarray:
-        """The shares of all rows, shape (n,)."""
-        return self.y * self.data[SIGNED] / self.costs
 
     def set_slack(self) -> None:
         """Compute slacks from z, without the rounding errors that have accumulated from step to step."""
         if self._small is None:
-            slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
+            core.slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
         else:
-            set_slack(self._small.rows, self.data, self.vectors)
+            core.set_slack(self._small.rows, self.data, self.vectors)
 
     def go_to(self, z: np.ndarray) -> None:
         """Begin an iteration at z: compute slacks, alpha, gradient and gap, in one pass over large dense rows."""
@@ -205,14 +170,14 @@ class SemismoothNewton:
         else:
             X, w, b = self.rows.stored(self.z)
             sums, indices = np.empty((2, w.size)), np.empty(min(self.rows.chunk, self.y.size), np.uint32)
-            balance = evaluate_rows(
+            balance = core.evaluate_rows(
                 writable(X), w, b, self.sigma, self.upper, self.data, self.active, indices, sums, self.values
             )
             self.dual_sum[:] = self.rows.centred_sum(sums[0], balance)
-            set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
-        self.values[FIRST_GRADIENT], self.values[UNCHANGED] = self.values[MAX_GRADIENT], 0.0
-        self.values[LAST_GAP] = np.inf
-        set_status(self._limits, self.values)
+            core.set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
+        self.values[core.FIRST_GRADIENT] = self.values[core.MAX_GRADIENT]
+        self.values[core.UNCHANGED], self.values[core.LAST_GAP] = 0.0, np.inf
+        core.set_status(self._limits, self.values)
 
     def inverse_hessian(self) -> np.ndarray | None:
         """Return H^-1 for the active set, or None where H is singular up to rounding."""
@@ -244,22 +209,22 @@ class SemismoothNewton:
         """
         begins, self._begins = self._begins, False
         if self._small is not None:  # the iteration below, compiled
-            steps = min(steps, self._max_steps)
-            return minimise(self._small, self.sigma, self.upper, self.free, begins, self._frozen, steps, goal)
+            most, frozen = min(steps, self._max_steps), self._frozen
+            return core.minimise(self._small, self.sigma, self.upper, self.free, begins, frozen, most, goal)
         if begins:
             if self._frozen:
                 self.evaluate(frozen=True)
                 self.take_step()
             self.evaluate()
-            self.values[FIRST_GRADIENT] = self.values[MAX_GRADIENT]
-            set_status(self._limits, self.values)
-        if not steps or self.gap <= goal or self.status != GOES_ON:
+            self.values[core.FIRST_GRADIENT] = self.values[core.MAX_GRADIENT]
+            core.set_status(self._limits, self.values)
+        if not steps or self.gap <= goal or self.status != core.GOES_ON:
             return 0
         if not self.take_step() > 0.0:
-            self.values[STATUS] = FAILED
+            self.values[core.STATUS] = core.FAILED
             return 0
         self.evaluate(refresh=self.upper == np.inf)
-        set_status(self._limits, self.values)
+        core.set_status(self._limits, self.values)
         return 1
 
     def evaluate(self, frozen: bool = False, refresh: bool = False) -> None:
@@ -272,28 +237,32 @@ class SemismoothNewton:
         refresh : bool
             Whether to compute slacks from z if, for the first time, the active set is that before the step.
         """
-        clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
-        if refresh and self.values[UNCHANGED] == 1.0:  # near the end: rounding errors of the slacks count
+        core.clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
+        # near the end rounding errors of the slacks count
+        if refresh and self.values[core.UNCHANGED] == 1.0:
             self.set_slack()
-            clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
+            core.clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
             # both calls of `clip_shares` count as one evaluation
-            self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
-        self.dual_sum[:] = self.rows.combine(self.data[SIGNED])
-        set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
+            self.values[core.UNCHANGED] = min(self.values[core.UNCHANGED], 1.0)
+        self.dual_sum[:] = self.rows.combine(self.data[core.SIGNED])
+        core.set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
 
     def take_step(self) -> float:
         """Move z to the minimum of f along the direction; return the step length, 0 where f does not decrease."""
-        self.vectors[DIRECTION] = self.direction()
-        self.data[CHANGE] = self.rows.scores(self.vectors[DIRECTION])
-        return move(self.sigma, self.upper, self._limits[LINE_SEARCH_SLOPE], self.data, self.vectors)
+        self.vectors[core.DIRECTION] = self.direction()
+        self.data[core.CHANGE] = self.rows.scores(self.vectors[core.DIRECTION])
+        tolerance = self._limits[core.LINE_SEARCH_SLOPE]
+        return core.move(self.sigma, self.upper, tolerance, self.data, self.vectors)
 
     def direction(self) -> np.ndarray:
         """Return the Newton direction -H^-1 g; where H is singular up to rounding, -g divided by the diagonal of H."""
         hessian = self._hessian.regularised(self.active, self.sigma)
         if self.free and not self.active.any():  # R and M are 0 in the intercept
-            hessian[-1, -1] += FREE_CURVATURE * self.sigma * float(self.costs.sum())
+            hessian[-1, -1] += core.FREE_CURVATURE * self.sigma * float(self.costs.sum())
         solve = factor(hessian, self.interrupted)
-        return -self.gradient / np.maximum(np.diag(hessian), TINY) if solve is None else -solve(self.gradient)
+        if solve is None:
+            return -self.gradient / np.maximum(np.diag(hessian), core.TINY)
+        return -solve(self.gradient)
 
 
 class ActiveHessian:
@@ -334,14 +303,14 @@ class ActiveHessian:
         rows, before = active.nonzero()[0], self._active
         if before is not None and np.array_equal(active, before):
             return
-        if before is not None and rows.size * self.rows.size**2 > SMALL_PRODUCT:
+        if before is not None and rows.size * self.rows.size**2 > core.SMALL_PRODUCT:
             changed = active != before
             entering, leaving = (changed & active).nonzero()[0], (changed & before).nonzero()[0]
-            if entering.size + leaving.size <= MAX_CHANGED * rows.size:
+            if entering.size + leaving.size <= core.MAX_CHANGED * rows.size:
                 self._matrix += self._sum(entering)
                 np.maximum(self._largest, self._matrix.diagonal(), out=self._largest)
                 self._matrix -= self._sum(leaving)
-                if (self._matrix.diagonal() >= MIN_DIAGONAL * self._largest).all():
+                if (self._matrix.diagonal() >= core.MIN_DIAGONAL * self._largest).all():
                     return
         self._matrix = self._sum(rows)
         self._largest = self._matrix.diagonal().copy()
