@@ -120,13 +120,9 @@ def _bounds_in_one_pass(
 # and which of them runs, and so the order of the terms, would depend on the addresses of the arrays.
 
 
-@compiled()
-def feasible_dual(alpha, y, weights, cap, free, out):
-    """Write feasible dual variables near alpha to `out`; return False where one class has none and `free` is true.
-
-    They are clipped to [0, cap s_i], and, where the intercept is `free`, the heavier class is scaled down to the total
-    of the other.
-    """
+@compiled(fastmath={"reassoc", "contract"})
+def clip_dual(alpha, y, weights, cap, out):
+    """Write alpha, clipped to [0, cap s_i], to `out`; return the sums of both classes."""
     plus = minus = 0.0
     for k in range(alpha.size):
         most = cap * weights[k] if weights[k] > 0.0 else 0.0
@@ -134,6 +130,17 @@ def feasible_dual(alpha, y, weights, cap, free, out):
     for k in range(alpha.size):
         plus += out[k] if y[k] > 0.0 else 0.0
         minus += out[k] if y[k] <= 0.0 else 0.0
+    return plus, minus
+
+
+@compiled()
+def feasible_dual(alpha, y, weights, cap, free, out):
+    """Write feasible dual variables near alpha to `out`; return False where one class has none and `free` is true.
+
+    They are clipped to [0, cap s_i], and, where the intercept is `free`, the heavier class is scaled down to the total
+    of the other.
+    """
+    plus, minus = clip_dual(alpha, y, weights, cap, out)
     if not free:
         return True
     if not (plus > 0.0 and minus > 0.0):
