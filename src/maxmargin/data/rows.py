@@ -150,7 +150,9 @@ class Patterns(_RowSet):
         if self.sparse:
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             indptr, indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
-            self._stored: Any = Sparse(indptr, indices, writable(X.data), None)
+            data = None if (X.data == 1.0).all() else writable(X.data)
+            self._stored: Any = Sparse(indptr, indices, data, None)
+            square = np.diff(indptr) * 1.0 if data is None and square is None else square
         else:
             self._stored = Dense(writable(X), None)
         self.square = square = row_squares(X) if square is None else square
@@ -340,7 +342,7 @@ def _empty_like(space: Any, rows: int) -> Any:
     return space._replace(
         indptr=np.zeros(rows + 1, space.indptr.dtype),
         indices=np.empty_like(space.indices),
-        data=np.empty_like(space.data),
+        data=None if space.data is None else np.empty_like(space.data),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import record
-from .vectors import ONE, dot, dot_sparse, product_sparse
+from .vectors import ONE, copy_entry, dot, dot_sparse, entry, product_sparse
 
 
 def _norm2_of(self, h):
@@ -58,7 +58,7 @@ class Sparse(NamedTuple):
 
     indptr: Any
     indices: Any
-    data: Any
+    data: Any  # None where all stored entries are 1
     vector: Any
 
     norm2_of, is_loaded = _norm2_of, _is_loaded
@@ -68,7 +68,7 @@ class Sparse(NamedTuple):
 
     def add_row(self, i, c, vector):
         for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            vector.move(self.indices[j], c * self.data[j])
+            vector.move(self.indices[j], c * entry(self.data, j))
 
     def product(self, i, j):
         return product_sparse(self.indptr, self.indices, self.data, i, j)
@@ -77,7 +77,7 @@ class Sparse(NamedTuple):
         end = np.uint64(self.indptr[k])
         for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
             self.indices[end] = source.indices[j]
-            self.data[end] = source.data[j]
+            copy_entry(self.data, end, source.data, j)
             end += ONE
         self.indptr[k + 1] = end
 

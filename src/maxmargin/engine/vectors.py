@@ -387,26 +387,35 @@ def dot_sparse(indptr, indices, data, i, w):
     even = odd = 0.0
     if (end - begin) & ONE:
         end -= ONE
-        even = data[end] * w[indices[end]]
+        even = entry(data, end) * w[indices[end]]
     for j in range(begin, end, TWO):
-        even += data[j] * w[indices[j]]
-        odd += data[j + ONE] * w[indices[j + ONE]]
+        even += entry(data, j) * w[indices[j]]
+        odd += entry(data, j + ONE) * w[indices[j + ONE]]
     return even + odd
+
+
+@compiled(forceinline=True)
+def entry(data, j):
+    """Return stored entry j of a CSR matrix; `data` is None where all are 1: no load, and no product with it."""
+    return 1.0 if data is None else data[j]
+
+
+@compiled(forceinline=True)
+def copy_entry(data, k, source, j):
+    """Make stored entry k a copy of stored entry j of another CSR matrix."""
+    if data is not None:
+        data[k] = source[j]
 
 
 @compiled(forceinline=True)
 def product_sparse(indptr, indices, data, i, j):
     """Return the inner product of rows i and j of a CSR matrix with sorted indices, by merging the indices."""
-    a, b, end, stop = (
-        np.uint64(indptr[i]),
-        np.uint64(indptr[j]),
-        np.uint64(indptr[i + 1]),
-        np.uint64(indptr[j + 1]),
-    )
+    a, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+    b, stop = np.uint64(indptr[j]), np.uint64(indptr[j + 1])
     total = 0.0
     while a < end and b < stop:
         if indices[a] == indices[b]:
-            total += np.float64(data[a]) * np.float64(data[b])
+            total += np.float64(entry(data, a)) * np.float64(entry(data, b))
             a += ONE
             b += ONE
         elif indices[a] < indices[b]:

@@ -139,12 +139,9 @@ class Run(State):
         The sweeps of the extrapolation (`DEPTH`) count as passes.
         """
         extrapolate = self._extrapolation
-        if extrapolate is not None and extrapolate.due(rows.size):
-            passes -= DEPTH
-        else:
-            extrapolate = None
-        steps = self._present(h, rows, passes)
-        if extrapolate is not None and steps:
+        due = extrapolate is not None and extrapolate.due(rows.size)
+        steps = self._present(h, rows, passes - DEPTH if due else passes)
+        if extrapolate is not None and due and steps:
             extrapolate(self, h, rows)
 
     def move_to(self, w: np.ndarray, alpha: np.ndarray) -> None:
