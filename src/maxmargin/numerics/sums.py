@@ -103,8 +103,9 @@ class Plain:
             if sp.issparse(block):
                 out += block.T @ c[rows]
                 continue
-            for start in range(0, block.shape[0], TERMS):
-                out += block[start : start + TERMS].T @ c[rows][start : start + TERMS]
+            factors, count, whole = c[rows], len(block) // TERMS, len(block) - len(block) % TERMS
+            parts = factors[:whole].reshape(count, 1, TERMS) @ block[:whole].reshape(count, TERMS, out.size)
+            out += parts.sum(axis=(0, 1)) + factors[whole:] @ block[whole:]
         return out
 
     @staticmethod
