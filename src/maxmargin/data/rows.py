@@ -14,19 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..engine.jit import writable
-from ..engine.state import (
-    FACTOR,
-    INVERSE,
-    NUMBERS,
-    SCALE,
-    ExplicitSlack,
-    L2Slack,
-    Motion,
-    NoSlack,
-    Unscaled,
-    Weight,
-    copy_rows,
-)
+from ..engine.state import ExplicitSlack, L2Slack, Motion, NoSlack, Unscaled, Weight, copy_rows, new_numbers
 from ..engine.storage import Biased, Dense, Gram, Sparse
 from ..engine.vectors import EuclideanVector, PNormVector, QNormVector, ScratchVector
 from ..numerics.norms import row_norms
@@ -85,8 +73,7 @@ class _RowSet(ABC):
         motion : Motion, default=Motion.LINK
         """
         n = y.size
-        alpha, number = np.zeros(n), np.zeros(NUMBERS)
-        number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
+        alpha, number = np.zeros(n), new_numbers()
         square, slack, delta2 = self.squares(problem.p, rho), NoSlack(alpha), problem.delta2(weights)
         if delta2.any():
             square, slack = square + delta2, _slack(alpha, delta2, problem, motion)

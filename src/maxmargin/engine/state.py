@@ -20,6 +20,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .jit import compiled, record
 
 # Indices in `number`. SCALE and its inverse; BIAS; NORM2: |w|^2; TIME: the step count t of the rule; FACTOR: scale
@@ -399,6 +401,13 @@ def refresh(h):
     for g in range(h.alpha.size):
         total += h.slack.own_norm2(g)
     h.number[NORM2] = h.scale.to_dual(h.scale.to_dual(total))
+
+
+def new_numbers(size=NUMBERS):
+    """Return the array `number` at w = 0: the scale is 1."""
+    number = np.zeros(size)
+    number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
+    return number
 
 
 def reset_step_counts(h):

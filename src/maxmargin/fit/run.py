@@ -190,9 +190,9 @@ class Run(State):
         """Evaluate the engine's w and dual variables; w.x_i is computed from the scores of the rows."""
         h, unit = self.h, self.unit
         w, b = self._point()
-        z = self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b
+        z = (self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b) / unit
         v = h.space.vector.w / unit if self.problem.p == 2 and h.space.vector.is_combination() else None
-        self.evaluate(w / unit, b / unit, np.asarray(h.scale.to_dual(h.alpha)) / unit, z / unit, v)
+        self.evaluate(w / unit, b / unit, np.asarray(h.scale.to_dual(h.alpha)) / unit, z, v)
 
     def _length2(self) -> float:
         return float(self.h.space.vector.norm2())

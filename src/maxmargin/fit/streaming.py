@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..algorithms.base import Algorithm, Bias, Facts, PerceptronLike
 from ..data.rows import Patterns
-from ..engine.state import BIAS, FACTOR, INVERSE, SCALE, Motion
+from ..engine.state import BIAS, SCALE, Motion, new_numbers
 from ..engine.stream import (
     BIAS_SUM,
     NO_ROW,
@@ -94,8 +94,7 @@ class Stream:
         self.rho = 0.0 if self.keeps_pair else rho
         self.delta2 = float(problem.delta2(np.ones(1))[0])
         size = d + (1 if self.rho else 0)
-        number = np.zeros(STREAM_NUMBERS)
-        number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
+        number = new_numbers(STREAM_NUMBERS)
         self.arrays: dict[str, np.ndarray] = {
             "w": np.zeros(size),
             "plus": np.zeros(size),  # the part of w that the positive class contributes

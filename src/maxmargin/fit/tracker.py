@@ -298,11 +298,11 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
         As of `best_dual`; if no feasible multiple is positive, `alpha` as given, inf (hard) or -inf (soft), and 0.
     """
     problem, y = task.problem, task.y
-    caps, divisor = problem.caps(task.weights), 1.0
-    if problem.hard or np.isinf(caps).all():
+    divisor = 1.0
+    if np.isinf(problem.cap):
         divisor = float(alpha.max(initial=0.0)) or 1.0  # without caps any multiple is feasible
         alpha = alpha / divisor
-    feasible = np.minimum(alpha, caps)
+    feasible = np.minimum(alpha, problem.caps(task.weights))
     if problem.free:
         feasible = problem.balanced(y, feasible)
     if feasible is None or not feasible.any():
