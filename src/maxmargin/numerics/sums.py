@@ -103,6 +103,7 @@ class Plain:
             if sp.issparse(block):
                 out += block.T @ c[rows]
                 continue
+            # parts of TERMS rows are a stack of matrices, which NumPy multiplies in one call
             factors, count, whole = c[rows], len(block) // TERMS, len(block) - len(block) % TERMS
             parts = factors[:whole].reshape(count, 1, TERMS) @ block[:whole].reshape(count, TERMS, out.size)
             out += parts.sum(axis=(0, 1)) + factors[whole:] @ block[whole:]
