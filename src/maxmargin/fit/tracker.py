@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 # different iterates for a small gain. Chosen on the data sets of docs/regimes.md.
 PAIR_GAP_SHARE = 0.9
 # Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
-# digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits.
+# digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits. Also the largest
+# |sum alpha_i y_i| of balanced dual variables, relative to sum alpha_i.
 ROUNDING = 1e-12
 # A gap has improved if it is below DECREASE times the old one: a smaller change is rounding in float64.
 DECREASE = 0.999
+# Gap above which the iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort: a
+# larger value costs more sorts, a smaller one leaves bounds near the end inaccurate. A round value; not tuned.
+FAR = 1e-2
 
 
 class Primal(NamedTuple):
@@ -137,7 +141,7 @@ class GramTracker(Tracker):
 
     def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray) -> None:
         super().__init__(problem, y.size, y.size)
-        self.y, self.weights = y, weights
+        self.y, self.weights, self.caps = y, weights, problem.caps(weights)
         self.lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
         used = y[weights > 0.0]
         # for rows of one class w = 0 with an intercept has no loss: it is the optimum
@@ -155,18 +159,26 @@ class GramTracker(Tracker):
             f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
         """
         self.evaluate_dual(alpha, scores)
-        self.evaluate_primal(alpha, scores)
+        self.evaluate_primal(alpha, scores, FAR)
 
-    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray) -> None:
+    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray, far: float = np.inf) -> None:
         """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
 
-        The parameters are as in `evaluate`.
+        The parameters are as in `evaluate`. Above the gap `far`, the intercept of a soft margin with the hinge is the
+        mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the optimum.
         """
-        problem, c = self.problem, alpha * self.y
+        problem, y, c = self.problem, self.y, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
             b = problem.rho * problem.rho * float(c.sum())
             length = problem.norm2(max(float(c @ scores), 0.0), b) ** 0.5
-            t, b, attained = best_primal(problem, self.y, self.weights, scores, b, length)
+            inside = (alpha > 0.0) & (alpha < self.caps)
+            if problem.free and problem.loss == "hinge" and not problem.hard and inside.any():
+                b = float((y - scores)[inside].mean())
+                attained = problem.primal(problem.penalty(length), y * (scores + b), self.weights)
+                if problem.gap(self.lower, attained) > far:
+                    self.update_primal(Primal(c, b), attained)
+                    return
+            t, b, attained = best_primal(problem, y, self.weights, scores, b, length)
             self.update_primal(Primal(t * c, b), attained)
 
     def evaluate_dual(self, alpha: np.ndarray, scores: np.ndarray) -> None:
@@ -179,15 +191,15 @@ class GramTracker(Tracker):
         """
         problem, y = self.problem, self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            square = max(float((alpha * y) @ scores), 0.0)
-            if problem.free:
+            c = alpha * y
+            square = max(float(c @ scores), 0.0)
+            if problem.free and abs(float(c.sum())) > ROUNDING * float(alpha.sum()):
                 balanced = problem.balanced(y, alpha)
                 balanced = np.zeros_like(alpha) if balanced is None else balanced
                 cut, alpha = alpha - balanced, balanced
                 u = float(np.abs(cut) @ self.lengths)
                 square = max(square - 2.0 * float((cut * y) @ scores) + u * u, 0.0)
-            constant = problem.rho * float(alpha @ y)
-            length = (square + constant * constant) ** 0.5
+            length = float(np.hypot(square**0.5, problem.rho * float(alpha @ y)))
             bound = np.inf if problem.hard else 0.0  # of alpha = 0
             if float(alpha.sum()) > 0.0:
                 alpha, bound, _ = best_dual(problem, alpha, length, self.weights)

@@ -51,9 +51,8 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
             return 0.5 * (free_from + free_to)
         return _root_of_slope(t, c, positive, free_to, free_from)
     rounding = 1e-12 * float(c.sum())  # of the sums; this and the next are round values, not tuned
-    exact = rounding > 1e-3 * float(
-        c[counted].min()
-    )  # the smallest weight is not distinguished from rounding
+    # whether the smallest weight is not distinguished from rounding
+    exact = rounding > 1e-3 * float(c[counted].min())
     # slope of the loss to the right of t_k: positive rows have the slope -c_i below t_i, negative rows c_i above t_i
     leftmost = -float(c[positive].sum())
     if t.size > MAX_SORTED and not exact:
