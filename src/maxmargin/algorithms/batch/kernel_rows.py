@@ -126,8 +126,6 @@ class KernelRows:
         if not enough_stale and self._filled + missing.size <= self.capacity:
             first, self._filled = self._filled, self._filled + missing.size
             slots = np.arange(first, self._filled)
-            # consecutive slots are filled in place, which is faster than writing tiles to scattered ones
-            self.kernel.fill(self.X[missing], self.X, self.rows[first : self._filled], self._squares)
         else:
             if not enough_stale:
                 # unused slots have the oldest request (0), so none of the rows of this request is replaced
@@ -135,8 +133,8 @@ class KernelRows:
             slots = np.argsort(self._last_request[: self._filled], kind="stable")[: missing.size]
             replaced = self._row_in_slot[slots]
             self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
-            for columns, tile in self.kernel.tiles(self.X[missing], self.X, self._squares):
-                self.rows[slots, columns] = tile
+        for columns, tile in self.kernel.tiles(self.X[missing], self.X, self._squares):
+            self.rows[slots, columns] = tile
         self._slot_of_row[missing], self._row_in_slot[slots] = slots, missing
         self._last_request[slots] = self._request
         self.computed += missing.size
