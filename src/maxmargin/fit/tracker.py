@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 DECREASE = 0.999
 # Gap above which the iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort: a
 # larger value costs more sorts, a smaller one leaves bounds near the end inaccurate. A round value; not tuned.
-FAR = 1e-2
+ROUGH_GAP = 1e-2
 
 
 class Primal(NamedTuple):
@@ -159,13 +159,13 @@ class GramTracker(Tracker):
             f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
         """
         self.evaluate_dual(alpha, scores)
-        self.evaluate_primal(alpha, scores, FAR)
+        self.evaluate_primal(alpha, scores, ROUGH_GAP)
 
-    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray, far: float = np.inf) -> None:
+    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf) -> None:
         """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
 
-        The parameters are as in `evaluate`. Above the gap `far`, the intercept of a soft margin with the hinge is the
-        mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the optimum.
+        The parameters are as in `evaluate`. Above the gap `rough_gap`, the intercept of a soft margin with the hinge is
+        the mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the optimum.
         """
         problem, y, c = self.problem, self.y, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
@@ -175,7 +175,7 @@ class GramTracker(Tracker):
             if problem.free and problem.loss == "hinge" and not problem.hard and inside.any():
                 b = float((y - scores)[inside].mean())
                 attained = problem.primal(problem.penalty(length), y * (scores + b), self.weights)
-                if problem.gap(self.lower, attained) > far:
+                if problem.gap(self.lower, attained) > rough_gap:
                     self.update_primal(Primal(c, b), attained)
                     return
             t, b, attained = best_primal(problem, y, self.weights, scores, b, length)
