@@ -317,7 +317,8 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     try:
         classes = np.unique(y, return_counts=True)[0]  # sorts integers, which is faster than to hash them
         # scikit-learn refuses fractions, and warns where there are more classes than half of the rows
-        if y.dtype.kind in "fO" or 2 * classes.size > y.size:
+        fractions = y.dtype.kind == "f" and (classes % 1.0).any()
+        if fractions or y.dtype.kind == "O" or 2 * classes.size > y.size:
             check_classification_targets(y)
     except TypeError:
         missing = sum(label is None for label in y)
