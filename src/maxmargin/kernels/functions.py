@@ -51,11 +51,6 @@ class Kernel(ABC):
         """
         yield slice(0, X.shape[0]), self.block(Z, X)
 
-    def fill(self, Z: Any, X: Any, out: np.ndarray) -> None:
-        """Write the block into `out`, of shape (len(Z), len(X))."""
-        for columns, tile in self.tiles(Z, X):
-            out[:, columns] = tile
-
     def squares(self, X: Any) -> np.ndarray | None:
         """Return |x|^2 of every row, shape (len(X),), for many calls of `tiles` with this X; None if they need none."""
         return None
@@ -82,7 +77,8 @@ class Products(Kernel):
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         out = np.empty((Z.shape[0], X.shape[0]), X.dtype)
-        self.fill(Z, X, out)
+        for columns, tile in self.tiles(Z, X):
+            out[:, columns] = tile
         return out
 
     def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
