@@ -50,13 +50,14 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 def row_squares(X: Any) -> np.ndarray:
     """Return |x_i|^2 of every row of a dense or CSR matrix, in float64: shape (n,)."""
     out = np.zeros(X.shape[0])
-    for rows, block in row_blocks(X):
-        if not sp.issparse(block):
-            np.einsum("ij,ij->i", block, block, out=out[rows])
-            continue
-        starts = block.indptr[:-1]
-        filled = starts < block.indptr[1:]
-        with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):
+        for rows, block in row_blocks(X):
+            if not sp.issparse(block):
+                # by BLAS: three times as fast as `einsum` for thousands of columns, 0.7 times for 4
+                np.vecdot(block, block, out=out[rows])
+                continue
+            starts = block.indptr[:-1]
+            filled = starts < block.indptr[1:]
             out[rows][filled] = np.add.reduceat(block.data * block.data, starts[filled])
     return out
 
@@ -286,11 +287,16 @@ def _exact_terms(a: np.ndarray, b: np.ndarray, add: Callable[[np.ndarray], Any])
     The third is the ordinary sum of the remainders of the products and of their rounding errors.
     """
     rest, error = _two_product(a, b)
-    sums = []
+    sums, top, bits = [], np.abs(rest).max(initial=0.0), np.ceil(np.log2(rest.size + 2.0))
     for _ in range(2):
-        part = _high_part(rest)
+        part = rest
+        if 0.0 < top < np.inf:
+            # part: multiples of ulp(sigma), fewer than 2^53 of them in any partial sum; no rest is above half of it
+            sigma = 2.0 ** min(np.ceil(np.log2(top)) + bits, 1023.0)
+            part, top = sigma + rest, 2.0**-53 * sigma
+            part -= sigma
         sums.append(add(part))
-        rest = rest - part if np.isfinite(part).all() else np.zeros_like(rest)
+        rest = rest - part
     rest += error
     return sums[0], sums[1], add(rest)
 
@@ -304,19 +310,6 @@ def _rounded_once(*terms: Any) -> Any:
         lost = lost + ((total - (new - back)) + (term - back))
         total = new
     return total + lost
-
-
-def _high_part(v: np.ndarray) -> np.ndarray:
-    """Return the leading digits of all entries: multiples of one power of two, of which every sum is exact.
-
-    v itself where it is 0 or not finite.
-    """
-    top = np.abs(v).max(initial=0.0)
-    if top == 0.0 or not np.isfinite(top):
-        return v
-    # multiples of ulp(sigma), fewer than 2^53 of them in any partial sum
-    sigma = 2.0 ** min(np.ceil(np.log2(top)) + np.ceil(np.log2(v.size + 2.0)), 1023.0)
-    return (sigma + v) - sigma
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -229,7 +229,7 @@ class _ActiveSetSearch:
         changes : int
             Largest number of linear systems.
         """
-        qp, seen = self.qp, set[bytes]()
+        qp, seen, A_abs = self.qp, set[bytes](), np.abs(self.qp.A)
         max_free = MAX_FREE if qp.squared else min(MAX_FREE, qp.shape[1] + MAX_DEPENDENT)
         for _ in range(changes):
             key, free = sets.tobytes(), sets == FREE
@@ -245,7 +245,6 @@ class _ActiveSetSearch:
                 return  # the free rows cannot meet the equations
             slack = qp.slacks(a, beta, w)
             # rounding of w, which may be a small difference of large terms: about twice eps times |A|'|a|
-            A_abs = np.abs(qp.A)
             w_error = 4e-16 * (A_abs.T @ np.abs(a))
             # and from it the rounding of slacks
             rounding = A_abs @ (ROUNDING * np.abs(w) + w_error)
@@ -263,7 +262,7 @@ class _ActiveSetSearch:
                     self.solved.add(key)
                     yield Point(a, w, beta, settled=True)
                     return
-            sets = np.select([below, above, joins], [AT_ZERO, AT_CAP, FREE], sets)
+            sets = np.where(below, AT_ZERO, np.where(above, AT_CAP, np.where(joins, FREE, sets)))
 
 
 def _solve(
@@ -295,21 +294,19 @@ def _solve(
         return Point(a, fixed, beta), True
     if k > d and not qp.problem.hard and qp.D[free].all():
         return _solve_least_squares(qp, free), True
-    # B'B = A A' + D on the free rows; columns of (B, E) are scaled to length one
-    B = qp.A[free].T
-    if qp.squared:
-        B = np.vstack([B, np.diag(np.sqrt(qp.D[free]))])
-    E = qp.E[:, free]
-    size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), TINY))
-    B, E = B / size, E / size
-    found = None
+    rows, E, size, solve, unique = qp.A[free], qp.E[:, free], np.ones(k), None, True
     if products is not None and E.any(axis=1).all():
-        found = _by_products(B, E, products[np.ix_(free, free)] / size / size[:, None])
-    solve, unique = (found, True) if found is not None else _by_orthogonal_factors(B, E)
-    x, w, beta = solve((qp.q[free] - qp.A[free] @ fixed) / size, qp.e - qp.E @ a)
+        solve = _by_products(rows, E, products[free][:, free])  # `factor` scales the products
+    if solve is None:
+        # B'B = A A' + D on the free rows; columns of (B, E) are scaled to length one
+        B = np.vstack([rows.T, np.diag(np.sqrt(qp.D[free]))]) if qp.squared else rows.T
+        size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), TINY))
+        E = E / size
+        solve, unique = _by_orthogonal_factors(B / size, E)
+    x, w, beta = solve((qp.q[free] - rows @ fixed) / size, qp.e - qp.E @ a)
     a[free], w = x / size, fixed + w[:d]
     if not qp.squared:  # iterative refinement: the rounding of w is that of the largest terms of its sum
-        residual = (qp.q[free] - qp.A[free] @ w) / size - beta @ E
+        residual = (qp.q[free] - rows @ w) / size - beta @ E
         _, dw, dbeta = solve(residual, np.zeros(len(qp.e)))
         w, beta = w + dw, beta + dbeta
     return Point(a, w, beta), unique
@@ -319,14 +316,15 @@ def _solve(
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def _by_products(B: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | None:
+def _by_products(rows: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | None:
     """Return the function from (r, e) to (x, B x, beta) with B'B x + E'beta = r and E x = e, by a factor of B'B.
 
     With K = B'B: beta = (E K^-1 E')^-1 (E K^-1 r - e) and x = K^-1 (r - E'beta). None where the factor fails.
 
     Parameters
     ----------
-    B : ndarray of shape (d, k)
+    rows : ndarray of shape (k, d)
+        B'.
     E : ndarray of shape (m, k)
     products : ndarray of shape (k, k)
         B'B.
@@ -335,12 +333,13 @@ def _by_products(B: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | 
     if factored is None:
         return None
     columns = factored(E.T)
+    inverse = np.linalg.inv(E @ columns)
 
     def solve(r: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         x = factored(r)
-        beta = np.linalg.solve(E @ columns, E @ x - e) if len(e) else e
+        beta = inverse @ (E @ x - e)
         x = x - columns @ beta
-        return x, B @ x, beta
+        return x, x @ rows, beta
 
     return solve
 
