@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
 
@@ -50,25 +49,26 @@ def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
 @pytest.fixture
 def steps(monkeypatch):
     """A list that grows by one with every step."""
-    made, original = [], _State.advance
+    made, original = [], _State.solve
 
     def recorded(state, *task):
         taken = original(state, *task)
         made.extend([1] * taken)
         return taken
 
-    monkeypatch.setattr(_State, "advance", recorded)
+    monkeypatch.setattr(_State, "solve", recorded)
     return made
 
 
 def started_state(
     problem: Problem, X, y, weights, start: Start | None = None, solved: float = 1e-12
 ) -> _State:
-    """The state at a start, in the first proximal subproblem, solved to this share of its gradient."""
-    rows, settings = (
-        centred_rows(problem, X),
-        replace(SETTINGS, rules=SETTINGS.rules._replace(gradient_share=solved)),
-    )
+    """The state at a start, in the first proximal subproblem, solved to this share of its gradient.
+
+    All gaps are reported: `solve` ends with every subproblem.
+    """
+    rules = SETTINGS.rules._replace(gradient_share=solved)
+    rows, settings = centred_rows(problem, X), SETTINGS._replace(rules=rules, first_report_gap=np.inf)
     state = _State(rows, y, problem.caps(weights) * rows.unit**2, 1.0, lambda: False, settings)
     state.start_from(start)
     return state
@@ -193,7 +193,6 @@ def test_dual_values_do_not_decrease():
         state.solve(100, -1.0)
         if state.status == ENDED:
             values.append(float(state.y @ state.data[SIGNED]) - 0.5 * float(state.dual_sum @ state.dual_sum))
-            state.accept_shares()
             state.next_problem()
         elif state.status == FAILED:
             break
@@ -244,7 +243,7 @@ def test_cancelling_patterns_end_at_zero(intercept, C):
 def test_interior_points_follow_an_early_end(monkeypatch):
     X, y, weights = toy(300, 4, seed=6)
     problem = Problem("hinge", 1.0)
-    short = partial(proximal_points, settings=replace(SETTINGS, max_steps=3))
+    short = partial(proximal_points, settings=SETTINGS._replace(max_steps=3))
     monkeypatch.setattr(sifting, "proximal_points", short)
     fallbacks, original = [], sifting.by_interior_points
     monkeypatch.setattr(sifting, "by_interior_points", lambda *task: fallbacks.append(1) or original(*task))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 from maxmargin import Problem
-from maxmargin.algorithms.batch.semismooth import SemismoothNewton
+from maxmargin.algorithms.batch.proximal_point import _State
 from maxmargin.algorithms.batch.sifting import (
     SETTINGS,
     Rows,
@@ -142,14 +142,14 @@ def test_tolerance_is_reported_at_the_first_near_point(sampled, intercept, solve
     settings = SAMPLED if sampled else SETTINGS
     X, y, weights = toy(20_000, 3, noise=0.5)
     problem = Problem("hinge", 1.0, intercept=intercept)
-    sample, steps_taken, advance = Sample(X, y, weights), [], SemismoothNewton.advance
+    sample, steps_taken, solve = Sample(X, y, weights), [], _State.solve
 
     def recorded(state, *task):
-        taken = advance(state, *task)
+        taken = solve(state, *task)
         steps_taken.extend([1] * taken)
         return taken
 
-    monkeypatch.setattr(SemismoothNewton, "advance", recorded)
+    monkeypatch.setattr(_State, "solve", recorded)
 
     def steps(tol, with_tol):
         """Polls and steps up to the first point within tol."""

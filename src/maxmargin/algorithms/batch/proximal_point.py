@@ -22,7 +22,6 @@ support vector machine", Optim. Methods Softw. 35, 2020.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +30,15 @@ from ...problem.problem import Problem
 from .centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
-from .semismooth_steps import ALPHA_SUM, ENDED, FAILED, MAX_GRADIENT, N_ACTIVE, UNCHANGED, accept_shares
+from .semismooth_steps import CONVERGED, FAILED, GOES_ON, SIGMA, TAKEN, next_problem, solve_problems
 
 # A more exact solution of a problem takes steps that do not save any in the next one; the next Newton step corrects the
 # error of a line search. Chosen on the data sets of docs/regimes.md.
 RULES = Rules(line_search_slope=0.05, gradient_share=0.1, gradient_rounding=1e-14)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Numerical settings of the proximal-point method.
+class Settings(NamedTuple):
+    """Numerical settings of the proximal-point method, which compiled code reads too.
 
     Values without a measurement were chosen on the data sets of docs/regimes.md, and not tuned further.
     """
@@ -137,19 +135,18 @@ def proximal_points(
         if within:
             near, yielded = True, min(gap, yielded)
             yield state.iterate(tol)
-        if stop or state.status == ENDED:
+        if stop or state.status != GOES_ON:
             report = gap <= settings.report_share * yielded
             if gap <= settings.first_report_gap:
                 # the active set of the last problem again: likely that of the optimum
                 report |= active is not None and np.array_equal(active, state.active)
                 active = state.active.copy()
-            end = state.accept_shares() or stop
+            end = stop or state.next_problem()
             if end or (report and not within):
                 yielded = min(gap, yielded)
                 yield state.iterate(tol)
             if end:
                 return
-            state.next_problem()
         steps += max(1, state.solve(settings.max_steps - steps, -1.0 if near else tol))
     yield state.iterate(tol)
 
@@ -166,11 +163,9 @@ class _State(SemismoothNewton):
             self.prox[:], self.sigma = start.shares, start.sigma
             self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
-        self._max_sigma = self.settings.max_sigma * max(1.0, 1.0 / float(self.costs.sum()))
-        self._known_growth = self.settings.known_set_growth  # growth of sigma if the active set is known
-        self._change = np.inf  # of the slacks by the last problem
-        self._least_gap, self._idle = np.inf, 0  # the smallest gap, and the problems since
-        self._taken = 0  # steps of the current problem
+        max_sigma = self.settings.max_sigma * max(1.0, 1.0 / float(self.costs.sum()))
+        progress = [self.sigma, max_sigma, self.settings.known_set_growth, np.inf, np.inf, 0.0, 0.0]
+        self._progress = np.array(progress)
         self.begin()
         self.advance(0)
 
@@ -179,47 +174,33 @@ class _State(SemismoothNewton):
         return Reached(*self.rows.primal(self.z), self.alpha(), self.gap, tol > 0.0 and self.gap <= tol)
 
     def solve(self, max_steps: int, goal: float) -> int:
-        """Take steps on the current problem, at most `max_steps`, to the gap `goal`; return their number."""
-        taken = self.advance(max_steps, goal or -1.0)
-        self._taken += taken
+        """Take steps on the current problem, at most `max_steps`, to the gap `goal`; return their number.
+
+        On small dense rows, go on to the next problem while the gap is too large to be reported.
+        """
+        if self._small is None:
+            taken = self.advance(max_steps, goal or -1.0)
+            self._progress[TAKEN] += taken
+            return taken
+        task = self._small, self.settings, self._progress, self.free, self._begins, self._frozen
+        self._begins = False
+        taken = solve_problems(*task, min(max_steps, self._max_steps), goal or -1.0)
+        self.sigma = float(self._progress[SIGMA])
         return taken
 
-    def accept_shares(self) -> bool:
-        """Set prox to the present shares, for the next problem; return whether the iteration has converged."""
-        settings, last = self.settings, self._change
-        self._change, length = accept_shares(self.sigma, self.upper, self.data, self.vectors)
-        gap = self.gap
-        self._idle = 0 if gap < self._least_gap else self._idle + 1
-        self._least_gap = min(gap, self._least_gap)
-        if self._least_gap > settings.end_gap:
-            return False
-        still = self._change <= settings.min_change * length or (
-            self._change <= settings.min_stalled_change * length and self._change > 0.5 * last
-        )
-        solved = self.values[MAX_GRADIENT] <= settings.rules.gradient_rounding * self.values[ALPHA_SUM]
-        return (still and solved) or self._idle >= settings.max_idle
+    def next_problem(self) -> bool:
+        """Set prox to the present shares, increase sigma and begin the next problem; return whether there is none.
 
-    def next_problem(self) -> None:
-        """Increase sigma and begin the next problem."""
-        settings, limit, active = self.settings, self._max_sigma, int(self.values[N_ACTIVE])
-        known = self.gap <= settings.known_set_gap
-        if known:
-            self.set_slack()
-        if known and self.values[UNCHANGED]:
-            growth, limit = self._known_growth, settings.beyond_max_sigma * limit
-            self._known_growth *= settings.more_growth
-        else:
-            self._known_growth = settings.known_set_growth
-            fast = active > settings.many_active * self.rows.size or self._taken <= settings.easy_steps
-            growth = settings.fast_growth if fast else settings.growth
-            if active == self.y.size:  # no share is clipped yet: f is quadratic
-                growth *= settings.fast_growth
-            growth = growth if self._taken <= settings.long_steps else growth**0.5
-        self.sigma = max(self.sigma, min(growth * self.sigma, limit))
-        self._taken = 0
-        # The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares,
-        # and the rows would become active again one by one. The first step therefore leaves their shares unclipped.
-        self.begin(frozen=active < self.y.size)
+        The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares, and
+        the rows would become active again one by one. The first step therefore leaves their shares unclipped.
+        """
+        if self.status != CONVERGED:
+            next_problem(self.settings, self._progress, self.data, self.vectors, self.values)
+            if self.gap <= self.settings.known_set_gap:
+                self.set_slack()
+            self.sigma = float(self._progress[SIGMA])
+            self.begin(frozen=not self.active.all())
+        return self.status == CONVERGED
 
 
 def first_shares(

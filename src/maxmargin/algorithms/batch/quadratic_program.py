@@ -26,6 +26,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ...numerics.sparse_columns import may_be_dense, with_constant_column
+from ...numerics.sums import row_squares
 from ...problem.problem import Problem
 from .centred_rows import (
     OUTLIER_FACTOR,
@@ -35,6 +36,7 @@ from .centred_rows import (
     outlier_lengths,
     upper_median,
 )
+from .diagonal_plus_gram import column_squares
 
 # The numbers below without another source are chosen on the data sets of docs/regimes.md.
 #
@@ -229,7 +231,7 @@ class SharedRows:
     @cached_property
     def lengths(self) -> np.ndarray:
         """The lengths of the rows, the constant coordinate included, of shape (n,)."""
-        square = _squares(self.X, "i") if self._square is None else self._square
+        square = row_squares(self.X) if self._square is None else self._square
         return np.hypot(np.sqrt(square), self.problem.rho)
 
     def scaled(self, scale: float) -> np.ndarray:
@@ -337,13 +339,6 @@ class SpanBasis:
         return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
 
 
-def _squares(X: Any, axis: str) -> np.ndarray:
-    """Return the sums of the squares of the entries of each row, axis "i", or of each column, axis "j"."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1 if axis == "i" else 0)).ravel()
-    return np.einsum(f"ij,ij->{axis}", X, X)
-
-
 def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
     """Return X X', of shape (n, n); raise OutOfTime if the stop check is true, which is called between blocks."""
     if sp.issparse(X):
@@ -373,7 +368,7 @@ def _units(shared: SharedRows, cap: float) -> Iterator[float]:
     median = float(upper_median(lengths[lengths > 0.0]))
     typical = [median] if not problem.hard or (outlier_lengths(lengths / median) > 1.0).any() else []
     if MAX_CAP < cap * rms**2 < np.inf and np.sort(lengths)[lengths.size // 4] * OUTLIER_FACTOR > rms:
-        columns = _squares(shared.X, "j") / lengths.size
+        columns = column_squares(shared.X, np.ones(shared.n)) / lengths.size
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
         if cap * length**2 <= MAX_CAP:
             typical.append(length)

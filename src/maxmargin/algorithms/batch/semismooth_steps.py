@@ -23,10 +23,13 @@ Y, COSTS, PROX, SLACK, SIGNED, CHANGE = range(6)
 Z, REGULAR, GRADIENT, DUAL_SUM, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
 # max |g_j|; the gap, and that before the last step; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz and
 # v'Rv; the number of active rows; evaluations since the active set changed; max |g_j| at the first iterate of the
-# iteration; and GOES_ON, ENDED or FAILED
+# iteration; and GOES_ON, ENDED, FAILED, or, after the last proximal problem, CONVERGED
 MAX_GRADIENT, GAP, LAST_GAP, ALPHA_SUM, SQUARES, HINGE, GRADIENT2, NORM2, DUAL_NORM2 = range(9)
 N_ACTIVE, UNCHANGED, FIRST_GRADIENT, STATUS = range(9, 13)
-GOES_ON, ENDED, FAILED = 0.0, 1.0, 2.0
+GOES_ON, ENDED, FAILED, CONVERGED = 0.0, 1.0, 2.0, 3.0
+# Of an iteration over proximal problems, in an array `progress`: sigma, and its limit; its growth if the active set is
+# known; the change of the slacks by the last problem; the least gap, and problems since; steps of the current problem
+SIGMA, MAX_SIGMA, KNOWN_GROWTH, SLACK_CHANGE, LEAST_GAP, IDLE, TAKEN = range(7)
 # The fields of `semismooth.Rules`. Compiled code reads them from an array `limits`: a tuple would make calls slower.
 LINE_SEARCH_SLOPE, GRADIENT_SHARE, GRADIENT_ROUNDING, ROUNDING_GAP, STALLED_GAP, MAX_UNCHANGED = range(6)
 
@@ -59,12 +62,10 @@ class Arrays(NamedTuple):
         MAX_UNCHANGED.
     marks : ndarray of bool of shape (2, n)
         The active set, and the rows in M.
-    indices : ndarray of uint32 of shape (2, n)
-        Workspace for indices of rows.
     matrices : ndarray of shape (2, size, size)
         M on and below its diagonal, and the factor of R + sigma M.
-    columns : ndarray of shape (size, m)
-        Workspace for m transposed rows.
+    indices, columns : ndarray of uint32 of shape (2, n), and ndarray of shape (size, m)
+        Workspace for indices of rows, and for m transposed rows.
     """
 
     rows: np.ndarray
@@ -238,8 +239,7 @@ def line_minimum(sigma, upper, data, linear, quadratic, tolerance):
     step that leaves the bracket is replaced by bisection. After an absolute derivative of at most `tolerance`, one more
     step is taken.
     """
-    low, high = 0.0, np.inf
-    t = 1.0
+    low, high, t = 0.0, np.inf, 1.0
     for _ in range(MAX_LINE_STEPS):
         first, second = derivatives(sigma, upper, data[COSTS], data[PROX], data[SLACK], data[CHANGE], t)
         first, second = linear + quadratic * t - first, quadratic + sigma * second
@@ -279,28 +279,6 @@ def slacks(scores, y, b, slack):
 
 
 @compiled()
-def accept_shares(sigma, upper, data, vectors):
-    """Set prox = share for the next proximal problem.
-
-    Returns
-    -------
-    change : float
-        max |share_i - prox_i| / sigma, which has the unit of slacks.
-    length : float
-        1 + |z|_1, the scale to which `change` is compared.
-    """
-    prox, slack, z = data[PROX], data[SLACK], vectors[Z]
-    change, length = 0.0, 1.0
-    for k in range(prox.size):
-        share = min(max(prox[k] + sigma * slack[k], 0.0), upper)
-        change = max(change, abs(share - prox[k]))
-        prox[k] = share
-    for j in range(z.size):
-        length += abs(z[j])
-    return change / sigma, length
-
-
-@compiled()
 def set_slack(rows, data, vectors):
     """Compute slacks from z, without the rounding errors that have accumulated from step to step."""
     scores_in_cache(rows, vectors[Z], data[SLACK])
@@ -335,9 +313,7 @@ def take_step(state, sigma, upper, free):
 def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
     """Take Newton steps on small dense rows, as `SemismoothNewton.advance` does; return their number."""
     values, refresh = state.values, upper == np.inf
-    never = (
-        steps < 0
-    )  # False, but not a constant: `evaluate` would be compiled once for each constant argument
+    never = steps < 0  # False, but no constant: `evaluate` would be compiled once for each constant argument
     if begin:
         if frozen:
             evaluate(state, sigma, upper, free, frozen, never)
@@ -367,13 +343,11 @@ def update_hessian(rows, costs, marks, indices, largest, matrix, columns):
     entered = left = count = 0
     for k in range(active.size):
         count += np.int64(active[k])
-        if active[k] != before[k]:
-            if active[k]:
-                entering[entered] = k
-                entered += 1
-            else:
-                leaving[left] = k
-                left += 1
+        # without a branch: overwritten by the next row where this one does not enter, or leave
+        entering[entered] = leaving[left] = k
+        entered += np.int64(active[k] > before[k])
+        left += np.int64(active[k] < before[k])
+        before[k] = active[k]
     if entered + left == 0:
         return
     recompute = entered + left > MAX_CHANGED * count or count * largest.size**2 <= SMALL_PRODUCT
@@ -387,15 +361,12 @@ def update_hessian(rows, costs, marks, indices, largest, matrix, columns):
     if recompute:
         found = 0
         for k in range(active.size):
-            if active[k]:
-                entering[found] = k
-                found += 1
+            entering[found] = k
+            found += np.int64(active[k])
         matrix[:] = 0.0
         add_row_products(1.0, rows, costs, entering[:count], columns, matrix)
         for i in range(largest.size):
             largest[i] = matrix[i, i]
-    for k in range(active.size):
-        before[k] = active[k]
 
 
 @compiled()
@@ -406,17 +377,14 @@ def set_direction(sigma, free, costs, count, matrices, vectors):
     """
     matrix, factored = matrices[0], matrices[1]
     regular, gradient, dz = vectors[REGULAR], vectors[GRADIENT], vectors[DIRECTION]
-    root, inverse = vectors[ROOT], vectors[INVERSE]
-    size = dz.size
+    root, inverse, size = vectors[ROOT], vectors[INVERSE], dz.size
     for i in range(size):
         for j in range(i + 1):
             factored[j, i] = sigma * matrix[i, j]
         factored[i, i] += regular[i]
     if free and count == 0.0:  # R and M are 0 in the intercept
-        total = 0.0
         for k in range(costs.size):
-            total += costs[k]
-        factored[size - 1, size - 1] += FREE_CURVATURE * sigma * total
+            factored[size - 1, size - 1] += FREE_CURVATURE * sigma * costs[k]
     if factor(factored, root, inverse):
         solve_factored(factored, root, inverse, gradient, dz)
         for j in range(size):
@@ -424,3 +392,59 @@ def set_direction(sigma, free, costs, count, matrices, vectors):
     else:
         for j in range(size):
             dz[j] = -gradient[j] / max(factored[j, j], TINY)
+
+
+@compiled()
+def next_problem(settings, progress, data, vectors, values):
+    """Set prox = share and increase sigma, for the next proximal problem; set STATUS to CONVERGED after the last one.
+
+    `settings` are those of `proximal_point`. The change of the slacks is max |share_i - prox_i| / sigma.
+    """
+    prox, slack, z, sigma, last = data[PROX], data[SLACK], vectors[Z], progress[SIGMA], progress[SLACK_CHANGE]
+    change, length = 0.0, 1.0
+    for k in range(prox.size):
+        share = min(max(prox[k] + sigma * slack[k], 0.0), 1.0)
+        change = max(change, abs(share - prox[k]))
+        prox[k] = share
+    change /= sigma
+    for j in range(z.size):
+        length += abs(z[j])
+    progress[SLACK_CHANGE], progress[IDLE] = change, progress[IDLE] + 1.0
+    if values[GAP] < progress[LEAST_GAP]:
+        progress[LEAST_GAP], progress[IDLE] = values[GAP], 0.0
+    still = change <= settings.min_stalled_change * length and change > 0.5 * last
+    still = still or change <= settings.min_change * length
+    still = still and values[MAX_GRADIENT] <= settings.rules.gradient_rounding * values[ALPHA_SUM]
+    if progress[LEAST_GAP] <= settings.end_gap and (still or progress[IDLE] >= settings.max_idle):
+        values[STATUS] = CONVERGED
+    active, taken, growth, limit = values[N_ACTIVE], progress[TAKEN], settings.growth, progress[MAX_SIGMA]
+    if values[GAP] <= settings.known_set_gap and values[UNCHANGED] > 0.0:
+        growth, limit = progress[KNOWN_GROWTH], settings.beyond_max_sigma * limit
+        progress[KNOWN_GROWTH] *= settings.more_growth
+    else:
+        progress[KNOWN_GROWTH] = settings.known_set_growth
+        if active > settings.many_active * z.size or taken <= settings.easy_steps:
+            growth = settings.fast_growth
+        if active == prox.size:  # no share is clipped yet: f is quadratic
+            growth *= settings.fast_growth
+        growth = growth if taken <= settings.long_steps else growth**0.5
+    progress[SIGMA], progress[TAKEN] = max(sigma, min(growth * sigma, limit)), 0.0
+
+
+@compiled()
+def solve_problems(state, settings, progress, free, begin, frozen, steps, goal):
+    """Solve proximal problems on small dense rows, until one may be reported; return the number of steps."""
+    values, taken = state.values, 0
+    while True:
+        more = minimise(state, progress[SIGMA], 1.0, free, begin, frozen, steps, goal)
+        taken, progress[TAKEN] = taken + more, progress[TAKEN] + more
+        steps -= max(1, more)
+        if values[STATUS] != ENDED or values[GAP] <= max(goal, settings.first_report_gap) or steps <= 0:
+            return taken
+        next_problem(settings, progress, state.data, state.vectors, values)
+        if values[STATUS] == CONVERGED:
+            return taken
+        if values[GAP] <= settings.known_set_gap:
+            set_slack(state.rows, state.data, state.vectors)
+        # `begin` is True, but no constant (see `minimise`)
+        begin, frozen = steps > 0, values[N_ACTIVE] < state.data.shape[1]
