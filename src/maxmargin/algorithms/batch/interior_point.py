@@ -146,6 +146,10 @@ class System(ABC):
 
         return solve
 
+    def refined(self, solve: Solve, T: np.ndarray) -> Solve:
+        """Return a solver with more digits than `solve`, that of `solver`; without refinement, `solve` itself."""
+        return solve
+
 
 class Iterate(NamedTuple):
     """An iterate whose dual variables lie strictly between their bounds, or a step.
@@ -232,7 +236,8 @@ def iterates(
         if interrupted() or not 0.0 < point.complementarity < np.inf:
             return
         x, s, _ = point
-        solve = system.solver(system.D + (s / x).sum(axis=0), interrupted)
+        T = system.D + (s / x).sum(axis=0)
+        solve = system.solver(T, interrupted)
         if solve is None:
             return
         predictor = _step(current, signs, -x * s, solve)
@@ -242,8 +247,9 @@ def iterates(
             return
         mu = point.complementarity / count
         target = mu * max(predicted / mu, 0.0) ** settings.centring_power
-        # corrector: x s = target, with the second-order term dx ds of the predictor
-        step = _step(current, signs, target * np.abs(signs) - x * s - predictor.x * predictor.s, solve)
+        # corrector: x s = target, with the second-order term dx ds of the predictor, which need not be refined
+        change = target * np.abs(signs) - x * s - predictor.x * predictor.s
+        step = _step(current, signs, change, system.refined(solve, T))
         length = point.step_length(step, settings.boundary_share)
         if not length > settings.min_step_length:
             return
@@ -302,24 +308,20 @@ class DenseSystem(System):
             return super().start()
         return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # meets E a = e
 
-    def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        solve_once = super().solver(T, interrupted)
-        if solve_once is None:
-            return None
-
-        def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            a, z = solve_once(r, s)
+    def refined(self, solve: Solve, T: np.ndarray) -> Solve:
+        def refine(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            a, z = solve(r, s)
             last_size = np.inf
             for _ in range(self.max_refinements):
                 residuals = r - self.scores(z) - T * a, s - self.regular * z + self.combine(a)
                 size = float(np.abs(residuals[0]).sum() + np.abs(residuals[1]).sum())
                 if not size <= 0.5 * last_size:
                     break
-                da, dz = solve_once(*residuals)
+                da, dz = solve(*residuals)
                 a, z, last_size = a + da, z + dz, size
             return a, z
 
-        return solve
+        return refine
 
 
 def interior_point(qp: Quadratic, interrupted: Callable[[], bool], settings: Settings = SETTINGS) -> Iterate:
