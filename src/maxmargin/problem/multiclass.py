@@ -126,9 +126,7 @@ class AgainstEachOther(Parts):
 
 def parts_of(scheme: str, count: int) -> Parts:
     """Return the problems of this scheme; for two classes one in any case, the second class against the first."""
-    if scheme == "ovo" and count > 2:
-        return AgainstEachOther(count)
-    return Parts(count)
+    return AgainstEachOther(count) if scheme == "ovo" and count > 2 else Parts(count)
 
 
 def named_parts(parts: Parts, classes: np.ndarray) -> list[Any]:

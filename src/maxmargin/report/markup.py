@@ -65,9 +65,7 @@ def table(
 def _text(piece: Any) -> str:
     if piece is None:
         return ""
-    if isinstance(piece, Markup):
-        return piece
-    return escape(str(piece))
+    return piece if isinstance(piece, Markup) else escape(str(piece))
 
 
 def _attributes(given: dict[str, Any]) -> str:

@@ -163,9 +163,7 @@ class FlexibleIMA(IMA):
     kernelised: ClassVar[bool] = False
 
     def refuses(self, problem: Problem) -> str | None:
-        if problem.hard:
-            return "a finite C"
-        return super().refuses(problem)
+        return "a finite C" if problem.hard else super().refuses(problem)
 
     def plan(self, facts: Facts) -> Plan:
         plan = super().plan(facts)
