@@ -134,9 +134,9 @@ def with_more_digits(
     hides_separator = problem.hard and -found.below <= found.lower <= 0.0
     if found.below + found.above <= allowed and not hides_separator:
         return alpha, found
-    if problem.free:  # the multiple has rounded the dual variables once more
-        even_out(alpha, sample.y, problem.caps(sample.weights))
     if affords(Compensated.SECONDS * sample.entries):
+        if problem.free:  # the multiple has rounded the dual variables once more
+            even_out(alpha, sample.y, problem.caps(sample.weights))
         with suppress(CutShortError), cut_short_unless(lambda: affords(0.0)):
             found = bounds(problem, sample, w, b, alpha, Compensated)
     return alpha, found
