@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class Sample:
 
         `kernel` is that of the model; None for the linear kernel.
         """
-        support = np.flatnonzero(alpha > 0.0)
+        support = (alpha > 0.0).nonzero()[0]
         # Python floats, which raise no warning where the quotient of the gap overflows
         lower, upper = float(found.lower), float(found.upper)
         kernel = Linear() if kernel is None else kernel
@@ -98,11 +98,7 @@ class Sample:
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
         found = Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0)
         for rows in _blocks(found.size):
-            # 2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used
-            hashes = (np.arange(rows.start, rows.stop, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(
-                12
-            )
-            found[rows] *= 0.5 + hashes * 2.0**-21
+            found[rows] *= _position_factors(rows.start, rows.stop)
         return found
 
     @cached_property
@@ -111,8 +107,7 @@ class Sample:
         same = self.same_rows
         if same is not None and same.weights is self.weights:
             return same._products
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.projections * (1.0 + self.weights)
+        return self.projections * (1.0 + self.weights)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -124,9 +119,8 @@ class Sample:
             checksum, scale = self._sums(self._products)
             if not math.isfinite(scale):
                 projections = self.projections / np.abs(self.projections).max()
-                checksum, scale = self._sums(
-                    projections * ((1.0 + self.weights) / (1.0 + self.weights.max()))
-                )
+                weights = (1.0 + self.weights) / (1.0 + self.weights.max())
+                checksum, scale = self._sums(projections * weights)
         features = self.X.shape[1] if self.columns is None else self.columns.count
         return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
 
@@ -138,6 +132,16 @@ class Sample:
             checksum += float(part @ signs)
             scale += float(np.abs(part) @ signs)
         return checksum, scale
+
+
+@lru_cache(maxsize=4)
+def _position_factors(first: int, last: int) -> np.ndarray:
+    """Return the factors of these positions, between 1/2 and 1; kept for fits of as many rows (64 kB at most).
+
+    2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used.
+    """
+    hashes = (np.arange(first, last, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
+    return 0.5 + hashes * 2.0**-21
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -214,7 +214,7 @@ def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> boo
             and X.flags.c_contiguous
             and y.shape == X.shape[:1]
             and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
-            and np.isfinite(X.sum())
+            and math.isfinite(X.sum())
         )
 
 
@@ -290,8 +290,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
         weights = sample_weights.copy()
         for label, factor in zip(classes, class_weights, strict=True):
             weights[y == label] *= factor
-    positive = weights > 0.0
-    selected = None if positive.all() else np.flatnonzero(positive)
+    selected = None if weights.min() > 0.0 else np.flatnonzero(weights > 0.0)
     missing = [] if selected is None else np.setdiff1d(classes, y[selected]).tolist()
     if classes.size - len(missing) < 2:
         raise ValueError("class_weight leaves only one class with a positive weight: raise the zero weights.")
@@ -315,7 +314,8 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             f"y.astype({kinds[0]})."
         )
     try:
-        classes = np.unique(y, return_counts=True)[0]  # sorts integers, which is faster than to hash them
+        ordered = np.sort(y)  # in place of `np.unique`, which hashes integers or takes twice as long
+        classes = np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
         # scikit-learn refuses fractions, and warns where there are more classes than half of the rows
         fractions = y.dtype.kind == "f" and (classes % 1.0).any()
         if fractions or y.dtype.kind == "O" or 2 * classes.size > y.size:

@@ -40,12 +40,13 @@ LONG_ROWS, IN_MEMORY = 40, 3_000_000
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
     """Yield rows of a dense or CSR matrix in float64, a block at a time, without a copy of the whole."""
     n, d = X.shape
-    entries = X.nnz if sp.issparse(X) else n * d
-    step = n if X.dtype == np.float64 else max(1, n * _BLOCK // max(entries, 1))
-    for start in range(0, n, max(step, 1)):
+    if X.dtype == np.float64:
+        yield slice(0, n), X
+        return
+    step = max(1, n * _BLOCK // max(X.nnz if sp.issparse(X) else n * d, 1))
+    for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        block = X if step >= n else X[rows]
-        yield rows, block if X.dtype == np.float64 else block.astype(np.float64)
+        yield rows, X[rows].astype(np.float64)
 
 
 def row_squares(X: Any) -> np.ndarray:
@@ -107,10 +108,11 @@ class Plain:
             if sp.issparse(block):
                 out += block.T @ c[rows]
                 continue
-            # parts of TERMS rows are a stack of matrices, which NumPy multiplies in one call
-            factors, count, whole = c[rows], len(block) // TERMS, len(block) - len(block) % TERMS
-            parts = factors[:whole].reshape(count, 1, TERMS) @ block[:whole].reshape(count, TERMS, out.size)
-            out += parts.sum(axis=(0, 1)) + factors[whole:] @ block[whole:]
+            factors, whole = c[rows], len(block) - len(block) % TERMS
+            if whole:  # parts of TERMS rows are a stack of matrices, which NumPy multiplies in one call
+                stack = block[:whole].reshape(whole // TERMS, TERMS, out.size)
+                out += (factors[:whole].reshape(-1, 1, TERMS) @ stack).sum(axis=(0, 1))
+            out += factors[whole:] @ block[whole:]
         return out
 
     @staticmethod

@@ -65,7 +65,7 @@ class Problem:
         if not (isinstance(self.C, int | float | np.number) and self.C > 0):
             raise ValueError(f"C must be a positive number, or inf for the hard margin; got {self.C!r}.")
         scaling = self.intercept_scaling
-        if not (np.isfinite(scaling) and scaling > 0):
+        if not (math.isfinite(scaling) and scaling > 0):
             raise ValueError(f"intercept_scaling must be a positive, finite number; got {scaling!r}.")
         if not self.p >= 1.0:
             raise ValueError(f"p must be a number from 1 to inf; got p={self.p!r}.")

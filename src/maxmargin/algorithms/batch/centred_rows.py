@@ -90,9 +90,8 @@ class CentredRows:
         entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers of a row
         self.chunk = max(1, min(self.n, CHUNK_BYTES // (8 * entries)))
         if like is None:
-            self.mean = np.zeros(self.d)
-            if problem.free:
-                self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n))
+            shares = np.full(self.n, 1.0 / self.n)
+            self.mean = Plain.combine(X, shares) if problem.free else np.zeros(self.d)
             self.unit = (self._sum_of_squares(square) / self.n + problem.rho**2) ** 0.5 or 1.0
             self.lengths = self._find_outliers(problem)
         else:
@@ -135,7 +134,7 @@ class CentredRows:
         sample, middle = self.X, np.zeros(self.d)
         if self.n > SAMPLE_POSITIONS.size:
             sample = self.X[(SAMPLE_POSITIONS * self.n).astype(np.intp)]
-        if self.unit <= SAMPLE_FACTOR * upper_median(np.hypot(_lengths(sample, self.mean), problem.rho)):
+        if self.unit <= SAMPLE_FACTOR * np.hypot(upper_median(_lengths(sample, self.mean)), problem.rho):
             return _ones(self.n)
         if problem.free and not sp.issparse(sample):
             middle = upper_median(sample).astype(float)

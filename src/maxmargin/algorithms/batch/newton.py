@@ -123,7 +123,7 @@ def newton_points(
     rows = centred_rows(problem, X)
     costs = problem.curvatures(weights)
     costs *= rows.unit**2  # in place: at 200,000 rows a new array takes as long as a pass over the data
-    np.clip(costs, TINY, 1.0 / TINY, out=costs)
+    np.minimum(np.maximum(costs, TINY, out=costs), 1.0 / TINY, out=costs)
     state = _State(rows, y, costs, np.inf, interrupted, settings)
     if start is not None:
         state.start_at(rows.coordinates(*start))
