@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,9 +134,8 @@ class Sample:
         return checksum, scale
 
 
-@lru_cache(maxsize=4)
 def _position_factors(first: int, last: int) -> np.ndarray:
-    """Return the factors of these positions, between 1/2 and 1; kept for fits of as many rows (64 kB at most).
+    """Return the factors of these positions, between 1/2 and 1.
 
     2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used.
     """

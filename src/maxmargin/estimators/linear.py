@@ -272,6 +272,7 @@ class LinearTasks:
         quick = quick and is_small(problem, self.patterns)
         self.workers = 1 if quick else jobs(model.n_jobs, len(self.names))
         self._start = self._last_solution() if model.warm_start else (None, None)
+        self._seeds = validation.draw_seeds(model.random_state, targets.classes.size)
 
     def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
         """Return the attributes with which a classifier predicts, from one (w, b) per task."""
@@ -304,13 +305,11 @@ class LinearTasks:
         if algorithm is None:
             check = StopCheck(deadline.interrupted, deadline.remaining)
             algorithm, reason = choose(self.problem, self.patterns, task.y, check)
-        # the seeds of all tasks are drawn with the first that is asked for: most small fits use none
-        draw = partial(validation.draw_seeds, self.model.random_state, targets.classes.size)
         job = Job(
             task,
             Choice(algorithm, reason, self.algorithm is None, self.model._exact),
             Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
-            lambda: int(self.patterns.shared("seeds", draw)[k]),
+            int(self._seeds[k]),
             self.sample.with_labels(signs),
             self.selected,
             (lambda: targets.codes[kept]) if several else None,

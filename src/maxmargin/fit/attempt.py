@@ -222,7 +222,7 @@ class RowAttempt(Attempt):
         self._certified_gap: float | None = None
         check = StopCheck(self._must_stop, job.stopping.deadline.remaining)
         with np.errstate(over="ignore", invalid="ignore"):  # a warm start on other data may overflow
-            rng = np.random.default_rng(job.seed())
+            rng = np.random.default_rng(job.seed)
             self.run = Run(task, choice.algorithm, job.stopping.tol, rng, check)
             if self.problem.hard:
                 self.run.look_for_zero_rows()

@@ -138,8 +138,8 @@ class Job:
     choice : Choice
         The algorithm, and the reason for its choice.
     stopping : Stopping
-    seed : callable
-        Returns the seed of the orders of presentation, an int.
+    seed : int
+        Of the orders of presentation.
     sample : Sample
         The caller's data, on which points are certified.
     selected : SelectedRows, default=None
@@ -155,7 +155,7 @@ class Job:
     task: Task
     choice: Choice
     stopping: Stopping
-    seed: Callable[[], int]
+    seed: int
     sample: Sample
     selected: SelectedRows | None = None
     classes: Callable[[], np.ndarray] | None = None

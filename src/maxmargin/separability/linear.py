@@ -153,7 +153,7 @@ class LinearSearch(SeparatorSearch):
         choice = Choice(*choose(self.problem, task.patterns, self.y, check))
         stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
         try:
-            return solve(Job(task, choice, stopping, lambda: 0, self._sample))
+            return solve(Job(task, choice, stopping, 0, self._sample))
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
 

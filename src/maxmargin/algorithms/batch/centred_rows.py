@@ -90,8 +90,7 @@ class CentredRows:
         entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers of a row
         self.chunk = max(1, min(self.n, CHUNK_BYTES // (8 * entries)))
         if like is None:
-            shares = np.full(self.n, 1.0 / self.n)
-            self.mean = Plain.combine(X, shares) if problem.free else np.zeros(self.d)
+            self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n)) if problem.free else np.zeros(self.d)
             self.unit = (self._sum_of_squares(square) / self.n + problem.rho**2) ** 0.5 or 1.0
             self.lengths = self._find_outliers(problem)
         else:
