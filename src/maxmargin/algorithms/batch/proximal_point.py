@@ -55,7 +55,7 @@ class Settings(NamedTuple):
     fast_growth: float = 7.0
     growth: float = 2.0
     many_active: float = 4.0
-    easy_steps: int = 2
+    easy_steps: int = 1
     long_steps: int = 4
     # The largest sigma where the caps sum to one or more; it is larger in proportion where they sum to less.
     max_sigma: float = 1e5
@@ -69,9 +69,9 @@ class Settings(NamedTuple):
     beyond_max_sigma: float = 1e4
     rules: Rules = RULES
     # The solution of a problem is yielded, to be certified, when its gap is at most `first_report_gap`, then when it is
-    # at most `report_share` times that of the last one yielded. Smaller values save certificates, and end later at
-    # `tol`.
-    first_report_gap: float = 1e-2
+    # at most `report_share` times that of the last one yielded. Smaller values save certificates, and passes of sifting
+    # over all rows, and end later at `tol`.
+    first_report_gap: float = 1e-4
     report_share: float = 0.1
     # The iteration ends, at a gap of at most `end_gap`, when a problem changed the slacks by at most `min_change` times
     # (1 + |z|_1), or by at most `min_stalled_change` times that and by more than half of the last change; or when

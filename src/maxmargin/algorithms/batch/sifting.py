@@ -336,8 +336,7 @@ class Rows:
         merged_row : ndarray of int
             The index of the merged row to which each of them belongs.
         """
-        sums = np.bincount(merged_row, weights=start.shares)
-        return start._replace(shares=sums / np.bincount(merged_row))
+        return start._replace(shares=np.bincount(merged_row, start.shares) / np.bincount(merged_row))
 
     def merged(self, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
         """Return the single rows followed by the weighted mean of each group.
