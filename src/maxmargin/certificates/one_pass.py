@@ -166,9 +166,10 @@ def scale_classes(alpha, y, weights, cap, plus, minus):
         # arithmetic instead of a branch, which the processor could not predict: classes come in any order
         value = alpha[k] * (0.5 * ((1.0 + y[k]) * plus + (1.0 - y[k]) * minus))
         most = cap * weights[k]  # NaN if there is no cap and no weight
-        value = most if most < value else value
-        alpha[k] = value
-        value *= y[k]
+        alpha[k] = most if most < value else value
+    # a loop of its own: the compiler vectorises the one above, and not this sum, whose order is fixed
+    for k in range(alpha.size):
+        value = alpha[k] * y[k]
         total = whole + value
         back = total - whole
         rest += (whole - (total - back)) + (value - back)
@@ -177,11 +178,20 @@ def scale_classes(alpha, y, weights, cap, plus, minus):
 
 
 @compiled()
+def squared_cost(alpha, weight, four_C):
+    """Return alpha_i^2 / (4 C s_i); division comes first, as squares of tiny numbers would lose digits.
+
+    Compiled without reassociation, which would let the compiler multiply first.
+    """
+    return alpha / (four_C * weight if weight > 0.0 else 1.0) * alpha
+
+
+@compiled(fastmath={"reassoc"})
 def squared_costs(alpha, weights, four_C):
-    """Return sum alpha_i^2 / (4 C s_i); division comes first, as squares of tiny numbers would lose digits."""
+    """Return the sum of `squared_cost` over all rows."""
     total = 0.0
     for k in range(alpha.size):
-        total += alpha[k] / (four_C * weights[k] if weights[k] > 0.0 else 1.0) * alpha[k]
+        total += squared_cost(alpha[k], weights[k], four_C)
     return total
 
 
