@@ -91,8 +91,8 @@ class SemismoothNewton:
         The iterate, in the coordinates of `rows`; the last one is the intercept where there is one.
     slack : ndarray of shape (n,)
         Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
-        rounding error of a margin. Without an upper bound of the shares, slacks are computed from z once when a step
-        leaves the active set unchanged.
+        rounding error of a margin. Without an upper bound of the shares, slacks are computed from z once after a step
+        that leaves the active set unchanged, if another step follows.
     active : ndarray of bool of shape (n,)
     gradient, dual_sum : ndarray of shape (size,)
         g and v.
@@ -220,30 +220,24 @@ class SemismoothNewton:
             core.set_status(self._limits, self.values)
         if not steps or self.gap <= goal or self.status != core.GOES_ON:
             return 0
+        if self.upper == np.inf and self.values[core.UNCHANGED] == 1.0:
+            # near the end rounding errors of the slacks count
+            self.set_slack()
+            self.values[core.UNCHANGED] = 0.0  # this evaluation and that before count as one
+            self.evaluate()
         if not self.take_step() > 0.0:
             self.values[core.STATUS] = core.FAILED
             return 0
-        self.evaluate(refresh=self.upper == np.inf)
+        self.evaluate()
         core.set_status(self._limits, self.values)
         return 1
 
-    def evaluate(self, frozen: bool = False, refresh: bool = False) -> None:
+    def evaluate(self, frozen: bool = False) -> None:
         """Compute dual variables, gradient and gap from z and its slacks.
 
-        Parameters
-        ----------
-        frozen : bool
-            Whether to keep the active set and leave the shares of its rows unclipped.
-        refresh : bool
-            Whether to compute slacks from z if, for the first time, the active set is that before the step.
+        Where `frozen` is true, the active set is kept, and the shares of its rows are not clipped.
         """
         core.clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
-        # near the end rounding errors of the slacks count
-        if refresh and self.values[core.UNCHANGED] == 1.0:
-            self.set_slack()
-            core.clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
-            # both calls of `clip_shares` count as one evaluation
-            self.values[core.UNCHANGED] = min(self.values[core.UNCHANGED], 1.0)
         self.dual_sum[:] = self.rows.combine(self.data[core.SIGNED])
         core.set_gradient_and_gap(self.sigma, self.upper, self.free, self.vectors, self.values)
 

@@ -286,16 +286,11 @@ def set_slack(rows, data, vectors):
 
 
 @compiled()
-def evaluate(state, sigma, upper, free, frozen, refresh):
+def evaluate(state, sigma, upper, free, frozen):
     """Compute y alpha, gradient and gap from z and its slacks, as `SemismoothNewton.evaluate` does."""
-    data, values = state.data, state.values
-    clip_shares(sigma, upper, frozen, data, state.marks[0], values)
-    if refresh and values[UNCHANGED] == 1.0:
-        set_slack(state.rows, data, state.vectors)
-        clip_shares(sigma, upper, frozen, data, state.marks[0], values)
-        values[UNCHANGED] = min(values[UNCHANGED], 1.0)  # both calls of `clip_shares` count as one evaluation
-    combine(state.rows, data[SIGNED], state.indices[0], state.vectors[DUAL_SUM])
-    set_gradient_and_gap(sigma, upper, free, state.vectors, values)
+    clip_shares(sigma, upper, frozen, state.data, state.marks[0], state.values)
+    combine(state.rows, state.data[SIGNED], state.indices[0], state.vectors[DUAL_SUM])
+    set_gradient_and_gap(sigma, upper, free, state.vectors, state.values)
 
 
 @compiled()
@@ -312,22 +307,26 @@ def take_step(state, sigma, upper, free):
 @compiled()
 def minimise(state, sigma, upper, free, begin, frozen, steps, goal):
     """Take Newton steps on small dense rows, as `SemismoothNewton.advance` does; return their number."""
-    values, refresh = state.values, upper == np.inf
+    values = state.values
     never = steps < 0  # False, but no constant: `evaluate` would be compiled once for each constant argument
     if begin:
         if frozen:
-            evaluate(state, sigma, upper, free, frozen, never)
+            evaluate(state, sigma, upper, free, frozen)
             take_step(state, sigma, upper, free)
-        evaluate(state, sigma, upper, free, never, never)
+        evaluate(state, sigma, upper, free, never)
         values[FIRST_GRADIENT] = values[MAX_GRADIENT]
         set_status(state.limits, values)
     for taken in range(steps):
         if values[GAP] <= goal or values[STATUS] != GOES_ON:
             return taken
+        if upper == np.inf and values[UNCHANGED] == 1.0:  # near the end rounding errors of the slacks count
+            set_slack(state.rows, state.data, state.vectors)
+            values[UNCHANGED] = 0.0  # this evaluation and that before count as one
+            evaluate(state, sigma, upper, free, never)
         if not take_step(state, sigma, upper, free) > 0.0:
             values[STATUS] = FAILED
             return taken
-        evaluate(state, sigma, upper, free, never, refresh)
+        evaluate(state, sigma, upper, free, never)
         set_status(state.limits, values)
     return steps
 
