@@ -55,7 +55,7 @@ class Settings(NamedTuple):
     fast_growth: float = 7.0
     growth: float = 2.0
     many_active: float = 4.0
-    easy_steps: int = 1
+    easy_steps: int = 2
     long_steps: int = 4
     # The largest sigma where the caps sum to one or more; it is larger in proportion where they sum to less.
     max_sigma: float = 1e5
