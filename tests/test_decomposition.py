@@ -364,15 +364,26 @@ def test_submatrices_use_partly_cached_rows():
         assert rows.computed == 67
 
 
-def test_bounds_of_every_iterate_contain_the_optimum():
+@pytest.mark.parametrize("rough_gap", [np.inf, 1e-2])
+def test_bounds_of_every_iterate_contain_the_optimum(rough_gap):
     X, y, weights = rings(300, 17)
     problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0)
     exact = best_bounds(problem, rows, y, weights, 1e-7)
     points = GramTracker(problem, y, weights, rows.diagonal)
     for point in decomposed_points(problem, rows, y, weights):
-        points.evaluate(*point)
+        points.evaluate(*point, rough_gap)
         assert points.lower <= exact[1]
         assert exact[0] <= points.upper
+    assert points.gap <= 1e-6
+
+
+def test_interior_dual_variables_have_the_gap_of_their_best_intercept():
+    X, y, weights = rings(300, 17)
+    problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0)
+    *_, last = decomposed_points(problem, rows, y, weights)
+    alpha = np.clip(last.alpha, 1e-9, weights - 1e-9)  # no row is exactly at a bound
+    points = GramTracker(problem, y, weights, rows.diagonal)
+    points.evaluate(alpha, rows.product(alpha * y))
     assert points.gap <= 1e-6
 
 

@@ -18,7 +18,7 @@ from ..algorithms.batch.iterate import Reached
 from ..data.rows import PackedRows
 from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, FACTOR, reset_step_counts
-from .tracker import DECREASE
+from .tracker import DECREASE, ROUGH_GAP
 
 if TYPE_CHECKING:
     from .gram_run import GramRun
@@ -422,7 +422,7 @@ def working_sets(run: GramRun) -> Iterator[None]:
     task, tracker, idle, nearest = run.task, run.best, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
     for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
-        tracker.evaluate(point.alpha, point.scores)
+        tracker.evaluate(point.alpha, point.scores, ROUGH_GAP)
         apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
         # bounds cross by rounding, which further working sets do not reduce
         idle = idle + 1 if apart > DECREASE * nearest or apart <= 0.0 else 0

@@ -29,8 +29,8 @@ PAIR_GAP_SHARE = 0.9
 ROUNDING = 1e-12
 # A gap has improved if it is below DECREASE times the old one: a smaller change is rounding in float64.
 DECREASE = 0.999
-# Gap above which the iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort: a
-# larger value costs more sorts, a smaller one leaves bounds near the end inaccurate. A round value; not tuned.
+# Gap above which iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort. A
+# smaller value costs fewer sorts and leaves bounds near the end inaccurate. A round value; not tuned.
 ROUGH_GAP = 1e-2
 
 
@@ -148,7 +148,7 @@ class GramTracker(Tracker):
         if not problem.hard and abs(float(used.sum())) == used.size:
             self.evaluate(self.alpha, np.zeros(y.size))
 
-    def evaluate(self, alpha: np.ndarray, scores: np.ndarray) -> None:
+    def evaluate(self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf) -> None:
         """Compute the primal and the dual bound of a point; keep each part whose bound is better.
 
         Parameters
@@ -157,22 +157,26 @@ class GramTracker(Tracker):
             Dual variables within their caps.
         scores : ndarray of shape (n,)
             f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
+        rough_gap : float, default=inf
+            Gap above which a free intercept is only estimated (`evaluate_primal`).
         """
         self.evaluate_dual(alpha, scores)
-        self.evaluate_primal(alpha, scores, ROUGH_GAP)
+        self.evaluate_primal(alpha, scores, rough_gap)
 
     def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf) -> None:
         """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
 
-        The parameters are as in `evaluate`. Above the gap `rough_gap`, the intercept of a soft margin with the hinge is
-        the mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the optimum.
+        The parameters are as in `evaluate`. Above the gap `rough_gap`, a free intercept of a soft margin with the hinge
+        is the mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the optimum. This estimate
+        needs dual variables that lie exactly at their bounds: those of an interior point, which are all between them,
+        give a poor intercept.
         """
         problem, y, c = self.problem, self.y, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
             b = problem.rho * problem.rho * float(c.sum())
             length = problem.norm2(max(float(c @ scores), 0.0), b) ** 0.5
             inside = (alpha > 0.0) & (alpha < self.caps)
-            if problem.free and problem.loss == "hinge" and not problem.hard and inside.any():
+            if rough_gap < np.inf and problem.free and problem.cap < np.inf and inside.any():
                 b = float((y - scores)[inside].mean())
                 attained = problem.primal(problem.penalty(length), y * (scores + b), self.weights)
                 if problem.gap(self.lower, attained) > rough_gap:
@@ -185,9 +189,10 @@ class GramTracker(Tracker):
         """Compute the dual bound of the best multiple of dual variables within their caps.
 
         The parameters are as in `evaluate`. For a free intercept the dual variables of the class with the larger sum
-        are scaled down to the sum of the other class. With v = sum alpha_i y_i phi(x_i), c the cut (the reductions of
-        the dual variables), and u = sum c_i y_i phi(x_i), |v - u|^2 = |v|^2 - 2 u.v + |u|^2, where |u| is at most
-        sum c_i |phi(x_i)| by the triangle inequality: this is a bound without scores of the balanced dual variables.
+        are scaled down to the sum of the other class, unless the sums are equal up to `ROUNDING`. With
+        v = sum alpha_i y_i phi(x_i), the cut r_i (the reduction of alpha_i) and q = sum r_i y_i phi(x_i),
+        |v - q|^2 = |v|^2 - 2 q.v + |q|^2, where |q| <= u = sum r_i |phi(x_i)| by the triangle inequality: this is a
+        bound without scores of the balanced dual variables.
         """
         problem, y = self.problem, self.y
         with np.errstate(over="ignore", invalid="ignore"):
