@@ -122,7 +122,7 @@ def _bounds_in_one_pass(
 
 @compiled(fastmath={"reassoc", "contract"})
 def clip_dual(alpha, y, weights, cap, out):
-    """Write alpha, clipped to [0, cap s_i], to `out`; return the sums of both classes."""
+    """Write alpha, clipped to [0, cap s_i], to `out`; return its sums over y_i = 1 and over y_i = -1."""
     plus = minus = 0.0
     for k in range(alpha.size):
         most = cap * weights[k] if weights[k] > 0.0 else 0.0

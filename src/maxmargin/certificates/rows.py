@@ -118,7 +118,8 @@ def with_more_digits(
     """Recompute bounds by compensated sums where rounding is a large part of the gap; return alpha and the bounds.
 
     For a hard margin, also recompute them where rounding hides that (w, b) separates: the margin as computed is not
-    negative, its lower bound is not positive. Alpha is balanced again first, in place, where the intercept is free.
+    negative, its lower bound is not positive. Both only if `affords` allows the time. Alpha is balanced again first,
+    in place, where the intercept is free.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ class Sample:
 
 
 def _position_factors(first: int, last: int) -> np.ndarray:
-    """Return the factors of these positions, between 1/2 and 1.
+    """Return the factors, between 1/2 and 1, of the positions from `first` to `last` - 1 of `projections`.
 
     2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used.
     """
@@ -144,5 +144,5 @@ def _position_factors(first: int, last: int) -> np.ndarray:
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield the slices of blocks of n rows."""
+    """Return an iterator over the slices of blocks of `BLOCK_ROWS` rows, n rows in all."""
     return (slice(first, min(first + BLOCK_ROWS, n)) for first in range(0, n, BLOCK_ROWS))

@@ -139,6 +139,7 @@ class Patterns(_RowSet):
             indptr, indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
             data = None if (X.data == 1.0).all() else writable(X.data)
             self._stored: Any = Sparse(indptr, indices, data, None)
+            # |x_i|^2 of a row of ones is the number of its entries
             square = np.diff(indptr) * 1.0 if data is None and square is None else square
         else:
             self._stored = Dense(writable(X), None)

@@ -402,7 +402,7 @@ def entry(data, j):
 
 @compiled(forceinline=True)
 def copy_entry(data, k, source, j):
-    """Make stored entry k a copy of stored entry j of another CSR matrix."""
+    """Make stored entry k a copy of stored entry j of another CSR matrix; where both have `data` None, do nothing."""
     if data is not None:
         data[k] = source[j]
 

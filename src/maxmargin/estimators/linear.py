@@ -263,6 +263,7 @@ class LinearTasks:
         n, selected = targets.y.size, targets.selected
         self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
         norms = np.sqrt(self.patterns.square)
+        # the labels, for which the weights stand here, differ from task to task (`with_labels`)
         self.sample = Sample(X, targets.weights, targets.weights, norms, columns=columns)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected

@@ -293,11 +293,12 @@ def _exact_terms(a: np.ndarray, b: np.ndarray, add: Callable[[np.ndarray], Any])
     """
     rest, error = _two_product(a, b)
     sums, top, bits = [], np.abs(rest).max(initial=0.0), np.ceil(np.log2(rest.size + 2.0))
-    ordinary = top < LARGE  # parts of larger numbers may overflow: there is no rest then
+    ordinary = top < LARGE  # parts of larger numbers may overflow: their rest counts as 0 then
     for _ in range(2):
         part = rest
         if 0.0 < top < np.inf:
-            # part: multiples of ulp(sigma), fewer than 2^53 of them in any partial sum; no rest is above half of it
+            # part: multiples of ulp(sigma), fewer than 2^53 of them in any partial sum; `top` bounds the new rest, at
+            # most half of ulp(sigma)
             sigma = 2.0 ** min(np.ceil(np.log2(top)) + bits, 1023.0)
             part, top = sigma + rest, 2.0**-53 * sigma
             part -= sigma

@@ -58,7 +58,7 @@ class Settings:
     # The iterations end when the error exceeds max(least error, small_error) by this factor: it does not fall again.
     max_error_growth: float = 1e6
     small_error: float = 1e-9
-    # Steps of iterative refinement of each linear system, at most: they end where the residual no longer halves. Free
+    # Steps of iterative refinement of a corrector step, at most: they end where the residual no longer halves. Free
     # rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, where the factor costs
     # n d^2. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
     max_refinements: int = 5
@@ -147,7 +147,7 @@ class System(ABC):
         return solve
 
     def refined(self, solve: Solve, T: np.ndarray) -> Solve:
-        """Return a solver with more digits than `solve`, that of `solver`; without refinement, `solve` itself."""
+        """Add iterative refinement to `solve`, a result of `solver` for this T; here there is none: return `solve`."""
         return solve
 
 
@@ -277,7 +277,7 @@ def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
 
 
 class DenseSystem(System):
-    """A small quadratic program, whose linear systems are solved with iterative refinement.
+    """A small quadratic program, whose corrector steps are solved with iterative refinement.
 
     Parameters
     ----------

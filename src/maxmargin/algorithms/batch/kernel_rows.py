@@ -92,7 +92,8 @@ class KernelRows:
         copy_entries(self.rows, found[cached], wanted.astype(np.uintp), cached, out)
         if missing.size:
             part = self.kernel.part(self.X, wanted[missing])
-            # by symmetry, whole rows at a time: a quarter of the time of indexing with `np.ix_`
+            # by symmetry, whole rows at a time: a quarter of the time of indexing with `np.ix_`; the columns of missing
+            # rows, which `out` does not hold yet, are set next
             rows = out.T[missing]
             rows[:, missing] = self.kernel.block(part, part)
             out[missing] = rows

@@ -128,6 +128,8 @@ def proximal_points(
         return
     state = _State(rows, y, caps, 1.0, interrupted, settings)
     state.start_from(start)
+    # gap of the last point yielded, at first such that a gap of `first_report_gap` is reported; the active set of the
+    # last problem within that gap; whether a point within `tol` has been yielded
     yielded, active, near, steps = settings.first_report_gap / settings.report_share, None, False, 0
     while steps < settings.max_steps and state.status != FAILED:
         stop, gap = interrupted(), state.gap
@@ -164,6 +166,7 @@ class _State(SemismoothNewton):
             self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
         max_sigma = self.settings.max_sigma * max(1.0, 1.0 / float(self.costs.sum()))
+        # the entries SIGMA to TAKEN
         progress = [self.sigma, max_sigma, self.settings.known_set_growth, np.inf, np.inf, 0.0, 0.0]
         self._progress = np.array(progress)
         self.begin()

@@ -140,7 +140,7 @@ class SemismoothNewton:
 
     @property
     def status(self) -> float:
-        """One of GOES_ON, ENDED and FAILED."""
+        """One of GOES_ON, ENDED and FAILED; for the proximal-point method also CONVERGED."""
         return float(self.values[core.STATUS])
 
     def alpha(self) -> np.ndarray:
@@ -235,7 +235,7 @@ class SemismoothNewton:
     def evaluate(self, frozen: bool = False) -> None:
         """Compute dual variables, gradient and gap from z and its slacks.
 
-        Where `frozen` is true, the active set is kept, and the shares of its rows are not clipped.
+        Where `frozen` is true, the active set is kept, and the shares of its rows are not clipped (`clip_part`).
         """
         core.clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
         self.dual_sum[:] = self.rows.combine(self.data[core.SIGNED])

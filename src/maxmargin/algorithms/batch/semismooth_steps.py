@@ -21,8 +21,8 @@ Y, COSTS, PROX, SLACK, SIGNED, CHANGE = range(6)
 # z, the diagonal of R, g, v, the Newton direction dz; the largest values of the diagonal of M since it was last
 # computed from all rows; two vectors of the Cholesky factor (see `small_cholesky.factor`)
 Z, REGULAR, GRADIENT, DUAL_SUM, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
-# max |g_j|; the gap, and that before the last step; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz and
-# v'Rv; the number of active rows; evaluations since the active set changed; max |g_j| at the first iterate of the
+# max |g_j|; the gap, and that one evaluation before; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz
+# and v'Rv; the number of active rows; evaluations since the active set changed; max |g_j| at the first iterate of the
 # iteration; and GOES_ON, ENDED, FAILED, or, after the last proximal problem, CONVERGED
 MAX_GRADIENT, GAP, LAST_GAP, ALPHA_SUM, SQUARES, HINGE, GRADIENT2, NORM2, DUAL_NORM2 = range(9)
 N_ACTIVE, UNCHANGED, FIRST_GRADIENT, STATUS = range(9, 13)
@@ -37,8 +37,7 @@ LINE_SEARCH_SLOPE, GRADIENT_SHARE, GRADIENT_ROUNDING, ROUNDING_GAP, STALLED_GAP,
 # smaller one the direction is longer and the line search shortens it. A round value; not tuned.
 FREE_CURVATURE = 1e-2
 # Largest number of rows that enter or leave, as a share of the active rows, for which M is updated: an update by k rows
-# costs as much as k rows of a new matrix and adds rounding errors, and two small products take longer than one. A round
-# value; not tuned.
+# costs as much as k rows of a new matrix and adds rounding errors. A round value; not tuned.
 MAX_CHANGED = 0.5
 # Active rows x columns^2 up to which M is always computed from all active rows: one product takes less time than two.
 # Chosen on the data sets of docs/regimes.md.
@@ -235,9 +234,8 @@ def move(sigma, upper, tolerance, data, vectors):
 def line_minimum(sigma, upper, data, linear, quadratic, tolerance):
     """Return the t > 0 that minimises linear t + quadratic t^2 / 2 + sum c_i phi_i(s_i - t change_i).
 
-    Newton's method from t = 1 on the derivative, which is piecewise linear and increasing, safeguarded by a bracket: a
-    step that leaves the bracket is replaced by bisection. After an absolute derivative of at most `tolerance`, one more
-    step is taken.
+    Newton's method from t = 1 on the derivative, which is piecewise linear and increasing; bisection replaces a step
+    that leaves the bracket. After an absolute derivative of at most `tolerance`, one more step is taken.
     """
     low, high, t = 0.0, np.inf, 1.0
     for _ in range(MAX_LINE_STEPS):
@@ -397,7 +395,7 @@ def set_direction(sigma, free, costs, count, matrices, vectors):
 def next_problem(settings, progress, data, vectors, values):
     """Set prox = share and increase sigma, for the next proximal problem; set STATUS to CONVERGED after the last one.
 
-    `settings` are those of `proximal_point`. The change of the slacks is max |share_i - prox_i| / sigma.
+    `settings` are those of `proximal_point`; `progress` is updated, SLACK_CHANGE is max |share_i - prox_i| / sigma.
     """
     prox, slack, z, sigma, last = data[PROX], data[SLACK], vectors[Z], progress[SIGMA], progress[SLACK_CHANGE]
     change, length = 0.0, 1.0
@@ -432,7 +430,10 @@ def next_problem(settings, progress, data, vectors, values):
 
 @compiled()
 def solve_problems(state, settings, progress, free, begin, frozen, steps, goal):
-    """Solve proximal problems on small dense rows, until one may be reported; return the number of steps."""
+    """Solve proximal problems on small dense rows, until one may be reported; return the number of steps.
+
+    A problem without a step counts as one for the limit `steps`. Other arguments are as in `minimise`, `next_problem`.
+    """
     values, taken = state.values, 0
     while True:
         more = minimise(state, progress[SIGMA], 1.0, free, begin, frozen, steps, goal)
