@@ -527,6 +527,11 @@ class TestRefusals:
             model.partial_fit(X, np.full(len(y), 5))
         assert model.n_seen_ == len(y)
 
+    def test_classes_may_be_a_column(self):
+        X, y = clouds()
+        model = OnlineMarginClassifier().partial_fit(X, y, classes=np.array([[1], [0]]))
+        assert model.classes_.tolist() == [0, 1]
+
     def test_rows_that_are_not_finite_are_refused_without_effect(self):
         X, y = clouds()
         for data in (X, sp.csr_matrix(X)):

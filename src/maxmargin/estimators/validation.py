@@ -314,7 +314,8 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             f"y.astype({kinds[0]})."
         )
     try:
-        ordered = np.sort(y)  # in place of `np.unique`, which hashes integers or takes twice as long
+        # in place of `np.unique`, which hashes integers or takes twice as long; labels may be a column
+        ordered = np.sort(y, axis=None)
         classes = np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
         # scikit-learn refuses fractions, and warns where there are more classes than half of the rows
         fractions = y.dtype.kind == "f" and (classes % 1.0).any()
