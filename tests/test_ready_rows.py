@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from maxmargin import MaxMarginClassifier, Problem
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, Problem
 
 pd = pytest.importorskip("pandas")
 
@@ -74,3 +75,21 @@ def test_delta2_of_equal_weights_equals_the_elementwise_values(loss, weight):
     each = [float(problem.delta2(np.array([weight]))[0])] * 5
     np.testing.assert_array_equal(problem.delta2(np.full(5, weight)), each)
     assert problem.delta2(np.ones(0)).size == 0
+
+
+@pytest.mark.parametrize("storage", [sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize(
+    ("indices", "indptr"), [([0, 5, 1], [0, 1, 2, 3]), ([0, -1, 1], [0, 1, 2, 3]), ([0, 1, 2], [0, 3, 1, 3])]
+)
+@pytest.mark.parametrize(
+    "model", [MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginClassifier()]
+)
+def test_damaged_sparse_matrices_are_refused(model, indices, indptr, storage):
+    """Compiled code would read memory outside the arrays, in the fit and in predictions."""
+    y, damaged = np.array([0, 1, 0]), storage((3, 3))
+    model = clone(model).fit(storage(np.eye(3)), y)
+    damaged.data, damaged.indices, damaged.indptr = np.ones(3), np.array(indices), np.array(indptr)
+    with pytest.raises(ValueError, match=r"damaged sparse matrix.* Build it again"):
+        model.predict(damaged)
+    with pytest.raises(ValueError, match=r"damaged sparse matrix.* Build it again"):
+        clone(model).fit(damaged, y)

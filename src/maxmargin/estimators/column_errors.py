@@ -32,7 +32,7 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     Parameters
     ----------
     error : str
-        The message of scikit-learn.
+        The message of scikit-learn or SciPy.
     X : array-like, data frame or sparse matrix
     y : array-like or None
     """
@@ -40,6 +40,8 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
         return f"{error}Columns in the order of the fit: X[list(model.feature_names_in_)]."
     if "not 'complex'" in error:
         return COMPLEX
+    if error.startswith(("index", "indices", "indptr", "data, indices", "Last value of index")):
+        return f"X is a damaged sparse matrix: {error}. Build it again from its entries, by scipy.sparse.coo_array."
     if sp.issparse(X):
         return _missing_in_sparse(X)
     if hasattr(X, "columns") or "convert string" in error or "contains NaN" in error:
