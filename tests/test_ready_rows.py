@@ -93,3 +93,14 @@ def test_damaged_sparse_matrices_are_refused(model, indices, indptr, storage):
         model.predict(damaged)
     with pytest.raises(ValueError, match=r"damaged sparse matrix.* Build it again"):
         clone(model).fit(damaged, y)
+
+
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_classes_of_many_rows_include_those_that_a_sample_of_the_labels_lacks(kind):
+    """One label of 30,000 is of the third class, in every position modulo the step of the sample."""
+    X = np.random.default_rng(0).normal(size=(30_000, 2))
+    for place in range(25_000, 25_004):
+        y = (X[:, 0] > 0.0).astype(int)
+        y[place] = 2
+        model = MaxMarginClassifier(max_iter=1, tol=0.5).fit(X, y.astype(kind))
+        assert model.classes_.tolist() == [kind(label) for label in (0, 1, 2)]

@@ -78,6 +78,10 @@ def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
+# Labels in which all classes are looked for first. If the classes are few, all labels are compared with them, which is
+# faster than to sort all labels (0.2 times the time at 245,000 labels of 2 classes). With fewer labels, small classes
+# are missed more often; with more classes than some tens, sorting is as fast.
+SAMPLED_LABELS, FEW_CLASSES = 10_000, 30
 TOL = "positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}
@@ -316,9 +320,10 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             f"y.astype({kinds[0]})."
         )
     try:
-        # in place of `np.unique`, which hashes integers or takes twice as long; labels may be a column
-        ordered = np.sort(y, axis=None)
-        classes = np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
+        classes = _distinct(y[:: 1 + y.size // SAMPLED_LABELS])
+        few = classes.size <= FEW_CLASSES
+        if y.size >= SAMPLED_LABELS and not (few and np.isin(y, classes, kind="sort").all()):
+            classes = _distinct(y)
         # scikit-learn refuses fractions, and warns where there are more classes than half of the rows
         fractions = y.dtype.kind == "f" and (classes % 1.0).any()
         if fractions or y.dtype.kind == "O" or 2 * classes.size > y.size:
@@ -332,6 +337,12 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             "names of one type."
         ) from None
     return classes
+
+
+def _distinct(y: np.ndarray) -> np.ndarray:
+    """Return the distinct entries in order; `np.unique` hashes integers, or takes twice as long."""
+    ordered = np.sort(y, axis=None)  # labels may be a column
+    return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
 
 
 def plain_labels(y: Any) -> Any:

@@ -201,6 +201,4 @@ class Run(State):
         """Return w without its constant coordinate, and the intercept, in the engine's units."""
         h, bias = self.h, float(self.h.number[BIAS])
         full = h.space.vector.w if self.problem.p == 2 else h.number[FACTOR] * h.space.vector.w
-        if self.rho:
-            return full[:-1], bias + self.rho * full[-1]
-        return full, bias
+        return (full[:-1], bias + self.rho * full[-1]) if self.rho else (full, bias)

@@ -1,13 +1,5 @@
 """Kernel functions."""
 
-from .functions import (
-    Gaussian,
-    Kernel,
-    Linear,
-    Pairwise,
-    Polynomial,
-    Precomputed,
-    Sigmoid,
-)
+from .functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
 __all__ = ["Gaussian", "Kernel", "Linear", "Pairwise", "Polynomial", "Precomputed", "Sigmoid"]
