@@ -193,8 +193,9 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y) if hasattr(y, "isna") else y
     try:
-        if hasattr(X, "check_format"):  # of SciPy: compiled code would read memory outside the arrays
-            X.check_format()
+        # damaged matrices, else compiled code would read outside the arrays; the check may change its matrix: a copy
+        if hasattr(X, "check_format"):
+            type(X)((X.data, X.indices, X.indptr), X.shape).check_format()
         return validate_data(estimator, X, labels, **options)
     except (ValueError, TypeError) as error:
         message = column_message(str(error), X, y)
