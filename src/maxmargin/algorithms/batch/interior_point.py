@@ -58,7 +58,7 @@ class Settings:
     # The iterations end when the error exceeds max(least error, small_error) by this factor: it does not fall again.
     max_error_growth: float = 1e6
     small_error: float = 1e-9
-    # Steps of iterative refinement of a corrector step, at most: they end where the residual no longer halves. Free
+    # Steps of iterative refinement of each linear system, at most: they end where the residual no longer halves. Free
     # rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, where the factor costs
     # n d^2. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
     max_refinements: int = 5
@@ -144,10 +144,6 @@ class System(ABC):
             z = solve_columns(self.combine(r / T) + s)
             return (r - self.scores(z)) / T, z
 
-        return solve
-
-    def refined(self, solve: Solve, T: np.ndarray) -> Solve:
-        """Add iterative refinement to `solve`, a result of `solver` for this T; here there is none: return `solve`."""
         return solve
 
 
@@ -236,8 +232,7 @@ def iterates(
         if interrupted() or not 0.0 < point.complementarity < np.inf:
             return
         x, s, _ = point
-        T = system.D + (s / x).sum(axis=0)
-        solve = system.solver(T, interrupted)
+        solve = system.solver(system.D + (s / x).sum(axis=0), interrupted)
         if solve is None:
             return
         predictor = _step(current, signs, -x * s, solve)
@@ -247,9 +242,8 @@ def iterates(
             return
         mu = point.complementarity / count
         target = mu * max(predicted / mu, 0.0) ** settings.centring_power
-        # corrector: x s = target, with the second-order term dx ds of the predictor, which need not be refined
-        change = target * np.abs(signs) - x * s - predictor.x * predictor.s
-        step = _step(current, signs, change, system.refined(solve, T))
+        # corrector: x s = target, with the second-order term dx ds of the predictor
+        step = _step(current, signs, target * np.abs(signs) - x * s - predictor.x * predictor.s, solve)
         length = point.step_length(step, settings.boundary_share)
         if not length > settings.min_step_length:
             return
@@ -277,7 +271,7 @@ def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
 
 
 class DenseSystem(System):
-    """A small quadratic program, whose corrector steps are solved with iterative refinement.
+    """A small quadratic program, whose linear systems are solved with iterative refinement.
 
     Parameters
     ----------
@@ -308,20 +302,24 @@ class DenseSystem(System):
             return super().start()
         return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # meets E a = e
 
-    def refined(self, solve: Solve, T: np.ndarray) -> Solve:
-        def refine(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            a, z = solve(r, s)
+    def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
+        solve_once = super().solver(T, interrupted)
+        if solve_once is None:
+            return None
+
+        def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            a, z = solve_once(r, s)
             last_size = np.inf
             for _ in range(self.max_refinements):
                 residuals = r - self.scores(z) - T * a, s - self.regular * z + self.combine(a)
                 size = float(np.abs(residuals[0]).sum() + np.abs(residuals[1]).sum())
                 if not size <= 0.5 * last_size:
                     break
-                da, dz = solve(*residuals)
+                da, dz = solve_once(*residuals)
                 a, z, last_size = a + da, z + dz, size
             return a, z
 
-        return refine
+        return solve
 
 
 def interior_point(qp: Quadratic, interrupted: Callable[[], bool], settings: Settings = SETTINGS) -> Iterate:
