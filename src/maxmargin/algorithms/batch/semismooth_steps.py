@@ -446,5 +446,4 @@ def solve_problems(state, settings, progress, free, begin, frozen, steps, goal):
             return taken
         if values[GAP] <= settings.known_set_gap:
             set_slack(state.rows, state.data, state.vectors)
-        # `begin` is True, but no constant (see `minimise`)
-        begin, frozen = steps > 0, values[N_ACTIVE] < state.data.shape[1]
+        begin, frozen = steps > 0, values[N_ACTIVE] < state.data.shape[1]  # no constant, see `minimise`
