@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 export MAXMARGIN_DATA ?= ../shared/data
 
 # files with tests marked `interpreted`: combinations of rules, storages and norms, whose compilation takes minutes
-INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_norm_rules.py tests/test_online.py tests/test_pegasos.py
+INTERPRETED := tests/engine tests/algorithms tests/estimators/test_online.py
 
 # what meets most of an installed package, where nothing is compiled yet: pages, model files, readers, the command line
-DIST_TESTS ?= tests/test_package.py tests/test_docs.py tests/test_persistence.py tests/test_readers.py \
-	tests/test_scikit_learn.py tests/test_cli.py
+DIST_TESTS ?= tests/project/test_package.py tests/project/test_docs.py tests/io tests/estimators/test_scikit_learn.py \
+	tests/cli
 
 .PHONY: demo test test-slow test-interpreted test-peers test-sklearn dist test-dist lint format bench bench-benchopt \
 	reproduce reproduce-all baselines docs clean
@@ -22,8 +22,8 @@ demo: $(VENV)/.ready
 test: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "interpreted and not slow" $(INTERPRETED)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
-		-m "not slow and not interpreted" --ignore tests/test_threads.py
-	$(BIN)/python -m pytest -m "not slow" tests/test_threads.py
+		-m "not slow and not interpreted" --ignore tests/numerics/test_threads.py
+	$(BIN)/python -m pytest -m "not slow" tests/numerics/test_threads.py
 
 test-slow: $(VENV)/.ready-dev
 	MAXMARGIN_THOROUGH=1 $(BIN)/python -m pytest -m "slow or thorough or interpreted"
@@ -31,8 +31,8 @@ test-slow: $(VENV)/.ready-dev
 # more of what reads compiled code step by step: engine, cutting planes, streams
 test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" \
-		tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_online.py -k "TestCounts or TestBounds"
+		tests/engine/test_engine.py tests/algorithms tests/fit/test_streams.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/estimators/test_online.py -k "TestCounts or TestBounds"
 
 # what is checked against packages that need a C++ compiler to install
 test-peers: $(VENV)/.ready-bench
@@ -84,7 +84,7 @@ reproduce-all: $(VENV)/.ready-dev
 
 # the pictures that tests compare with; look at them before they are committed
 baselines: $(VENV)/.ready-dev
-	$(BIN)/python -W error tests/baselines.py
+	$(BIN)/python -W error tests/support/baselines.py
 
 docs: $(VENV)/.ready-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -27,8 +27,8 @@ ROUGHLY = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 HEAD = """\
 # Published numbers, reproduced
 
-Written by `python -m reproduction --write`, the command of `make reproduce`. `tests/test_reproduction.py` tests the
-same numbers. `=` means that the two numbers are equal in all printed digits. † marks results that only
+Written by `python -m reproduction --write`, the command of `make reproduce`. `tests/project/test_reproduction.py` tests
+the same numbers. `=` means that the two numbers are equal in all printed digits. † marks results that only
 `make reproduce-all` computes; the last ones are stored in `long.json`. "Not at hand" means that we do not have the
 published number. Times were measured on 2 shared cores.
 """

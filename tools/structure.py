@@ -139,7 +139,7 @@ def fullest_folder(found: dict[str, Module]) -> tuple[int, str]:
 
 
 def measure(root: Path = ROOT) -> dict[str, int]:
-    """Return the numbers that tests/test_structure.py checks."""
+    """Return the numbers that tests/project/test_structure.py checks."""
     found = modules(root)
     depth, circles = import_depth(found)
     return {

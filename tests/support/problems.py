@@ -162,3 +162,21 @@ def drawn(rng: np.random.Generator, hard: bool = False, **fixed) -> Spec:
         sparse=bool(rng.random() < 0.5),
     )
     return replace(spec, **fixed)
+
+
+def rings(n, seed, noise=0.3):
+    """Two classes that are not linearly separable."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.where((X * X).sum(axis=1) + noise * rng.normal(size=n) > 2.4, 1.0, -1.0)
+    assert np.unique(y).size == 2
+    return X, y, rng.choice([0.5, 1.0, 2.0], n)
+
+
+def shifted_classes(seed, n=60, d=5, shift=1.0):
+    """Return the generator, rows and labels: two classes, one row in three positive, shifted along column 0."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = rng.normal(size=(n, d))
+    X[:, 0] += shift * y
+    return rng, X, y

@@ -200,7 +200,11 @@ def test_interpreted_and_compiled_steps_are_equal():
             "-c",
             "import test_norm_rules as t, json; print(json.dumps(t.trajectories()))",
         ],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)},
+        env={
+            **os.environ,
+            "NUMBA_DISABLE_JIT": "1",
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,7 @@ import pytest
 
 import maxmargin
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_versions_agree():

@@ -975,7 +975,7 @@ def test_exceptions_of_a_callback_propagate(data):
 CTRL_C = """
     import os, signal, sys, threading, time
     import numpy as np
-    sys.path.insert(0, {tests!r})
+    sys.path[:0] = {tests!r}
     from test_estimator import UNREACHABLE, assert_best_model_is_kept, unreachable_problem
     from maxmargin import MaxMarginClassifier, Status
     import maxmargin.fit.exact
@@ -997,7 +997,9 @@ def run_and_interrupt(times: int, body: str) -> subprocess.CompletedProcess:
     from pathlib import Path
 
     code = textwrap.dedent(CTRL_C).format(
-        tests=str(Path(__file__).parent), times=times, body=textwrap.dedent(body).replace("\n", "\n")
+        tests=[str(Path(__file__).parent), *sys.path],
+        times=times,
+        body=textwrap.dedent(body).replace("\n", "\n"),
     )
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False

@@ -3,8 +3,10 @@
 from fractions import Fraction
 
 import numpy as np
+import oracle
 import pytest
 import scipy.sparse as sp
+from problems import shifted_classes
 
 from maxmargin import MaxMarginClassifier
 from maxmargin.certificates.intercept_interval import intercept_interval
@@ -12,7 +14,6 @@ from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.certificates.screening import certain_margins, columns_without_weight, modulus
 from maxmargin.problem.problem import Problem
-from tests import oracle
 
 LOSSES = ("hinge", "squared_hinge")
 
@@ -102,14 +103,6 @@ class TestIntercepts:
         assert intercept_interval(Problem("hinge", 1.0), z, z, y, np.ones(2))[1] == np.inf
 
 
-def data(seed, n=60, d=5, shift=1.0):
-    rng = np.random.default_rng(seed)
-    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
-    X = rng.normal(size=(n, d))
-    X[:, 0] += shift * y
-    return rng, X, y
-
-
 def exact(problem, X, y, weights):
     """Return the optimum to rounding and its dual weights; check the gap of its certificate."""
     clf = MaxMarginClassifier(
@@ -147,7 +140,7 @@ class TestMargins:
         problem = Problem(loss, C, p=p, intercept=intercept)
         decided = 0
         for seed in range(3):
-            rng, X, y = data(seed, shift=5.0 if problem.hard else 1.0)
+            rng, X, y = shifted_classes(seed, shift=5.0 if problem.hard else 1.0)
             weights = np.ones(y.size) if problem.hard else rng.integers(1, 4, y.size).astype(float)
             w, b, alpha = exact(problem, X, y, weights)
             margins = y * (X @ w + b)
@@ -170,7 +163,7 @@ class TestMargins:
 
     def test_sparse_and_dense_rows_give_equal_intervals(self, loss, C, p, intercept):
         problem = Problem(loss, C, p=p, intercept=intercept)
-        rng, X, y = data(5, shift=5.0)
+        rng, X, y = shifted_classes(5, shift=5.0)
         weights = np.ones(y.size)
         w, b, alpha = exact(problem, X, y, weights)
         sample = Sample(X, y, weights)
@@ -183,7 +176,7 @@ class TestMargins:
 def test_removing_weightless_rows_keeps_the_optimum_of_another_solver():
     """Clarabel bounds the objective: a w that is optimal to 1e-9 is within sqrt(2e-9 P) of w*."""
     problem = Problem("hinge", 1.0)
-    rng, X, y = data(11)
+    rng, X, y = shifted_classes(11)
     weights = np.ones(y.size)
     best = oracle.optimum(problem, X, y, weights)
     w, b, alpha = exact(problem, X, y, weights)
@@ -203,7 +196,7 @@ class TestFeatures:
     @pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
     @pytest.mark.parametrize("seed", range(4))
     def test_screened_features_have_no_weight_at_the_optimum(self, intercept, seed):
-        rng, X, y = data(seed, n=80, d=12, shift=1.5)
+        rng, X, y = shifted_classes(seed, n=80, d=12, shift=1.5)
         weights = rng.integers(1, 3, y.size).astype(float)
         problem = Problem("squared_hinge", 0.5, p=np.inf, intercept=intercept)
         w, b, alpha = exact(problem, X, y, weights)
@@ -219,7 +212,7 @@ class TestFeatures:
         assert decided[-1] == int((np.abs(w) <= 1e-7 * np.abs(w).max()).sum()) > 0
 
     def test_unsupported_problems_give_no_screening(self):
-        rng, X, y = data(1)
+        rng, X, y = shifted_classes(1)
         sample = Sample(X, y, np.ones(y.size))
         for problem in (
             Problem("hinge", 1.0, p=np.inf),

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from effort import examples, thorough
 from oracle import optimum
+from problems import rings
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
@@ -44,15 +45,6 @@ KERNELS = {
     Pairwise("laplacian", (("gamma", 0.2),)): ("laplacian", {"gamma": 0.2}),
     Pairwise(lambda Z, X: Z @ X.T): ("linear", {}),
 }
-
-
-def rings(n, seed, noise=0.3):
-    """Two classes that are not linearly separable."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    y = np.where((X * X).sum(axis=1) + noise * rng.normal(size=n) > 2.4, 1.0, -1.0)
-    assert np.unique(y).size == 2
-    return X, y, rng.choice([0.5, 1.0, 2.0], n)
 
 
 def point_bounds(problem, rows, y, weights, point):

@@ -27,7 +27,7 @@ from maxmargin.plots import (
     SparsityDisplay,
 )
 
-FOLDER = Path(__file__).parent / "baseline"
+FOLDER = Path(__file__).resolve().parents[1] / "plots" / "baseline"
 DPI = 50
 X, Y = load_iris(return_X_y=True)
 PETALS = X[50:, 2:]  # two overlapping classes

@@ -12,7 +12,7 @@ import pytest
 from maxmargin import PUMMA, AggressiveROMMA, MaxMarginClassifier, Status, verify
 from maxmargin.algorithms import ALGORITHMS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",

@@ -11,7 +11,7 @@ from effort import selected
 from naive import replay
 from oracle import optimum
 from presenting import BUSY, ONE_BY_ONE, bias, dual, reflected
-from test_decomposition import rings
+from problems import rings
 
 from maxmargin import Problem
 from maxmargin.algorithms import (

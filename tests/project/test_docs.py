@@ -22,7 +22,7 @@ from maxmargin.algorithms.programs import Program
 from maxmargin.cli.app import app
 
 matplotlib.use("Agg")
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
 RUN_PAGES = ("getting_started", "coming_from", "decisions", "certificates", "adding_an_algorithm")
 GENERATED = ("algorithm/", "api/", "gallery/")  # folders of generated pages

@@ -20,7 +20,7 @@ from maxmargin.separability.nearest_point import nearest_points
 from maxmargin.separability.search import trivial_certificate
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def flipped(n: int = 350, d: int = 10, flips: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from problems import shifted_classes
+from test_screening import exact, near
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, support_report
 from maxmargin.certificates.leave_one_out import InnerProducts, left_out
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.problem.problem import Problem
-from tests.test_screening import data, exact, near
 
 
 def products(X, rho=0.0):
@@ -47,7 +48,7 @@ def test_certain_predictions_equal_those_of_refitted_classifiers(loss, C, interc
     problem = Problem(loss, C, intercept=intercept)
     certain = correct_count = 0
     for seed in range(2):
-        rng, X, y = data(seed, n=36, d=3, shift=4.0 if problem.hard else 1.0)
+        rng, X, y = shifted_classes(seed, n=36, d=3, shift=4.0 if problem.hard else 1.0)
         X[:3, 0] *= -1.0 if not problem.hard else 1.0  # a few outliers
         weights = np.ones(y.size) if problem.hard else rng.integers(1, 3, y.size).astype(float)
         w, b, alpha = exact(problem, X, y, weights)
@@ -72,7 +73,7 @@ def test_certain_predictions_equal_those_of_refitted_classifiers(loss, C, interc
 
 def test_infeasible_or_poor_dual_weights_give_no_false_predictions():
     """For random feasible dual weights every certain prediction is correct."""
-    rng, X, y = data(3, n=30, d=3)
+    rng, X, y = shifted_classes(3, n=30, d=3)
     weights = np.ones(y.size)
     problem = Problem("hinge", 0.1)
     truth = refitted_scores(problem, X, y, weights)
@@ -91,7 +92,7 @@ def test_infeasible_or_poor_dual_weights_give_no_false_predictions():
 
 
 def test_kernel_predictions_equal_those_of_refitted_classifiers():
-    _, X, y = data(4, n=40, d=2)
+    _, X, y = shifted_classes(4, n=40, d=2)
     K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     settings = {"C": 0.5, "kernel": "rbf", "gamma": 0.5, "tol": 1e-9}
     clf = KernelMaxMarginClassifier(**settings).fit(X, y)
@@ -115,7 +116,7 @@ def test_kernel_predictions_equal_those_of_refitted_classifiers():
 
 def test_most_duplicated_rows_are_certain():
     """Leaving out one of two copies changes little."""
-    _, X, y = data(6, n=40, d=3)
+    _, X, y = shifted_classes(6, n=40, d=3)
     X, y = np.vstack([X, X]), np.append(y, y)
     problem, weights = Problem("hinge", 0.02), np.ones(80)
     w, b, alpha = exact(problem, X, y, weights)

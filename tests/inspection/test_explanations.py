@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from problems import shifted_classes
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs, make_classification
 from sklearn.preprocessing import scale
@@ -19,7 +20,6 @@ from maxmargin import (
     support_report,
 )
 from maxmargin.estimators.linear import WithoutExactStep
-from tests.test_screening import data
 
 MODELS = {
     "hinge": MaxMarginClassifier(0.05, loss="hinge"),
@@ -52,7 +52,7 @@ def score_without(model, X, y, i):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
-    _, X, y = data(1, n=40, d=3)
+    _, X, y = shifted_classes(1, n=40, d=3)
     X[:2, 0] *= -1.0
     model = clone(MODELS[name])
     X = input_for(model, X)
@@ -81,7 +81,7 @@ def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
 
 
 def test_hard_margin_report_names_few_support_rows():
-    _, X, y = data(2, n=40, d=3, shift=4.0)
+    _, X, y = shifted_classes(2, n=40, d=3, shift=4.0)
     for model in (MaxMarginClassifier(np.inf), KernelMaxMarginClassifier(np.inf, kernel="linear")):
         report = support_report(model.fit(X, y), X, y)
         part = report.parts[0]
@@ -96,7 +96,7 @@ def test_hard_margin_report_names_few_support_rows():
 
 
 def test_sparse_rows_and_other_norms_are_supported():
-    _, X, y = data(3)
+    _, X, y = shifted_classes(3)
     dense = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
     sparse = support_report(MaxMarginClassifier(loss="hinge").fit(sp.csr_array(X), y), sp.csr_array(X), y)
     assert dense.leave_one_out == sparse.leave_one_out
@@ -107,7 +107,7 @@ def test_sparse_rows_and_other_norms_are_supported():
 
 
 def test_inseparable_data_have_no_optimum_in_the_report():
-    _, X, y = data(2)
+    _, X, y = shifted_classes(2)
     report = support_report(MaxMarginClassifier(np.inf).fit(X, y), X, y)
     assert report.parts[0].optimum is None
     assert report.leave_one_out is None
@@ -118,7 +118,7 @@ def test_inseparable_data_have_no_optimum_in_the_report():
 
 
 def test_false_proof_of_inseparability_is_refused():
-    _, X, y = data(2)
+    _, X, y = shifted_classes(2)
     model = MaxMarginClassifier(np.inf).fit(X, y)
     model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])
     with pytest.raises(CertificateError, match="the proof fails"):
@@ -138,7 +138,7 @@ def test_verdicts_of_inseparable_classes_are_reported(multi_class):
 
 
 def test_mislabelled_and_contradictory_rows_are_reported():
-    _, X, y = data(4, shift=3.0)
+    _, X, y = shifted_classes(4, shift=3.0)
     y = np.where(y > 0, "yes", "no")
     y[7] = "no" if y[7] == "yes" else "yes"
     X, y = np.vstack([X, X[9]]), np.append(y, "no" if y[9] == "yes" else "yes")
@@ -185,7 +185,7 @@ def test_small_interior_point_weights_do_not_count_as_support():
 
 
 def test_misplaced_rows_are_on_the_wrong_side_of_the_optimum():
-    _, X, y = data(1, n=40, d=3)
+    _, X, y = shifted_classes(1, n=40, d=3)
     X[:2, 0] *= -1.0
     model = MaxMarginClassifier(0.05, loss="hinge", tol=1e-8).fit(X, y)
     part = support_report(model, X, y).parts[0]
@@ -231,7 +231,7 @@ def test_multiclass_leave_one_out_agrees_with_refits(model):
 
 
 def test_rows_of_weight_zero_are_excluded_from_the_report():
-    _, X, y = data(5)
+    _, X, y = shifted_classes(5)
     s = np.where(np.arange(y.size) % 4 == 0, 0.0, 1.0)
     clf = MaxMarginClassifierCV([0.01, 0.1], cv=3, loss="hinge").fit(X, y, s)
     report = support_report(clf, X, y, s)
@@ -242,7 +242,7 @@ def test_rows_of_weight_zero_are_excluded_from_the_report():
 
 
 def test_models_without_a_valid_certificate_are_refused():
-    _, X, y = data(6)
+    _, X, y = shifted_classes(6)
     with pytest.raises(CertificateError, match="needs a classifier with a certificate"):
         support_report(OnlineMarginClassifier().fit(X, y), X, y)
     with pytest.raises(CertificateError, match="made for other data"):

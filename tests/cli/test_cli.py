@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import RNG, X, Y, refused, run
 from safetensors.numpy import load as load_arrays
 from scipy.sparse import csr_matrix, vstack
 from sklearn.datasets import dump_svmlight_file
@@ -32,28 +33,8 @@ from maxmargin.fit.report import Report
 from maxmargin.io.model_file import load, save
 from maxmargin.io.readers import DataError, svmlight
 
-RNG = np.random.default_rng(0)
-X = np.round(RNG.normal(size=(60, 4)), 3)
-Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, 1, -1)
 ONLINE = ("online", "classes", "hashing", "trail")
 COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
-
-
-def run(*arguments):
-    """Run a command; return its output on both streams and its exit code. A traceback is a failure."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert "Traceback" not in result.stderr
-    return result
-
-
-def refused(*arguments):
-    """Run a command that refuses its input; return the one-line error message."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("maxmargin: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("maxmargin: ").rstrip()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracle import optimum
-from test_decomposition import rings
+from problems import rings
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch.decomposition import decomposed_points

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from test_cli import X, Y, refused, run
+from command import X, Y, refused, run
 
 from maxmargin import load
 from maxmargin.io.readers import DataError, read

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
+from command import X, Y, refused, run
 from sklearn.datasets import dump_svmlight_file
-from test_cli import X, Y, refused, run
 from typer.main import get_command
 
 from maxmargin import from_json, from_liblinear, load

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import pytest
+import replay
 from compiled_functions import all_compiled
 from numba.core.errors import NumbaError
 from presenting import ONE_BY_ONE, plan, start
@@ -24,7 +25,7 @@ from maxmargin.algorithms import ALGORITHMS
 from maxmargin.engine.jit import compiled, record
 from maxmargin.engine.sweep import repeat
 
-HERE = Path(__file__).resolve().parent
+REPLAY = Path(replay.__file__)
 SOURCE = Path(maxmargin.__file__).resolve().parent
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="interpreted: nothing is compiled")
@@ -149,7 +150,7 @@ def test_machine_code_of_a_sweep_counts_no_references():
 def replayed(*arguments: str, **environment: str) -> dict:
     """Run replay.py with warnings as errors; return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(HERE / "replay.py"), *arguments],
+        [sys.executable, "-W", "error", str(REPLAY), *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from effort import ON_SPARSE, selected
 from oracle import optimum
+from problems import rings
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
@@ -20,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_decomposition import rings
 
 from maxmargin import (
     PUMMA,
