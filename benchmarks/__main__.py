@@ -1,4 +1,4 @@
-"""Run the comparison and print it; with --write, measure all parts and write `docs/benchmarks.md`."""
+"""Run the comparison and print it; with --write, measure all parts and write `docs/measurements/benchmarks.md`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .measure import Comparison, compare
 from .memory import peaks
 from .startup import compilations, imports
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "benchmarks.md"
 PARTS = ("times", "profile", "compile", "memory", "startup")
 
 
@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         "--parts", type=lambda text: text.split(","), default=["times"],
         help=f"comma separated, of {', '.join(PARTS)}; default times",
     )  # fmt: skip
-    parser.add_argument("--write", action="store_true", help="measure all parts and write docs/benchmarks.md")
+    parser.add_argument(
+        "--write", action="store_true", help="measure all parts and write docs/measurements/benchmarks.md"
+    )
     return parser
 
 

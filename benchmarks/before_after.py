@@ -1,8 +1,8 @@
 """Compare the times of two checkouts of this package on every problem of the benchmark pages, without peers.
 
 `python -m benchmarks.before_after --before ../old`: each checkout runs in its own process. The two processes fit the
-same problem in turn. The problems are those of docs/benchmarks.md, docs/regimes.md, docs/defaults.md and
-docs/kernels.md.
+same problem in turn. The problems are those of benchmarks.md, regimes.md, defaults.md and kernels.md in
+docs/measurements/.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCALED = (
     "digits",
     "iris",
     "wine",
-)  # docs/defaults.md has these with standardised columns too
+)  # docs/measurements/defaults.md has these with standardised columns too
 GENERATED: dict[str, Callable[[], Any]] = {
     "unequal-200k": lambda: unequal(200_000, 50),
     "unequal-1m": lambda: unequal(1_000_000, 20),

@@ -24,7 +24,7 @@ from . import datasets
 from .report import deliver, page_parser, table, versions
 from .unscaled import SETS, unequal
 
-PAGE = Path(__file__).parents[1] / "docs" / "choice.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "choice.md"
 COSTS = (1e-3, 1.0, 100.0)
 GAPS = (1e-3, 1e-6)
 SOLVERS = {
@@ -203,7 +203,7 @@ of {count} rows, and at most {worst:.1f} times as long in all rows.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/choice.md`."""
+    """Measure and print; with --write into `docs/measurements/choice.md`."""
     parser = page_parser("crossover", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The data sets of `docs/benchmarks.md`: CSR with 32-bit indices and float64 values, labels in {-1, +1}."""
+"""Data sets of `docs/measurements/benchmarks.md`: CSR with 32-bit indices and float64 values, labels in {-1, +1}."""
 
 from __future__ import annotations
 

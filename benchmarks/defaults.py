@@ -26,7 +26,7 @@ from .regimes import SEPARABLE
 from .report import deliver, page_parser, table, versions
 from .unscaled import SETS, Rows
 
-PAGE = Path(__file__).parents[1] / "docs" / "defaults.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "defaults.md"
 COSTS = (1e-3, 1.0, 1e3)
 LOSSES = ("hinge", "squared_hinge")
 WIDE = {name: rows for name, rows in SEPARABLE.items() if name not in SETS}  # the micro-arrays
@@ -199,7 +199,7 @@ _WIDE = """\
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/defaults.md`."""
+    """Measure and print; with --write into `docs/measurements/defaults.md`."""
     parser = page_parser("defaults", __doc__, PAGE)
     every = [*SETS, *WIDE]
     parser.add_argument("--sets", nargs="+", choices=every, default=every, help="data sets")

@@ -27,7 +27,7 @@ from .report import deliver, page_parser, table, versions
 from .rivals import signs, timed
 from .unscaled import SETS
 
-PAGE = Path(__file__).parents[1] / "docs" / "floor.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "floor.md"
 GAP, GOAL = 1e-4, 0.1  # relative gap of the fits, and the goal as a share of liblinear's time
 SMALL = (
     "iris",
@@ -215,7 +215,7 @@ def document(names: list[str]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/floor.md`."""
+    """Measure and print; with --write into `docs/measurements/floor.md`."""
     parser = page_parser("floor", __doc__, PAGE)
     parser.add_argument(
         "--sets", nargs="+", choices=list(SOFT), default=list(SOFT), help="data sets of many rows"

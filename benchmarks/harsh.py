@@ -22,7 +22,7 @@ from maxmargin.problem.intercept import best_intercept
 from .defaults import COSTS, LOSSES, Fits, both
 from .report import deliver, page_parser, table, versions
 
-PAGE = Path(__file__).parents[1] / "docs" / "harsh.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "harsh.md"
 
 Rows = np.ndarray
 Disorder = Callable[[Rows, np.random.Generator], Rows]
@@ -187,7 +187,7 @@ from 0.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/harsh.md`."""
+    """Measure and print; with --write into `docs/measurements/harsh.md`."""
     parser = page_parser("harsh", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS), help="data sets")
     options = parser.parse_args(arguments)

@@ -31,7 +31,7 @@ try:
 except ImportError:
     PatchedSVC = None
 
-PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "kernels.md"
 TOL = 1e-3
 LADDER = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)  # tolerances of SVC, tried in this order
 MEGABYTES = 200.0  # of kernel rows, for every solver
@@ -237,7 +237,7 @@ rest (*the rest*) it is fitted once per class.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/kernels.md`."""
+    """Measure and print; with --write into `docs/measurements/kernels.md`."""
     parser = page_parser("kernels", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(sets()), default=list(sets()), help="data sets")
     parser.add_argument("--repeats", type=int, default=3, help="turns")

@@ -27,7 +27,7 @@ from maxmargin import MaxMarginClassifier
 from .datasets import _path, relevant
 from .report import deliver, page_parser, table, versions
 
-PAGE = Path(__file__).parents[1] / "docs" / "norms.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "norms.md"
 TOL = 0.01
 METHODS = ("highs-ds", "highs-ipm")
 LARGE_C = 1e3  # of the peers whose C is finite
@@ -260,7 +260,7 @@ each row, and 20 of its columns determine the labels.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/norms.md`."""
+    """Measure and print; with --write into `docs/measurements/norms.md`."""
     parser = page_parser("norms", __doc__, PAGE)
     parser.add_argument("--repeats", type=int, default=3, help="turns")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which HiGHS is given up")

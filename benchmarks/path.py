@@ -25,7 +25,7 @@ from .datasets import Dataset
 from .objective import primal
 from .report import as_typed, deliver, page_parser, table
 
-PAGE = Path(__file__).parents[1] / "docs" / "path_benchmark.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "path_benchmark.md"
 CS = np.logspace(-3.0, 3.0, 20)
 TOL = 1e-3
 GOAL = 0.25  # largest ratio of the path's time to that of LinearSVC's fits, on adult

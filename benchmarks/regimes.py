@@ -29,7 +29,7 @@ from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
 from .unscaled import MICROARRAYS, SETS, Rows, unequal
 
-PAGE = Path(__file__).parents[1] / "docs" / "regimes.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "regimes.md"
 GAPS = (1e-4, 1e-6)
 COSTS = (1e-3, 1.0, 100.0)
 LOSSES = ("hinge", "squared_hinge")
@@ -537,7 +537,7 @@ def problems(names: Sequence[str], losses: Sequence[str], costs: Sequence[float]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/regimes.md`."""
+    """Measure and print; with --write into `docs/measurements/regimes.md`."""
     every = [*SOFT, *SEPARABLE]
     parser = page_parser("regimes", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=every, default=every, help="data sets")

@@ -1,4 +1,4 @@
-"""Results as Markdown: tables for the terminal, and the page `docs/benchmarks.md`."""
+"""Results as Markdown: tables for the terminal, and the page `docs/measurements/benchmarks.md`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _version(name: str) -> str:
 def page_parser(module: str, description: str | None, page: Path) -> argparse.ArgumentParser:
     """Return the parser of a module that measures and prints, and writes its page with --write."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description)
-    parser.add_argument("--write", action="store_true", help=f"write docs/{page.name}")
+    parser.add_argument("--write", action="store_true", help=f"write docs/measurements/{page.name}")
     return parser
 
 

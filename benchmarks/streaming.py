@@ -25,7 +25,7 @@ from maxmargin import OnlineMarginClassifier
 from .datasets import _csr, _idx, _path, mnist_dense, reuters
 from .report import deliver, page_parser, table, versions
 
-PAGE = Path(__file__).parents[1] / "docs" / "streaming.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "streaming.md"
 BATCH = 1000
 CLASSES = [-1.0, 1.0]
 DIGIT_ORDERS = 3  # of the ten classes, which take ten times as long
@@ -347,7 +347,7 @@ All ten digits of mnist, one against the rest; {digit_orders} orders.
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/streaming.md`."""
+    """Measure and print; with --write into `docs/measurements/streaming.md`."""
     parser = page_parser("streaming", __doc__, PAGE)
     parser.add_argument("--repeats", type=int, default=9, help="turns of the race")
     parser.add_argument("--orders", type=int, default=15, help="orders for the accuracy")

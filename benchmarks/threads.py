@@ -27,7 +27,7 @@ from maxmargin.numerics.threads import one_thread
 from .report import as_typed, deliver, page_parser, spread, table
 from .unscaled import SETS, Rows, unequal
 
-PAGE = Path(__file__).parents[1] / "docs" / "threads.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "threads.md"
 GOAL = 1.3  # largest ratio of the time with two threads to that with one
 
 
@@ -196,7 +196,7 @@ process is pinned to every core (column *beside it*).
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; with --write into `docs/threads.md`."""
+    """Measure and print; with --write into `docs/measurements/threads.md`."""
     parser = page_parser("threads", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(CASES), default=list(CASES), help="fits")
     parser.add_argument("--turns", type=int, default=5)

@@ -29,7 +29,6 @@ extensions = [
     "command_pages",
     "reference_pages",
     "docstrings",
-    "further_pages",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -94,7 +93,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "maxmargin"
 html_static_path = ["_static"]
 html_css_files = ["maxmargin.css"]
-html_sidebars = {"index": [], "certificates": []}
+html_sidebars = {"index": [], "explanation/certificates": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

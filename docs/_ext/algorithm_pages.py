@@ -173,7 +173,7 @@ def rule_page(name: str, cls: type[Algorithm]) -> str:
         parts.append(f".. literalinclude:: ../../{module}\n   :pyobject: {rule.__name__}\n")
         parts.append(
             f"The parameters of a problem become those of this record in ``{source}``; storage, order, bounds and "
-            "stopping are common to all algorithms: :doc:`/architecture`.\n"
+            "stopping are common to all algorithms: :doc:`/explanation/architecture`.\n"
         )
     else:
         parts.append(
@@ -261,7 +261,7 @@ def index() -> str:
     lines = [
         headed("One page an algorithm"),
         "Condition, update, guarantee and references are those of the docstrings; each picture was drawn by running",
-        "the algorithm when these pages were built. :doc:`/algorithms` sets them beside each other.",
+        "the algorithm when these pages were built. :doc:`/reference/algorithms` sets them beside each other.",
         "",
     ]
     for words, names in (

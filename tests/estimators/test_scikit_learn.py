@@ -739,7 +739,7 @@ def test_l1_and_l2_penalties_equal_those_of_linear_svc():
 
 
 def test_page_code_runs(capsys):
-    text = (Path(__file__).resolve().parents[2] / "docs" / "scikit_learn.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "scikit_learn.md").read_text()
     scope: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.S):
         if HAS_CALLBACKS or "sklearn.callback" not in block:

@@ -534,7 +534,7 @@ def _error_text(result):
 def test_page_code_runs(capsys):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    page = (Path(__file__).resolve().parents[2] / "docs" / "selection.md").read_text()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "features.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(block, scope)

@@ -24,13 +24,19 @@ from maxmargin.cli.app import app
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
-RUN_PAGES = ("getting_started", "coming_from", "decisions", "certificates", "adding_an_algorithm")
-GENERATED = ("algorithm/", "api/", "gallery/")  # folders of generated pages
+RUN_PAGES = (
+    "tutorials/first_model",
+    "howto/coming_from",
+    "explanation/choice",
+    "explanation/certificates",
+    "howto/adding_an_algorithm",
+)
+GENERATED = {"_build", "algorithm", "api", "gallery"}  # folders of generated pages
 
 
 @pytest.mark.slow
 def test_algorithms_page_runs_and_names_all_algorithms(capsys):
-    page = (DOCS / "algorithms.md").read_text()
+    page = (DOCS / "reference/algorithms.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(block, scope)
@@ -41,7 +47,7 @@ def test_algorithms_page_runs_and_names_all_algorithms(capsys):
 
 
 def test_kernel_machines_page_runs_and_names_all_kernel_algorithms(capsys):
-    page = (DOCS / "kernel_machines.md").read_text()
+    page = (DOCS / "tutorials/kernel.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(block, scope)
@@ -56,7 +62,7 @@ def test_kernel_machines_page_runs_and_names_all_kernel_algorithms(capsys):
 
 def test_report_page_runs_and_names_every_section_and_display(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (DOCS / "report.md").read_text()
+    page = (DOCS / "howto/report.md").read_text()
     scope = {}
     try:
         for block in re.findall(r"```python\n(.*?)```", page, re.S):
@@ -94,7 +100,7 @@ def test_readme_shows_the_printed_verdict(capsys):
         assert re.sub(r", \S+ s$", "", line) == re.sub(r", \S+ s$", "", output)
 
 
-@pytest.mark.parametrize("name", ["path", "explanations"])
+@pytest.mark.parametrize("name", ["howto/path", "howto/support_report"])
 def test_page_code_runs_and_prints(name, capsys):
     page = (DOCS / f"{name}.md").read_text()
     scope = {}
@@ -105,7 +111,7 @@ def test_page_code_runs_and_prints(name, capsys):
 
 def test_export_page_runs(capsys):
     pytest.importorskip("skl2onnx", reason="pip install 'maxmargin[onnx]'")
-    page = (DOCS / "export.md").read_text()
+    page = (DOCS / "howto/export.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(block, scope)
@@ -116,7 +122,7 @@ def test_export_page_runs(capsys):
 def test_data_page_runs(capsys):
     pytest.importorskip("pandas")
     pytest.importorskip("polars")
-    page = (DOCS / "data.md").read_text()
+    page = (DOCS / "howto/data.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(block, scope)
@@ -151,39 +157,62 @@ def test_page_code_prints_the_expected_words(page, agg_backend, monkeypatch, tmp
         exec(compile(block, f"<{page}>", "exec"), scope)
     printed = capsys.readouterr().out
     expected = {
-        "getting_started": [
+        "tutorials/first_model": [
             "CERTIFIED",
             "this certificate was made for other data",
             "INTERRUPTED 0.0",
             "True True",
         ],
-        "coming_from": ["largest difference of a coefficient", "True True", "every bound holds"],
-        "decisions": [
+        "howto/coming_from": ["largest difference of a coefficient", "True True", "every bound holds"],
+        "explanation/choice": [
             "free: the same predictions after adding 10 to every feature? True",
             "augmented: the same",
         ],
-        "certificates": ["True True True", "[Fraction(0, 1), Fraction(0, 1), Fraction(0, 1)] 0"],
-        "adding_an_algorithm": ["dynamic-margin(epsilon=0.5)  CONVERGED", "the same counts: True"],
+        "explanation/certificates": ["True True True", "[Fraction(0, 1), Fraction(0, 1), Fraction(0, 1)] 0"],
+        "howto/adding_an_algorithm": ["dynamic-margin(epsilon=0.5)  CONVERGED", "the same counts: True"],
     }
     assert all(words in printed for words in expected[page]), printed
 
 
-def test_links_between_pages_are_valid():
-    """Check links and tables of contents; generated pages are recognised by their folder."""
-    for page in DOCS.glob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
-        tables = re.findall(r"```\{toctree\}\n(.*?)```", text, re.S)
-        lines = [line for table in tables for line in table.splitlines() if line.strip()]
-        names = [re.sub(r".*<(.*)>", r"\1", line) for line in lines if not line.startswith(":")]
-        for name in [*links, *(name for name in names if name != "further-pages")]:
-            if not name or name.startswith(("http", *GENERATED)):
-                continue
-            assert (DOCS / name).exists() or (DOCS / f"{name}.md").exists(), f"{page.name} names {name}"
-        for name in re.findall(r"gallery/(plot_\w+)", text):
-            assert (EXAMPLES / f"{name}.py").exists(), f"{page.name} names {name}"
-        for name in re.findall(r"algorithm/([\w-]+)\)", text):
-            assert name in {"index", *ALGORITHMS}, f"{page.name} names the page of {name}"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in GENERATED)
+
+
+def exists(name, page):
+    """Return whether a link or an entry of a table of contents names a page, a generated page or another file."""
+    path = (DOCS / name[1:]) if name.startswith("/") else (page.parent / name)
+    path = path.resolve()
+    if path.is_relative_to(DOCS) and path.relative_to(DOCS).parts[0] in GENERATED:
+        return True
+    return path.exists() or path.with_name(f"{path.name}.md").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_and_tables_of_contents_name_existing_pages(page):
+    text = page.read_text(encoding="utf-8")
+    links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+    for name in [*links, *entries(text)]:
+        assert not name or name.startswith("http") or exists(name, page), name
+    for name in re.findall(r"gallery/(plot_\w+)", text):
+        assert (EXAMPLES / f"{name}.py").exists(), name
+    for name in re.findall(r"algorithm/([\w-]+)\)", text):
+        assert name in {"index", *ALGORITHMS}, name
+
+
+def entries(text):
+    """Return the entries of the tables of contents of a page."""
+    tables = re.findall(r"```\{toctree\}\n(.*?)```", text, re.S)
+    lines = [line for table in tables for line in table.splitlines() if line.strip()]
+    return [re.sub(r".*<(.*)>", r"\1", line) for line in lines if not line.startswith(":")]
+
+
+def test_every_page_stands_in_one_table_of_contents():
+    listed = sorted(
+        (page.parent / f"{name}.md").resolve()
+        for page in PAGES
+        for name in entries(page.read_text(encoding="utf-8"))
+        if not name.startswith("/") and name.split("/")[0] not in GENERATED
+    )
+    assert listed == sorted(page for page in PAGES if page != DOCS / "index.md")
 
 
 def options(command):
@@ -195,7 +224,7 @@ def options(command):
 
 
 def test_coming_from_page_names_existing_options_and_parameters():
-    text = (DOCS / "coming_from.md").read_text(encoding="utf-8")
+    text = (DOCS / "howto/coming_from.md").read_text(encoding="utf-8")
     flags = set(re.findall(r"(--[A-Za-z][\w-]*)", text[text.index("## liblinear's train") :]))
     assert {"--tol", "--loss", "--no-intercept", "--norm-power"} <= flags <= options("fit")
     here = inspect.signature(maxmargin.MaxMarginClassifier).parameters

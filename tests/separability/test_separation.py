@@ -351,7 +351,9 @@ class TestExactArithmetic:
 class TestPage:
     def test_page_code_runs(self, capsys):
         scope = {}
-        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "separation.md").read_text(), re.S):
+        for block in re.findall(
+            r"```python\n(.*?)```", (ROOT / "docs" / "tutorials" / "separability.md").read_text(), re.S
+        ):
             exec(block, scope)
         assert "not separable" in capsys.readouterr().out
 

@@ -82,10 +82,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``MPU(delta=1e-5)``. It never changes the
         problem, only the method of solution. ``"auto"`` chooses by p, loss and size, and states the reason in
-        `history_` (`docs/choice.md` has the rule and its measurements). p = 2: the exact step for small problems;
-        Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense rows, if
-        these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal points
-        or Newton's method where it converges slowly. Other p: exact programs that are linear or small enough,
+        `history_` (`docs/measurements/choice.md` has the rule and its measurements). p = 2: the exact step for small
+        problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
+        rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
+        points or Newton's method where it converges slowly. Other p: exact programs that are linear or small enough,
         otherwise `pumma` (2 < p < inf) or `ima`.
     max_iter : int, default=1000
         Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one
@@ -96,7 +96,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
-        docs/scikit_learn.md).
+        docs/howto/scikit_learn.md).
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
@@ -146,7 +146,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     The first Ctrl-C ends the fit with the best model so far, as `max_time` does; the second raises
     KeyboardInterrupt.
 
-    Small problems (up to 2000 rows: `docs/architecture.md` has the rule) end with a step that solves the
+    Small problems (up to 2000 rows: `docs/explanation/architecture.md` has the rule) end with a step that solves the
     optimality conditions on the support exactly. The result is then the optimum to rounding. It does not depend on the
     order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns, up to rounding).
 

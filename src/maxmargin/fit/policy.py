@@ -1,7 +1,7 @@
 """The policy of `algorithm="auto"`: the choice of the algorithm for a problem, and the stages of a fit.
 
-The rules follow measurements (docs/choice.md). Work is compared in row visits, so that budgets do not depend on the
-machine.
+The rules follow measurements (docs/measurements/choice.md). Work is compared in row visits, so that budgets do not
+depend on the machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from ..problem.problem import Problem
 from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, factors_whole_gram, is_small
 from .report import KernelJob
 
-# Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2 (docs/choice.md).
+# Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2
+# (docs/measurements/choice.md).
 MAX_BARRIER_FLOPS = 4e9
 # Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
 # points do; beyond, the factorisation takes longer than passes over the rows.
@@ -48,9 +49,10 @@ DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
 # then cost at most 1 + SHARE_BEFORE_PROXIMAL times as much as proximal points alone.
 SHARE_BEFORE_PROXIMAL = 0.5
 # Full passes of coordinate descent over sparse rows of many columns after which Newton's method was faster on all data
-# sets measured (docs/choice.md). Fewer passes run Newton's method on problems that coordinate descent soon solves.
+# sets measured (docs/measurements/choice.md). Fewer passes run Newton's method on problems that coordinate descent soon
+# solves.
 PASSES_BEFORE_NEWTON = 50
-# The constants below were chosen on the data sets of docs/regimes.md.
+# The constants below were chosen on the data sets of docs/measurements/regimes.md.
 
 # Smallest number of rounds of a convergent algorithm before the exact stage of a small problem: an algorithm that ends
 # within them spares the exact stage.

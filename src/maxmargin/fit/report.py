@@ -38,7 +38,8 @@ class Report:
     presentations, steps : int
         Number of row visits so far, and of visits that changed w.
     stage : str
-        Name of the algorithm, or "exact" for a small problem that is solved to the optimum (`docs/architecture.md`).
+        Name of the algorithm, or "exact" for a small problem that is solved to the optimum
+        (`docs/explanation/architecture.md`).
     label : object
         The class of a one-vs-rest problem; None for two classes.
     margin : float

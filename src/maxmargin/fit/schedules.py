@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
 Schedule = Callable[[Any], Iterator[None]]
-# The constants without another source were chosen on the data sets of docs/regimes.md.
+# The constants without another source were chosen on the data sets of docs/measurements/regimes.md.
 
 # `gap_driven`: a row whose dual variable is at a bound is left out of the active set if its score s is on the side of
 # the optimality condition, at a distance |s / unit - 1| above max(MIN_BAND, BAND_PER_GAP * min(gap, 1)). The second

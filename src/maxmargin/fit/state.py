@@ -25,7 +25,7 @@ from .tracker import DECREASE
 if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
 
-# The constants were chosen on the data sets of docs/regimes.md.
+# The constants were chosen on the data sets of docs/measurements/regimes.md.
 
 # Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
 # that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules

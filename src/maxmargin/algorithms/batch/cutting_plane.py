@@ -33,7 +33,7 @@ ROUNDING = 1e-13  # a difference of a plane and the model that is rounding, rela
 class Settings:
     """Numerical settings of the model of planes and of the line search.
 
-    Values were chosen on the data sets of docs/regimes.md.
+    Values were chosen on the data sets of docs/measurements/regimes.md.
     """
 
     # Weight of the proximal term of the model's dual, relative to the largest |g / h|^2. Planes that are convex

@@ -46,7 +46,8 @@ MIN_CURVATURE = 1e-14
 class Settings:
     """Numerical settings of decomposition.
 
-    Where no other source is given, values are those that the data sets of docs/regimes.md were solved with.
+    Where no other source is given, values are those that the data sets of docs/measurements/regimes.md were solved
+    with.
     """
 
     # Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger

@@ -15,7 +15,7 @@ from .factors import TINY, factor
 
 # MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonal entries relative to the sums of squares of
 # their columns, whose elimination would cancel digits. With a larger number the factor of that size costs more than the
-# n x n one. Chosen on the data sets of docs/regimes.md.
+# n x n one. Chosen on the data sets of docs/measurements/regimes.md.
 MIN_KEPT = 50
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases

@@ -13,7 +13,8 @@ from ...kernels.gram import gram_product
 BLOCK = 512  # rows computed at once: BLAS is as fast as with more. A round value; not tuned.
 # Calls of `slots` and `submatrix` after which a row that none of them asked for is stale. Stale rows are overwritten
 # before unused memory is written to: the first write to a page of memory takes longer than the next ones. With a
-# smaller number, rows that are needed again are computed again. Chosen on the data sets of docs/regimes.md.
+# smaller number, rows that are needed again are computed again. Chosen on the data sets of
+# docs/measurements/regimes.md.
 STALE_AFTER = 100
 MEGABYTE = 2**20  # bytes
 # Columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache.

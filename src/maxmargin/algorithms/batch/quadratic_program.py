@@ -38,7 +38,7 @@ from .centred_rows import (
 )
 from .diagonal_plus_gram import column_squares
 
-# The numbers below without another source are chosen on the data sets of docs/regimes.md.
+# The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
 #
 # Multiplications between two calls of the stop check while products of rows are computed: about a tenth of a second.
 MULTIPLICATIONS_PER_CHECK = 2e8
