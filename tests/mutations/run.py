@@ -1,0 +1,106 @@
+"""Put faults into the code one by one, and check that the fast tests find them.
+
+Usage: python tests/mutations/run.py [number ...] [--write]
+
+Each row of `table.py` replaces a piece of text that occurs once in its file, in a copy of src, and names tests of the
+fast suite that must fail then. `--write` writes the results to docs/howto/testing.md. The exit code is 1 if more than two
+mutations survive.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from table import MUTATIONS, Mutation
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "howto" / "testing.md"
+MARK = "<!-- mutations -->"
+# The marks and environments in which `make test` runs the tests: interpreted ones first, since they start at once.
+RUNS = (
+    ("interpreted and not slow", {"NUMBA_DISABLE_JIT": "1"}),
+    ("not slow and not interpreted", {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}),
+)
+NO_TESTS = 5  # exit code of pytest
+MAX_SURVIVORS = 2
+
+
+def mutate(mutation: Mutation, folder: Path) -> None:
+    """Copy src to a folder, with the fault.
+
+    Raises
+    ------
+    ValueError
+        If the text of the mutation does not occur exactly once.
+    """
+    shutil.copytree(ROOT / "src", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "maxmargin" / mutation.file
+    source = path.read_text(encoding="utf-8")
+    if source.count(mutation.old) != 1:
+        raise ValueError(f"{mutation.file}: {mutation.old!r} occurs {source.count(mutation.old)} times")
+    path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
+
+
+def killed_by(mutation: Mutation) -> tuple[str, float]:
+    """Return the first test that fails with the fault, or "", and the seconds that this took."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as work:
+        source = Path(work) / "src"
+        mutate(mutation, source)
+        for marks, variables in RUNS:
+            environment = {
+                **os.environ,
+                **variables,
+                "PYTHONPATH": str(source),
+                "NUMBA_CACHE_DIR": str(Path(work) / "cache"),
+            }
+            words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", marks]
+            done = subprocess.run(
+                [*words, *mutation.tests.split()],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode not in (0, NO_TESTS):
+                found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?:\[.*)?(?: - .*)?$", done.stdout, re.MULTILINE)
+                return found[1] if found else done.stdout[-500:], time.perf_counter() - began
+    return "", time.perf_counter() - began
+
+
+def page(rows: list[tuple[Mutation, str]]) -> str:
+    """Return the table of the documentation."""
+    lines = ["| | fault | file | found by |", "| --- | --- | --- | --- |"]
+    for i, (mutation, test) in enumerate(rows, 1):
+        name = f"`{test.split('/', 1)[-1]}`" if test else "**not found**"
+        lines.append(f"| {i} | {mutation.what} | `{mutation.file}` | {name} |")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the named mutations, or all; print what finds each."""
+    chosen = [int(word) - 1 for word in arguments if word.isdigit()] or range(len(MUTATIONS))
+    rows = []
+    with ThreadPoolExecutor(2) as pool:
+        for i, (test, seconds) in zip(chosen, pool.map(lambda i: killed_by(MUTATIONS[i]), chosen), strict=True):
+            rows.append((MUTATIONS[i], test))
+            print(f"{i + 1:3} {seconds:5.0f} s  {MUTATIONS[i].what}: {test or 'NOT FOUND'}", flush=True)
+    survivors = sum(not test for _, test in rows)
+    print(f"{len(rows) - survivors} of {len(rows)} found")
+    if "--write" in arguments:
+        head, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
+        PAGE.write_text(f"{head}{MARK}\n\n{page(rows)}\n", encoding="utf-8")
+    return int(survivors > MAX_SURVIVORS)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
