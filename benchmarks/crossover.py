@@ -21,7 +21,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS
 
 from . import datasets
-from .report import deliver, page_parser, table, versions
+from .page import deliver, page_parser, table, versions
 from .unscaled import SETS, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "choice.md"

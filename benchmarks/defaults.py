@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
 
+from .page import deliver, page_parser, table, versions
 from .regimes import SEPARABLE
-from .report import deliver, page_parser, table, versions
 from .unscaled import SETS, Rows
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "defaults.md"

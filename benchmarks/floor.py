@@ -22,8 +22,8 @@ from maxmargin.certificates.one_pass import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
 
+from .page import deliver, page_parser, table, versions
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft
-from .report import deliver, page_parser, table, versions
 from .rivals import signs, timed
 from .unscaled import SETS
 

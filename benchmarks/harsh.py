@@ -20,7 +20,7 @@ from maxmargin import Problem, verify
 from maxmargin.problem.intercept import best_intercept
 
 from .defaults import COSTS, LOSSES, Fits, both
-from .report import deliver, page_parser, table, versions
+from .page import deliver, page_parser, table, versions
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "harsh.md"
 

@@ -24,7 +24,7 @@ from maxmargin import KernelMaxMarginClassifier
 from maxmargin.problem.multiclass import parts_of
 
 from .kernel_sets import Set, sets
-from .report import deliver, page_parser, table, versions
+from .page import deliver, page_parser, table, versions
 
 try:
     from sklearnex.svm import SVC as PatchedSVC  # type: ignore[import-not-found]

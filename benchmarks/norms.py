@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import MaxMarginClassifier
 
 from .datasets import _path, relevant
-from .report import deliver, page_parser, table, versions
+from .page import deliver, page_parser, table, versions
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "norms.md"
 TOL = 0.01

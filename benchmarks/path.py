@@ -23,7 +23,7 @@ from maxmargin import MarginPath, MaxMarginClassifier, margin_path
 from . import datasets
 from .datasets import Dataset
 from .objective import primal
-from .report import as_typed, deliver, page_parser, table
+from .page import as_typed, deliver, page_parser, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "path_benchmark.md"
 CS = np.logspace(-3.0, 3.0, 20)

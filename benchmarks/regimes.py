@@ -24,7 +24,7 @@ from .datasets import Dataset
 from .measure import search
 from .norms import bound, judged
 from .objective import primal, reference
-from .report import as_typed, deliver, page_parser, table, versions
+from .page import as_typed, deliver, page_parser, table, versions
 from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
 from .unscaled import MICROARRAYS, SETS, Rows, unequal

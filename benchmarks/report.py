@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import platform
-import sys
-from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from .breakdown import Part
 from .measure import Comparison, Row
 from .memory import Peak
+from .page import spread, table, versions
 from .startup import Compilation, Timing
 
 PACKAGES = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official")
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [list(head), *map(list, rows)]
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def versions(*names: str) -> str:
-    """Return the installed versions of these packages, as text."""
-    return ", ".join(map(_version, names))
-
-
-def _version(name: str) -> str:
-    try:
-        return f"{name} {version(name)}"
-    except PackageNotFoundError:
-        return f"{name} not installed"
-
-
-def page_parser(module: str, description: str | None, page: Path) -> argparse.ArgumentParser:
-    """Return the parser of a module that measures and prints, and writes its page with --write."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description)
-    parser.add_argument("--write", action="store_true", help=f"write docs/measurements/{page.name}")
-    return parser
-
-
-def as_typed(module: str, arguments: list[str] | None) -> str:
-    """Return the command that wrote a page."""
-    return " ".join([f"python -m benchmarks.{module}", *(sys.argv[1:] if arguments is None else arguments)])
-
-
-def deliver(text: str, page: Path | None) -> None:
-    """Print a page, and write it to a file if one is named."""
-    print(text)
-    if page is not None:
-        page.write_text(text)
-        print(f"written: {page}")
 
 
 def times(results: Sequence[Comparison]) -> str:
@@ -94,12 +52,6 @@ def peers(results: Sequence[Comparison]) -> str:
 
 def _ms(row: Row) -> str:
     return spread(1e3 * np.asarray(row.seconds), ".3g" if row.median < 1 else ".0f")
-
-
-def spread(values: np.ndarray, form: str) -> str:
-    """Return the median, with quartiles in brackets."""
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return f"{middle:{form}} ({low:{form}}-{high:{form}})"
 
 
 def sets(results: Sequence[Comparison]) -> str:

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import OnlineMarginClassifier
 
 from .datasets import _csr, _idx, _path, mnist_dense, reuters
-from .report import deliver, page_parser, table, versions
+from .page import deliver, page_parser, table, versions
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "streaming.md"
 BATCH = 1000

@@ -24,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.numerics.threads import one_thread
 
-from .report import as_typed, deliver, page_parser, spread, table
+from .page import as_typed, deliver, page_parser, spread, table
 from .unscaled import SETS, Rows, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "threads.md"
