@@ -1,0 +1,211 @@
+"""Degenerate but valid data and extreme magnitudes: certified where float64 allows it, valid bounds in any case."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from clouds import assert_optimum_is_bracketed, clouds
+from problems import rings
+from sklearn.metrics.pairwise import rbf_kernel
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status, verify
+
+INF, LOSSES = np.inf, ("hinge", "squared_hinge")
+
+
+def degenerate_data():
+    """Return rows and labels by the name of their defect."""
+    X, y = clouds(30, 5)
+    zero, constant = X.copy(), X.copy()
+    zero[np.random.default_rng(0).random(30) < 0.5] = 0.0
+    constant[:, 2] = 7.0
+    few = np.array([0, 1, 0, 1, 1, 1])
+    return {
+        "all-zero rows": (zero, y),
+        "only zeros": (np.zeros((6, 3)), few),
+        "identical rows with opposite labels": (np.vstack([X, X[:10]]), np.append(y, 1 - y[:10])),
+        "only identical rows": (np.ones((6, 3)), few),
+        "duplicate columns": (np.hstack([X, X]), y),
+        "a constant column": (constant, y),
+        "only constant columns": (np.full((6, 2), 0.1), few),
+        "two rows": (np.array([[1.0], [2.0]]), np.array([0, 1])),
+        "one row against many": (X, (np.arange(30) == 3).astype(int)),
+        "large numbers": (X * 1e6, y),
+        "small numbers": (X * 1e-6, y),
+    }
+
+
+DEGENERATE = degenerate_data()
+COMBINATIONS = list(product(DEGENERATE, LOSSES, (1e-3, 1.0, 1e3), (np.asarray, sp.csr_matrix)))
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "C", "store"),
+    [
+        pytest.param(
+            *c, marks=() if k % 5 == 0 else pytest.mark.slow
+        )  # 5 has no factor in common with 2, 3 and 11
+        for k, c in enumerate(COMBINATIONS)
+    ],
+)
+def test_degenerate_data_are_certified(name, loss, C, store):
+    X, y = DEGENERATE[name]
+    model = MaxMarginClassifier(C, loss=loss, random_state=0).fit(store(X), y)
+    assert model.status_ is Status.CERTIFIED
+    assert_optimum_is_bracketed(model, store(X), y)
+    kernel = KernelMaxMarginClassifier(C, loss=loss).fit(store(X), y)
+    assert kernel.status_ is Status.CERTIFIED
+    verify(kernel, store(X), y)
+    if not X.std():
+        assert kernel.gamma_ == 1.0
+
+
+def test_zero_rows_without_an_intercept():
+    """Each costs exactly C for every w, and is the origin, which proves that no hyperplane separates."""
+    X, y = clouds(40, 3)
+    padded, labels = np.vstack([X, np.zeros((7, 3))]), np.append(y, [0, 1, 1, 0, 1, 1, 1])
+    options = {"loss": "hinge", "C": 0.3, "fit_intercept": False, "random_state": 0, "tol": 1e-8}
+    plain = MaxMarginClassifier(**options).fit(X, y)
+    extended = MaxMarginClassifier(**options).fit(padded, labels)
+    assert extended.coef_ == pytest.approx(plain.coef_, rel=1e-9)
+    assert extended.certificate_.lower == pytest.approx(plain.certificate_.lower + 7 * 0.3, rel=1e-9)
+    assert extended.certificate_.dual[-7:].tolist() == [0.3] * 7
+    X, y = clouds(40, 3, gap=4.0)
+    X[5] = 0.0
+    model = MaxMarginClassifier(INF, fit_intercept=False, random_state=0).fit(X, y)
+    assert model.status_ is Status.INSEPARABLE
+    assert model.certificate_.support.tolist() == [5]
+    assert model.certificate_.upper == 0.0
+
+
+def narrow(seed):
+    """Return 12 separable rows, whose margin is down to 1e-9 of their largest entry."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(12, 2)) * 10.0 ** rng.uniform(-6, 6), np.arange(12) % 2
+    X[:, 0] = np.where(y == 1, 1.0, -1.0) * 10.0 ** rng.uniform(-9, 0) * np.abs(X).max()
+    return X, y
+
+
+def test_narrow_margins_are_certified_in_any_row_order():
+    for seed in range(8):
+        X, y = narrow(seed)
+        model = MaxMarginClassifier(INF, random_state=0).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert_optimum_is_bracketed(model, X, y)
+    X, y = narrow(8)  # products for a margin of 1e-7 are rounding errors
+    for seed in range(12):
+        order = np.random.default_rng(seed).permutation(12)
+        model = MaxMarginClassifier(INF, random_state=0).fit(X[order], y[order])
+        assert model.status_ is Status.CERTIFIED
+        assert model.certificate_.lower <= X[1, 0] <= model.certificate_.upper
+
+
+# magnitudes
+
+
+@pytest.mark.parametrize(
+    ("scale", "loss"),
+    [(1e-120, "hinge"), (1e-78, "squared_hinge"), (1e78, "hinge"), (1e120, "squared_hinge")],
+)
+def test_kernel_margins_scale_with_the_features(scale, loss):
+    X, y, _ = rings(40, 10)
+    X = X + 3.0 * y[:, None]
+    plain = KernelMaxMarginClassifier(INF, kernel="linear", tol=1e-6).fit(X, y)
+    hard = KernelMaxMarginClassifier(INF, kernel="linear", tol=1e-6).fit(X * scale, y)
+    assert hard.status_ is Status.CERTIFIED
+    assert verify(hard, X * scale, y).lower == pytest.approx(plain.certificate_.lower * scale, rel=1e-6)
+    given = KernelMaxMarginClassifier(INF, kernel="precomputed", tol=1e-6).fit(X @ X.T * scale, y)
+    assert given.certificate_.upper == pytest.approx(plain.certificate_.upper * scale**0.5, rel=1e-6)
+    soft = KernelMaxMarginClassifier(kernel="linear", loss=loss, tol=1e-6).fit(X * scale, y)
+    assert soft.status_ is Status.CERTIFIED
+    if scale > 1.0 or loss == "hinge":  # the hard margin, or w = 0 with the smaller class on the wrong side
+        best = 2.0 * (y > 0).sum() if scale < 1.0 else 0.5 / hard.certificate_.lower**2
+        assert verify(soft, X * scale, y).upper == pytest.approx(best, rel=1e-6)
+    wide = KernelMaxMarginClassifier(tol=1e-6).fit(X * scale, y)
+    same = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)  # gamma="scale" removes the unit of the data
+    assert wide.certificate_.lower == pytest.approx(same.certificate_.lower, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "scale", "weight"),
+    [
+        (MaxMarginClassifier(1e-200, loss="hinge"), 1.0, 1e200),
+        (MaxMarginClassifier(1e-200, loss="hinge"), 1e-120, 1.0),
+        (MaxMarginClassifier(1e-200), 1e-120, 1.0),
+        (MaxMarginClassifier(1e200, loss="hinge"), 1e110, 1e80),
+        (MaxMarginClassifier(1e300), 1e110, 1.0),
+        (MaxMarginClassifier(INF), 1e140, 1e200),
+        (KernelMaxMarginClassifier(1e-100, kernel="linear"), 1e-120, 1.0),
+        (KernelMaxMarginClassifier(1e-100, kernel="linear", loss="squared_hinge"), 1e-120, 1.0),
+        (KernelMaxMarginClassifier(1e-200), 1.0, 1e300),
+        (KernelMaxMarginClassifier(), 1e140, 1e200),
+        (KernelMaxMarginClassifier(1e306, loss="squared_hinge"), 1.0, 1.0),
+    ],
+    ids=str,
+)
+def test_extreme_magnitudes_give_valid_certificates(model, scale, weight):
+    """Products leave the range of float64: no warning (warnings are errors in tests), and valid bounds."""
+    X, y = np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.5], [-1.0, 0.5]]) * scale, [0, 1, 0, 1]
+    weights = [1.0, weight, 1.0, weight]
+    model.fit(X, y, weights)
+    assert model.status_ is not Status.NOT_FINITE
+    now = verify(model, X, y, weights)
+    assert 0.0 <= now.lower <= now.upper < INF
+    assert now.gap <= 1e-3 or model.status_ is not Status.CERTIFIED
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_bounds_for_tiny_C_contain_the_optimum(loss):
+    """It is C times the smallest loss at w = 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(3, size=60) > 0
+    model = MaxMarginClassifier(1e-300, loss=loss, random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    k, m = float(min(y.sum(), (~y).sum())), float(max(y.sum(), (~y).sum()))
+    best = (
+        2.0 * k if loss == "hinge" else 4.0 * k * m / (k + m)
+    )  # b = 1, or the b with equal slopes of both classes
+    assert model.certificate_.lower <= best * 1e-300 * (1.0 + 1e-12)
+    assert model.certificate_.upper == pytest.approx(best * 1e-300, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("shift", [1e4, 1e8, 1e12])
+def test_bounds_of_data_far_from_the_origin_do_not_cross(loss, shift):
+    """They use compensated sums where ordinary sums lose digits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    y = X[:, 0] + rng.normal(size=20) > 0
+    model = MaxMarginClassifier(1e3, loss=loss, random_state=0).fit(X + shift, y)
+    assert model.status_ is Status.CERTIFIED
+    assert model.certificate_.lower <= model.certificate_.upper * (1.0 + 1e-12)
+    verify(model, X + shift, y)
+
+
+@pytest.mark.parametrize(("kernel", "shift"), [("rbf", 1e4), ("poly", 1e4), ("poly", 1e8), ("linear", 1e8)])
+def test_kernel_fits_far_from_the_origin_end_and_are_not_worse_than_zero(kernel, shift):
+    """Rounding removes most of the information."""
+    X, y, _ = rings(60, 10)
+    model = KernelMaxMarginClassifier(kernel=kernel, max_time=60).fit(X + shift, y)
+    assert model.status_ in (Status.CERTIFIED, Status.STALLED)
+    assert 0.0 <= model.certificate_.lower <= model.certificate_.upper < INF
+    verify(model, X + shift, y)
+    rows, c = (X + shift).astype(np.longdouble), np.zeros(60, np.longdouble)
+    c[model.support_] = model.dual_coef_[0]
+    if kernel == "rbf":
+        scores = rbf_kernel(X + shift, gamma=model.gamma_) @ c
+    else:
+        scores = rows @ (rows.T @ c) if kernel == "linear" else (model.gamma_ * (rows @ rows.T)) ** 3 @ c
+    losses = np.maximum(0.0, 1.0 - y * (scores + model.intercept_[0])).sum()
+    assert float(c @ scores / 2.0 + losses) <= 2.0 * min((y > 0).sum(), (y < 0).sum()) + 1e-6
+
+
+def test_dual_weights_dominated_by_rounding_end_as_stalled():
+    """The rounding of |w|^2 = 1e30 exceeds C, and the running bounds cross; the lower bound is valid."""
+    X, y, _ = rings(60, 3)
+    model = KernelMaxMarginClassifier(1e10, kernel="linear", max_time=60).fit(X * 1e4, y)
+    assert model.status_ is Status.STALLED
+    assert verify(model, X * 1e4, y).lower <= 2e10 * (y > 0).sum()

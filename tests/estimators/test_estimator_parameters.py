@@ -1,0 +1,334 @@
+"""Parameters of both classifiers: refused values, what accepted values mean, and equivalent problems."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from clouds import clouds
+from effort import THOROUGH, thorough
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from maxmargin import (
+    MPU,
+    CuttingPlane,
+    DualCoordinateDescent,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    Problem,
+    Status,
+    verify,
+)
+from maxmargin.algorithms import ALGORITHMS
+
+BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
+INF, NAN = np.inf, np.nan
+SHARED = {
+    "C": (-1.0, 0, NAN, "1"),
+    "loss": ("log",),
+    "tol": (0, -1e-3, NAN, True),
+    "fit_intercept": ("no", 1),
+    "intercept": ("real",),
+    "intercept_scaling": ("x",),
+    "class_weight": ("even", [1.0, 2.0], {0: "a"}, {2: 1.0}, {0: -1.0}, {0: INF}, {0: 0.0}),
+    "algorithm": ("smo", 3, MPU),
+    "max_time": (0, -3.0, True),
+    "callback": (3,),
+    "n_jobs": ("all", 0, 1.5),
+    "random_state": (-1,),
+}
+LINEAR = {
+    "p": (0.5, "inf", NAN, None, "2"),
+    "norm_power": (3,),
+    "max_iter": (0, 2.5, True, -1),
+    "warm_start": (1,),
+}
+KERNEL = {
+    "kernel": ("gauss", 3, None, np.eye(60)),
+    "gamma": ("wide", -1.0, NAN),
+    "degree": (-1, 2.5),
+    "coef0": (INF,),
+    "cache_size": (0, "200"),
+    "multi_class": ("crammer_singer",),
+    "decision_function_shape": (None,),
+    "break_ties": (1,),
+    "max_iter": (0, -2, 2.5),
+}
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "values"),
+    [(cls, *item) for cls in BOTH for item in SHARED.items()]
+    + [(MaxMarginClassifier, *item) for item in LINEAR.items()]
+    + [(KernelMaxMarginClassifier, *item) for item in KERNEL.items()],
+)
+def test_invalid_values_are_refused_with_the_name_of_the_parameter(cls, name, values):
+    X, y = clouds()
+    for value in values:
+        options = {"kernel": "poly"} if name in ("degree", "coef0") else {}
+        model = cls(**{**options, name: value})
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
+            model.fit(X, y)
+        assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (MaxMarginClassifier(p=3, algorithm="dcd"), r"'dcd'.*p=3.*barrier"),
+        (MaxMarginClassifier(norm_power=1, algorithm="dcd"), r"'dcd'.*first power.*barrier"),
+        (MaxMarginClassifier(p=INF, algorithm="pumma"), r"'pumma'.*p=inf.*log"),
+        (MaxMarginClassifier(p=1.5, algorithm="alma"), r"'alma'.*p=1\.5.*ima"),
+        (MaxMarginClassifier(loss="hinge", algorithm="perceptron"), r"'perceptron'.*hinge.*C=1"),
+        (MaxMarginClassifier(algorithm=MPU(schedule="points")), r"'two-level'.*'points'"),
+        (KernelMaxMarginClassifier(algorithm=CuttingPlane()), "'cutting-plane'.*kernels"),
+        (KernelMaxMarginClassifier(algorithm="lp"), "algorithm.*'lp'"),
+    ],
+)
+def test_algorithms_that_do_not_solve_the_problem_are_refused(model, words):
+    with pytest.raises(ValueError, match=words):
+        model.fit(*clouds())
+
+
+# Magnitudes of costs: float64 holds them within 1e-308 .. 1e308.
+@pytest.mark.parametrize(
+    ("C", "weight", "words"),
+    [
+        (1e308, 1.0, "C times the sum.*lower C"),
+        (1e10, 1e300, "C times the sum.*lower C"),
+        (1e-310, 1.0, "C times the least.*raise C"),
+        (1e-20, 1e-300, "C times the least.*raise C"),
+    ],
+)
+def test_costs_beyond_float64_are_refused(C, weight, words):
+    X, y = clouds(20, gap=4.0)
+    weights = np.where(np.arange(20) == 3, weight, 1.0)
+    for cls, loss in zip(BOTH, ("hinge", "squared_hinge"), strict=True):
+        with pytest.raises(ValueError, match=words):
+            cls(C, loss=loss).fit(X, y, weights)
+        with pytest.raises(ValueError, match="C times the sum"):
+            cls(class_weight={0: 1e308, 1: 1e308}).fit(X, y)
+        for scaling in (1e-160, 1e160):
+            with pytest.raises(ValueError, match="square of intercept_scaling=1e"):
+                cls(intercept="augmented", intercept_scaling=scaling).fit(X, y)
+        cls(INF).fit(X, y, weights)  # a hard margin has no costs
+
+
+def test_intercept_is_none_free_or_the_weight_of_a_constant_feature():
+    X, y = clouds()
+    X = X + 5.0
+    options = {"loss": "hinge", "C": 0.5, "tol": 1e-9, "random_state": 0}
+    none = MaxMarginClassifier(fit_intercept=False, **options).fit(X, y)
+    assert none.intercept_.tolist() == [0.0]
+    augmented = MaxMarginClassifier(intercept="augmented", intercept_scaling=3.0, **options).fit(X, y)
+    explicit = MaxMarginClassifier(fit_intercept=False, **options).fit(
+        np.column_stack([X, np.full(60, 3.0)]), y
+    )
+    assert np.append(augmented.coef_, augmented.intercept_ / 3.0) == pytest.approx(
+        explicit.coef_[0], rel=1e-8
+    )
+    assert augmented.certificate_.upper == pytest.approx(explicit.certificate_.upper, rel=1e-8)
+    free = MaxMarginClassifier(**options).fit(X, y)
+    assert free.certificate_.upper < augmented.certificate_.lower < none.certificate_.lower
+    wide = MaxMarginClassifier(intercept="augmented", intercept_scaling=1e4, **options).fit(X, y)
+    assert wide.certificate_.upper == pytest.approx(free.certificate_.upper, rel=1e-4)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_class_weights_multiply_sample_weights(classes):
+    rng = np.random.default_rng(0)
+    X, y = clouds(60, 4, classes=classes)
+    y = np.where(rng.random(60) < 0.4, 0, y)  # unequal classes
+    s = rng.integers(1, 4, 60).astype(float)
+    factors = s.sum() / (classes * np.bincount(y, weights=s))
+    options = {"loss": "hinge", "tol": 1e-9, "random_state": 0}
+    balanced = MaxMarginClassifier(class_weight="balanced", **options).fit(X, y, s)
+    assert balanced.class_weight_ == pytest.approx(factors, rel=1e-14)
+    verify(balanced, X, y, s)
+    for other in (
+        MaxMarginClassifier(**options).fit(X, y, s * factors[y]),
+        MaxMarginClassifier(class_weight=dict(enumerate(factors)), **options).fit(X, y, s),
+        MaxMarginClassifier(2.0, **options).fit(X, y, s * factors[y] / 2.0),  # C multiplies the weights
+    ):
+        assert other.coef_ == pytest.approx(balanced.coef_, rel=1e-8, abs=1e-10)
+        assert other.intercept_ == pytest.approx(balanced.intercept_, rel=1e-8)
+    partial = MaxMarginClassifier(class_weight={1: 3.0}, **options).fit(X, y)
+    assert partial.class_weight_.tolist() == [1.0, 3.0, 1.0][:classes]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_several_classes_are_fitted_one_against_the_rest(loss):
+    """The upper bound is the documented objective of each class, up to n eps = 3e-14."""
+    X, y = load_iris(return_X_y=True)
+    model = MaxMarginClassifier(0.7, loss=loss, random_state=0, tol=1e-8).fit(X, y)
+    scores = X @ model.coef_.T + model.intercept_
+    assert model.decision_function(X) == pytest.approx(scores, rel=1e-12, abs=1e-12)
+    assert (model.predict(X) == scores.argmax(axis=1)).all()
+    for k, certificate in enumerate(model.certificate_):
+        alone = clone(model).fit(X, np.where(y == k, "yes", "no"))
+        assert model.coef_[k] == pytest.approx(alone.coef_[0], rel=1e-8)
+        assert (alone.predict(X) == np.where(alone.decision_function(X) > 0, "yes", "no")).all()
+        xi = np.maximum(0.0, 1.0 - np.where(y == k, 1.0, -1.0) * scores[:, k])
+        objective = 0.5 * model.coef_[k] @ model.coef_[k] + 0.7 * (xi if loss == "hinge" else xi**2).sum()
+        assert objective == pytest.approx(certificate.upper, rel=1e-12)
+
+
+def test_rows_and_classes_of_weight_zero():
+    """Without sample weight a row is as if absent; a class weight of 0 keeps the class, whose errors cost nothing."""
+    X, y = clouds(60, 4, classes=3)
+    s = (y != 1) * np.linspace(0.5, 1.5, 60)
+    alone = MaxMarginClassifier(loss="hinge", tol=1e-8, random_state=0).fit(X[y != 1], y[y != 1], s[y != 1])
+    model = clone(alone).set_params(class_weight={0: 1.0, 1: 5.0, 2: 1.0}).fit(X, y, s)
+    assert model.classes_.tolist() == [0, 2]
+    assert model.coef_ == pytest.approx(alone.coef_, rel=1e-9)
+    verify(model, X, y, s)
+    model = clone(alone).set_params(class_weight={1: 0.0}).fit(X, y, s + (y == 1))
+    assert model.coef_[2] == pytest.approx(alone.coef_[0], rel=1e-8)
+    assert not (model.predict(X) == 1).any()
+    X, y = clouds(60, 4, gap=4.0)
+    s = np.where(y == 1, s + (s == 0), 1.0)
+    hard = MaxMarginClassifier(INF, random_state=0)  # all positive weights are alike
+    assert clone(hard).fit(X, y, s).coef_ == pytest.approx(hard.fit(X, y).coef_, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginClassifier(class_weight={0: 0.0}),
+        KernelMaxMarginClassifier(class_weight={0: 0.0}),
+        KernelMaxMarginClassifier(class_weight={0: 0.0}, multi_class="ovo", loss="squared_hinge"),
+        KernelMaxMarginClassifier(class_weight={0: 0.0, 3: 0.0}, multi_class="ovo"),
+    ],
+    ids=str,
+)
+def test_class_weights_of_zero_are_certified_for_soft_margins_only(model):
+    X, y = clouds(60, 4, classes=4)
+    assert model.fit(X, y).status_ is Status.CERTIFIED
+    verify(model, X, y)
+    with pytest.raises(ValueError, match="class 0"):
+        clone(model).set_params(C=INF).fit(X, y)
+
+
+@thorough
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "lp"])
+@pytest.mark.usefixtures("rules_alone")
+def test_every_schedule_of_every_algorithm_is_certified(name):
+    """Algorithms without a guarantee, and Pegasos, whose steps shrink with time, are only verified."""
+    X, y = clouds(2500 if THOROUGH else 120, 4)
+    cls = ALGORITHMS[name]
+    hinge = cls().refuses(Problem("hinge", 0.05)) is None
+    options = {"loss": "hinge" if hinge else "squared_hinge", "random_state": 0, "max_iter": 300}
+    for schedule in cls.schedules:
+        algorithm = name if schedule == cls().schedule else cls(schedule=schedule)
+        model = MaxMarginClassifier(0.05, algorithm=algorithm, **options).fit(X, y)
+        if cls.convergent and name != "pegasos":
+            assert model.status_ is Status.CERTIFIED
+            assert model.certificate_.gap <= 1e-3
+        assert model.history_[0].stage == name
+        verify(model, X, y)
+
+
+def distance_bound(model):
+    """Return a bound on the distance of w from the optimum: the objective is 1-strongly convex."""
+    return float(np.sqrt(2.0 * (model.certificate_.upper - model.certificate_.lower))) + 1e-9
+
+
+@pytest.mark.usefixtures("rules_alone")
+def test_equal_seeds_give_equal_models_for_any_number_of_threads():
+    X, y = clouds(300, 4, classes=3)
+
+    def fitted(seed, n_jobs, backend="threading", rows=slice(None)):
+        with joblib.parallel_config(backend):
+            model = MaxMarginClassifier(algorithm="dcd", random_state=seed, n_jobs=n_jobs)
+            return model.fit(X[rows], y[rows])
+
+    first = fitted(3, 1)
+    for same in (fitted(3, 1), fitted(3, 2), fitted(3, -1, "loky")):
+        assert same.coef_.tolist() == first.coef_.tolist()
+        assert same.intercept_.tolist() == first.intercept_.tolist()
+        assert [one.presentations for one in same.history_] == [one.presentations for one in first.history_]
+    first, other = fitted(3, 1, rows=y < 2), fitted(4, 1, rows=y < 2)
+    assert first.coef_.tolist() != other.coef_.tolist()
+    assert np.linalg.norm(first.coef_ - other.coef_) <= distance_bound(first) + distance_bound(other)
+
+
+@pytest.mark.usefixtures("rules_alone")
+def test_warm_starts_need_fewer_presentations():
+    X, y = clouds(600, 4)
+    model = MaxMarginClassifier(algorithm="dcd", warm_start=True, random_state=0, tol=1e-4).fit(X, y)
+    cold = model.history_[-1].presentations
+    assert model.fit(X, y).history_[-1].presentations < 0.5 * cold
+    model.set_params(C=1.5).fit(X, y)
+    truth = MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y)
+    assert np.linalg.norm(model.coef_ - truth.coef_) <= distance_bound(model) + distance_bound(truth)
+    assert model.fit(X[:60], y[:60]).certificate_.rows == 60  # other data: the dual weights are discarded
+    verify(model, X[:60], y[:60])
+
+
+def test_searches_over_algorithms_pipelines_and_pickles():
+    X, y = load_iris(return_X_y=True)
+    values = {"maxmarginclassifier__algorithm": [DualCoordinateDescent(), MPU(), "auto"]}
+    pipeline = make_pipeline(StandardScaler(), MaxMarginClassifier(loss="hinge", random_state=0))
+    search = GridSearchCV(pipeline, values, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9
+    found, Z = search.best_estimator_[-1], StandardScaler().fit_transform(X)
+    assert str(verify(pickle.loads(pickle.dumps(found)), Z, y)) == str(verify(found, Z, y))
+
+
+def test_defaults_equal_those_of_svc():
+    expected, model = SVC().get_params(), KernelMaxMarginClassifier().get_params()
+    for name in expected.keys() & model.keys() - {"verbose"}:
+        assert model[name] == expected[name], name
+
+
+LINEAR_KERNEL = KernelMaxMarginClassifier(kernel="linear")
+
+
+@pytest.mark.parametrize(
+    ("model", "later"),
+    [
+        (MaxMarginClassifier(), {"p": 1, "loss": "hinge", "C": 9.0, "fit_intercept": False}),
+        (LINEAR_KERNEL, {"multi_class": "ovo"}),
+        (clone(LINEAR_KERNEL).set_params(multi_class="ovo"), {"multi_class": "ovr"}),
+        (LINEAR_KERNEL, {"kernel": "precomputed"}),
+        (KernelMaxMarginClassifier(), {"kernel": "linear", "gamma": 3.0, "C": 0.1}),
+    ],
+    ids=str,
+)
+def test_parameters_set_after_the_fit_do_not_change_the_model(model, later):
+    X, y = load_iris(return_X_y=True)
+    model = clone(model).fit(X, y)
+
+    def seen():
+        radii = model.certified_radius(X) if hasattr(model, "certified_radius") else None
+        return model.decision_function(X), model.predict(X), getattr(model, "coef_", None), radii
+
+    before, proved = seen(), str(verify(model, X, y))
+    model.set_params(**later)
+    np.testing.assert_equal(seen(), before)
+    assert str(verify(model, X, y)) == proved
+    if "multi_class" in later:
+        assert model.fit(X, y).multi_class_ == later["multi_class"]
+
+
+def test_decision_function_shape_and_break_ties_apply_at_prediction():
+    """As in SVC."""
+    X, y = load_iris(return_X_y=True)
+    X, y = np.vstack([X, X]), np.append(y, y + 3)
+    model = KernelMaxMarginClassifier(multi_class="ovo", C=0.1).fit(X, y)
+    assert model.decision_function(X).shape == (300, 6)
+    assert model.set_params(decision_function_shape="ovo").decision_function(X).shape == (300, 15)
+    with pytest.raises(ValueError, match="break_ties"):
+        model.set_params(break_ties=True).predict(X)
+    model.set_params(decision_function_shape="ovr")
+    best = model.classes_[model.decision_function(X).argmax(axis=1)]
+    np.testing.assert_array_equal(model.predict(X), best)
+    with pytest.raises(ValueError, match="multi_class"):
+        KernelMaxMarginClassifier(decision_function_shape="ovo").fit(X, y)

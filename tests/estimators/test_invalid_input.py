@@ -1,0 +1,196 @@
+"""Rows, labels and weights that cannot be used are refused, in fit and in prediction, with few words asserted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from clouds import clouds
+from problems import rings
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, verify
+
+INF, NAN = np.inf, np.nan
+X4, Y4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 1]
+ALL = [MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginClassifier()]
+BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.zeros((0, 2)), [], r"0 sample\(s\)"),
+        (np.zeros((4, 0)), Y4, r"0 feature\(s\)"),
+        ([1.0, 2.0, 3.0, 4.0], Y4, "2D array"),
+        (X4 + 1j, Y4, "[Cc]omplex"),
+        ([["a", "b"], ["c", "d"]], [0, 1], "column 0.*'a'"),
+        (X4, [1, 1, 1, 1], r"2 classes.*class 1 \(one class\)"),
+        (X4, ["a"] * 4, r"2 classes.*class 'a' \(one class\)"),
+        (X4, [0.1, 1.3, 2.7, 0.4], "continuous"),
+        (X4, [[0, 1], [1, 0], [0, 1], [1, 1]], "1d array"),
+        (X4, None, "y is None"),
+        (X4, [0, 1, 0], r"\[4, 3\]"),
+        (X4, [b"a", b"b", b"a", b"b"], "decode"),
+        (X4, np.array(["a", 1, "b", 2], dtype=object), "label"),
+        (X4, np.array(Y4, dtype=object), r"astype\(int\)"),
+        (X4, np.array([False, True, False, True], dtype=object), r"astype\(bool\)"),
+    ],
+)
+def test_unusable_data_are_refused(cls, X, y, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        cls().fit(X, y)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([1.0, 1.0, 1.0], r"\(3,\)"),
+        ([1.0, -1.0, 1.0, 1.0], "[Nn]egative"),
+        ([1.0, NAN, 1.0, 1.0], "NaN"),
+        ([1.0, INF, 1.0, 1.0], "infinity"),
+        ([0.0, 0.0, 0.0, 0.0], "non-zero"),
+        ([1e308] * 4, "sum of sample_weight"),
+        ([1.0, 0.0, 1.0, 0.0], "one class"),
+    ],
+)
+def test_unusable_weights_are_refused(cls, weights, words):
+    with pytest.raises(ValueError, match=words):
+        cls().fit(X4, Y4, weights)
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array, np.float32])
+@pytest.mark.parametrize("cls", BOTH)
+def test_nan_and_infinity_are_refused_as_in_scikit_learn(cls, value, store):
+    """Rows of weight 0 are checked as well, and so are rows to predict; the previous fit is kept."""
+    X, y = clouds()
+    model = cls().fit(X, y)
+    before = model.decision_function(X)
+    rows, weights = X.copy(), np.ones(60)
+    rows[7, 1], weights[7] = value, 0.0
+    words = "NaN" if np.isnan(value) else "infinity"
+    with pytest.raises(ValueError, match=words):
+        LinearSVC().fit(store(rows), y)
+    for call in (lambda: model.fit(store(rows), y), lambda: model.fit(store(rows), y, weights)):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(ValueError, match=words):
+        model.predict(store(rows))
+    assert np.array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_prediction_needs_a_fit_and_its_features(model):
+    X, y = clouds()
+    with pytest.raises(ValueError, match="not fitted"):
+        model.predict(X)
+    with pytest.raises(ValueError, match=r"3 features.* 4 features"):
+        clone(model).fit(X, y).predict(X[:, :3])
+
+
+@pytest.mark.parametrize("model", ALL)
+@pytest.mark.parametrize(
+    ("storage", "indices", "indptr"),
+    [
+        (sp.csr_matrix, [0, 5, 1], [0, 1, 2, 3]),
+        (sp.csc_array, [0, -1, 1], [0, 1, 2, 3]),
+        (sp.csr_matrix, [0, 1, 2], [0, 3, 1, 3]),
+    ],
+)
+def test_damaged_sparse_matrices_are_refused(model, storage, indices, indptr):
+    """Compiled code would read memory outside the arrays, in the fit and in predictions."""
+    y, damaged = np.array([0, 1, 0]), storage((3, 3))
+    model = clone(model).fit(storage(np.eye(3)), y)
+    damaged.data, damaged.indices, damaged.indptr = np.ones(3), np.array(indices), np.array(indptr)
+    for call in (lambda: model.predict(damaged), lambda: clone(model).fit(damaged, y)):
+        with pytest.raises(ValueError, match="damaged sparse matrix"):
+            call()
+
+
+@pytest.mark.parametrize("form", ["array", "CSR", "Fortran"])
+def test_fit_and_verify_leave_the_data_unchanged(form):
+    """Repeated column numbers in a CSR matrix are summed, and remain as they are in the caller's matrix."""
+    rng, y = np.random.default_rng(0), np.array(Y4)
+    columns = np.array([3, 1, 3, 0, 2, 2] * 4)
+    sparse = sp.csr_matrix((rng.normal(size=24), columns, np.arange(0, 25, 6)), shape=(4, 4))
+    X = {"CSR": sparse, "array": sparse.toarray(), "Fortran": np.asfortranarray(sparse.toarray())}[form]
+    before = sparse.data.copy() if form == "CSR" else X.copy()
+    for cls in BOTH:
+        model = cls(random_state=0).fit(X, y)
+        verify(model, X, y)
+        assert model.decision_function(X) == pytest.approx(
+            cls().fit(sparse.toarray(), y).decision_function(X)
+        )
+    assert np.array_equal(X.data if form == "CSR" else X, before)
+    assert sparse.nnz == 24
+
+
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_rare_classes_are_found_among_many_labels(kind):
+    """One label of 30,000 is of the third class, in every position modulo the step of the sample."""
+    X = np.random.default_rng(0).normal(size=(30_000, 2))
+    for place in range(25_000, 25_004):
+        y = (X[:, 0] > 0.0).astype(int)
+        y[place] = 2
+        model = MaxMarginClassifier(max_iter=1, tol=0.5).fit(X, y.astype(kind))
+        assert model.classes_.tolist() == [kind(label) for label in (0, 1, 2)]
+
+
+# Squares and sums of kernel values leave float64 for entries below 1e-160 or above 1e150, of matrices 1e-320, 1e300.
+@pytest.mark.parametrize(
+    ("options", "matrix", "scale", "words"),
+    [
+        (None, "X", 1e-200, "entry of X is"),
+        (None, "CSR", 1e300, "entry of X is.*scale the features"),
+        ({"kernel": "linear"}, "X", 1e-160, "underflow.*scale the features"),
+        ({"kernel": "linear"}, "X", 1e-128, "underflows in sums.*scale the features"),
+        ({"kernel": "linear", "C": INF}, "X", 1e126, "overflows in sums.*scale the features"),
+        ({"kernel": "precomputed"}, "XX'", 1e-253, "underflows in sums.*scale the matrix"),
+        ({"kernel": "precomputed", "C": INF}, "XX'", 1e250, "overflows in sums.*scale the matrix"),
+        ({"kernel": "poly", "coef0": 1e100}, "X", 1.0, "overflows in sums.*coef0"),
+        ({"kernel": "poly", "gamma": 1.0, "degree": 9}, "X", 1e30, "kernel overflows.*scale the features"),
+        ({"kernel": "sigmoid", "gamma": 0.0}, "X", 1e160, "sigmoid kernel overflows"),
+        ({"kernel": "rbf"}, "X", 1e-160, "too small or too large"),
+        ({"kernel": "laplacian"}, "X", 1e160, "too small or too large"),
+        ({"kernel": "rbf"}, "X + 1e8", 1.0, "lost in rounding.*mean"),
+    ],
+)
+def test_magnitudes_without_a_certificate_are_refused_with_a_remedy(options, matrix, scale, words):
+    X, y, _ = rings(40, 10)
+    X = X + 3.0 * y[:, None]
+    data = {"X": X, "CSR": sp.csr_matrix(X), "XX'": X @ X.T, "X + 1e8": X + 1e8}[matrix] * scale
+    model = MaxMarginClassifier() if options is None else KernelMaxMarginClassifier(**options)
+    with pytest.raises(ValueError, match=words):
+        model.fit(data, y)
+
+
+def asymmetric(X):
+    K = rbf_kernel(X)
+    K[3, 4] += 0.1
+    return K
+
+
+@pytest.mark.parametrize(
+    ("kernel", "data", "words"),
+    [
+        ("precomputed", lambda X: X, "square"),
+        ("precomputed", asymmetric, "not symmetric.*rows 3 and 4"),
+        (
+            "precomputed",
+            lambda X: np.tanh(2.0 * X @ X.T - 1.0),
+            r"not positive semidefinite.*eigenvalue is -\d",
+        ),
+        ("sigmoid", lambda X: X, r"not positive semidefinite.*eigenvalue is -\d"),
+        (lambda A, B: -(A @ B.T), lambda X: X, r"not positive semidefinite.*eigenvalue is -\d"),
+        (lambda A, B: np.ones(3), lambda X: X, "shape"),
+    ],
+)
+def test_matrices_that_are_no_kernel_are_refused(kernel, data, words):
+    X, y, _ = rings(40, 10)
+    with pytest.raises(ValueError, match=words):
+        KernelMaxMarginClassifier(kernel=kernel, gamma=2.0, coef0=-1.0).fit(data(X), y)

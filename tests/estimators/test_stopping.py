@@ -1,0 +1,218 @@
+"""Ends of a fit: limits of rounds and time, callbacks, Ctrl-C, exceptions, and what is reported on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from clouds import ENDLESS, clouds, signs
+from problems import rings
+from sklearn.base import clone
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Report, Status, verify
+from maxmargin.algorithms import ALGORITHMS
+
+pytestmark = pytest.mark.usefixtures("rules_alone")
+
+
+def overlapping(n=1000):
+    """Return rows of 20 columns that say little about the labels."""
+    return clouds(n, 20, gap=0.05)
+
+
+def endless(**options):
+    return MaxMarginClassifier(**{**ENDLESS, **options})
+
+
+def assert_best_model_is_kept(model, X, y):
+    """Assert that a stopped fit has a model with the best upper bound of its history, and valid bounds."""
+    assert model.certificate_.gap > model.tol
+    assert model.certificate_.upper <= min(report.upper for report in model.history_) * (1 + 1e-9)
+    assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
+
+
+KERNEL = KernelMaxMarginClassifier(100.0, tol=1e-12)
+MODELS = {"linear": endless(), "kernel": KERNEL}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [({"max_iter": 3}, Status.MAX_ITER), ({"max_time": 0.2}, Status.MAX_TIME), ({}, Status.INTERRUPTED)],
+    ids=str,
+)
+def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, status):
+    X, y = overlapping() if kind == "linear" else rings(4000, 6)[:2]
+    reports = []
+    model = clone(MODELS[kind]).set_params(max_iter=10**9, callback=lambda one: reports.append(one))
+    if not limit:
+        model.set_params(callback=lambda one: reports.append(one) or len(reports) == 4)
+    model.set_params(**limit).fit(X, y)
+    assert model.status_ is status
+    assert model.n_iter_ == {Status.MAX_ITER: 3, Status.INTERRUPTED: 4}.get(status, model.n_iter_)
+    assert reports == model.history_
+    assert all(isinstance(report, Report) for report in reports)
+    seconds = [report.seconds for report in reports]
+    assert seconds == sorted(seconds)
+    assert_best_model_is_kept(model, X, y)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "loss", "p", "power", "C"),
+    [
+        ("lp", "hinge", 1.0, 1, 1e-4),
+        ("lp", "hinge", 1.0, 1, np.inf),
+        ("barrier", "hinge", 1.5, 2, 1.0),
+        ("newton", "squared_hinge", 2.0, 2, 1.0),
+    ],
+)
+def test_expired_time_still_gives_a_report_and_a_certificate(algorithm, loss, p, power, C):
+    X, y = overlapping(200)
+    model = MaxMarginClassifier(C, loss=loss, p=p, norm_power=power, algorithm=algorithm, max_time=1e-9)
+    model.fit(X, y)
+    assert model.n_iter_ >= 1
+    assert model.history_
+    verify(model, X, y)
+
+
+def fit_with_ctrl_c(model, X, y):
+    """Fit with Python's handler of Ctrl-C; a signal that the fit does not handle fails the test only."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        model.set_params(max_time=60.0).fit(X, y)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("at", ["callback", "any moment"])
+def test_first_ctrl_c_ends_the_fit_with_the_best_model(at):
+    X, y = overlapping()
+    model = endless(callback=lambda report: press() if at == "callback" and report.round == 3 else None)
+    timer = threading.Timer(0.3, press)
+    if at == "any moment":
+        endless(max_iter=1).fit(X, y)  # compiles
+        timer.start()
+    try:
+        fit_with_ctrl_c(model, X, y)
+    except KeyboardInterrupt:
+        pytest.fail("the fit did not handle Ctrl-C")
+    finally:
+        timer.cancel()
+    assert model.status_ is Status.INTERRUPTED
+    assert_best_model_is_kept(model, X, y)
+
+
+def test_second_ctrl_c_raises():
+    def press_twice(report):
+        press()
+        press()
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_with_ctrl_c(endless(callback=press_twice), *overlapping())
+
+
+def test_user_signal_handlers_are_kept(monkeypatch):
+    signals = []
+    before = signal.signal(signal.SIGINT, lambda *arguments: signals.append(arguments))
+    try:
+        model = endless(max_iter=6, callback=lambda report: press() if report.round == 3 else None)
+        model.fit(*overlapping())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(signals) == 1
+    assert model.status_ is Status.MAX_ITER
+
+
+def test_fits_in_other_threads_are_certified():
+    X, y, _ = rings(100, 9)
+    models = MaxMarginClassifier(), KernelMaxMarginClassifier()
+    for model in models:
+        worker = threading.Thread(target=model.fit, args=(X, y))
+        worker.start()
+        worker.join()
+        assert model.status_ is Status.CERTIFIED
+
+
+def failing(report):
+    raise RuntimeError("the callback's own")
+
+
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+@pytest.mark.parametrize(
+    ("changes", "columns", "label", "weights"),
+    [
+        ({"C": -1.0}, 4, None, None),
+        ({"algorithm": "nothing"}, 4, None, None),
+        ({"class_weight": {7: 1.0}}, 3, None, None),
+        ({"callback": failing}, 3, None, None),
+        ({}, 3, 0, None),
+        ({}, 3, None, np.zeros(60)),
+        ({}, 0, None, None),
+    ],
+)
+def test_a_failed_fit_leaves_the_fitted_model_unchanged(cls, changes, columns, label, weights):
+    X, y = clouds()
+    model = cls(random_state=0).fit(X, y)
+    fitted, scores = dict(vars(model)), model.decision_function(X)
+    model.set_params(**changes)
+    with pytest.raises((ValueError, RuntimeError)):
+        model.fit(X[:, :columns], y if label is None else np.full(60, label), weights)
+    assert {**vars(model), **dict.fromkeys(changes)} == {**fitted, **dict.fromkeys(changes)}
+    assert model.n_features_in_ == 4
+    assert model.set_params(callback=None).decision_function(X).tolist() == scores.tolist()
+
+
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
+    X, y, _ = rings(700, 8)
+    model = cls(verbose=1, random_state=0).fit(X, y)
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if line.startswith("round")]
+    stages = {report.stage for report in model.history_}
+    assert not out
+    assert len(lines) == len(model.history_) > 0
+    assert all("gap" in line for line in lines)
+    assert len(err.splitlines()) == len(lines) + len(stages)  # and one with the reason of each stage
+    cls().fit(X, y)
+    assert capsys.readouterr() == ("", "")
+
+
+HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_every_schedule_of_hard_margins_ends_within_max_iter(name):
+    """Even if its criterion is never met: classes overlap, or one row of many is the origin, without an intercept."""
+    cls, (X, y) = ALGORITHMS[name], clouds(300, 3, gap=0.3)
+    Z = X + 6.0 * signs(y)[:, None]
+    Z[17] = 0.0
+    for schedule in cls.schedules:
+        for rows, intercept in ((X, True), (Z, name == "pumma")):  # pumma needs the intercept
+            model = MaxMarginClassifier(
+                np.inf, fit_intercept=intercept, algorithm=cls(schedule=schedule), max_iter=3
+            )
+            model.set_params(random_state=0).fit(rows, y)
+            assert model.n_iter_ <= 3
+            if intercept is False or rows is X:
+                assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
+                assert model.certificate_.lower <= 0.0 <= model.certificate_.upper
+            assert np.isfinite(model.coef_).all()
+            verify(model, rows, y)
+
+
+def test_kernel_classes_share_max_time():
+    """Every class has its rounds, also those whose turn comes last."""
+    X, y = np.random.default_rng(0).normal(size=(600, 20)), np.arange(600) % 5
+    model = KernelMaxMarginClassifier(1e6, tol=1e-9, max_iter=1).fit(X, y)  # compiles
+    model.set_params(max_iter=-1, max_time=0.5).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert len({report.label for report in model.history_}) == 5
+    verify(model, X, y)
