@@ -97,28 +97,26 @@ def test_algorithms_that_do_not_solve_the_problem_are_refused(model, words):
         model.fit(*clouds())
 
 
-# Magnitudes of costs: float64 holds them within 1e-308 .. 1e308.
+@pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize(
-    ("C", "weight", "words"),
+    ("options", "weight", "words"),
     [
-        (1e308, 1.0, "C times the sum.*lower C"),
-        (1e10, 1e300, "C times the sum.*lower C"),
-        (1e-310, 1.0, "C times the least.*raise C"),
-        (1e-20, 1e-300, "C times the least.*raise C"),
+        ({"C": 1e308}, 1.0, "C times the sum.*lower C"),
+        ({"C": 1e10, "loss": "hinge"}, 1e300, "C times the sum.*lower C"),
+        ({"class_weight": {0: 1e308, 1: 1e308}}, 1.0, "C times the sum"),
+        ({"C": 1e-310}, 1.0, "C times the least.*raise C"),
+        ({"C": 1e-20, "loss": "squared_hinge"}, 1e-300, "C times the least.*raise C"),
+        ({"intercept": "augmented", "intercept_scaling": 1e-160}, 1.0, "square of intercept_scaling=1e-160"),
+        ({"intercept": "augmented", "intercept_scaling": 1e160}, 1.0, r"square of intercept_scaling=1e\+160"),
     ],
 )
-def test_costs_beyond_float64_are_refused(C, weight, words):
+def test_costs_and_constants_beyond_float64_are_refused(cls, options, weight, words):
+    """Except the costs of a hard margin, which has none."""
     X, y = clouds(20, gap=4.0)
     weights = np.where(np.arange(20) == 3, weight, 1.0)
-    for cls, loss in zip(BOTH, ("hinge", "squared_hinge"), strict=True):
-        with pytest.raises(ValueError, match=words):
-            cls(C, loss=loss).fit(X, y, weights)
-        with pytest.raises(ValueError, match="C times the sum"):
-            cls(class_weight={0: 1e308, 1: 1e308}).fit(X, y)
-        for scaling in (1e-160, 1e160):
-            with pytest.raises(ValueError, match="square of intercept_scaling=1e"):
-                cls(intercept="augmented", intercept_scaling=scaling).fit(X, y)
-        cls(INF).fit(X, y, weights)  # a hard margin has no costs
+    with pytest.raises(ValueError, match=words):
+        cls(**options).fit(X, y, weights)
+    cls(INF).fit(X, y, weights)
 
 
 def test_intercept_is_none_free_or_the_weight_of_a_constant_feature():
@@ -128,12 +126,10 @@ def test_intercept_is_none_free_or_the_weight_of_a_constant_feature():
     none = MaxMarginClassifier(fit_intercept=False, **options).fit(X, y)
     assert none.intercept_.tolist() == [0.0]
     augmented = MaxMarginClassifier(intercept="augmented", intercept_scaling=3.0, **options).fit(X, y)
-    explicit = MaxMarginClassifier(fit_intercept=False, **options).fit(
-        np.column_stack([X, np.full(60, 3.0)]), y
-    )
-    assert np.append(augmented.coef_, augmented.intercept_ / 3.0) == pytest.approx(
-        explicit.coef_[0], rel=1e-8
-    )
+    columns = np.column_stack([X, np.full(60, 3.0)])
+    explicit = MaxMarginClassifier(fit_intercept=False, **options).fit(columns, y)
+    w = np.append(augmented.coef_, augmented.intercept_ / 3.0)
+    assert w == pytest.approx(explicit.coef_[0], rel=1e-8)
     assert augmented.certificate_.upper == pytest.approx(explicit.certificate_.upper, rel=1e-8)
     free = MaxMarginClassifier(**options).fit(X, y)
     assert free.certificate_.upper < augmented.certificate_.lower < none.certificate_.lower
@@ -323,12 +319,10 @@ def test_decision_function_shape_and_break_ties_apply_at_prediction():
     X, y = load_iris(return_X_y=True)
     X, y = np.vstack([X, X]), np.append(y, y + 3)
     model = KernelMaxMarginClassifier(multi_class="ovo", C=0.1).fit(X, y)
-    assert model.decision_function(X).shape == (300, 6)
     assert model.set_params(decision_function_shape="ovo").decision_function(X).shape == (300, 15)
     with pytest.raises(ValueError, match="break_ties"):
         model.set_params(break_ties=True).predict(X)
-    model.set_params(decision_function_shape="ovr")
-    best = model.classes_[model.decision_function(X).argmax(axis=1)]
+    best = model.set_params(decision_function_shape="ovr").decision_function(X).argmax(axis=1)
     np.testing.assert_array_equal(model.predict(X), best)
     with pytest.raises(ValueError, match="multi_class"):
         KernelMaxMarginClassifier(decision_function_shape="ovo").fit(X, y)

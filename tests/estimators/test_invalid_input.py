@@ -9,7 +9,6 @@ from clouds import clouds
 from problems import rings
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import LinearSVC
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, verify
 
@@ -23,17 +22,9 @@ BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [
-        (np.zeros((0, 2)), [], r"0 sample\(s\)"),
-        (np.zeros((4, 0)), Y4, r"0 feature\(s\)"),
-        ([1.0, 2.0, 3.0, 4.0], Y4, "2D array"),
         (X4 + 1j, Y4, "[Cc]omplex"),
         ([["a", "b"], ["c", "d"]], [0, 1], "column 0.*'a'"),
-        (X4, [1, 1, 1, 1], r"2 classes.*class 1 \(one class\)"),
         (X4, ["a"] * 4, r"2 classes.*class 'a' \(one class\)"),
-        (X4, [0.1, 1.3, 2.7, 0.4], "continuous"),
-        (X4, [[0, 1], [1, 0], [0, 1], [1, 1]], "1d array"),
-        (X4, None, "y is None"),
-        (X4, [0, 1, 0], r"\[4, 3\]"),
         (X4, [b"a", b"b", b"a", b"b"], "decode"),
         (X4, np.array(["a", 1, "b", 2], dtype=object), "label"),
         (X4, np.array(Y4, dtype=object), r"astype\(int\)"),
@@ -66,7 +57,7 @@ def test_unusable_weights_are_refused(cls, weights, words):
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array, np.float32])
 @pytest.mark.parametrize("cls", BOTH)
-def test_nan_and_infinity_are_refused_as_in_scikit_learn(cls, value, store):
+def test_nan_and_infinity_are_refused(cls, value, store):
     """Rows of weight 0 are checked as well, and so are rows to predict; the previous fit is kept."""
     X, y = clouds()
     model = cls().fit(X, y)
@@ -74,23 +65,12 @@ def test_nan_and_infinity_are_refused_as_in_scikit_learn(cls, value, store):
     rows, weights = X.copy(), np.ones(60)
     rows[7, 1], weights[7] = value, 0.0
     words = "NaN" if np.isnan(value) else "infinity"
-    with pytest.raises(ValueError, match=words):
-        LinearSVC().fit(store(rows), y)
     for call in (lambda: model.fit(store(rows), y), lambda: model.fit(store(rows), y, weights)):
         with pytest.raises(ValueError, match=words):
             call()
     with pytest.raises(ValueError, match=words):
         model.predict(store(rows))
     assert np.array_equal(model.decision_function(X), before)
-
-
-@pytest.mark.parametrize("model", ALL)
-def test_prediction_needs_a_fit_and_its_features(model):
-    X, y = clouds()
-    with pytest.raises(ValueError, match="not fitted"):
-        model.predict(X)
-    with pytest.raises(ValueError, match=r"3 features.* 4 features"):
-        clone(model).fit(X, y).predict(X[:, :3])
 
 
 @pytest.mark.parametrize("model", ALL)
@@ -112,22 +92,17 @@ def test_damaged_sparse_matrices_are_refused(model, storage, indices, indptr):
             call()
 
 
-@pytest.mark.parametrize("form", ["array", "CSR", "Fortran"])
-def test_fit_and_verify_leave_the_data_unchanged(form):
-    """Repeated column numbers in a CSR matrix are summed, and remain as they are in the caller's matrix."""
-    rng, y = np.random.default_rng(0), np.array(Y4)
+def test_repeated_entries_of_sparse_rows_are_summed_in_a_copy():
+    rng = np.random.default_rng(0)
     columns = np.array([3, 1, 3, 0, 2, 2] * 4)
-    sparse = sp.csr_matrix((rng.normal(size=24), columns, np.arange(0, 25, 6)), shape=(4, 4))
-    X = {"CSR": sparse, "array": sparse.toarray(), "Fortran": np.asfortranarray(sparse.toarray())}[form]
-    before = sparse.data.copy() if form == "CSR" else X.copy()
+    X = sp.csr_matrix((rng.normal(size=24), columns, np.arange(0, 25, 6)), shape=(4, 4))
+    before, dense = X.data.copy(), X.toarray()
     for cls in BOTH:
-        model = cls(random_state=0).fit(X, y)
-        verify(model, X, y)
-        assert model.decision_function(X) == pytest.approx(
-            cls().fit(sparse.toarray(), y).decision_function(X)
-        )
-    assert np.array_equal(X.data if form == "CSR" else X, before)
-    assert sparse.nnz == 24
+        model = cls(random_state=0).fit(X, Y4)
+        verify(model, X, Y4)
+        expected = cls(random_state=0).fit(dense, Y4).decision_function(dense)
+        assert model.decision_function(X) == pytest.approx(expected, rel=1e-12)
+    assert X.data.tolist() == before.tolist()
 
 
 @pytest.mark.parametrize("kind", [int, float, str])

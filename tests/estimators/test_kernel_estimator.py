@@ -48,13 +48,10 @@ def options_of(intercept):
     ("kernel", "intercept", "loss", "C"),
     [
         ("rbf", "free", "hinge", 1.0),
-        ("rbf", "augmented", "squared_hinge", 30.0),
-        ("rbf", "none", "hinge", INF),
-        ("poly", "none", "squared_hinge", 1.0),
-        ("poly", "free", "hinge", 30.0),
+        ("rbf", "none", "squared_hinge", 30.0),
+        ("poly", "free", "squared_hinge", 1.0),
         ("poly", "augmented", "hinge", INF),
-        ("linear", "augmented", "hinge", 1.0),
-        ("linear", "free", "squared_hinge", 30.0),
+        ("linear", "augmented", "hinge", 30.0),
         ("linear", "free", "hinge", INF),
     ],
 )
@@ -169,12 +166,12 @@ def test_storages_and_forms_of_a_kernel_agree(multi_class):
     X, y = load_iris(return_X_y=True)
     weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], 150)
     options = {"gamma": 0.3, "tol": 1e-8, "multi_class": multi_class}
-    for names, kernel in ((("rbf",), rbf_kernel), (("laplacian",), laplacian_kernel)):
-        reference = KernelMaxMarginClassifier(kernel=names[0], **options).fit(X, y, weights)
+    for name, kernel in (("rbf", rbf_kernel), ("laplacian", laplacian_kernel)):
+        reference = KernelMaxMarginClassifier(kernel=name, **options).fit(X, y, weights)
         expected = reference.decision_function(X)
         for form, data in (
-            (names[0], sp.csr_matrix(X)),
-            (names[0], np.asfortranarray(X)),
+            (name, sp.csr_matrix(X)),
+            (name, np.asfortranarray(X)),
             (lambda A, B, kernel=kernel: kernel(A, B, gamma=0.3), X),
             ("precomputed", kernel(X, gamma=0.3)),
         ):
@@ -183,17 +180,6 @@ def test_storages_and_forms_of_a_kernel_agree(multi_class):
             np.testing.assert_array_equal(model.predict(data), reference.predict(X))
             assert verify(model, data, y, weights).gap <= 1e-8
             assert (model.support_vectors_.shape[0] == 0) == (form == "precomputed")
-
-
-@pytest.mark.parametrize(("loss", "intercept"), [("hinge", "free"), ("squared_hinge", "augmented")])
-def test_linear_kernel_agrees_with_the_linear_classifier(loss, intercept):
-    X, y, weights = rings(80, 3)
-    options = {"loss": loss, "intercept": intercept, "tol": 1e-8}
-    one = KernelMaxMarginClassifier(kernel="linear", **options).fit(X, y, weights)
-    two = MaxMarginClassifier(**options).fit(X, y, weights)
-    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-6)
-    assert one.certificate_.lower == pytest.approx(two.certificate_.lower, rel=1e-7)
-    assert one.certificate_.upper == pytest.approx(two.certificate_.upper, rel=1e-7)
 
 
 def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
@@ -205,18 +191,6 @@ def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
     np.testing.assert_array_equal(two.decision_function(X), scores)
     monkeypatch.setattr("maxmargin.estimators.prediction.BLOCK", 1)
     np.testing.assert_allclose(one.decision_function(X), scores, atol=1e-9)
-
-
-@pytest.mark.parametrize(("name", "C"), [("dcd", 3.0), ("mpu", 3.0), ("pumma", INF)])
-def test_other_algorithms_solve_the_same_problem(name, C):
-    """The other rules: test_kernel_rules.py."""
-    X, y, weights = rings(60, 16, noise=0.0)
-    model = KernelMaxMarginClassifier(C, gamma=0.5, algorithm=name, random_state=0, tol=1e-2)
-    model._exact = False
-    bounds = verify(model.fit(X, y, weights), X, y, weights)
-    best = model.set_params(algorithm="decomposition", tol=1e-8).fit(X, y, weights).certificate_
-    assert 0.0 < bounds.lower <= best.upper
-    assert best.lower <= bounds.upper <= best.upper * 1.02
 
 
 @pytest.mark.parametrize(
@@ -245,10 +219,8 @@ def test_long_rows_with_large_caps_have_valid_bounds_and_a_good_model(kernel):
     X = 1e3 * rng.normal(size=(120, 6))
     y = np.where(X[:, 0] + 1e3 * rng.normal(size=120) > 0.0, 1.0, -1.0)
     model = KernelMaxMarginClassifier(1e4, kernel=kernel, degree=1, gamma=1.0).fit(X, y)
-    best, bounds = (
-        MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X, y).certificate_,
-        verify(model, X, y),
-    )
+    best = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X, y).certificate_
+    bounds = verify(model, X, y)
     assert model.status_ is (Status.STALLED if kernel == "poly" else Status.CERTIFIED)
     assert bounds.lower <= best.upper
     assert best.lower <= bounds.upper
@@ -260,7 +232,8 @@ def test_long_rows_with_large_caps_have_valid_bounds_and_a_good_model(kernel):
 # false certificates are refused
 
 
-def first_changed(values, value):
+def first(values, value):
+    """Return a copy with another first entry."""
     return np.where(np.arange(values.size) == 0, value, values)
 
 
@@ -268,21 +241,12 @@ FORGERIES = {
     "lower bound": (lambda m, c: {"certificate_": replace(c, lower=c.lower * (1 + 1e-6))}, "lower"),
     "upper bound": (lambda m, c: {"certificate_": replace(c, upper=c.upper * (1 - 1e-6))}, "upper"),
     "dual weights": (lambda m, c: {"certificate_": replace(c, dual=c.dual * 0.5)}, "lower"),
-    "one dual weight": (
-        lambda m, c: {"certificate_": replace(c, dual=first_changed(c.dual, 2.0))},
-        "cap|balanced",
-    ),
+    "one dual weight": (lambda m, c: {"certificate_": replace(c, dual=first(c.dual, 2.0))}, "cap|balanced"),
     "kernel": (lambda m, c: {"certificate_": replace(c, kernel=Gaussian(0.9))}, "bound"),
     "coefficients": (lambda m, c: {"dual_coef_": m.dual_coef_ * 1.5}, "upper"),
     "vectors": (lambda m, c: {"support_vectors_": -m.support_vectors_}, "not the rows"),
-    "row too large": (
-        lambda m, c: {"support_": first_changed(m.support_, 80)},
-        "rows that the data do not have",
-    ),
-    "row below 0": (
-        lambda m, c: {"support_": first_changed(m.support_, -1)},
-        "rows that the data do not have",
-    ),
+    "row too large": (lambda m, c: {"support_": first(m.support_, 80)}, "do not have"),
+    "row below 0": (lambda m, c: {"support_": first(m.support_, -1)}, "do not have"),
     "equal rows": (lambda m, c: {"support_": np.full_like(m.support_, 3)}, "each once"),
     "counts": (lambda m, c: {"n_support_": m.n_support_ + np.array([1, -1])}, "n_support_|do not fit"),
     "a missing column": (lambda m, c: {"dual_coef_": m.dual_coef_[:, 1:]}, "do not fit"),
