@@ -10,29 +10,28 @@ from clouds import clouds
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.estimators.decisions import class_values, decision, decisions, rows_of
+from maxmargin.estimators.decisions import class_values, decision, decisions
 
 X, THREE = clouds(60, 3, classes=3)
 TWO = np.where(THREE > 0, "yes", "no")
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 
 
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+
+
 @pytest.mark.parametrize(
-    ("model", "y", "labels"),
+    ("model", "labels"),
     [
-        (MaxMarginClassifier(random_state=0), TWO, [None]),
-        (MaxMarginClassifier(random_state=0), THREE, [0, 1, 2]),
-        (KernelMaxMarginClassifier(), THREE, [0, 1, 2]),
-        (KernelMaxMarginClassifier(multi_class="ovo"), THREE, [(0, 1), (0, 2), (1, 2)]),
-        (
-            KernelMaxMarginClassifier(multi_class="ovo", decision_function_shape="ovo"),
-            THREE,
-            [(0, 1), (0, 2), (1, 2)],
-        ),
+        (MaxMarginClassifier(random_state=0), [None]),
+        (MaxMarginClassifier(random_state=0), [0, 1, 2]),
+        (KernelMaxMarginClassifier(), [0, 1, 2]),
+        (KernelMaxMarginClassifier(multi_class="ovo"), PAIRS),
+        (KernelMaxMarginClassifier(multi_class="ovo", decision_function_shape="ovo"), PAIRS),
     ],
-    ids=str,
 )
-def test_rows_with_dual_weight_are_of_the_sides_and_have_margins_of_at_most_one(model, y, labels):
+def test_rows_with_dual_weight_are_of_the_sides_and_have_margins_of_at_most_one(model, labels):
+    y = TWO if labels == [None] else THREE
     found = decisions(model.fit(sp.csr_matrix(X), y))
     assert [one.label for one in found] == labels
     for one, label, certificate in zip(found, labels, model.certificate_.certificates, strict=True):
@@ -83,21 +82,6 @@ def test_predicted_class_has_the_largest_class_value(scheme):
     assert values.shape == (3000, 4)
     assert np.array_equal(values.argmax(axis=1), model.predict(rows))
     assert scheme == "ovr" or ((values > 0.0).sum(axis=1) == 1).all()
-
-
-def test_rows_of_frames_and_arrays_are_checked_with_their_columns():
-    named, unnamed = (MaxMarginClassifier(random_state=0).fit(rows, TWO) for rows in (FRAME, X))
-    assert np.array_equal(rows_of(named, FRAME), X)
-    assert np.array_equal(rows_of(unnamed, FRAME), X)
-    assert decision(named).scores(X) == pytest.approx(named.decision_function(FRAME), rel=1e-12)
-    gaps = np.where(np.arange(60)[:, None] + [60, 0, 60] < 20, np.nan, X)
-    for model, data, words in (
-        (unnamed, gaps, "column 1 is missing in 20 of 60 rows"),
-        (named, pd.DataFrame(gaps, columns=FRAME.columns), "column 'b' is missing in 20 of 60 rows"),
-        (named, FRAME.assign(c="tall"), "column 'c'.*'tall'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            rows_of(model, data)
 
 
 def test_invalid_decision_labels_are_refused():

@@ -49,12 +49,9 @@ FEATURES = {
     "pandas Float64": PANDAS.astype("Float64"),
     "pandas, Arrow": PANDAS.astype("double[pyarrow]"),
     "pandas, all Int64": pd.DataFrame({"a": pd.Series(range(60)), "b": [1, 2] * 30}).astype("Int64"),
-    "pandas, categories of numbers": PANDAS.assign(b=pd.Series([1, 2] * 30).astype("category")),
     "polars, whole numbers": POLARS.with_columns(b=pl.int_range(60)),
-    "polars, booleans": POLARS.with_columns(b=pl.col("a") > 0),
     "float32": X.astype(np.float32),
     "Fortran order": np.asfortranarray(X),
-    "lists": X.tolist(),
 }
 
 
@@ -78,7 +75,6 @@ REFUSED = {
     "pandas categories": (PANDAS.assign(b=pd.Categorical(["u", "v"] * 30)), "'b'.* 'u'", ENCODE),
     "pandas dates": (PANDAS.assign(b=pd.Timestamp("2020-02-02")), "'b'.* datetime64", ENCODE),
     "polars null": (POLARS.with_columns(b=pl.lit(None, dtype=pl.Float64)), "'b'.* 60 of 60", FILL),
-    "polars text": (POLARS.with_columns(b=pl.lit("Oslo")), "'b'.* 'Oslo'", ENCODE),
     "polars categories": (POLARS.with_columns(b=pl.lit("u").cast(pl.Categorical)), "'b'.* 'u'", ENCODE),
     "polars dates": (POLARS.with_columns(b=pl.date(2020, 2, 2)), "'b'.* Date", ENCODE),
     "a query": (POLARS.lazy(), "query", "collect()"),
@@ -106,19 +102,15 @@ def test_other_columns_are_refused_with_their_name_and_the_remedy(kind):
 
 
 LABELS = {
-    "integers": (Y.astype(np.uint8), [0, 1]),
     "fractions": (2.0 * Y - 1.0, [-1.0, 1.0]),
-    "a list": (Y.tolist(), [0, 1]),
     "text": (pd.Series(STRING_LABELS), ["down", "up"]),
     "categories": (pd.Series(STRING_LABELS).astype("category"), ["down", "up"]),
     "Int64": (pd.Series(Y, dtype="Int64"), [0, 1]),
     "boolean": (pd.Series(Y == 1, dtype="boolean"), [False, True]),
     "Arrow numbers": (pd.Series(Y, dtype="int64[pyarrow]"), [0, 1]),
-    "Arrow text": (pd.Series(STRING_LABELS, dtype="string[pyarrow]"), ["down", "up"]),
     "polars text": (pl.Series(STRING_LABELS.tolist()), ["down", "up"]),
     "polars categories": (pl.Series(STRING_LABELS.tolist(), dtype=pl.Categorical), ["down", "up"]),
     "polars numbers": (pl.Series(Y), [0, 1]),
-    "polars booleans": (pl.Series(Y == 1), [False, True]),
 }
 
 
@@ -126,25 +118,9 @@ LABELS = {
 def test_labels_keep_their_type(kind):
     y, names = LABELS[kind]
     for model in MODELS:
-        for rows in (PANDAS, X):
-            classes = model.fit(rows, y).classes_.tolist()
-            assert classes == names
-            assert [type(name) for name in classes] == [type(name) for name in names]
-    model = MaxMarginClassifier().fit(PANDAS, y)
+        classes = model.fit(PANDAS, y).classes_.tolist()
+        assert classes == names
+        assert [type(name) for name in classes] == [type(name) for name in names]
+    model = MaxMarginClassifier().fit(X, y)
     assert model.coef_.tolist() == MaxMarginClassifier().fit(X, Y).coef_.tolist()
     assert verify(model, PANDAS, y).gap < 1e-3
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.Series([None, *Y[1:].tolist()], dtype="Int64"),
-        pd.Series([None, *STRING_LABELS[1:]], dtype=object),
-        pl.Series([None, *Y[1:].tolist()]),
-        np.where(np.arange(60) == 0, np.nan, Y),
-    ],
-)
-def test_missing_labels_are_counted(y):
-    for model in MODELS:
-        with pytest.raises(ValueError, match="1 of 60 rows have no label"):
-            model.fit(PANDAS, y)

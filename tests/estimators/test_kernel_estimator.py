@@ -11,14 +11,13 @@ import scipy.sparse as sp
 from oracle import optimum
 from problems import rings
 from sklearn.datasets import load_digits, load_iris
-from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels, rbf_kernel
 from sklearn.svm import SVC
 
 from maxmargin import (
     PUMMA,
     CertificateError,
     KernelMaxMarginClassifier,
-    MaxMarginClassifier,
     Problem,
     Status,
     verify,
@@ -31,11 +30,8 @@ INF = np.inf
 
 def gram(model, X):
     """Return the matrix of a fitted model's kernel, by scikit-learn."""
-    if model.kernel == "linear":
-        return X @ X.T
-    if model.kernel == "poly":
-        return polynomial_kernel(X, gamma=model.gamma_, degree=model.degree, coef0=model.coef0)
-    return rbf_kernel(X, gamma=model.gamma_)
+    options = {"gamma": model.gamma_, "degree": model.degree, "coef0": model.coef0}
+    return pairwise_kernels(X, metric=model.kernel, filter_params=True, **options)
 
 
 def options_of(intercept):
@@ -145,6 +141,9 @@ def test_one_versus_one_agrees_with_svc(shape, break_ties):
     assert (np.diff(y[model.support_]) >= 0).all()  # sorted by class
     np.testing.assert_array_equal(np.bincount(y[model.support_]), model.n_support_)
     assert model.certificate_.classes == tuple(combinations(range(5), 2))
+    if shape == "ovo":
+        with pytest.raises(ValueError, match="break_ties"):
+            model.set_params(break_ties=True).predict(X)
     assert verify(model, X, y).gap <= 1e-9
 
 
@@ -210,23 +209,6 @@ def test_rows_beyond_the_cache_are_certified(options, shift, noise, status, monk
     model = KernelMaxMarginClassifier(cache_size=0.5, **options).fit(X + shift, y)
     assert model.status_ is status
     assert verify(model, X + shift, y).gap <= (model.tol if status is Status.CERTIFIED else 1.0)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "poly"])
-def test_long_rows_with_large_caps_have_valid_bounds_and_a_good_model(kernel):
-    """Kernel values times dual weights exceed their sum a billion times: compensated sums certify the linear kernel."""
-    rng = np.random.default_rng(1)
-    X = 1e3 * rng.normal(size=(120, 6))
-    y = np.where(X[:, 0] + 1e3 * rng.normal(size=120) > 0.0, 1.0, -1.0)
-    model = KernelMaxMarginClassifier(1e4, kernel=kernel, degree=1, gamma=1.0).fit(X, y)
-    best = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X, y).certificate_
-    bounds = verify(model, X, y)
-    assert model.status_ is (Status.STALLED if kernel == "poly" else Status.CERTIFIED)
-    assert bounds.lower <= best.upper
-    assert best.lower <= bounds.upper
-    w = model.dual_coef_[0].astype(np.longdouble) @ X[model.support_].astype(np.longdouble)
-    xi = np.maximum(0.0, 1.0 - y * (X @ w + model.intercept_[0]))
-    assert float(w @ w / 2.0 + 1e4 * xi.sum()) <= 1.001 * best.upper
 
 
 # false certificates are refused
@@ -309,22 +291,3 @@ def test_contradictory_rows_are_inseparable_unless_one_has_no_weight(kernel):
         weights[40], weights[1] = 2.0, 0.0
         assert model.fit(X, y, weights).status_ is Status.INSEPARABLE
         assert model.verdict_.support.tolist() == [0, 40]
-
-
-@pytest.mark.parametrize(("scheme", "labels"), [("ovr", {1, 2}), ("ovo", {(1, 2)})])
-def test_verdicts_name_the_inseparable_classes(scheme, labels):
-    X, y = load_iris(return_X_y=True)
-    model = KernelMaxMarginClassifier(INF, kernel="linear", multi_class=scheme).fit(X, y)
-    assert model.status_ is Status.INSEPARABLE
-    assert set(model.verdict_) == labels
-    assert scheme == "ovr" or model.verdict_[(1, 2)].classes == (2, 1)
-    verify(model, X, y)
-
-
-def test_margins_below_float64_precision_are_undecided():
-    """A Gaussian kernel so wide that its values are equal to rounding."""
-    X, y, _ = rings(60, 15)
-    model = KernelMaxMarginClassifier(INF, gamma=1e-9).fit(X, y)
-    assert model.status_ is Status.UNDECIDED
-    assert model.certificate_.upper > 0.0
-    assert model.verdict_.hi > 0.0

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 from clouds import ENDLESS, clouds, signs
+from effort import THOROUGH, thorough
 from problems import rings
 from sklearn.base import clone
 
@@ -30,7 +31,9 @@ def endless(**options):
 def assert_best_model_is_kept(model, X, y):
     """Assert that a stopped fit has a model with the best upper bound of its history, and valid bounds."""
     assert model.certificate_.gap > model.tol
-    assert model.certificate_.upper <= min(report.upper for report in model.history_) * (1 + 1e-9)
+    assert model.certificate_.upper <= min(report.upper for report in model.history_) * (
+        1 + 1e-6
+    )  # running sums
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
 
 
@@ -56,22 +59,6 @@ def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, statu
     seconds = [report.seconds for report in reports]
     assert seconds == sorted(seconds)
     assert_best_model_is_kept(model, X, y)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"algorithm": "lp", "loss": "hinge", "p": 1.0, "norm_power": 1, "C": 1e-4},
-        {"algorithm": "lp", "p": 1.0, "norm_power": 1, "C": np.inf},
-        {"algorithm": "barrier", "loss": "hinge", "p": 1.5},
-        {"algorithm": "newton"},
-    ],
-)
-def test_expired_time_still_gives_a_report_and_a_certificate(options):
-    X, y = overlapping(200)
-    model = MaxMarginClassifier(max_time=1e-9, **options).fit(X, y)
-    assert model.n_iter_ == len(model.history_) >= 1
-    verify(model, X, y)
 
 
 def fit_with_ctrl_c(model, X, y):
@@ -121,15 +108,6 @@ def test_user_signal_handlers_are_kept():
     assert model.status_ is Status.MAX_ITER
 
 
-def test_fits_in_other_threads_are_certified():
-    X, y, _ = rings(100, 9)
-    for model in (MaxMarginClassifier(), KernelMaxMarginClassifier()):
-        worker = threading.Thread(target=model.fit, args=(X, y))
-        worker.start()
-        worker.join()
-        assert model.status_ is Status.CERTIFIED
-
-
 def failing(report):
     raise RuntimeError("the callback's own")
 
@@ -170,34 +148,46 @@ def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
-
-
-@pytest.mark.parametrize("name", HARD)
-def test_every_schedule_of_hard_margins_ends_within_max_iter(name):
-    """Even if its criterion is never met: classes overlap, or one row of many is the origin, without an intercept."""
-    cls, (X, y) = ALGORITHMS[name], clouds(300, 3, gap=0.3)
+@thorough
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "lp"])
+def test_every_schedule_ends_with_a_certificate_or_by_max_iter(name):
+    """Hard margins end even if the criterion of the schedule is never met: classes overlap, or a row is the origin."""
+    X, y = clouds(2500 if THOROUGH else 60, 4)
     Z = X + 6.0 * signs(y)[:, None]
     Z[17] = 0.0
+    cls = ALGORITHMS[name]
+    loss = "hinge" if cls().refuses(Problem("hinge", 0.05)) is None else "squared_hinge"
     for schedule in cls.schedules:
-        for rows, intercept in ((X, True), (Z, name == "pumma")):  # pumma needs the intercept
-            model = MaxMarginClassifier(
-                np.inf, fit_intercept=intercept, algorithm=cls(schedule=schedule), max_iter=3
-            )
-            model.set_params(random_state=0).fit(rows, y)
+        algorithm = name if schedule == cls().schedule else cls(schedule=schedule)
+        model = MaxMarginClassifier(0.05, loss=loss, algorithm=algorithm, random_state=0, max_iter=300).fit(
+            X, y
+        )
+        assert model.history_[0].stage == name
+        if cls.convergent and name != "pegasos":  # its steps shrink with time
+            assert model.status_ is Status.CERTIFIED
+            assert model.certificate_.gap <= 1e-3
+        verify(model, X, y)
+        for rows, intercept in (
+            ((X, True), (Z, False)) if cls().refuses(Problem("hinge", np.inf)) is None else ()
+        ):
+            if name == "pumma" and not intercept:  # which it needs
+                continue
+            model.set_params(C=np.inf, fit_intercept=intercept, max_iter=3).fit(rows, y)
             assert model.n_iter_ <= 3
-            if intercept is False or rows is X:
-                assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
-                assert model.certificate_.lower <= 0.0 <= model.certificate_.upper
-            assert np.isfinite(model.coef_).all()
+            assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
+            assert model.certificate_.lower <= 0.0 <= model.certificate_.upper
             verify(model, rows, y)
 
 
-def test_kernel_classes_share_max_time():
-    """Every class has its rounds, also those whose turn comes last."""
-    X, y = np.random.default_rng(0).normal(size=(600, 20)), np.arange(600) % 5
-    model = KernelMaxMarginClassifier(1e6, tol=1e-9, max_iter=1).fit(X, y)  # compiles
-    model.set_params(max_iter=-1, max_time=0.5).fit(X, y)
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+def test_classes_share_max_time(kind):
+    """Every class has rounds, also those whose turn comes last."""
+    X, y = np.random.default_rng(0).normal(size=(1000, 20)), np.arange(1000) % 5
+    model = endless() if kind == "linear" else KernelMaxMarginClassifier(1e6, tol=1e-9)
+    model.set_params(max_iter=1).fit(X, y)  # compiles
+    model.set_params(max_iter=10**9, max_time=0.6).fit(X, y)
     assert model.status_ is Status.MAX_TIME
-    assert len({report.label for report in model.history_}) == 5
+    labels = [report.label for report in model.history_]
+    assert len(set(labels)) == 5
+    assert all(labels.count(label) > 1 for label in labels)
     verify(model, X, y)
