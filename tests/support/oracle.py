@@ -179,7 +179,7 @@ def _dot(a, b):
 
 def _margins(data, signs, w, b):
     w = [Fraction(v) for v in w.tolist()]
-    b = Fraction(float(b))
+    b = b if isinstance(b, Fraction) else Fraction(float(b))
     return [l * (_dot(row, w) + b) for row, l in zip(data, signs, strict=True)], _dot(w, w)
 
 
@@ -229,6 +229,20 @@ def _hard_bounds(data, signs, w, b, alpha, free):
         a = _feasible(signs, np.ones(len(signs)), None, free)
         total = sum(a, Fraction(0))
     return lower, _root(_combined(data, signs, a), up=True) / total
+
+
+def exact_bounds(problem: Problem, X, y, weights, w, b, alpha) -> Optimum:
+    """Return what one point proves in rational arithmetic; dual weights are capped and balanced exactly first."""
+    kept = weights > 0
+    data = [[Fraction(v) for v in row] for row in np.asarray(X, float)[kept].tolist()]
+    signs, w, b = [int(v) for v in y[kept]], np.asarray(w, float).astype(object), Fraction(float(b))
+    free = problem.intercept == "free"
+    if problem.intercept == "augmented":
+        rho = Fraction(problem.intercept_scaling)
+        data, w, b = [[*row, rho] for row in data], np.append(w, b / rho), Fraction(0)
+    if np.isinf(problem.C):
+        return Optimum(*_hard_bounds(data, signs, w, b, alpha[kept], free))
+    return Optimum(*_soft_bounds(problem, data, signs, weights[kept], w, b, alpha[kept], free))
 
 
 def _root(v: Fraction, up: bool) -> Fraction:

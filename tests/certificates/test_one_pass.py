@@ -1,0 +1,171 @@
+"""One-pass certificates: equal to certificates of separate sums, and valid in real arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import exact_bounds
+
+from maxmargin import MaxMarginClassifier, Problem, Status, verify
+from maxmargin.certificates import one_pass, rows
+from maxmargin.certificates.one_pass import certify, row_sums
+from maxmargin.certificates.sample import Sample
+from maxmargin.numerics.sums import Compensated
+
+KINDS = [
+    ("hinge", "free"),
+    ("hinge", "none"),
+    ("hinge", "augmented"),
+    ("squared_hinge", "free"),
+    ("squared_hinge", "augmented"),
+]
+
+
+def task(seed, n=40, d=3, scale=1.0, dtype=float):
+    """Rows, a point and dual weights that no solver produced."""
+    rng = np.random.default_rng(seed)
+    X = (scale * rng.normal(size=(n, d))).astype(dtype)
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    weights = rng.uniform(0.1, 3.0, n) * (rng.random(n) < 0.9)
+    alpha = np.maximum(rng.normal(size=n), -0.1) * 10.0 ** rng.uniform(-3, 1)
+    return Sample(X, y, weights), rng.normal(size=d) / scale, float(rng.normal()), alpha
+
+
+def assert_valid(found, problem, sample, w, b):
+    """Bounds on the right side of what the point proves in rational arithmetic, and close to it."""
+    exact = exact_bounds(problem, sample.X, sample.y, sample.weights, w, b, found.alpha)
+    assert found.lower <= exact.lower <= exact.upper <= found.upper
+    assert found.lower == pytest.approx(float(exact.lower), rel=1e-9, abs=1e-12 * float(exact.upper))
+    assert found.upper == pytest.approx(float(exact.upper), rel=1e-9)
+
+
+@pytest.mark.parametrize(("loss", "intercept"), KINDS)
+def test_bounds_hold_in_rational_arithmetic(loss, intercept):
+    for seed, scale in enumerate((1e-6, 1.0, 1.0, 1e6)):
+        problem = Problem(loss, [0.01, 1.0, 100.0][seed % 3], intercept=intercept, intercept_scaling=1.5)
+        sample, w, b, alpha = task(seed, scale=scale)
+        b = 0.0 if intercept == "none" else b
+        assert_valid(certify(problem, sample, w, b, alpha, 1e-3), problem, sample, w, b)
+
+
+@pytest.mark.parametrize(("loss", "intercept"), KINDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_one_pass_bounds_equal_those_of_separate_sums(loss, intercept, dtype, monkeypatch):
+    """In one or several parts of the rows, and for all numbers of rows that are left of groups of four."""
+    problem = Problem(loss, 2.0, intercept=intercept)
+    for n, d in ((2, 5), (21, 9), (22, 4), (303, 4), (1024, 2), (2500, 7)):
+        sample, w, b, alpha = task(n + d, n, d, dtype=dtype)
+        b = 0.0 if intercept == "none" else b
+        separate = rows.certify(problem, sample, w, b, alpha, 1e-3)
+        with monkeypatch.context() as patch:
+            if n > 2:  # rows of both classes with positive weight: no fall back
+                patch.setattr(one_pass, "certify_any", None)
+            found = certify(problem, replace(sample), w, b, alpha, 1e-3)
+        near = 1e-11 if dtype is np.float64 else 1e-10  # separate sums of float32 are not added in parts
+        assert (found.lower, found.upper) == pytest.approx((separate.lower, separate.upper), rel=near)
+        assert found.support.tolist() == separate.support.tolist()
+        np.testing.assert_allclose(found.dual, separate.dual, rtol=1e-11)
+        assert found.fingerprint.difference(separate.fingerprint) is None
+
+
+def test_problems_beyond_the_compiled_sums_use_separate_sums(monkeypatch):
+    """Sparse or column-major rows, huge numbers, other norms, hard margins, and invalid points."""
+    calls, (sample, w, b, alpha), soft = [], task(0), Problem("hinge", 1.0)
+    monkeypatch.setattr(one_pass, "certify_any", lambda *arguments: calls.append(arguments[0]))
+    certify(soft, sample, w, b, alpha)
+    assert not calls
+    for problem, X, point in (
+        (soft, sp.csr_array(sample.X), (w, b, alpha)),
+        (soft, np.asfortranarray(sample.X), (w, b, alpha)),
+        (soft, 1e160 * sample.X, (w, b, alpha)),
+        (Problem("hinge", 1.0, p=3.0), sample.X, (w, b, alpha)),
+        (Problem("hinge", 1.0, power=1), sample.X, (w, b, alpha)),
+        (Problem("hinge", np.inf), sample.X, (w, b, alpha)),
+        (soft, sample.X, (w, np.nan, alpha)),
+        (soft, sample.X, (np.inf * w, b, alpha)),
+        (soft, sample.X, (w, b, 0.0 * alpha)),
+        (soft, sample.X, (w, b, np.nan * alpha)),
+    ):
+        calls.clear()
+        certify(problem, Sample(X, sample.y, sample.weights), *point)
+        assert calls == [problem]
+
+
+def test_millions_of_equal_dual_weights_are_balanced():
+    """Plain sums of them have a one-sided error above the tolerance of `verify`."""
+    n = 1_000_001
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = y[:, None] + np.linspace(-1.0, 1.0, n)[:, None]
+    found = certify(Problem("hinge", 0.1), Sample(X, y, np.ones(n)), np.zeros(1), 0.0, np.full(n, 0.1))
+    assert abs(Compensated.total(found.alpha * y)) < 1e-13 * found.dual.sum()
+
+
+def test_sums_do_not_depend_on_memory_alignment():
+    """Compiled loops have several versions, chosen by alignment: results must be equal."""
+    rng, found, spacers = np.random.default_rng(0), set(), []
+    sample, w, b, alpha = task(0, 2500, 4)
+    arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w]
+
+    def misaligned(a):
+        memory, offset = np.empty(a.size + 8), int(rng.integers(8))
+        memory[offset : offset + a.size] = a.ravel()
+        return memory[offset : offset + a.size].reshape(a.shape)
+
+    for _ in range(100):
+        spacers.append(np.empty(int(rng.integers(1, 3000))))
+        v, workspace = misaligned(np.zeros((2, 4))), misaligned(np.empty((2, 1024)))
+        X, y, s, norms, a, w = (misaligned(one) for one in arrays)
+        places = np.empty(1024, np.uint32)
+        sums = row_sums(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, workspace, places, v)
+        found.add((*sums, *v[0].tolist()))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("intercept", ["free", "augmented"])
+def test_tiny_and_huge_dual_weights_have_valid_bounds(intercept):
+    """alpha^2 / (4 C s) is computed with the quotient first, and multiples of huge alpha do not underflow."""
+    X, y = np.random.default_rng(0).normal(size=(50, 4)), np.where(np.arange(50) % 2 == 0, 1.0, -1.0)
+    sample, origin = Sample(X, y, np.ones(50)), (np.zeros(4), 0.0)
+    for C in (1e-140, 1e-158, 1e-160, 3e-162, 1e-250):
+        problem = Problem("squared_hinge", C, intercept=intercept)
+        for share in (0.5, 1.0, 2.0):
+            found = certify(problem, sample, *origin, np.full(50, 2.0 * share * C), 1e-3)
+            assert_valid(found, problem, sample, *origin)
+            assert found.gap < 1e-9
+        model = MaxMarginClassifier(C, loss="squared_hinge", tol=1e-6, intercept=intercept).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert verify(model, X, y).gap <= 1e-6
+    # a hundred orders of magnitude too large; classes whose sums vanish beside each other
+    y, ones = np.array([1.0, -1.0, 1.0]), np.ones(3)
+    problem, sample = Problem("squared_hinge", 1e-79, intercept=intercept), Sample(np.zeros((3, 1)), y, ones)
+    found = certify(problem, sample, np.zeros(1), 0.0, np.array([1e103, 2e103, 3e103]), 1e-3)
+    assert_valid(found, problem, sample, np.zeros(1), 0.0)
+    uneven, rows = np.array([1.446e136, 8.08e-188, 1.59e136]), np.array([[1.0], [-1.0], [2.0]])
+    found = certify(Problem("squared_hinge", 1.0), Sample(rows, y, ones), np.ones(1), 0.0, uneven, 1e-3)
+    assert abs(float(found.alpha @ y)) <= 1e-12 * found.alpha.sum()
+
+
+def test_overflowing_numbers_give_finite_fingerprints_and_no_false_bound():
+    y, X, weights = np.array([1.0, -1.0, 1.0]), np.array([[1e3], [-2e3], [3e3]]), np.full(3, 1e305)
+    found = certify(
+        Problem("hinge", 1e-305), Sample(X, y, weights), np.ones(1), 0.0, np.array([0.5, 1.0, 0.5])
+    )
+    assert np.isfinite(found.fingerprint.scale)
+    assert found.fingerprint.difference(Sample(X, y, weights).fingerprint) is None
+    sample, w, _, alpha = task(0)
+    found = certify(Problem("hinge", 1.0, intercept="augmented"), sample, w, 1e200, alpha, 1e-3)
+    assert not found.upper < np.inf
+    assert found.lower > 0.0
+
+
+def test_terms_of_fingerprints_are_shared_by_classes():
+    """They depend on the rows alone; other labels are still detected."""
+    sample, w, b, alpha = task(0)
+    first = certify(Problem("hinge", 1.0), sample, w, b, alpha)
+    assert certify(Problem("hinge", 2.0), sample, w, b, alpha).fingerprint is first.fingerprint
+    other = sample.with_labels(-sample.y, 2.0 * sample.weights)
+    assert other.projections is sample.projections is other.with_labels(sample.y).projections
+    assert first.fingerprint.difference(other.fingerprint) is not None
