@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +25,8 @@ from maxmargin.engine.order import shuffled, strides
 from maxmargin.engine.state import refresh
 from maxmargin.fit.streaming import Stream
 
+# runs of code that other tests compile as well
+FEW = ("perceptron, hard, csr", "dcd, dyadic, dense", "dcd, real, dense", "pumma, dividing", "orders")
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")
 # rules that divide or take roots, with parameters of no simple ratio, to avoid ties
@@ -109,42 +112,44 @@ def data():
     return y, whole, binary, dyadic, real
 
 
-def everything() -> dict:
+def everything(names: tuple[str, ...] = ()) -> dict:
+    """Return the results of the named runs, or of all."""
     y, whole, binary, dyadic, real = data()
     soft = Problem("hinge", 0.5, intercept="none")
     squared = Problem("squared_hinge", 0.5, intercept="augmented")
     free = Problem("hinge", 0.5, intercept="free")
     unlearn, descend = Unlearn(512.0, 128.0), Descend(1.0)
-    out = {}
+    tasks: dict[str, partial] = {}
     for name, store in (("dense", np.asarray), ("csr", sp.csr_matrix)):
-        out[f"perceptron, hard, {name}"] = run(learn(), store(whole), y, HARD)
-        out[f"perceptron, squared, {name}"] = run(learn(), store(whole), y, squared, rho=1.0)
+        tasks[f"perceptron, hard, {name}"] = partial(run, learn(), store(whole), y, HARD)
+        tasks[f"perceptron, squared, {name}"] = partial(run, learn(), store(whole), y, squared, rho=1.0)
         local = LocalPerceptron(b=3.5).plan(Facts(HARD, 64.0, 0.1)).rule
-        out[f"local-perceptron, hard, {name}"] = run(local, store(whole), y, HARD)
-        out[f"mpu, hard, {name}"] = run(unlearn, store(whole), y, HARD, 512.0)
-        out[f"mpu, hinge, {name}"] = run(unlearn, store(whole), y, soft, 512.0)
-        out[f"mpu, free, {name}"] = run(unlearn, store(whole), y, free, 512.0, rho=1.0)
-        out[f"dcd, dyadic, {name}"] = run(descend, store(dyadic), y[:10], soft, passes=2)
-        out[f"dcd, real, {name}"] = run(descend, store(real), y, soft, passes=3)
-    for name, options in STREAMING.items():
-        for store in (np.asarray, sp.csr_matrix):
-            out[f"{name}, dividing on a stream, {store.__name__}"] = flow(
-                ALGORITHMS[name](**options), store(whole), y
-            )
-    for name, options in DIVIDING.items():
+        tasks[f"local-perceptron, hard, {name}"] = partial(run, local, store(whole), y, HARD)
+        tasks[f"mpu, hard, {name}"] = partial(run, unlearn, store(whole), y, HARD, 512.0)
+        tasks[f"mpu, hinge, {name}"] = partial(run, unlearn, store(whole), y, soft, 512.0)
+        tasks[f"mpu, free, {name}"] = partial(run, unlearn, store(whole), y, free, 512.0, rho=1.0)
+        tasks[f"dcd, dyadic, {name}"] = partial(run, descend, store(dyadic), y[:10], soft, passes=2)
+        tasks[f"dcd, real, {name}"] = partial(run, descend, store(real), y, soft, passes=3)
+    # rows of either storage in batches, those of the other one on a stream
+    stores = (np.asarray, sp.csr_matrix)
+    for k, (name, options) in enumerate(STREAMING.items()):
+        tasks[f"{name}, dividing on a stream"] = partial(
+            flow, ALGORITHMS[name](**options), stores[k % 2](whole), y
+        )
+    for k, (name, options) in enumerate(DIVIDING.items()):
         kind = ALGORITHMS[name]
         own = kind.bias is Bias.OWN
         rule = kind(**options).plan(Facts(HARD, 64.0, 0.1)).rule
-        for store in (np.asarray, sp.csr_matrix):
-            run_options = {"passes": 9, "scale": kind.scale, "holds": own}
-            out[f"{name}, dividing, {store.__name__}"] = run(
-                rule, store(whole), y, FREE if own else HARD, **run_options
-            )
-    out["perceptron, hard, binary"] = run(learn(), sp.csr_matrix(binary), y, HARD)
-    out["mpu, hinge, binary"] = run(unlearn, sp.csr_matrix(binary), y, soft, 512.0)
+        run_options = {"passes": 9, "scale": kind.scale, "holds": own}
+        tasks[f"{name}, dividing"] = partial(
+            run, rule, stores[1 - k % 2](whole), y, FREE if own else HARD, **run_options
+        )
+    tasks["perceptron, hard, binary"] = partial(run, learn(), sp.csr_matrix(binary), y, HARD)
+    tasks["mpu, hinge, binary"] = partial(run, unlearn, sp.csr_matrix(binary), y, soft, 512.0)
     rng = np.random.default_rng(2)
-    out["orders"] = {"steps": np.concatenate([shuffled(100, rng), strides(100, rng)]).tolist()}
-    return out
+    steps = np.concatenate([shuffled(100, rng), strides(100, rng)]).tolist()
+    tasks["orders"] = partial(dict, steps=steps)
+    return {name: task() for name, task in tasks.items() if not names or name in names}
 
 
 def two() -> dict:
@@ -199,5 +204,9 @@ def fits() -> dict:
 
 
 if __name__ == "__main__":
-    action = {"two": two, "fits": fits}[sys.argv[1]] if sys.argv[1:] else everything
+    action = (
+        {"two": two, "fits": fits, "few": partial(everything, FEW)}[sys.argv[1]]
+        if sys.argv[1:]
+        else everything
+    )
     print(json.dumps(action()))
