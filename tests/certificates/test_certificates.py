@@ -32,6 +32,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.certificates import bounds as formulas
+from maxmargin.certificates import one_pass
 from maxmargin.certificates.bounds import DualSums, Length, PrimalSums
 from maxmargin.certificates.dual_variables import feasible
 from maxmargin.certificates.rows import bounds, certify
@@ -74,6 +75,21 @@ def test_bounds_of_arbitrary_points_contain_what_they_prove_in_rational_arithmet
         assert exact.lower - Fraction(found.lower) <= 2 * Fraction(found.below)
     if found.upper < np.inf:
         assert Fraction(found.upper) - exact.upper <= 2 * Fraction(found.above)
+
+
+@pytest.mark.parametrize("make", [certify, one_pass.certify])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_errors_of_cancelling_sums_are_part_of_the_margins(make, loss):
+    """Rows far from the origin, whose scores and combinations cancel to eight digits; plain sums."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y, ones = 1e8 + rng.normal(size=(30, 3)), np.where(np.arange(30) % 2, 1.0, -1.0), np.ones(30)
+        problem, w, alpha = Problem(loss, 1.0), rng.normal(size=3), 1e-8 * rng.random(30)
+        b = -float(np.median(X @ w))
+        found = make(problem, Sample(X, y, ones), w, b, alpha, np.inf)
+        exact = exact_bounds(problem, X, y, ones, w, b, found.alpha)
+        assert Fraction(found.lower) <= exact.lower
+        assert Fraction(found.upper) >= exact.upper
 
 
 def sums_with_errors(seed):

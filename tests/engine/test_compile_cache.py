@@ -164,25 +164,6 @@ def test_code_is_compiled_in_memory_on_a_full_disk(compiled_module):
 
 
 @pytest.mark.slow
-def test_read_only_index_that_names_a_missing_record_is_ignored(compiled_module):
-    """On a writable disk such an index is discarded."""
-    rule = (
-        "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import record\n\n\n"
-        "@record\nclass Rule(NamedTuple):\n    a: float\n\n    def threshold(self, h):\n        return self.a\n"
-    )
-    (compiled_module.folder / "rule.py").write_text(rule)
-    (compiled_module.folder / "functions.py").write_text(
-        FUNCTIONS + "\n\n@compiled()\ndef limit(rule):\n    return rule.threshold(rule)\n"
-    )
-    call = "__import__('functions').limit(__import__('rule').{}(1.0))"
-    assert compiled_module.run(more=call.format("Rule"))["results"][1] == 1.0
-    (compiled_module.folder / "rule.py").write_text(rule.replace("Rule", "Other"))
-    result = compiled_module.run(READ_ONLY, more=call.format("Other"))
-    assert result["results"][1] == 1.0
-    assert warned_once(result)
-
-
-@pytest.mark.slow
 def test_fit_works_without_any_cache_folder(compiled_module, tmp_path):
     """In a copy of the package a file has the name of every cache folder."""
     package = tmp_path / "copy" / "maxmargin"

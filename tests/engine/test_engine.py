@@ -28,7 +28,7 @@ from presenting import (
 import maxmargin.data.rows
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS
-from maxmargin.data.rows import PackedRows, Patterns
+from maxmargin.data.rows import PackedRows
 from maxmargin.engine.state import BIAS
 from maxmargin.engine.storage import Dense, Sparse
 
@@ -242,15 +242,6 @@ def test_unsorted_repeated_and_zero_entries_are_summed():
     assert_equal_outcomes("perceptron", *found)
     for old, new in zip(before, (X.data, X.indices, X.indptr), strict=True):
         assert old.tolist() == new.tolist()  # the caller's matrix is unchanged
-
-
-def test_squares_of_rows_equal_exact_sums():
-    rng = np.random.default_rng(13)
-    X = rng.normal(size=(9, 33)) * 10.0 ** rng.uniform(-5, 5, (9, 1))
-    X[4] = 0.0
-    exact = [float(sum(Fraction(v) ** 2 for v in row)) for row in X.tolist()]
-    for stored in (X, sp.csr_matrix(X)):
-        assert Patterns(stored).square == pytest.approx(exact, rel=2.0**-52 * 34, abs=0.0)
 
 
 # memory

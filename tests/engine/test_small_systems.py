@@ -8,17 +8,11 @@ import scipy.sparse as sp
 from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
 
-import maxmargin.fit.presolve
-import maxmargin.fit.small_dense
-from maxmargin import MaxMarginClassifier, Problem
+from maxmargin import Problem
 from maxmargin.algorithms.batch import centred_rows as rows_module
 from maxmargin.algorithms.batch.centred_rows import CentredRows, centred_rows
 from maxmargin.algorithms.batch.factors import PivotedQR, factor
-from maxmargin.algorithms.batch.newton import newton_points
-from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis
-from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.engine import small_cholesky
 
 
@@ -124,18 +118,6 @@ def test_pivoted_qr_has_the_rank_and_solves(rows, columns, rank, seed):
     assert factors.solve_transposed(B.T @ (factors.Q @ z)) == pytest.approx(z, abs=1e-6)
 
 
-@pytest.mark.parametrize("alike", [1.0, 1e-7])
-def test_basis_of_scaled_rows_equals_that_of_a_copy(alike):
-    """Rows times factors, with a constant: by products, or by an orthogonal factor if two rows are nearly equal."""
-    rng = np.random.default_rng(5)
-    X, factors = rng.normal(size=(8, 60)), rng.choice([-0.5, 0.5], size=8)
-    X[1], factors[1] = X[0] + alike * X[1], factors[0]
-    A, a = np.column_stack([X, np.full(8, 3.0)]) * factors[:, None], rng.random(8)
-    basis = SpanBasis(X, factors=factors, constant=3.0)
-    assert basis.coefficients @ basis.coefficients.T == pytest.approx(A @ A.T, abs=1e-12)
-    assert basis.expand(basis.coefficients.T @ a) == pytest.approx(A.T @ a, abs=1e-11)
-
-
 @pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
 @pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, np.float32, lambda X: X[::2, 1:]])
 def test_small_dense_rows_are_centred_and_scaled(layout, intercept):
@@ -145,43 +127,3 @@ def test_small_dense_rows_are_centred_and_scaled(layout, intercept):
     constant = np.full((len(X), blocks.size - X.shape[1]), blocks.constant)
     rows = np.hstack([X.astype(float) - blocks.mean, constant]) / blocks.units
     assert blocks.scores(np.eye(blocks.size)) == pytest.approx(rows, rel=1e-14)
-
-
-def test_far_columns_are_centred():
-    """Only columns whose spread is at most a tenth of their size."""
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        n, d = rng.integers(1, 30), rng.integers(1, 50)
-        X = rng.normal(size=(n, d)) + 10.0 ** rng.uniform(-1.0, 2.0, size=d) * rng.choice(
-            [-1.0, 0.0, 1.0], size=d
-        )
-        X[:, rng.random(d) < 0.2] = 0.0
-        mean = X.mean(axis=0)
-        far = np.maximum(X.max(axis=0) - mean, mean - X.min(axis=0)) <= 0.1 * np.abs(X).max(axis=0)
-        assert SharedRows(Problem("hinge", np.inf), X).shift == pytest.approx(np.where(far, mean, 0.0))
-        assert not SharedRows(Problem("hinge", np.inf, intercept="none"), X).shift.any()
-
-
-@pytest.mark.parametrize(("points", "loss"), [(newton_points, "squared_hinge"), (sifted_points, "hinge")])
-def test_solvers_accept_centred_rows(points, loss):
-    X, problem = np.random.default_rng(9).normal(size=(80, 3)) + 5.0, Problem(loss, 1.0)
-    y = np.where(X[:, 0] > 5.0, 1.0, -1.0)
-    y[:8] *= -1.0
-    found = [list(points(problem, rows, y, np.ones(80)))[-1] for rows in (X, centred_rows(problem, X))]
-    for one, other in zip(*(point[:3] for point in found), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_rows_shared_by_classes_are_created_once(monkeypatch):
-    """Each class has the result of a fit of its own."""
-    created, original = [], maxmargin.fit.presolve.SharedRows
-    monkeypatch.setattr(
-        maxmargin.fit.presolve, "SharedRows", lambda *task: created.append(task) or original(*task)
-    )
-    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # this stage needs no shared rows
-    X, y = load_iris(return_X_y=True)
-    shared = MaxMarginClassifier(random_state=0).fit(X, y)
-    assert len(created) == 1
-    for k in range(3):
-        alone = MaxMarginClassifier(random_state=0).fit(X, y == k)
-        assert shared.coef_[k] == pytest.approx(alone.coef_[0], rel=1e-9)

@@ -1,6 +1,6 @@
-"""Run the engine on fixed data and print all results bit by bit: `python replay.py`.
+"""Run the engine on fixed data and print all results bit by bit: `python replay.py all`.
 
-Started by test_jit.py with and without NUMBA_DISABLE_JIT=1, with bounds checks, and on copies of the package.
+Started by test_jit.py with NUMBA_DISABLE_JIT=1 and with bounds checks.
 """
 
 from __future__ import annotations
@@ -152,30 +152,6 @@ def everything(names: tuple[str, ...] = ()) -> dict:
     return {name: task() for name, task in tasks.items() if not names or name in names}
 
 
-def two() -> dict:
-    """Run two rules; return results, cache hits and cache misses."""
-    y, whole, *_ = data()
-    out = {
-        "Perceptron": run(learn(), whole, y, HARD),
-        "MPU": run(Unlearn(512.0, 128.0), whole, y, HARD, 512.0),
-    }
-    found = {"hits": [], "misses": []}
-    modules = (
-        sweeps,
-        maxmargin.data.rows,
-        maxmargin.engine.state,
-        maxmargin.engine.order,
-        maxmargin.engine.vectors,
-    )
-    for module in modules:
-        for name, function in vars(module).items():
-            if hasattr(function, "stats") and function.py_func.__module__ == module.__name__:
-                for kind in found:
-                    for signature, count in getattr(function.stats, f"cache_{kind}").items():
-                        found[kind] += [f"{name} {signature}"] * count
-    return {"file": maxmargin.__file__, "runs": out, **found}
-
-
 def fits() -> dict:
     """Fit with every schedule without the exact step."""
     maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM = maxmargin.fit.exact.MAX_ROWS_TO_TOL = 0
@@ -204,9 +180,5 @@ def fits() -> dict:
 
 
 if __name__ == "__main__":
-    action = (
-        {"two": two, "fits": fits, "few": partial(everything, FEW)}[sys.argv[1]]
-        if sys.argv[1:]
-        else everything
-    )
+    action = {"fits": fits, "few": partial(everything, FEW), "all": everything}[sys.argv[1]]
     print(json.dumps(action()))
