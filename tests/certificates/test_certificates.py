@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -156,9 +156,6 @@ def test_feasible_dual_weights_are_capped_and_balanced(c, seed):
     assert (out <= caps).all()
     if not c.problem.hard:  # scaled down, never up except by rounding; hard margins have no scale
         assert (out <= cut + 4.0 * EPS * cut.max(initial=0.0)).all()
-    for members in (c.y > 0, c.y < 0) if c.problem.free else (c.y != 0,):
-        before, after = cut[members], out[members]
-        assert after * before.sum() == pytest.approx(before * after.sum(), rel=1e-12)
     if c.problem.free:
         exact = [Fraction(v) for v in out.tolist()]
         balance = sum(v * int(l) for v, l in zip(exact, c.y, strict=True))
@@ -198,7 +195,6 @@ MODELS = {
     "no intercept": {"fit_intercept": False, **SOFT},
     "augmented": {"intercept": "augmented", "intercept_scaling": 2.0, **SOFT},
     "hard": {"C": np.inf},
-    "hard, augmented": {"C": np.inf, "intercept": "augmented"},
 }
 
 
@@ -211,8 +207,9 @@ def fitted(name):
 
 def altered(model, **changes):
     """The same model with changed attributes, as in a forged file."""
-    names = ("coef_", "intercept_", "classes_", "class_weight_", "certificate_")
-    return SimpleNamespace(**{**{name: getattr(model, name) for name in names}, **changes})
+    forged = copy(model)
+    vars(forged).update(changes)
+    return forged
 
 
 def with_certificate(model, **changes):
@@ -401,15 +398,15 @@ def test_certificates_print_their_bounds_and_their_gap():
     assert Problem("hinge", np.inf).gap(2.0, 4.0) == 0.5  # 1 - lower / upper
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 2**20), st.integers(0, 39), st.integers(0, 4), st.sampled_from((1e-6, 1e-3, 1.0, -2.0)))
-def test_fingerprint_depends_on_every_entry(seed, i, j, change):
-    X, y = two_clouds(seed=seed)
-    signs, ones = np.where(y == 1, 1.0, -1.0), np.ones(40)
+def test_fingerprint_depends_on_every_entry():
+    X, y = two_clouds(n=9000, d=1)
+    signs, ones = np.where(y == 1, 1.0, -1.0), np.ones(9000)
     before = Sample(X, signs, ones).fingerprint
     assert before.difference(Sample(sp.csr_matrix(X), signs, ones).fingerprint) is None
-    X[i, j] += change
-    assert before.difference(Sample(X, signs, ones).fingerprint) is not None
+    for i in (0, 8191, 8192, 8999):
+        changed = X.copy()
+        changed[i] += 1e-3
+        assert before.difference(Sample(changed, signs, ones).fingerprint) is not None
 
 
 def test_fingerprints_of_large_numbers_differ_for_different_data():

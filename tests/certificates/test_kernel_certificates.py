@@ -134,25 +134,6 @@ def test_sums_of_rows_are_within_their_error(store, cancel, monkeypatch):
             assert one.square_error < 1e-6 * by_values.square_error
 
 
-def test_the_given_primal_point_is_the_one_proved():
-    """Though its scores are those of a multiple of the dual point; parts of a sample have the error of all."""
-    X, y, weights = rings(60, 6)
-    problem, kernel = Problem("hinge", 2.0), Gaussian(0.4)
-    last = list(decomposed_points(problem, KernelRows(kernel, X, 10.0), y, weights))[-1]
-    task, alpha = KernelProblem(problem, KernelSample(kernel, X), y, weights), 0.8 * last.alpha
-    b = task.bounds(KernelPoint(last.alpha, last.alpha * y, 0.0)).point.intercept
-    found = task.bounds(KernelPoint(alpha, last.alpha * y, b))
-    np.testing.assert_allclose(found.point.coefficients, last.alpha * y, atol=1e-9)
-    scores = kernel.block(X, X) @ (last.alpha * y)
-    primal = problem.primal(0.5 * float((last.alpha * y) @ scores), y * (scores + b), weights)
-    assert found.bounds.upper == pytest.approx(primal, rel=1e-9)
-    subset = np.arange(0, 60, 2)
-    part = task.sample.part(subset)
-    assert part.error == task.sample.error >= KernelSample(kernel, X[subset]).error
-    expected = kernel.block(X[subset], X[subset]) @ alpha[subset]
-    np.testing.assert_allclose(part.scores(alpha[subset]), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("hard", [False, True])
 def test_smallest_gap_is_selected_among_near_best_objectives(hard):
     """Among points whose own objective or margin is close to the best, the one that proves the smallest gap."""

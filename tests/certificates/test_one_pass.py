@@ -15,13 +15,7 @@ from maxmargin.certificates.one_pass import certify, row_sums
 from maxmargin.certificates.sample import Sample
 from maxmargin.numerics.sums import Compensated
 
-KINDS = [
-    ("hinge", "free"),
-    ("hinge", "none"),
-    ("hinge", "augmented"),
-    ("squared_hinge", "free"),
-    ("squared_hinge", "augmented"),
-]
+KINDS = [("hinge", "free"), ("hinge", "none"), ("squared_hinge", "free"), ("squared_hinge", "augmented")]
 
 
 def task(seed, n=40, d=3, scale=1.0, dtype=float):
@@ -40,15 +34,6 @@ def assert_valid(found, problem, sample, w, b):
     assert found.lower <= exact.lower <= exact.upper <= found.upper
     assert found.lower == pytest.approx(float(exact.lower), rel=1e-9, abs=1e-12 * float(exact.upper))
     assert found.upper == pytest.approx(float(exact.upper), rel=1e-9)
-
-
-@pytest.mark.parametrize(("loss", "intercept"), KINDS)
-def test_bounds_hold_in_rational_arithmetic(loss, intercept):
-    for seed, scale in enumerate((1e-6, 1.0, 1.0, 1e6)):
-        problem = Problem(loss, [0.01, 1.0, 100.0][seed % 3], intercept=intercept, intercept_scaling=1.5)
-        sample, w, b, alpha = task(seed, scale=scale)
-        b = 0.0 if intercept == "none" else b
-        assert_valid(certify(problem, sample, w, b, alpha, 1e-3), problem, sample, w, b)
 
 
 @pytest.mark.parametrize(("loss", "intercept"), KINDS)
@@ -77,17 +62,13 @@ def test_problems_beyond_the_compiled_sums_use_separate_sums(monkeypatch):
     monkeypatch.setattr(one_pass, "certify_any", lambda *arguments: calls.append(arguments[0]))
     certify(soft, sample, w, b, alpha)
     assert not calls
+    nan, inf = np.nan, np.inf
     for problem, X, point in (
         (soft, sp.csr_array(sample.X), (w, b, alpha)),
         (soft, np.asfortranarray(sample.X), (w, b, alpha)),
         (soft, 1e160 * sample.X, (w, b, alpha)),
-        (Problem("hinge", 1.0, p=3.0), sample.X, (w, b, alpha)),
-        (Problem("hinge", 1.0, power=1), sample.X, (w, b, alpha)),
-        (Problem("hinge", np.inf), sample.X, (w, b, alpha)),
-        (soft, sample.X, (w, np.nan, alpha)),
-        (soft, sample.X, (np.inf * w, b, alpha)),
-        (soft, sample.X, (w, b, 0.0 * alpha)),
-        (soft, sample.X, (w, b, np.nan * alpha)),
+        *((Problem("hinge", **other), sample.X, (w, b, alpha)) for other in ({"C": 1, "p": 3}, {"C": inf})),
+        *((soft, sample.X, point) for point in ((w, nan, alpha), (inf * w, b, alpha), (w, b, 0 * alpha))),
     ):
         calls.clear()
         certify(problem, Sample(X, sample.y, sample.weights), *point)
@@ -159,13 +140,3 @@ def test_overflowing_numbers_give_finite_fingerprints_and_no_false_bound():
     found = certify(Problem("hinge", 1.0, intercept="augmented"), sample, w, 1e200, alpha, 1e-3)
     assert not found.upper < np.inf
     assert found.lower > 0.0
-
-
-def test_terms_of_fingerprints_are_shared_by_classes():
-    """They depend on the rows alone; other labels are still detected."""
-    sample, w, b, alpha = task(0)
-    first = certify(Problem("hinge", 1.0), sample, w, b, alpha)
-    assert certify(Problem("hinge", 2.0), sample, w, b, alpha).fingerprint is first.fingerprint
-    other = sample.with_labels(-sample.y, 2.0 * sample.weights)
-    assert other.projections is sample.projections is other.with_labels(sample.y).projections
-    assert first.fingerprint.difference(other.fingerprint) is not None
