@@ -321,23 +321,6 @@ def test_other_data_are_refused_with_the_difference():
     verify(model, X, y, np.ones(40))
 
 
-@pytest.mark.parametrize("name", ["hinge", "squared", "hard"])
-def test_weights_of_rows_and_classes_are_part_of_the_claim(name):
-    X, y = two_clouds(gap=3.0 if name == "hard" else 0.6)
-    s = np.random.default_rng(1).integers(0, 4, 40).astype(float)
-    s[:2] = 1.0
-    model = MaxMarginClassifier(random_state=0, **MODELS[name]).fit(X, y, s)
-    assert verify(model, X, y, s).gap <= 1e-3
-    for changed in (None, s + (np.arange(40) == 9), s * 2.0, s[::-1]):
-        with pytest.raises(CertificateError, match="made for other data"):
-            verify(model, X, y, changed)
-    assert_brackets(model.certificate_, X, y, s)
-    heavy = MaxMarginClassifier(class_weight={0: 3.0}, random_state=0, **MODELS[name]).fit(X, y)
-    assert verify(heavy, X, y).gap <= 1e-3
-    with pytest.raises(CertificateError, match="made for other data"):
-        verify(altered(heavy, class_weight_=np.ones(2)), X, y)
-
-
 def test_multiclass_models_have_one_certificate_per_class():
     rng, labels = np.random.default_rng(3), np.arange(45) % 3
     X, y = rng.normal(size=(45, 4)) + 1.5 * np.eye(4)[labels], np.array(["ant", "bee", "cat"])[labels]
@@ -349,7 +332,7 @@ def test_multiclass_models_have_one_certificate_per_class():
     coef = model.coef_ * [[1.0], [1.1], [1.0]]
     false = replace(claim, parts=(claim[0], claim[1], replace(claim[2], lower=claim[2].lower * 1.01)))
     fewer = "3 classes need 3 certificates, rows of coef_ and intercepts"
-    for changes, labels, message in (
+    for changes, labelled, message in (
         ({"coef_": coef}, y, "class 'bee': the upper bound fails"),
         ({}, np.roll(y, 1), "class 'ant': this certificate was made for other data"),
         ({"certificate_": false}, y, "class 'cat': the lower bound fails"),
@@ -359,9 +342,7 @@ def test_multiclass_models_have_one_certificate_per_class():
         ({"intercept_": model.intercept_[:1]}, y, fewer),
     ):
         with pytest.raises(CertificateError, match=message):
-            verify(altered(model, **changes), X, labels)
-    assert len(str(claim).splitlines()) == 4
-    assert all(name in str(claim) for name in ("ant", "bee", "cat"))
+            verify(altered(model, **changes), X, labelled)
 
 
 def test_verify_refuses_other_estimators_with_a_remedy():

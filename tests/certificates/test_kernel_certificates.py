@@ -14,8 +14,7 @@ from maxmargin import Problem
 from maxmargin.algorithms.batch.decomposition import decomposed_points
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
 from maxmargin.certificates import gram
-from maxmargin.certificates.bounds import Bounds
-from maxmargin.certificates.expansions import KernelBounds, KernelPoint, KernelProblem, with_smallest_gap
+from maxmargin.certificates.expansions import KernelPoint, KernelProblem
 from maxmargin.certificates.gram import VALUE_RANGE, KernelSample
 from maxmargin.certificates.rows import bounds
 from maxmargin.certificates.sample import Sample
@@ -132,27 +131,6 @@ def test_sums_of_rows_are_within_their_error(store, cancel, monkeypatch):
         if cancel:
             assert one.score_error.max() < 1e-2 * by_values.score_error
             assert one.square_error < 1e-6 * by_values.square_error
-
-
-@pytest.mark.parametrize("hard", [False, True])
-def test_smallest_gap_is_selected_among_near_best_objectives(hard):
-    """Among points whose own objective or margin is close to the best, the one that proves the smallest gap."""
-    point, problem = KernelPoint(np.zeros(1), np.zeros(1), 0.0), Problem("hinge", np.inf if hard else 1.0)
-
-    def proved(value, bound, other):
-        ends = (1.0 / bound, 1.0 / other) if hard else (other, bound)
-        return KernelBounds(Bounds(*ends, 0.0, 0.0), point, 1.0 / value if hard else value)
-
-    for other in (1.0,) if hard else (1.0, 0.0):  # dual weights of 0 prove nothing
-        found = [
-            proved(v, p, other) for v, p in ((4.0, 4.0), (2.0, 9.0), (2.001, 7.0), (2.1, 3.0), (np.nan, 1.0))
-        ]
-        assert with_smallest_gap(problem, found) is found[2]
-        # a larger lower bound outweighs a rounding error of the primal bound
-        more = proved(2.001, 7.001, 1.9)
-        assert with_smallest_gap(problem, [*found, more]) is more
-        best = proved(0.1, 9.0, other)
-        assert with_smallest_gap(problem, [*found, best]) is best
 
 
 def test_kernel_values_outside_their_range_are_refused():

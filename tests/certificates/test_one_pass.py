@@ -127,16 +127,3 @@ def test_tiny_and_huge_dual_weights_have_valid_bounds(intercept):
     uneven, rows = np.array([1.446e136, 8.08e-188, 1.59e136]), np.array([[1.0], [-1.0], [2.0]])
     found = certify(Problem("squared_hinge", 1.0), Sample(rows, y, ones), np.ones(1), 0.0, uneven, 1e-3)
     assert abs(float(found.alpha @ y)) <= 1e-12 * found.alpha.sum()
-
-
-def test_overflowing_numbers_give_finite_fingerprints_and_no_false_bound():
-    y, X, weights = np.array([1.0, -1.0, 1.0]), np.array([[1e3], [-2e3], [3e3]]), np.full(3, 1e305)
-    found = certify(
-        Problem("hinge", 1e-305), Sample(X, y, weights), np.ones(1), 0.0, np.array([0.5, 1.0, 0.5])
-    )
-    assert np.isfinite(found.fingerprint.scale)
-    assert found.fingerprint.difference(Sample(X, y, weights).fingerprint) is None
-    sample, w, _, alpha = task(0)
-    found = certify(Problem("hinge", 1.0, intercept="augmented"), sample, w, 1e200, alpha, 1e-3)
-    assert not found.upper < np.inf
-    assert found.lower > 0.0

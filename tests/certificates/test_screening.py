@@ -12,7 +12,7 @@ from maxmargin import MaxMarginClassifier
 from maxmargin.certificates.intercept_interval import intercept_interval
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
-from maxmargin.certificates.screening import certain_margins, columns_without_weight, modulus
+from maxmargin.certificates.screening import certain_margins, columns_without_weight
 from maxmargin.problem.problem import Problem
 
 
@@ -135,16 +135,3 @@ def test_screened_features_have_no_weight_at_the_optimum(intercept):
             sparse = columns_without_weight(Sample(sp.csr_matrix(X), y, weights), certificate)
             assert (sparse == found).all()
         assert found.sum() == zero.sum() > 0
-
-
-@pytest.mark.parametrize(
-    ("loss", "p", "power"), [("hinge", np.inf, 2), ("squared_hinge", 1.5, 2), ("hinge", 3.0, 1)]
-)
-def test_unsupported_problems_give_no_screening(loss, p, power):
-    rng, X, y = shifted_classes(1)
-    sample, problem = Sample(X, y, np.ones(y.size)), Problem(loss, 1.0, p=p, power=power)
-    w = rng.normal(size=X.shape[1])
-    certificate = certify(problem, sample, w, 0.1, np.ones(y.size))
-    assert certain_margins(sample, w, 0.1, certificate) is None
-    assert modulus(problem) == 0.0
-    assert columns_without_weight(sample, certificate) is None

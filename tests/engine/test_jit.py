@@ -162,21 +162,6 @@ def test_no_index_is_out_of_range(tmp_path):
     assert max(gap for name, gap in gaps.items() if name.split(",")[0] in convergent) < 0.1
 
 
-@pytest.mark.slow
-def test_bounds_checks_detect_an_index_out_of_range(tmp_path):
-    """Negative control for test_no_index_is_out_of_range."""
-    code = """
-import numpy as np
-from maxmargin.engine.sweep import score_rows
-from maxmargin.data.rows import Patterns
-h = Patterns(np.eye(3)).weight(Problem("hinge", 1.0, intercept="none"), np.ones(3), np.ones(3), 1.0, 0.0)
-score_rows(h, np.array([7], np.uint32), np.empty(1))
-"""
-    with pytest.raises(subprocess.CalledProcessError) as error:
-        python(code, tmp_path, NUMBA_BOUNDSCHECK="1")
-    assert "IndexError: index is out of bounds" in error.value.stderr
-
-
 # the cache on disk
 
 
