@@ -325,6 +325,23 @@ def fixed_margin(Y, order, caps, gamma, eta, lift, y):
     return fmp(Y, np.zeros(len(Y)), order, gamma, eta, lift, y, 2.0)
 
 
+def pegasos(Y, caps, turns, k, projection):
+    """w <- (1 - 1/t) w + sum over violators of (n cap_i / (t k)) y_i; `projection` cuts w to a ball."""
+    n, w, alpha, nearest = len(Y), np.zeros(Y.shape[1]), np.zeros(len(Y)), np.inf
+    for t, batch in enumerate(turns, 1):
+        scores = Y[batch] @ w
+        nearest = min(nearest, np.abs(scores - 1.0).min())
+        w, alpha = (1.0 - 1.0 / t) * w, (1.0 - 1.0 / t) * alpha
+        for i, s in zip(batch, scores, strict=True):
+            if s < 1.0:
+                c = n * caps[i] / (t * k)
+                w, alpha[i] = w + c * Y[i], alpha[i] + c
+        if projection:
+            shrink = min(1.0, np.sqrt(caps.sum()) / np.linalg.norm(w)) if w.any() else 1.0
+            w, alpha = shrink * w, shrink * alpha
+    return Run(w, alpha, [], nearest)
+
+
 NAIVE = {
     "perceptron": perceptron,
     "local-perceptron": local_perceptron,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from naive import p_norm
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Bias, Facts, Plan
@@ -36,6 +37,15 @@ def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **optio
     return ALGORITHMS[name](**options).plan(
         Facts(problem, float((square + problem.delta2(weights)).max()) + rho**2, 0.1)
     )
+
+
+def facts_of(problem: Problem, X, weights=None) -> Facts:
+    """Return the statistics of dense rows that a plan is given, computed from their definitions."""
+    X, n = np.asarray(X), len(X)
+    lengths = np.array([p_norm(row, problem.p) for row in np.column_stack([X, np.full(n, problem.rho)])])
+    delta2 = problem.delta2(np.ones(n) if weights is None else weights)
+    length2 = float((X * X).sum(axis=1).max())
+    return Facts(problem, float((lengths**2 + delta2).max()), 0.1, n=n, length2=length2, d=X.shape[1])
 
 
 def start(

@@ -1,0 +1,184 @@
+"""Unsupported problems and invalid parameters of every algorithm are refused with a remedy."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from maxmargin import (
+    CuttingPlane,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    Newton,
+    Pegasos,
+    Perceptron,
+    Problem,
+    Status,
+)
+from maxmargin.algorithms import (
+    ALGORITHMS,
+    ALMA,
+    CRAMMA,
+    FMP,
+    IMA,
+    MICRA,
+    MPU,
+    PUMMA,
+    ROMMA,
+    AggressiveROMMA,
+    Facts,
+    FixedDirectionalMargin,
+)
+
+OPTIONS = {
+    "none": {"fit_intercept": False},
+    "free": {"intercept": "free"},
+    "augmented": {"intercept": "augmented"},
+}
+REMEDIES = {  # parameters that the words of a remedy ask for
+    'loss="hinge" with a finite C': {"loss": "hinge", "C": 1.0},
+    'loss="squared_hinge"': {"loss": "squared_hinge"},
+    'loss="hinge"': {"loss": "hinge"},
+    "C=inf": {"C": np.inf},
+    "a finite C": {"C": 1.0},
+    'fit_intercept=True with intercept="free"': {"intercept": "free"},
+    "norm_power=2": {"power": 2},
+    "norm_power=1": {"power": 1},
+    "p=2": {"p": 2.0},
+    "p=1": {"p": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
+    """Before the fit; the parameters of the remedy remove the reason of the refusal."""
+    algorithm = ALGORITHMS[name]()
+    for kind, options in OPTIONS.items():
+        for loss in ("hinge", "squared_hinge"):
+            for C in (1.0, np.inf):
+                remedy = algorithm.refuses(Problem(loss, C, intercept=kind))
+                if remedy is None:
+                    continue
+                model = MaxMarginClassifier(loss=loss, C=C, algorithm=name, max_iter=2, **options)
+                with pytest.raises(
+                    ValueError, match=f"algorithm '{name}' does not solve loss='{loss}'"
+                ) as caught:
+                    model.fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+                assert f"use {remedy}, or another algorithm" in str(caught.value)
+                assert not re.search(
+                    f"algorithm.*{name}[,)]", str(caught.value)
+                )  # it does not recommend itself
+                phrases = [phrase for phrase in REMEDIES if phrase in remedy]
+                phrases = [
+                    one for one in phrases if not any(one in other for other in phrases if other != one)
+                ]
+                assert phrases
+                for phrase in phrases:
+                    changed = {"loss": loss, "C": C, "intercept": kind, **REMEDIES[phrase]}
+                    again = algorithm.refuses(Problem(**changed))
+                    assert again is None or (again != remedy and phrase not in again)
+
+
+def test_refusals_name_algorithms_for_the_norm():
+    hard, soft = (Problem("squared_hinge", C, p=np.inf) for C in (np.inf, 1.0))
+    for name in ("ima", "fmp", "flexible-ima"):
+        algorithm = ALGORITHMS[name]()
+        assert algorithm.refuses(soft) is None
+        assert algorithm.refuses(Problem("squared_hinge", 1.0)) is None
+        assert (algorithm.refuses(hard) is None) == (name != "flexible-ima")
+        assert algorithm.refuses(Problem("squared_hinge", 1.0, p=1.0, power=1)) == "norm_power=2"
+    for name in ("alma", "pumma"):
+        algorithm = ALGORITHMS[name]()
+        assert 'p="log"' in algorithm.refuses(hard)
+        assert "ima" in algorithm.refuses(Problem("squared_hinge", 1.0, p=1.5))
+        assert algorithm.refuses(Problem("squared_hinge", 1.0, p=6.8)) is None
+    for name in ("dcd", "mpu", "perceptron", "romma"):
+        assert "pumma" in ALGORITHMS[name]().refuses(Problem("squared_hinge", np.inf, p=3.0))
+    for name in ("newton", "proximal-point", "interior-point"):
+        loss = "squared_hinge" if name == "newton" else "hinge"
+        assert ALGORITHMS[name]().refuses(Problem(loss, 1.0)) is None
+        assert ALGORITHMS[name]().refuses(Problem(loss, 1.0, 3.0)) == "p=2 with norm_power=2"
+
+
+def test_algorithms_without_a_kernel_form_name_an_alternative():
+    without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "proximal-point", "newton"}
+    assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
+    for name in ALGORITHMS:
+        refusal = ALGORITHMS[name]().refuses_kernels()
+        assert (refusal is None) == (name not in without)
+        assert refusal is None or ('algorithm="' in refusal and name not in refusal)
+    with pytest.raises(ValueError, match=r"newton.*pumma"):
+        KernelMaxMarginClassifier(algorithm=Newton()).fit([[0.0], [1.0]], [0, 1])
+
+
+POSITIVE = "must be a positive"
+ACCURACY = "must lie above 0 and be at most 1"
+INVALID = [
+    (MPU, {"delta": 0.0}, "delta must lie between 0 and 1"),
+    (MPU, {"delta": 1.0}, "delta must lie between 0 and 1"),
+    (MPU, {"delta": "x"}, "delta must be a number"),
+    (MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
+    (MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
+    (MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
+    (MPU, {"Nep1": 1.5}, "Nep1 must be a whole number"),
+    (MPU, {"schedule": "shrinking"}, "mpu has the schedules 'gap', 'two-level', "),
+    (Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
+    (Perceptron, {"b": float("nan")}, r"b, in units of R\^2, must be at least 0"),
+    (Perceptron, {"b": np.inf}, r"b, in units of R\^2, must be at least 0"),
+    (Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
+    (ALMA, {"alpha": 0.0}, ACCURACY),
+    (ALMA, {"alpha": 1.5}, ACCURACY),
+    (ALMA, {"B": -1.0}, POSITIVE),
+    (ALMA, {"C": 0.0}, POSITIVE),
+    (ALMA, {"C": np.inf}, POSITIVE),
+    (ALMA, {"normalise": 0.0}, "normalise must be True or False"),
+    (CRAMMA, {"beta": 0.0}, r"beta must be a positive number \(in units of R\)"),
+    (CRAMMA, {"eta": np.inf}, POSITIVE),
+    (CRAMMA, {"epsilon": 0.0}, POSITIVE),
+    (MICRA, {"epsilon": True}, POSITIVE),
+    (MICRA, {"zeta": 1.5}, "zeta must lie between 0 and 1"),
+    (FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
+    (FixedDirectionalMargin, {"eta": 0}, POSITIVE),
+    (AggressiveROMMA, {"delta": 0.0}, ACCURACY),
+    (PUMMA, {"delta": 1.01}, ACCURACY),
+    (PUMMA, {"halving": 2}, "halving must be True or False"),
+    (PUMMA, {"schedule": "gap"}, "pumma has the schedules 'active', 'plain'"),
+    (ROMMA, {"schedule": "shrinking"}, "romma has the schedules 'active', 'plain'"),
+    (FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
+    (FMP, {"constant": 0.0}, POSITIVE),
+    (IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
+    (IMA, {"increment": 0.0}, POSITIVE),
+    (IMA, {"budget": 0}, "budget must be a whole number"),
+    (Pegasos, {"k": 0}, "k must be a whole number of patterns, at least 1"),
+    (Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
+    (Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
+    (Pegasos, {"projection": "yes"}, "projection must be a bool"),
+    (CuttingPlane, {"variant": "perf"}, "variant must be 'ocas' or 'svmperf'"),
+    (CuttingPlane, {"eps": 0.0}, POSITIVE),
+    (CuttingPlane, {"mu": 0.0}, "mu must lie above 0 and be at most 1"),
+    (CuttingPlane, {"idle": 0}, "idle must be a whole number of turns, at least 1"),
+]
+
+
+@pytest.mark.parametrize(("cls", "options", "message"), INVALID)
+def test_invalid_parameters_are_refused_with_their_value(cls, options, message):
+    """By the algorithm itself or, for schedules, by the fit."""
+    (value,) = options.values()
+    with pytest.raises(ValueError, match=f"{message}.*got .*{re.escape(repr(value))}"):
+        MaxMarginClassifier(algorithm=cls(**options)).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["fixed-margin", "cramma", "perceptron"])
+def test_zero_rows_are_inseparable(name):
+    model = MaxMarginClassifier(np.inf, algorithm=name, fit_intercept=False, max_iter=5)
+    assert model.fit(np.zeros((4, 2)), [0, 1, 0, 1]).status_ is Status.INSEPARABLE
+
+
+def test_largest_norm_of_a_plan_is_that_of_the_rows():
+    """R = 1 where all rows are zero."""
+    hard = Problem("hinge", np.inf, intercept="none")
+    assert Perceptron(b=2.0).plan(Facts(hard, 9.0, 0.1)).rule.b == 18.0
+    assert CRAMMA(eta=0.1).plan(Facts(hard, 9.0, 0.1)).rule.R == 3.0
+    assert CRAMMA(eta=0.1).plan(Facts(hard, 0.0, 0.1)).rule.R == 1.0
