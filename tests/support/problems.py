@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
+from naive import p_norm
 
 from maxmargin import Problem
 
@@ -180,3 +181,54 @@ def shifted_classes(seed, n=60, d=5, shift=1.0):
     X = rng.normal(size=(n, d))
     X[:, 0] += shift * y
     return rng, X, y
+
+
+def conditioned(condition: str, n: int, d: int, seed: int):
+    """Return rows in single precision, noisy labels of a linear rule, and weights, under a condition of the rows."""
+    rng = np.random.default_rng([seed, n, d])
+    X = (rng.normal(size=(n, d)) + rng.normal(size=d)).astype(np.float32).astype(float)
+    direction = rng.normal(size=d)
+    if condition == "separable":  # by a hyperplane through the origin
+        y = np.where(X @ direction > 0.0, 1.0, -1.0)
+    else:
+        y = np.where((X - X.mean(axis=0)) @ direction + rng.normal(size=n) > 0.0, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+    if condition == "scales":
+        X = X * 10.0 ** np.linspace(-6.0, 6.0, d)
+    elif condition == "mild scales":
+        X = X * 10.0 ** np.linspace(-3.0, 3.0, d)
+    elif condition == "collinear":
+        X[:, -1] = X[:, 0] + 1e-7 * X[:, -1]
+    elif condition == "far":
+        X[:, 1] += 1e3
+    elif condition == "sparse":
+        X = np.where(rng.random(X.shape) < 0.4, X, 0.0)
+    elif condition == "rare":
+        y = np.where(np.arange(n) < max(2, n // 50), 1.0, -1.0)
+    elif condition == "copies":  # also contradictory copies, equal columns and a row of zeros
+        X[n // 2 :] = X[: n - n // 2]
+        X[3], X[:, 0] = 0.0, X[:, -1]
+    return X, y, rng.integers(1, 4, size=n) / 2.0
+
+
+def bounds_of(problem: Problem, X, y, s, w, b, alpha) -> tuple[float, float]:
+    """Return the bounds of a point by the definitions: margin and |v| / sum alpha, or dual and primal objective."""
+    p, q = problem.p, problem.q
+    a = np.minimum(alpha, problem.caps(s))
+    a = problem.balanced(y, a) if problem.free else a
+    a = np.zeros_like(y) if a is None else a
+    margins, v, u = y * (X @ w + b), X.T @ (a * y), w
+    if problem.rho:
+        v, u = np.append(v, problem.rho * (a @ y)), np.append(w, b / problem.rho)
+    length, size = p_norm(v, p), p_norm(u, q)
+    if problem.hard:
+        return max(margins.min() / size if size else 0.0, 0.0), length / a.sum() if a.any() else np.inf
+    upper = (0.5 * size**2 if problem.power == 2 else size) + problem.losses(margins, s).sum()
+    best = 0.0
+    for t in (1.0, 1.0 / max(length, 1.0)):
+        gains = problem.gains(t * a, s).sum()
+        if problem.power == 2:
+            best = max(best, gains - 0.5 * (t * length) ** 2)
+        elif t * length <= 1.0 + 1e-12:
+            best = max(best, gains / (1.0 + 1e-12))
+    return best, upper

@@ -1,0 +1,335 @@
+"""Every batch solver ends at the optimum; its points are feasible, its gaps are true, and an interrupt stops it."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from itertools import count, islice
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from effort import examples, thorough
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import optimum, optimum_in_norm
+from problems import bounds_of, conditioned
+
+from maxmargin import MaxMarginClassifier, Problem, Status
+from maxmargin.algorithms.batch import centred_rows, diagonal_plus_gram, generation, newton
+from maxmargin.algorithms.batch.barrier import path_points
+from maxmargin.algorithms.batch.cutting_plane import CuttingPlane
+from maxmargin.algorithms.batch.decomposition import Settings as SetSettings
+from maxmargin.algorithms.batch.decomposition import decomposed_points
+from maxmargin.algorithms.batch.generation import column_points, linear_points
+from maxmargin.algorithms.batch.interior_point import interior_points
+from maxmargin.algorithms.batch.kernel_rows import KernelRows
+from maxmargin.algorithms.batch.newton import newton_points
+from maxmargin.algorithms.batch.proximal_point import proximal_points
+from maxmargin.algorithms.batch.sifting import Settings, by_proximal_points, sifted_points
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.fit.run import Run
+from maxmargin.fit.schedules import SCHEDULES
+from maxmargin.kernels.functions import Linear
+from maxmargin.problem.intercept import best_intercept
+
+INTERCEPTS = ("free", "augmented", "none")
+# samples small enough for the oracle, without the solution of all rows at once
+SAMPLES = Settings(min_sample_rows=20, sample_rows_per_column=1, max_share=0.9, few_entries=0)
+MASTERS = generation.Settings(
+    whole_entries=0, all_rows=10, added_rows=6, added_columns=4, first_columns=8, mean_columns=3
+)
+COLUMNS = generation.Settings(all_columns=3, first_columns=2, added_columns=1)
+
+
+def plane_points(problem, X, y, weights, interrupted=lambda: False, variant="ocas"):
+    """The best points of each round of cutting planes."""
+    task = Task(problem, Patterns(X), y, weights)
+    run = Run(task, CuttingPlane(variant), 1e-9, np.random.default_rng(0), interrupted)
+    for k, _ in enumerate(SCHEDULES["planes"](run)):
+        yield *run.best.primal, run.best.alpha
+        if run.converged or run.best.gap <= 1e-9 or k == 500 or interrupted():
+            return
+
+
+def set_points(problem, X, y, weights, interrupted=lambda: False, size=2048):
+    """Points of decomposition with the linear kernel."""
+    rows = KernelRows(Linear(), X, 10.0)
+    for alpha, scores in decomposed_points(
+        problem, rows, y, weights, interrupted, settings=SetSettings(set_size=size)
+    ):
+        w, b = X.T @ (alpha * y), problem.rho**2 * (alpha @ y)
+        yield w, best_intercept(problem, scores, y, weights) if problem.free else b, alpha
+
+
+class Solver(NamedTuple):
+    """A solver with the losses, costs, norms and powers of its problems, and the gap that it reaches."""
+
+    points: Callable
+    losses: tuple[str, ...]
+    tol: float
+    costs: tuple[float, ...] = (1e-3, 1.0, 1e3)
+    norms: tuple[tuple[float, int], ...] = ((2.0, 2),)
+
+    def problem(self, k: int) -> Problem:
+        """Problem number k: combinations in turn."""
+        p, power = self.norms[k % len(self.norms)]
+        loss, C = self.losses[k % len(self.losses)], self.costs[(k // 2) % len(self.costs)]
+        return Problem(loss, C, p=p, power=power, intercept=INTERCEPTS[k % 3], intercept_scaling=2.0)
+
+
+BOTH = ("hinge", "squared_hinge")
+ANY_NORM = ((np.inf, 2), (1.5, 1), (1.0, 2), (3.0, 2), (30.0, 1))
+SOLVERS = {
+    "newton": Solver(newton_points, BOTH[1:], 1e-9),
+    "newton, conjugate gradients": Solver(
+        partial(newton_points, settings=newton.Settings(max_columns=0)), BOTH[1:], 1e-9
+    ),
+    "proximal points": Solver(proximal_points, BOTH[:1], 1e-9),
+    "interior points": Solver(interior_points, BOTH, 1e-7),
+    "sifting, interior": Solver(partial(sifted_points, settings=SAMPLES), BOTH[:1], 1e-7),
+    "sifting, proximal": Solver(
+        partial(sifted_points, solver=by_proximal_points, settings=SAMPLES), BOTH[:1], 1e-7
+    ),
+    "ocas": Solver(plane_points, BOTH[:1], 1e-8, (0.01, 0.5)),
+    "svmperf": Solver(partial(plane_points, variant="svmperf"), BOTH[:1], 1e-8, (0.01, 0.5)),
+    "decomposition": Solver(set_points, BOTH, 1e-6, (0.1, 1.0, 100.0, np.inf)),
+    "decomposition, small sets": Solver(partial(set_points, size=16), BOTH, 1e-3, (0.1, 1.0)),
+    "linear programs": Solver(linear_points, BOTH[:1], 1e-6, (0.1, np.inf, 10.0), ((1.0, 1), (np.inf, 1))),
+    "small masters": Solver(
+        partial(linear_points, settings=MASTERS), BOTH[:1], 1e-6, (np.inf, 1.0), ((1.0, 1), (np.inf, 1))
+    ),
+    "barrier": Solver(path_points, BOTH, 1e-6, (0.01, 1.0, 100.0, np.inf), ANY_NORM),
+    "columns": Solver(
+        partial(column_points, settings=COLUMNS), BOTH, 1e-6, (0.01, 100.0), ((np.inf, 2), (np.inf, 1))
+    ),
+}
+CONDITIONS = ("plain", "scales", "collinear", "far", "sparse", "float32", "separable", "rare", "copies")
+# solvers without a scaling of columns, and cutting planes, whose error is that of their planes
+UNSCALED = {"ocas", "svmperf", "decomposition", "decomposition, small sets"}
+
+
+def feasible(problem, y, weights, point) -> None:
+    """Check that a point is finite and its dual weights are within their caps, up to rounding."""
+    w, b, alpha = point[:3]
+    assert np.isfinite([*w, b, *alpha]).all()
+    assert (alpha >= 0.0).all()
+    assert (alpha <= problem.caps(weights) * (1.0 + 1e-12)).all()
+    assert problem.intercept != "none" or b == 0.0
+
+
+LINEAR = ("linear programs", "small masters")  # HiGHS has absolute tolerances
+CASES = [
+    (name, condition, k)
+    for i, name in enumerate(SOLVERS)
+    for k, condition in enumerate(
+        ("mild scales" if name in LINEAR and c == "scales" else c for c in CONDITIONS), i
+    )
+    if not (name in UNSCALED and condition in ("scales", "collinear", "far"))
+]
+
+
+@thorough
+@pytest.mark.parametrize(("name", "condition", "k"), CASES)
+def test_points_are_feasible_and_end_at_the_optimum(name, condition, k):
+    """Bounds are those of the definitions; the optimum is that of the oracle."""
+    solver = SOLVERS[name]
+    for turn in range(examples(1, 12)):
+        problem = solver.problem(k + turn)
+        separable = condition == "separable" or problem.hard
+        X, y, weights = conditioned("separable" if separable else condition, 60, 4, k)
+        stored = {"sparse": sp.csr_matrix, "float32": lambda X: X.astype(np.float32)}.get(
+            condition, np.asarray
+        )(X)
+        lower, upper = 0.0, np.inf
+        for point in islice(solver.points(problem, stored, y, weights), 3000):
+            feasible(problem, y, weights, point)
+            low, high = bounds_of(problem, X, y, weights, *point[:3])
+            lower, upper = max(lower, low), min(upper, high)
+            if problem.gap(lower, upper) <= solver.tol:
+                break
+        assert problem.gap(lower, upper) <= solver.tol
+        truth = (optimum if problem.p == 2.0 and problem.power == 2 else optimum_in_norm)(
+            problem, X, y, weights
+        )
+        slack = 1e-11 * float(truth.upper) + float(truth.e)
+        assert lower <= float(truth.upper) + slack
+        assert upper >= float(truth.lower) - slack
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("patience", [0, 3, 20])
+def test_interrupt_stops_the_solver(name, patience):
+    """After a few more polls, with a feasible last point; sifting has none before the last sample is solved."""
+    X, y, weights = conditioned("plain", 300, 8, 1)
+    polls = count()
+    problem = SOLVERS[name].problem(4)
+    found = list(SOLVERS[name].points(problem, X, y, weights, lambda: next(polls) >= patience))
+    assert next(polls) <= patience + 40
+    if found:
+        feasible(problem, y, weights, found[-1])
+    assert found or name.startswith(("sifting", "linear", "small", "barrier", "columns")) or patience == 0
+
+
+REPORTING = {
+    name: solver
+    for name, solver in SOLVERS.items()
+    if name.split(",")[0] in ("newton", "sifting") or "points" in name
+}
+
+
+@pytest.mark.parametrize("condition", ["plain", "scales", "rare"])
+@pytest.mark.parametrize("name", REPORTING)
+def test_reported_gaps_are_true(name, condition):
+    """A point reported as near has a gap within the tolerance: up to 1e-9, at which rounding is a share of the gap."""
+    for k in range(3):
+        problem = REPORTING[name].problem(k)
+        X, y, weights = conditioned(condition, 200, 4, 2)
+        seen = []
+        for tol in (1e-1, 1e-3, 1e-5):
+            for point in REPORTING[name].points(problem, X, y, weights, tol=tol):
+                gap = problem.gap(*bounds_of(problem, X, y, weights, *point[:3]))
+                assert gap <= 3.0 * point.gap + 1e-9
+                if point.near:
+                    assert gap <= 1.01 * tol + 1e-9
+                    seen.append(point.gap)
+                    break
+            else:
+                pytest.fail("no point is reported as near")
+        assert max(seen) <= 1e-1
+
+
+@thorough
+@settings(max_examples=examples(15, 100))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["newton", "proximal points", "interior points"]),
+    st.floats(-6.0, 6.0),
+    st.floats(0.0, 3.0),
+    st.floats(0.0, 6.0),
+)
+def test_bounds_close_for_extreme_scales(seed, name, log_C, columns, rows):
+    """Columns, weights and C of many sizes, repeated rows and columns."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 60)), int(rng.integers(1, 8))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-columns, columns, d)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    if seed % 2:
+        X[n // 2 :], X[:, -1] = X[: n - n // 2], X[:, 0]
+    weights = 10.0 ** rng.uniform(-rows, rows, n)
+    problem = Problem(SOLVERS[name].losses[-1], 10.0**log_C, intercept=INTERCEPTS[seed % 3])
+    lower, upper = 0.0, np.inf
+    for point in SOLVERS[name].points(problem, X, y, weights):
+        feasible(problem, y, weights, point)
+        low, high = bounds_of(problem, X, y, weights, *point[:3])
+        lower, upper = max(lower, low), min(upper, high)
+    # rounding errors of slacks in float64: an ulp of a margin, in dual variables C s times as large
+    lost = (2.0 * problem.C * weights.max() * (X * X).sum(axis=1).max() + 1.0) * 1e-16
+    assert lower <= upper * (1.0 + 1e-9)
+    assert lost > 1e-4 or problem.gap(lower, upper) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "store"),
+    [("newton", np.asarray), ("newton", sp.csr_matrix), ("interior points", np.asarray)],
+    ids=str,
+)
+def test_peak_memory_is_below_half_of_the_data(name, store):
+    """Temporaries: a few vectors of n numbers, a sample, and chunks of rows of a megabyte."""
+    X, y, weights = conditioned("plain", 30_000, 60, 0)
+    stored, solver = store(X), SOLVERS[name]
+    next(iter(solver.points(solver.problem(0), stored[:100], y[:100], weights[:100])))  # compiled
+    tracemalloc.start()
+    for _ in islice(solver.points(solver.problem(0), stored, y, weights), 2):
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes + 2 * centred_rows.CHUNK_BYTES
+
+
+@pytest.mark.parametrize("loss", BOTH)
+def test_number_of_interior_points_is_independent_of_cost_and_scale(loss):
+    X, y, weights = conditioned("plain", 1000, 5, 3)
+    for C in (1e-3, 1e6):
+        for scale in (1.0, 1e3):
+            polls, rows = count(), X * np.array([1.0, scale, 1.0, 1.0, 1.0 / scale])
+            for point in interior_points(
+                Problem(loss, C), rows, y, weights, lambda polls=polls: next(polls) < 0
+            ):
+                if point.gap <= 1e-6:
+                    break
+            assert point.gap <= 1e-6
+            assert next(polls) <= 40
+
+
+@pytest.mark.parametrize("algorithm", ["newton", "proximal-point", "interior-point", "cutting-plane"])
+def test_estimator_is_certified_by_the_solver(algorithm, rules_alone):
+    """Rows of uneven scales, sparse and dense."""
+    X, y, weights = conditioned("plain", 200, 5, 4)
+    loss = "squared_hinge" if algorithm == "newton" else "hinge"
+    if algorithm != "cutting-plane":
+        X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
+    for rows in (X, sp.csr_matrix(X)):
+        model = MaxMarginClassifier(2.0, loss=loss, algorithm=algorithm, tol=1e-8).fit(rows, y, weights)
+        assert model.status_ is Status.CERTIFIED
+        assert {report.stage for report in model.history_} == {algorithm}
+        truth = optimum(Problem(loss, 2.0), X, y, weights)
+        assert model.certificate_.lower <= truth.upper
+        assert model.certificate_.upper >= truth.lower
+
+
+# other norms
+
+
+def test_inseparable_data_give_cancelling_dual_weights():
+    """A point between two points of the other class."""
+    X, y = np.array([[-1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]), np.array([1.0, -1.0, 1.0])
+    for p in (1.0, np.inf):
+        *_, point = linear_points(Problem("hinge", np.inf, p=p), X, y, np.ones(3))
+        np.testing.assert_allclose(point.alpha, [0.25, 0.5, 0.25], atol=1e-9)
+
+
+def test_problems_that_are_not_linear_are_refused():
+    X, y, s = conditioned("plain", 5, 2, 0)
+    with pytest.raises(ValueError, match="p = 3"):
+        next(linear_points(Problem("hinge", np.inf, p=3.0), X, y, s))
+    with pytest.raises(ValueError, match="norm_power=1"):
+        next(linear_points(Problem("hinge", 1.0, p=1.0), X, y, s))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.02, 1.2, 10.0, 100.0, np.inf])
+def test_bounds_of_wide_data_meet_after_elimination_of_columns(monkeypatch, p):
+    """Problems too large for the oracle."""
+    monkeypatch.setattr(diagonal_plus_gram, "MIN_KEPT", 5)
+    X, y, s = conditioned("plain", 12, 60, 0)
+    for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
+        bounds = np.array(
+            [bounds_of(problem, X, y, s, *point) for point in path_points(problem, sp.csr_matrix(X), y, s)]
+        )
+        assert problem.gap(bounds[:, 0].max(), bounds[:, 1].min()) <= 1e-6
+
+
+def test_few_of_many_columns_are_used(monkeypatch):
+    """The bounds agree with those of all columns."""
+    taken = []
+
+    def counted(problem, X, *more):
+        taken.append(X.shape[1])
+        return path_points(problem, X, *more)
+
+    monkeypatch.setattr(generation, "path_points", counted)
+    X, y, s = conditioned("plain", 60, 300, 5)
+    X[:, 7] += y
+    problem = Problem("squared_hinge", 0.05, p=np.inf)
+    (low, high), (lower, upper) = (
+        np.array([bounds_of(problem, X, y, s, *point) for point in points(problem, X, y, s)]).T
+        for points in (column_points, path_points)
+    )
+    assert problem.gap(low.max(), high.min()) <= 1e-6
+    assert low.max() <= upper.min()
+    assert lower.max() <= high.min()
+    assert taken[0] == 60
+    assert 60 < max(taken) < 250
