@@ -14,6 +14,7 @@ from maxmargin import CRAMMA, MaxMarginClassifier, Problem
 from maxmargin.certificates.extension import Extension, extended_margin
 
 HARD = Problem("hinge", np.inf, intercept="none")
+KIND = {"algorithm": "perceptron", "fit_intercept": False, "random_state": 0}
 
 
 @given(st.floats(1e-6, 1e6))
@@ -27,12 +28,9 @@ def test_three_conventions_of_the_constant_agree(C):
 
 @pytest.mark.parametrize("invalid", [0.0, -1.0, np.inf, np.nan])
 def test_invalid_constants_are_refused(invalid):
-    with pytest.raises(ValueError, match="must be a positive, finite number"):
-        Extension(invalid)
-    with pytest.raises(
-        ValueError, match="must be a positive, finite number: the hard margin has no extension"
-    ):
-        Extension.of_C(invalid)
+    for make in (Extension, Extension.of_C):
+        with pytest.raises(ValueError, match="must be a positive, finite number"):
+            make(invalid)
 
 
 def data(seed, n=24, d=3):
@@ -43,30 +41,28 @@ def data(seed, n=24, d=3):
 
 
 @thorough
-@settings(max_examples=examples(12, 40))
+@settings(max_examples=examples(10, 40))
 @given(st.integers(0, 2**20), st.sampled_from((0.05, 0.5, 1.0, 4.0)), st.sampled_from((0.0, 1.0, 3.0)))
 def test_theorem_2_holds_and_is_tight_at_the_optimum(seed, Delta, rho):
     """(21): Gamma_opt^-2 <= J(u, gamma) <= Gamma^-2, d'_k >= d_k, and both meet at the optimum."""
     X, y = data(seed)
     kind = {"intercept": "augmented", "intercept_scaling": rho} if rho else {"fit_intercept": False}
     C = Extension(Delta).C
-    approximate = MaxMarginClassifier(C, algorithm=CRAMMA(), random_state=0, **kind).fit(X, y)
-    found = extended_margin(approximate.certificate_, X, y)
-    assert found.Gamma > 0.0
+    rough = MaxMarginClassifier(C, algorithm=CRAMMA(), random_state=0, **kind).fit(X, y)
+    found = extended_margin(rough.certificate_, X, y)
     # the extended patterns as explicit columns: their largest margin by the oracle
     Y = np.column_stack([X, np.full(len(y), rho), Delta * np.diag(y)])
     truth = optimum(HARD, Y, y, np.ones(len(y)))
-    best = float(truth.upper)
-    assert found.Gamma <= best * (1.0 + 1e-12)
-    assert 1.0 / best**2 <= found.J * (1.0 + 1e-12)
-    assert found.Gamma**-2 * (1.0 + 1e-12) >= found.J
-    assert found.D_prime >= found.D * (1.0 - 1e-12)
-    assert found.Gamma_bounds[0] <= best * (1.0 + 1e-12)
-    assert found.Gamma_bounds[1] >= float(truth.lower) * (1.0 - 1e-12)
+    best, ulp = float(truth.upper), 1.0 + 1e-12
+    assert 0.0 < found.Gamma <= best * ulp
+    assert best**-2 <= found.J * ulp
+    assert found.Gamma**-2 * ulp >= found.J
+    assert found.D_prime * ulp >= found.D
+    assert found.Gamma_bounds[0] <= best * ulp
+    assert found.Gamma_bounds[1] * ulp >= float(truth.lower)
     assert found.deviation >= 1.0 - found.Gamma / float(truth.lower) - 1e-12
-    exact = extended_margin(
-        MaxMarginClassifier(C, tol=1e-10, random_state=0, **kind).fit(X, y).certificate_, sp.csr_matrix(X), y
-    )
+    exact = MaxMarginClassifier(C, tol=1e-10, random_state=0, **kind).fit(X, y).certificate_
+    exact = extended_margin(exact, sp.csr_matrix(X), y)
     assert exact.Gamma == pytest.approx(best, rel=1e-6)
     assert pytest.approx(best**-2, rel=1e-6) == exact.J
     assert abs(exact.excess) < 1e-4
@@ -74,66 +70,50 @@ def test_theorem_2_holds_and_is_tight_at_the_optimum(seed, Delta, rho):
 
 def test_other_problems_are_refused():
     X, y = data(0)
-    for clf in (
-        MaxMarginClassifier(np.inf, fit_intercept=False),
-        MaxMarginClassifier(loss="hinge", fit_intercept=False),
-        MaxMarginClassifier(),
-    ):
+    for options in ({"C": np.inf, "fit_intercept": False}, {"loss": "hinge", "fit_intercept": False}, {}):
         with pytest.raises(ValueError, match="only the 2-norm soft margin without a free intercept"):
-            extended_margin(clf.fit(X, y).certificate_, X, y)
+            extended_margin(MaxMarginClassifier(**options).fit(X, y).certificate_, X, y)
 
 
-KIND = {"algorithm": "perceptron", "fit_intercept": False, "random_state": 0}
-
-
-class TestOtherDataAreRefused:
-    """Data or weights that would give wrong numbers raise an error."""
-
-    def test_weighted_fits_are_refused(self):
-        X, y = data(1)
-        rng = np.random.default_rng(0)
-        for weights in (rng.random(len(y)) + 0.1, np.full(len(y), 2.0), np.append(0.0, np.ones(len(y) - 1))):
-            model = MaxMarginClassifier(0.5, **KIND).fit(X, y, weights)
-            with pytest.raises(
-                ValueError, match=r"each with weight 1 .*: give X and y of the fit; with sample or"
-            ):
-                extended_margin(model.certificate_, X, y)
-        balanced = MaxMarginClassifier(0.5, class_weight={-1: 3.0, 1: 1.0}, **KIND).fit(X, y)
-        with pytest.raises(ValueError, match="with sample or class weights, Delta differs from row to row"):
-            extended_margin(balanced.certificate_, X, y)
-        ones = MaxMarginClassifier(0.5, **KIND).fit(X, y, np.ones(len(y)))
-        assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)
-
-    def test_several_classes_need_one_margin_each(self):
-        X, _ = data(1)
-        y = np.arange(len(X)) % 3
-        certificates = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
+def test_weighted_fits_are_refused():
+    X, y = data(1)
+    for weights in (np.full(len(y), 2.0), np.append(0.0, np.ones(len(y) - 1))):
+        model = MaxMarginClassifier(0.5, **KIND).fit(X, y, weights)
         with pytest.raises(
-            ValueError, match=r"one extended margin for each: give certificate\[k\] with labels"
+            ValueError, match=r"each with weight 1 .*: give X and y of the fit; with sample or"
         ):
-            extended_margin(certificates, X, y)
-        for k in range(3):
-            signs = np.where(y == k, 1.0, -1.0)
-            one = MaxMarginClassifier(0.5, tol=1e-9, fit_intercept=False).fit(X, signs).certificate_
-            low, high = extended_margin(certificates[k], X, signs).Gamma_bounds
-            assert low <= extended_margin(one, X, signs).Gamma * (1.0 + 1e-6) <= high * (1.0 + 2e-6)
+            extended_margin(model.certificate_, X, y)
+    balanced = MaxMarginClassifier(0.5, class_weight={-1: 3.0, 1: 1.0}, **KIND).fit(X, y)
+    with pytest.raises(ValueError, match="with sample or class weights, Delta differs from row to row"):
+        extended_margin(balanced.certificate_, X, y)
+    ones = MaxMarginClassifier(0.5, **KIND).fit(X, y, np.ones(len(y)))
+    assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)
 
-    def test_other_rows_labels_and_values_are_refused(self):
-        X, y = data(1)
-        certificate = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
-        for rows, labels, message in (
-            (X[:-1], y[:-1], r"\(24 rows then, 23 now\)"),
-            (X[:-1], y, "X has 23 rows and y 24 labels"),
-            (X, (y > 0).astype(int), r"labels must be -1.0 and 1.0: give numpy.where"),
-            (X, np.where(y > 0, "a", "b"), "labels must be -1.0 and 1.0"),
-            (X, y[:, None], "labels must be -1.0 and 1.0"),
-            (X, -y, "these are not the data of the certificate"),
-            (X + 1e-3, y, "sizes agree, values, labels, weights or row order do not"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                extended_margin(certificate, rows, labels)
-        expected = extended_margin(certificate, X, y)
-        assert extended_margin(certificate, X, y.astype(int)) == expected
-        assert extended_margin(certificate, sp.csr_matrix(X), y).Gamma == pytest.approx(
-            expected.Gamma, rel=1e-12
-        )
+
+def test_several_classes_need_one_margin_each():
+    X, _ = data(1)
+    y = np.arange(len(X)) % 3
+    certificates = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
+    with pytest.raises(ValueError, match=r"one extended margin for each: give certificate\[k\] with labels"):
+        extended_margin(certificates, X, y)
+    for k in range(3):
+        signs = np.where(y == k, 1.0, -1.0)
+        one = MaxMarginClassifier(0.5, tol=1e-9, fit_intercept=False).fit(X, signs).certificate_
+        low, high = extended_margin(certificates[k], X, signs).Gamma_bounds
+        assert low <= extended_margin(one, X, signs).Gamma * (1.0 + 1e-6) <= high * (1.0 + 2e-6)
+
+
+def test_other_rows_labels_and_values_are_refused():
+    X, y = data(1)
+    certificate = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
+    for rows, labels, message in (
+        (X[:-1], y[:-1], r"\(24 rows then, 23 now\)"),
+        (X[:-1], y, "X has 23 rows and y 24 labels"),
+        (X, (y > 0).astype(int), r"labels must be -1.0 and 1.0: give numpy.where"),
+        (X, y[:, None], "labels must be -1.0 and 1.0"),
+        (X, -y, "these are not the data of the certificate"),
+        (X + 1e-3, y, "sizes agree, values, labels, weights or row order do not"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            extended_margin(certificate, rows, labels)
+    assert extended_margin(certificate, X, y.astype(int)) == extended_margin(certificate, X, y)

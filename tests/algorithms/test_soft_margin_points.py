@@ -1,0 +1,367 @@
+"""Proximal points, sifting and interior points for soft margins: subproblems by their definitions, and handovers."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import _solve
+from problems import bounds_of, conditioned
+
+import maxmargin.algorithms.programs
+from maxmargin import MaxMarginClassifier, Newton, Problem, Status
+from maxmargin.algorithms.batch import centred_rows, newton, sifting
+from maxmargin.algorithms.batch.centred_rows import CentredRows
+from maxmargin.algorithms.batch.interior_point import SETTINGS as INTERIOR
+from maxmargin.algorithms.batch.interior_point import RowSystem, iterates
+from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
+from maxmargin.algorithms.batch.semismooth_steps import SIGNED, UNCHANGED, clip_shares
+from maxmargin.algorithms.batch.sifting import (
+    Rows,
+    Settings,
+    _samples,
+    _solve_grouped,
+    by_interior_points,
+    by_proximal_points,
+    sifted_points,
+)
+from maxmargin.cli.words import stages_line
+from maxmargin.data.rows import Patterns
+from maxmargin.fit.policy import choose, fallback
+
+INTERCEPTS = ("free", "augmented", "none")
+SOLVERS = (by_interior_points, by_proximal_points)
+HINGE = Problem("hinge", 1.0)
+
+
+def best_bounds(problem: Problem, X, y, weights, points) -> tuple[float, float]:
+    """The best bounds of all points."""
+    found = np.array([bounds_of(problem, X, y, weights, *point[:3]) for point in points])
+    return found[:, 0].max(), found[:, 1].min()
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """A list that grows by one with every step of proximal points."""
+    made, original = [], _State.solve
+
+    def recorded(state, *task):
+        taken = original(state, *task)
+        made.extend([1] * taken)
+        return taken
+
+    monkeypatch.setattr(_State, "solve", recorded)
+    return made
+
+
+# proximal points
+
+
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 30.0])
+def test_shares_maximise_the_smoothed_hinge(sigma):
+    """s slack - (s - near)^2 / (2 sigma) over s in [0, 1]; shares of a frozen active set are not clipped."""
+    rng = np.random.default_rng(0)
+    near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
+    active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((6, 40))
+    data[:4] = -np.ones(40), cap, near, slack  # every label is -1
+    clip_shares(sigma, 1.0, False, data, active, values)
+    share, s = -data[SIGNED] / cap, np.linspace(0.0, 1.0, 20_001)[:, None]
+    best = s[(s * slack - (s - near) ** 2 / (2.0 * sigma)).argmax(axis=0), 0]
+    assert share == pytest.approx(best, abs=1e-4)  # twice the grid's step
+    assert (active == ((share > 0.0) & (share < 1.0))).all()
+    assert values[UNCHANGED] == 0.0
+    clip_shares(sigma, 1.0, False, data, active, values)
+    assert values[UNCHANGED] == 1.0
+    active[::2], active[1::2] = True, False
+    clip_shares(sigma, 1.0, True, data, active, values)
+    free = near + sigma * slack
+    assert active[::2].all()
+    assert -data[SIGNED] / cap == pytest.approx(np.where(np.arange(40) % 2, np.clip(free, 0.0, 1.0), free))
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("sigma", [0.3, 20.0])
+def test_solved_subproblem_is_the_proximal_point(intercept, sigma):
+    """Against Clarabel: every share has its own quadratic term, of weight 1 / (sigma c) about `near`."""
+    X, y, weights = conditioned("plain", 60, 3, 2)
+    problem, near = Problem("hinge", 0.7, intercept=intercept), np.random.default_rng(1).random(60)
+    rows, c = centred_rows.centred_rows(problem, X), problem.caps(weights)
+    rules = SETTINGS.rules._replace(gradient_share=1e-12)
+    options = SETTINGS._replace(rules=rules, first_report_gap=np.inf)
+    state = _State(rows, y, c * rows.unit**2, 1.0, lambda: False, options)
+    state.start_from(Start(np.zeros(3), 0.0, near, sigma))
+    state.solve(100, -1.0)
+    full = np.column_stack([X, np.full(60, problem.rho)]) * (y * c)[:, None]
+    one, balance = sp.eye_array(60), sp.csr_array((c * y)[None, :]) if problem.free else sp.csr_array((0, 60))
+    cones = [clarabel.ZeroConeT(balance.shape[0]), clarabel.NonnegativeConeT(120)]
+    right = np.concatenate([np.zeros(balance.shape[0]), np.zeros(60), np.ones(60)])
+    matrix, constraints = full @ full.T + np.diag(c) / sigma, sp.vstack([balance, -one, one])
+    found, _ = _solve(matrix, -c - c * near / sigma, constraints, right, cones, 1e-9)
+    assert state.alpha() / c == pytest.approx(found, abs=1e-5)  # the root of Clarabel's 1e-9, less a digit
+
+
+def test_warm_start_saves_steps(steps):
+    """Shares and sigma of a nearly optimal hyperplane take fewer steps than a start at w = 0."""
+    X, y, weights = conditioned("plain", 3000, 4, 5)
+    *_, (w, b, *_) = proximal_points(HINGE, X, y, weights)
+    cold = len(steps)
+    steps.clear()
+    _, start = Rows(HINGE, X, y, weights).grouped([(w * 1.001, b), (w * 0.9999, b)])
+    *_, last = proximal_points(HINGE, X, y, weights, start=start)
+    assert last.gap <= 1e-10
+    assert len(steps) < cold
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e-6, 1.0, 1e3])
+@pytest.mark.parametrize("d", [1, 4])
+def test_number_of_steps_is_bounded_for_all_costs(steps, d, C):
+    """Including one or no pattern within the margin, and slacks as small as C."""
+    X, y, weights = conditioned("plain", 600, 4, 0)
+    points = proximal_points(Problem("hinge", C), X[:, :d], y, weights)
+    assert min(point.gap for point in points) <= 1e-9
+    assert len(steps) <= 60
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [1e-2, 1e4])
+def test_cancelling_patterns_end_at_zero(intercept, C):
+    """Exclusive or: w = 0 is the optimum, every gradient is zero, and the shares still move."""
+    X = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)] * 50)
+    problem = Problem("hinge", C, intercept=intercept)
+    *_, (w, _, alpha, gap, _) = proximal_points(problem, X, X[:, 0] * X[:, 1], np.ones(200))
+    assert gap <= 1e-10
+    assert np.abs(w).max() <= 1e-9
+    assert alpha == pytest.approx(np.full(200, C))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_interior_points_replace_proximal_points(wide, monkeypatch):
+    """After an early end; and from the start on fewer rows than a quarter of the squared number of columns."""
+    short = None if wide else partial(proximal_points, settings=SETTINGS._replace(max_steps=3))
+    monkeypatch.setattr(sifting, "proximal_points", short)
+    X, y, weights = conditioned("plain", 200, 40 if wide else 4, 6)
+    *_, last = by_proximal_points(Rows(HINGE, X, y, weights), None)
+    assert last.gap <= 1e-10
+
+
+# sifting
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(0, 10**6),
+    st.lists(st.integers(-6, 6), min_size=3, max_size=3),
+    st.sampled_from([1e-4, 1.0, 1e5]),
+    st.sampled_from(INTERCEPTS),
+    st.sampled_from(SOLVERS),
+)
+def test_arbitrary_groups_end_at_the_optimum(seed, scales, C, intercept, solver):
+    """Rows leave their groups until the bounds of all rows meet."""
+    X, y, weights = conditioned("plain", 120, 3, seed)
+    X, problem = X * 10.0 ** np.array(scales, float), Problem("hinge", C, intercept=intercept)
+    groups = np.random.default_rng(seed).integers(-1, 6, size=y.size) * 2 + (y > 0.0)
+    points = _solve_grouped(Rows(problem, X, y, weights), np.maximum(groups, -1), None, solver)
+    assert problem.gap(*best_bounds(problem, X, y, weights, points)) <= 1e-6
+
+
+def test_groups_restrict_the_dual():
+    """A share of a group's cap is the same share of each member's cap: the same w, sums and total dual weight."""
+    X, y, weights = conditioned("plain", 200, 3, 0)
+    rows = Rows(Problem("hinge", 2.0), X, y, weights)
+    z, groups = rows.margins(np.ones(3), 0.1), rows.grouped([(np.ones(3), 0.0), (np.ones(3), 0.1)])[0]
+    few, position = rows.merged(groups)
+    alone = groups < 0
+    assert 0 < np.count_nonzero(alone) < 100
+    assert few.y.size < 150
+    for group in np.unique(groups[~alone]):  # one class and one side of the margin each
+        assert len({*y[groups == group]}) == len({*(z[groups == group] < 1.0)}) == 1
+    shares = np.random.default_rng(1).random(few.y.size)
+    alpha, parts = shares[position] * rows.caps, shares * few.caps
+    assert (alpha * y) @ X == pytest.approx((parts * few.y) @ few.X, rel=1e-12)
+    assert (alpha * y).sum() == pytest.approx((parts * few.y).sum(), rel=1e-12)
+    assert alpha.sum() == pytest.approx(parts.sum(), rel=1e-12)
+
+
+def test_samples_are_of_both_classes_and_nested():
+    """A class of one row in a hundred has a quarter of the sample, or all its rows if there are fewer."""
+    y = np.where(np.arange(50_000) < 500, 1.0, -1.0)
+    samples = list(_samples(y, 1000))
+    assert [np.count_nonzero(y[places] > 0.0) for places in samples] == [250, 500]
+    assert np.isin(samples[0], samples[1]).all()
+    some = Rows(HINGE, np.zeros((y.size, 1)), y, np.ones(y.size)).sample(samples[0])
+    assert some.weights[some.y > 0.0].sum() == pytest.approx(500)
+    assert some.weights[some.y < 0.0].sum() == pytest.approx(49_500)
+
+
+def test_at_most_a_quarter_of_the_rows_is_solved_for():
+    """In any subproblem of 60,000 rows."""
+    X, y, weights = conditioned("plain", 60_000, 3, 3)
+    solved = []
+
+    def solver(rows, *others):
+        solved.append(rows.y.size)
+        return by_interior_points(rows, *others)
+
+    points = sifted_points(HINGE, X, y, weights, solver=solver, settings=Settings(few_entries=0))
+    assert HINGE.gap(*best_bounds(HINGE, X, y, weights, points)) <= 1e-8
+    assert max(solved) <= 0.25 * y.size
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("method", ["grouped", "merged"])
+def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver, monkeypatch):
+    """Before the first step with all rows, with or without a started solver."""
+    X, y, weights = conditioned("plain", 20_000, 3, 0)
+    options = {"solver": solver, "settings": Settings(few_entries=0)}
+    best = best_bounds(HINGE, X, y, weights, sifted_points(HINGE, X, y, weights, **options))[1]
+    original, reached = getattr(Rows, method), []
+
+    def interrupt_at_call(rows, *task):
+        reached.extend([True] * (rows.y.size == y.size))
+        return original(rows, *task)
+
+    monkeypatch.setattr(Rows, method, interrupt_at_call)
+    found = list(sifted_points(HINGE, X, y, weights, lambda: bool(reached), **options))
+    assert len(found) <= 2
+    lower, upper = best_bounds(HINGE, X, y, weights, found)
+    assert 0.0 < lower <= best <= upper < 1.01 * best
+    assert not any(point.near for point in found)
+
+
+# interior points
+
+
+def full_newton_steps(problem, X, y, weights, steps):
+    """Mehrotra's steps by one dense matrix of all the unknowns (a, z, u, v): (z, a) after each step."""
+    unit = CentredRows(problem, X).unit
+    B, regular = (X - X.mean(axis=0) * problem.free) / unit, np.ones(X.shape[1])
+    if problem.intercept != "none":
+        B = np.column_stack([B, np.full(len(y), 1.0 if problem.free else problem.rho / unit)])
+        regular = np.append(regular, 0.0 if problem.free else 1.0)
+    B = B * y[:, None]
+    n, size = B.shape
+    own, cap = problem.delta2(weights) / unit**2, problem.caps(weights) * unit**2
+    capped = bool(np.isfinite(cap).all())
+    a, z, u = 0.5 * cap if capped else 0.5 / own, np.zeros(size), np.ones(n)
+    v, eye, zero, gap = np.ones(n) * capped, np.eye(n), np.zeros((n, n)), np.zeros((size, n))
+    for _ in range(steps):
+        room = cap - a if capped else np.ones(n)
+        first = [np.diag(own), B, -eye, eye], [-B.T, np.diag(regular), gap, gap]
+        matrix = np.block(
+            [*first, [np.diag(u), gap.T, np.diag(a), zero], [-np.diag(v), gap.T, zero, np.diag(room)]]
+        )
+        residuals = np.concatenate([B @ z + own * a - 1.0 - u + v, regular * z - B.T @ a])
+
+        def step(mu, da, du, dv, matrix=matrix, residuals=residuals, a=a, u=u, v=v, room=room):
+            right = np.concatenate([-residuals, mu - a * u - da * du, (mu - room * v + da * dv) * capped])
+            da, dz, du, dv = np.split(np.linalg.solve(matrix, right), [n, n + size, 2 * n + size])
+            pairs = ((a, da), (u, du), *(((room, -da), (v, dv)) if capped else ()))
+            longest = min(
+                (float((-x / dx)[dx < 0.0].min()) for x, dx in pairs if (dx < 0.0).any()), default=np.inf
+            )
+            return da, dz, du, dv, min(1.0, INTERIOR.boundary_share * longest)
+
+        products = float(a @ u + room @ v * capped)
+        da, dz, du, dv, t = step(0.0, 0.0, 0.0, 0.0)
+        after = float((a + t * da) @ (u + t * du) + (room - t * da) @ (v + t * dv) * capped)
+        mu = products / (n + n * capped) * (after / products) ** INTERIOR.centring_power
+        da, dz, du, dv, t = step(mu, da, du, dv)
+        a, z, u, v = a + t * da, z + t * dz, u + t * du, v + t * dv
+        yield z, a
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_steps_equal_those_of_the_full_newton_system(loss, intercept, store, monkeypatch):
+    """By chunks of rows, with the dual weights eliminated: the same points while both have digits."""
+    monkeypatch.setattr(centred_rows, "CHUNK_BYTES", 1000)  # several chunks
+    X, y, weights = conditioned("plain", 60, 5, 0)
+    problem = Problem(loss, 3.0, intercept=intercept, intercept_scaling=2.0)
+    system = RowSystem(problem, store(X), y, weights, lambda: False)
+    found = islice(iterates(system, lambda: False), 1, 8)  # the first is the starting point
+    for iterate, (z, a) in zip(found, full_newton_steps(problem, X, y, weights, 7), strict=True):
+        # the condition of the last of these systems is about 1e8
+        assert iterate.point.z == pytest.approx(z, rel=0, abs=1e-7 * np.abs(z).max())
+        assert iterate.point.a == pytest.approx(a, rel=0, abs=1e-7 * a.max())
+
+
+# handovers
+
+
+def test_proximal_points_take_over_from_dual_descent(rules_alone, capsys):
+    """On badly scaled data: proximal points keep its bounds, improve them monotonically, and certify."""
+    X, y, _ = conditioned("plain", 2000, 60, 5)
+    X = X * np.tile([1.0, 300.0, 1.0, 1000.0], 15) + 2000.0
+    model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5, verbose=1).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    shown = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("round ")]
+    reasons = list(dict.fromkeys(f"{report.stage}: {report.reason}" for report in model.history_))
+    assert shown == reasons
+    assert stages_line(model) == f"solved by {reasons[0]}, then {reasons[1]}"
+    stages = [report.stage for report in model.history_]
+    assert list(dict.fromkeys(stages)) == ["dcd", "proximal-point"]
+    first = stages.index("proximal-point")
+    assert model.history_[first - 1].presentations >= fallback(Problem("hinge", 1e3), Patterns(X)).row_visits
+    lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
+    assert (np.diff(lower) >= 0.0).all()
+    assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # up to rounding of the objectives
+
+
+def test_interior_points_take_over_from_newton(rules_alone, monkeypatch):
+    """After Newton's method has lost its digits, interior points start from its bounds."""
+    none = partial(newton.newton_points, settings=newton.Settings(max_steps=0))
+    monkeypatch.setattr(maxmargin.algorithms.programs, "newton_points", none)
+    X, y, _ = conditioned("plain", 2000, 4, 5)
+    model = MaxMarginClassifier(1e3, loss="squared_hinge", tol=1e-13).fit(X, y)
+    assert list(dict.fromkeys(report.stage for report in model.history_)) == ["newton", "interior-point"]
+    assert model.history_[-1].gap <= model.history_[0].gap
+
+
+def test_algorithms_are_chosen_by_shape_storage_and_loss(request):
+    """Proximal points solve at least as many dense rows as squared columns; small problems start with dual descent."""
+    X, y, _ = conditioned("plain", 3000, 40, 5)
+    assert choose(HINGE, Patterns(X), y)[0].name == "dcd"
+    request.getfixturevalue("rules_alone")
+    assert choose(HINGE, Patterns(X), y)[0].name == "proximal-point"
+    assert fallback(HINGE, Patterns(X)) is None
+    for others in (X[:1500], sp.csr_array(X)):
+        assert choose(HINGE, Patterns(others), y[: others.shape[0]])[0].name == "dcd"
+        assert fallback(HINGE, Patterns(others)).algorithm.name == "proximal-point"
+    squared = Problem("squared_hinge", 1.0)
+    many = fallback(squared, Patterns(sp.random(1500, 1200, 0.01, format="csr", rng=0)))
+    assert many.algorithm == Newton()
+    assert many.row_visits == 50 * 1500
+    assert fallback(squared, Patterns(sp.random(100, 1200, 0.01, format="csr", rng=0))) is None
+    for problem, rows in (
+        (HINGE, (10, 50)),
+        (Problem("hinge", np.inf), (50, 3)),
+        (Problem("hinge", 1.0, 1.5), (50, 3)),
+    ):
+        assert fallback(problem, Patterns(np.ones(rows))) is None
+
+
+def test_warm_start_on_ill_conditioned_data_ends_early():
+    """Newton's method, the exact step and the next solver run at most once each."""
+    rng = np.random.default_rng(59)
+    X = rng.normal(size=(30, 20)) * 10.0 ** rng.uniform(-8, 8, size=20)
+    y, weights = (rng.random(30) < 0.5) * 1, 10.0 ** rng.choice([-12, 0, 12], size=30)
+    model = MaxMarginClassifier(1e4, intercept="augmented", warm_start=True, max_iter=50, random_state=0)
+    for _ in range(2):
+        assert model.fit(X, y, weights).n_iter_ <= 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("intercept", ["none", "augmented"])
+def test_indistinguishable_rows_end_with_a_finite_model(intercept, seed):
+    """Products of dual weights and slacks vanish in float64: the status is certified or stalled."""
+    X = 1e12 * (1e3 + 1e-4 * np.random.default_rng(seed).normal(size=(10, 3)))
+    model = MaxMarginClassifier(fit_intercept=intercept != "none", intercept="augmented", random_state=0)
+    assert model.fit(X, np.arange(10) % 2).status_ in (Status.CERTIFIED, Status.STALLED)
+    assert np.isfinite(model.coef_).all()
