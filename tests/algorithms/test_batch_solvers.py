@@ -310,26 +310,3 @@ def test_bounds_of_wide_data_meet_after_elimination_of_columns(monkeypatch, p):
             [bounds_of(problem, X, y, s, *point) for point in path_points(problem, sp.csr_matrix(X), y, s)]
         )
         assert problem.gap(bounds[:, 0].max(), bounds[:, 1].min()) <= 1e-6
-
-
-def test_few_of_many_columns_are_used(monkeypatch):
-    """The bounds agree with those of all columns."""
-    taken = []
-
-    def counted(problem, X, *more):
-        taken.append(X.shape[1])
-        return path_points(problem, X, *more)
-
-    monkeypatch.setattr(generation, "path_points", counted)
-    X, y, s = conditioned("plain", 60, 300, 5)
-    X[:, 7] += y
-    problem = Problem("squared_hinge", 0.05, p=np.inf)
-    (low, high), (lower, upper) = (
-        np.array([bounds_of(problem, X, y, s, *point) for point in points(problem, X, y, s)]).T
-        for points in (column_points, path_points)
-    )
-    assert problem.gap(low.max(), high.min()) <= 1e-6
-    assert low.max() <= upper.min()
-    assert lower.max() <= high.min()
-    assert taken[0] == 60
-    assert 60 < max(taken) < 250

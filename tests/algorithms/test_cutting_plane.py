@@ -33,41 +33,6 @@ def point_at(loss, w):
     return loss.at(w, loss.X @ w[:d] + (loss.problem.rho * w[d] if loss.problem.rho else 0.0))
 
 
-@pytest.mark.parametrize("intercept", ["none", "augmented", "free"])
-def test_planes_support_the_loss_and_line_searches_are_exact(intercept):
-    """No point of a ray has a smaller objective; the intercept is interpolated along the ray."""
-    problem = Problem("hinge", 0.3, intercept=intercept, intercept_scaling=1.5)
-    for seed in range(8):
-        X, y, s = conditioned("plain", 40, 4, seed)
-        loss, rng = Hinge(problem, X, y, s), np.random.default_rng(seed)
-        d = 4 + (problem.rho > 0.0)
-        one, two = point_at(loss, 0.3 * rng.normal(size=d)), point_at(loss, rng.normal(size=d))
-        plane = loss.plane(one)
-        assert plane.height - plane.slope @ one.w == pytest.approx(
-            loss.value(one) - 0.5 * one.w @ one.w, rel=1e-12
-        )
-        for _ in range(20):
-            other = point_at(loss, rng.normal(size=d) * 10.0 ** rng.uniform(-2, 2))
-            risk = loss.value(other) - 0.5 * other.w @ other.w
-            assert plane.height - plane.slope @ other.w <= risk * (1.0 + 1e-12) + 1e-12
-        theta = plane.theta(40)
-        assert ((theta >= 0.0) & (theta <= 1.0)).all()
-        if problem.free:
-            assert (loss.caps * theta) @ y == pytest.approx(0.0, abs=1e-12 * loss.caps.sum())
-
-        def value(k, one=one, two=two, loss=loss):
-            return loss.value(type(one)(*(a + k * (b - a) for a, b in zip(one, two, strict=True))))
-
-        k = loss.line_search(one, two)
-        assert k >= 0.0
-        others = (
-            *np.linspace(0.0, 3.0, 31),
-            *(k + 10.0 ** np.linspace(-8, 0, 9)),
-            *(k * np.linspace(0.9, 1, 9)),
-        )
-        assert value(k) <= min(map(value, others)) * (1.0 + 1e-12)
-
-
 def test_model_minimum_has_no_duality_gap():
     """The weights lie on the simplex; linearly dependent planes are included."""
     for seed in range(20):

@@ -60,36 +60,6 @@ def test_kernel_values_equal_those_of_scikit_learn(kernel, d, dtype):
         np.testing.assert_allclose(kernel.diagonal(rows), np.diagonal(K), **close)
 
 
-@pytest.mark.parametrize("unit", [1.0, 1.0 / 255.0, 0.1])
-def test_products_of_integers_are_exact(unit):
-    """Multiples of a unit have products within their error."""
-    rng = np.random.default_rng(11)
-    integers = rng.integers(-200, 200, size=(70, 300)) * (rng.random((70, 300)) < 0.7)
-    integers[0, 0] = 1
-    X, exact = Linear().prepared(integers * unit), integers @ integers.T
-    block = Linear().block(X[5:20], X)
-    assert block.dtype == np.float64
-    np.testing.assert_allclose(block, exact[5:20] * unit * unit, rtol=0.0, atol=Linear().error(X))
-    assert np.array_equal(np.rint(block / (unit * unit)).astype(int), exact[5:20])
-    if unit == 1.0:
-        assert Linear().error(X) == 0.0
-        assert np.array_equal(block, exact[5:20])
-        assert np.array_equal(Gaussian(0.1).diagonal(X), np.ones(70))
-
-
-@pytest.mark.parametrize("unit", [None, 1.0, 1.0 / 15.0])
-def test_gaussian_values_are_within_their_error(unit):
-    rng, kernel = np.random.default_rng(15), Gaussian(0.7)
-    X = rng.normal(size=(60, 8)) if unit is None else rng.integers(0, 16, size=(60, 8)) * unit
-    rows = kernel.prepared(X)
-    exact = np.exp(-0.7 * ((X[:, None] - X) ** 2).sum(axis=2))
-    for Z, positions in ((rows[3:20], slice(3, 20)), (X[20:50], slice(20, 50))):
-        error = kernel.error(rows) + 1e-15  # that of the expected values
-        np.testing.assert_allclose(kernel.block(Z, rows), exact[positions], rtol=0.0, atol=error)
-    if unit == 1.0:
-        assert np.array_equal(np.diagonal(kernel.block(rows, rows)), np.ones(60))
-
-
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3)], ids=lambda k: k.name)
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_sparse_rows_are_stored_and_multiplied_as_sparse(kernel, share):

@@ -164,19 +164,19 @@ def test_cached_rows_do_not_change_results(name):
     options = {"k": 7} if name == "pegasos" else FAST.get(name, {})
     K, algorithm = Gaussian(0.4).block(X, X), ALGORITHMS[name](**options)
     problem = next(p for p in (PROBLEMS[5], PROBLEMS[8]) if algorithm.refuses(p) is None)
-    weights[::7] = 0.0
+    weights[::7], most_rounds = 0.0, 1 if name == "pegasos" else 3
     results = []
     for most, shared in ((None, False), (4, False), (11, True)):
         rows = FewKernelRows(K, most)
         run = started_run(problem, rows, y, weights, algorithm)
-        rounds(run, 3, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if shared else lambda: None)
+        rounds(run, most_rounds, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if shared else lambda: None)
         assert rows.computed <= run.n if most is None else rows.computed > 4
         results.append(fingerprint(run))
     assert results[0] == results[1] == results[2]
     # leaving out rows of weight 0 changes nothing
     used = np.flatnonzero(weights)
     run = started_run(problem, FewKernelRows(K[np.ix_(used, used)]), y[used], weights[used], algorithm)
-    assert fingerprint(rounds(run, 3))[:3] == results[0][:3]
+    assert fingerprint(rounds(run, most_rounds))[:3] == results[0][:3]
 
 
 @pytest.mark.parametrize("name", ["pumma", "pegasos", "ima", "mpu"])
@@ -251,20 +251,6 @@ def test_bounds_bracket_the_optimum(algorithm, problem):
         y, z, alpha, weights = y[used], z[used], alpha[used], weights[used]
         assert problem.primal(0.5 * length2, y * (z + b), weights) == pytest.approx(run.best.upper, rel=1e-8)
         assert problem.dual(v2, alpha, weights) == pytest.approx(run.best.lower, rel=0.02)
-
-
-def test_halving_ends_at_the_accuracy_with_fewer_updates():
-    """Section 5.2 of PUMMA: delta is halved after a full pass without updates, down to the given accuracy."""
-    X, y, weights = rings(60, 2, noise=0.0)
-    steps = {}
-    for halving in (True, False):
-        rows = KernelRows(SMOOTH, X, 1.0)
-        run = rounds(started_run(PROBLEMS[2], rows, y, weights, PUMMA(delta=0.05, halving=halving), 1e-9))
-        assert run.converged
-        assert run.rule.delta == 0.05
-        assert run.best.lower / run.best.upper >= 0.95
-        steps[halving] = run.steps
-    assert steps[True] < steps[False]
 
 
 def test_single_precision_rows_agree_with_double():

@@ -28,7 +28,6 @@ from maxmargin.algorithms import (
     PUMMA,
     ROMMA,
     AggressiveROMMA,
-    Facts,
     FixedDirectionalMargin,
 )
 
@@ -174,11 +173,3 @@ def test_invalid_parameters_are_refused_with_their_value(cls, options, message):
 def test_zero_rows_are_inseparable(name):
     model = MaxMarginClassifier(np.inf, algorithm=name, fit_intercept=False, max_iter=5)
     assert model.fit(np.zeros((4, 2)), [0, 1, 0, 1]).status_ is Status.INSEPARABLE
-
-
-def test_largest_norm_of_a_plan_is_that_of_the_rows():
-    """R = 1 where all rows are zero."""
-    hard = Problem("hinge", np.inf, intercept="none")
-    assert Perceptron(b=2.0).plan(Facts(hard, 9.0, 0.1)).rule.b == 18.0
-    assert CRAMMA(eta=0.1).plan(Facts(hard, 9.0, 0.1)).rule.R == 3.0
-    assert CRAMMA(eta=0.1).plan(Facts(hard, 0.0, 0.1)).rule.R == 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 
 import clarabel
 import numpy as np
@@ -17,11 +16,7 @@ from problems import bounds_of, conditioned
 import maxmargin.algorithms.programs
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status
 from maxmargin.algorithms.batch import centred_rows, newton, sifting
-from maxmargin.algorithms.batch.centred_rows import CentredRows
-from maxmargin.algorithms.batch.interior_point import SETTINGS as INTERIOR
-from maxmargin.algorithms.batch.interior_point import RowSystem, iterates
 from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
-from maxmargin.algorithms.batch.semismooth_steps import SIGNED, UNCHANGED, clip_shares
 from maxmargin.algorithms.batch.sifting import (
     Rows,
     Settings,
@@ -61,28 +56,6 @@ def steps(monkeypatch):
 
 
 # proximal points
-
-
-@pytest.mark.parametrize("sigma", [0.1, 1.0, 30.0])
-def test_shares_maximise_the_smoothed_hinge(sigma):
-    """s slack - (s - near)^2 / (2 sigma) over s in [0, 1]; shares of a frozen active set are not clipped."""
-    rng = np.random.default_rng(0)
-    near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
-    active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((6, 40))
-    data[:4] = -np.ones(40), cap, near, slack  # every label is -1
-    clip_shares(sigma, 1.0, False, data, active, values)
-    share, s = -data[SIGNED] / cap, np.linspace(0.0, 1.0, 20_001)[:, None]
-    best = s[(s * slack - (s - near) ** 2 / (2.0 * sigma)).argmax(axis=0), 0]
-    assert share == pytest.approx(best, abs=1e-4)  # twice the grid's step
-    assert (active == ((share > 0.0) & (share < 1.0))).all()
-    assert values[UNCHANGED] == 0.0
-    clip_shares(sigma, 1.0, False, data, active, values)
-    assert values[UNCHANGED] == 1.0
-    active[::2], active[1::2] = True, False
-    clip_shares(sigma, 1.0, True, data, active, values)
-    free = near + sigma * slack
-    assert active[::2].all()
-    assert -data[SIGNED] / cap == pytest.approx(np.where(np.arange(40) % 2, np.clip(free, 0.0, 1.0), free))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -199,20 +172,6 @@ def test_samples_are_of_both_classes_and_nested():
     assert some.weights[some.y < 0.0].sum() == pytest.approx(49_500)
 
 
-def test_at_most_a_quarter_of_the_rows_is_solved_for():
-    """In any subproblem of 60,000 rows."""
-    X, y, weights = conditioned("plain", 60_000, 3, 3)
-    solved = []
-
-    def solver(rows, *others):
-        solved.append(rows.y.size)
-        return by_interior_points(rows, *others)
-
-    points = sifted_points(HINGE, X, y, weights, solver=solver, settings=Settings(few_entries=0))
-    assert HINGE.gap(*best_bounds(HINGE, X, y, weights, points)) <= 1e-8
-    assert max(solved) <= 0.25 * y.size
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("method", ["grouped", "merged"])
 def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver, monkeypatch):
@@ -235,61 +194,6 @@ def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver
 
 
 # interior points
-
-
-def full_newton_steps(problem, X, y, weights, steps):
-    """Mehrotra's steps by one dense matrix of all the unknowns (a, z, u, v): (z, a) after each step."""
-    unit = CentredRows(problem, X).unit
-    B, regular = (X - X.mean(axis=0) * problem.free) / unit, np.ones(X.shape[1])
-    if problem.intercept != "none":
-        B = np.column_stack([B, np.full(len(y), 1.0 if problem.free else problem.rho / unit)])
-        regular = np.append(regular, 0.0 if problem.free else 1.0)
-    B = B * y[:, None]
-    n, size = B.shape
-    own, cap = problem.delta2(weights) / unit**2, problem.caps(weights) * unit**2
-    capped = bool(np.isfinite(cap).all())
-    a, z, u = 0.5 * cap if capped else 0.5 / own, np.zeros(size), np.ones(n)
-    v, eye, zero, gap = np.ones(n) * capped, np.eye(n), np.zeros((n, n)), np.zeros((size, n))
-    for _ in range(steps):
-        room = cap - a if capped else np.ones(n)
-        first = [np.diag(own), B, -eye, eye], [-B.T, np.diag(regular), gap, gap]
-        matrix = np.block(
-            [*first, [np.diag(u), gap.T, np.diag(a), zero], [-np.diag(v), gap.T, zero, np.diag(room)]]
-        )
-        residuals = np.concatenate([B @ z + own * a - 1.0 - u + v, regular * z - B.T @ a])
-
-        def step(mu, da, du, dv, matrix=matrix, residuals=residuals, a=a, u=u, v=v, room=room):
-            right = np.concatenate([-residuals, mu - a * u - da * du, (mu - room * v + da * dv) * capped])
-            da, dz, du, dv = np.split(np.linalg.solve(matrix, right), [n, n + size, 2 * n + size])
-            pairs = ((a, da), (u, du), *(((room, -da), (v, dv)) if capped else ()))
-            longest = min(
-                (float((-x / dx)[dx < 0.0].min()) for x, dx in pairs if (dx < 0.0).any()), default=np.inf
-            )
-            return da, dz, du, dv, min(1.0, INTERIOR.boundary_share * longest)
-
-        products = float(a @ u + room @ v * capped)
-        da, dz, du, dv, t = step(0.0, 0.0, 0.0, 0.0)
-        after = float((a + t * da) @ (u + t * du) + (room - t * da) @ (v + t * dv) * capped)
-        mu = products / (n + n * capped) * (after / products) ** INTERIOR.centring_power
-        da, dz, du, dv, t = step(mu, da, du, dv)
-        a, z, u, v = a + t * da, z + t * dz, u + t * du, v + t * dv
-        yield z, a
-
-
-@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_steps_equal_those_of_the_full_newton_system(loss, intercept, store, monkeypatch):
-    """By chunks of rows, with the dual weights eliminated: the same points while both have digits."""
-    monkeypatch.setattr(centred_rows, "CHUNK_BYTES", 1000)  # several chunks
-    X, y, weights = conditioned("plain", 60, 5, 0)
-    problem = Problem(loss, 3.0, intercept=intercept, intercept_scaling=2.0)
-    system = RowSystem(problem, store(X), y, weights, lambda: False)
-    found = islice(iterates(system, lambda: False), 1, 8)  # the first is the starting point
-    for iterate, (z, a) in zip(found, full_newton_steps(problem, X, y, weights, 7), strict=True):
-        # the condition of the last of these systems is about 1e8
-        assert iterate.point.z == pytest.approx(z, rel=0, abs=1e-7 * np.abs(z).max())
-        assert iterate.point.a == pytest.approx(a, rel=0, abs=1e-7 * a.max())
 
 
 # handovers

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from naive import inverse_link, p_norm
 from oracle import optimum
-from presenting import bias, dual, facts_of, opened, present, reflected, scored
+from presenting import bias, dual, facts_of, opened, present, scored
 from scipy.optimize import brentq
 from sklearn.datasets import load_svmlight_file
 
@@ -37,7 +37,6 @@ from maxmargin.algorithms import (
     LocalPerceptron,
 )
 from maxmargin.algorithms.online.alma import elapsed
-from maxmargin.algorithms.online.dual_coordinate_descent import Descend
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
@@ -283,38 +282,6 @@ def test_failed_fmp_runs_prove_an_upper_bound(p):
 
 
 @thorough
-@settings(max_examples=examples(5, 40))
-@given(
-    seeds,
-    st.integers(4, 20),
-    st.integers(2, 8),
-    st.sampled_from(LINKED[:3]),
-    st.sampled_from((1.0, 0.4, 0.1)),
-)
-def test_pumma_satisfies_theorem_5(seed, n, d, p, delta):
-    """|w|^2 grows by delta^2 / (4 (p - 1) R^2 + 2 / C) and never exceeds |u|_q^2 + C |xi|^2 of a feasible point."""
-    X, y, u = planted(seed, n, d, p)
-    rng = np.random.default_rng(seed)
-    X, C = X + 0.5 * rng.normal(size=X.shape), rng.choice([0.3, 3.0])  # in general not separable
-    problem = Problem("squared_hinge", 0.5 * C, p=p, intercept="free")
-    K = 4.0 * (p - 1.0) * (facts_of(problem, X).radius2 - 1.0 / C) + 2.0 / C
-    most = min(
-        gamma**-2 + C * (np.maximum(1.0 - y * (X @ u) / gamma, 0.0) ** 2).sum()
-        for gamma in (0.2, 0.5, 1.0, 3.0, 10.0)
-    )
-    rule, h = started(PUMMA(delta=delta, halving=False), X, y, problem)
-    last, moved = 1.0 / h.number[NORM2], True
-    while moved:
-        moved = False
-        for k in rng.permutation(n):
-            if present(rule, h, [[k]])[0]:
-                now, moved = 1.0 / h.number[NORM2], True
-                assert (last + delta**2 / K) * ROUNDED <= now <= most / ROUNDED
-                last = now
-    assert scored(h).min() >= (1.0 - delta) * h.number[NORM2] * ROUNDED
-
-
-@thorough
 @settings(max_examples=examples(12, 60))
 @given(
     seeds,
@@ -390,33 +357,6 @@ def test_parameters_of_mpu_follow_from_the_accuracy(c, digits, delta_b, R2):
     assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
 
 
-@settings(max_examples=20)
-@given(seeds, st.sampled_from(["hinge", "squared_hinge"]), st.sampled_from([0.01, 1.0, 100.0]))
-def test_dual_descent_never_decreases_the_dual_objective(seed, loss, C):
-    """In rational arithmetic, in every step."""
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(2, 8)), int(rng.integers(1, 4))
-    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    X, s = rng.normal(size=(n, d)) + 0.5 * y[:, None], rng.integers(1, 4, n).astype(float)
-    problem = Problem(loss, C, intercept="none")
-    h = Patterns(X).weight(problem, y, s, 1.0, 0.0)
-    delta2 = [Fraction(v) for v in problem.delta2(s)]
-    Y = [[Fraction(v) for v in row] for row in reflected(X, y).tolist()]
-
-    def value():
-        alpha = [Fraction(v) for v in h.alpha.tolist()]
-        v = [sum(a * row[j] for a, row in zip(alpha, Y, strict=True)) for j in range(d)]
-        return sum(a - D * a * a / 2 for a, D in zip(alpha, delta2, strict=True)) - sum(c * c for c in v) / 2
-
-    last = value()
-    for k in np.concatenate([rng.permutation(n) for _ in range(3)]):
-        present(Descend(1.0), h, [[k]])
-        now = value()
-        assert now >= last - Fraction(1e-15) * max(1, abs(last))  # w is rounded
-        last = now
-    assert last > 0
-
-
 # whole runs
 
 
@@ -489,21 +429,6 @@ def test_ima_certifies_the_soft_margin(p):
         assert other.converged
         assert other.best.upper >= run.best.lower * ROUNDED
         assert other.best.lower <= run.best.upper / ROUNDED
-
-
-@pytest.mark.parametrize("shift", [64.0, 4096.0])
-def test_pumma_is_invariant_under_translation(shift):
-    """After a shift of all rows the updates and w are equal, and the bias is shifted accordingly."""
-    X, y, _ = planted(4, 15, 4, 2.0)
-    X, problem, order = np.rint(64.0 * X) / 64.0, Problem("hinge", np.inf, intercept="free"), range(15)
-    runs = []
-    for rows in (X, X + shift):
-        rule, h = started(PUMMA(delta=0.1, halving=False), rows, y, problem)
-        runs.append((present(rule, h, [order] * 20)[0], weight(h), bias(h)))
-    (moved, w, b), (shifted_moved, v, c) = runs
-    assert moved == shifted_moved
-    assert v == pytest.approx(w, rel=1e-9, abs=1e-9)
-    assert c + shift * float(v.sum()) == pytest.approx(b, rel=1e-7, abs=1e-7)
 
 
 # published numbers of updates: P. Tsampouka, J. Shawe-Taylor, ECML 2006, tables 1 to 4
