@@ -10,7 +10,7 @@ from problems import conditioned
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch.cutting_plane import CuttingPlane, Hinge, Model, proximal_step_on_simplex
+from maxmargin.algorithms.batch.cutting_plane import CuttingPlane, proximal_step_on_simplex
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
@@ -25,12 +25,6 @@ def rounds(problem, X, y, s, max_rounds, **options):
         yield run
         if run.converged or k == max_rounds:
             return
-
-
-def point_at(loss, w):
-    """The point with this w; its last entry is the weight of the constant coordinate, if there is one."""
-    d = loss.X.shape[1]
-    return loss.at(w, loss.X @ w[:d] + (loss.problem.rho * w[d] if loss.problem.rho else 0.0))
 
 
 def test_model_minimum_has_no_duality_gap():
@@ -117,20 +111,6 @@ def test_number_of_rounds_is_below_the_theoretical_bound(C, eps):
         assert run.converged
         assert count <= max(np.ceil(np.log2(1.0 / (4.0 * R2 * C))), 0.0) + np.ceil(16.0 * R2 * C / eps)
         assert run.best.upper - run.best.lower <= eps * C
-
-
-def test_planes_without_weight_are_dropped():
-    X, y, s = conditioned("plain", 300, 4, 5)
-    loss, w = Hinge(Problem("hinge", 1.0, intercept="none"), X, y, s), np.zeros(4)
-    model = Model(loss, 4, idle=2)
-    for _ in range(40):
-        plane = loss.plane(point_at(loss, w))
-        if not model.is_below(plane, w):
-            break
-        model.add(plane)
-        w, alpha = model.minimise()
-        assert w == pytest.approx((y * alpha) @ X, rel=1e-9, abs=1e-9)
-    assert model.added > len(model.planes)
 
 
 def test_adult_takes_about_eighty_planes(data_folder):

@@ -17,7 +17,6 @@ from maxmargin.algorithms.batch.decomposition import (
     decomposed_points,
     largest,
     solve_by_pairs,
-    working_set,
 )
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
 from maxmargin.fit.tracker import GramTracker
@@ -160,16 +159,6 @@ def test_bounds_of_every_point_contain_the_optimum(rough_gap, megabytes):
     assert len(list(decomposed_points(HINGE, rows, y, weights, start=points[-1].alpha))) <= 2
 
 
-def test_float32_rows_give_float32_kernel_rows():
-    X, y, weights = rings(200, 1)
-    rows = KernelRows(RBF, X.astype(np.float32), 1.0)
-    assert rows.rows.dtype == rows.diagonal.dtype == np.float32
-    tracker = GramTracker(HINGE, y, weights, rows.diagonal)
-    for point in decomposed_points(HINGE, rows, y, weights):
-        tracker.evaluate(*point)
-    assert tracker.gap <= 1e-5
-
-
 @pytest.mark.parametrize("intercept", ["free", "none"])
 def test_steps_without_curvature_and_caps_are_finite(intercept):
     """Zero rows of both classes have no margin: their dual weights grow but stay finite."""
@@ -181,14 +170,6 @@ def test_steps_without_curvature_and_caps_are_finite(intercept):
     problem = Problem("hinge", np.inf, intercept=intercept)
     for alpha, scores in islice(decomposed_points(problem, rows, np.tile(y, 2), np.ones(4)), 10):
         assert np.isfinite([*alpha, *scores]).all()
-
-
-def test_working_set_starts_with_the_largest_violations():
-    y, gradient = np.repeat([1.0, -1.0], 3), np.array([-3.0, -1.0, -2.0, -1.0, -5.0, -1.0])
-    empty = np.zeros(0, dtype=np.intp)
-    chosen, violation = working_set(HINGE, y, np.ones(6), np.zeros(6), gradient, empty, 2)
-    assert chosen.tolist() == [0, 4]
-    assert violation == 8.0  # 3 - (-5)
 
 
 @pytest.mark.parametrize("seed", range(5))

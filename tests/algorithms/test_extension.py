@@ -90,19 +90,6 @@ def test_weighted_fits_are_refused():
     assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)
 
 
-def test_several_classes_need_one_margin_each():
-    X, _ = data(1)
-    y = np.arange(len(X)) % 3
-    certificates = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
-    with pytest.raises(ValueError, match=r"one extended margin for each: give certificate\[k\] with labels"):
-        extended_margin(certificates, X, y)
-    for k in range(3):
-        signs = np.where(y == k, 1.0, -1.0)
-        one = MaxMarginClassifier(0.5, tol=1e-9, fit_intercept=False).fit(X, signs).certificate_
-        low, high = extended_margin(certificates[k], X, signs).Gamma_bounds
-        assert low <= extended_margin(one, X, signs).Gamma * (1.0 + 1e-6) <= high * (1.0 + 2e-6)
-
-
 def test_other_rows_labels_and_values_are_refused():
     X, y = data(1)
     certificate = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_

@@ -14,7 +14,7 @@ from presenting import BUSY, ONE_BY_ONE, bias, dual, reflected
 from problems import rings
 
 from maxmargin import Problem
-from maxmargin.algorithms import ALGORITHMS, ALMA, MPU, PUMMA, Bias, DualCoordinateDescent, Pegasos
+from maxmargin.algorithms import ALGORITHMS, MPU, PUMMA, Bias, DualCoordinateDescent, Pegasos
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import GramTask, Task
@@ -169,7 +169,9 @@ def test_cached_rows_do_not_change_results(name):
     for most, shared in ((None, False), (4, False), (11, True)):
         rows = FewKernelRows(K, most)
         run = started_run(problem, rows, y, weights, algorithm)
-        rounds(run, most_rounds, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if shared else lambda: None)
+        rounds(
+            run, most_rounds, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if shared else lambda: None
+        )
         assert rows.computed <= run.n if most is None else rows.computed > 4
         results.append(fingerprint(run))
     assert results[0] == results[1] == results[2]
@@ -253,28 +255,6 @@ def test_bounds_bracket_the_optimum(algorithm, problem):
         assert problem.dual(v2, alpha, weights) == pytest.approx(run.best.lower, rel=0.02)
 
 
-def test_single_precision_rows_agree_with_double():
-    """Kernel rows in float32, sums in float64: bounds agree to the digits of float32."""
-    X, y, weights = rings(60, 4)
-    wide, narrow = (
-        rounds(
-            started_run(
-                Problem("squared_hinge", 2.0),
-                KernelRows(Gaussian(0.4), X.astype(kind), 1.0),
-                y,
-                weights,
-                ALGORITHMS["perceptron"](),
-            )
-        )
-        for kind in (np.float64, np.float32)
-    )
-    assert narrow.h.space.K.dtype == np.float32
-    assert narrow.h.space.vector.w.dtype == np.float64
-    assert narrow.converged
-    assert narrow.best.lower == pytest.approx(wide.best.lower, rel=1e-5)
-    assert narrow.best.upper == pytest.approx(wide.best.upper, rel=1e-5)
-
-
 # warm starts, interruption, degenerate rows
 
 
@@ -296,19 +276,6 @@ def test_warm_start_from_dual_weights_keeps_their_bound(algorithm, problem):
     else:
         assert warm.best.lower >= first.best.lower * (1.0 - 1e-9)
     assert rounds(warm).best.gap <= TOL
-
-
-def test_alma_warm_start_takes_fewer_steps():
-    X, y, weights = rings(40, 0, noise=0.0)
-    rows, algorithm = KernelRows(SMOOTH, X, 1.0), ALMA(alpha=0.5)
-    first = rounds(started_run(PROBLEMS[1], rows, y, weights, algorithm))
-    warm = started_run(PROBLEMS[1], rows, y, weights, algorithm, start=first.best.alpha)
-    assert warm.h.norm2() == pytest.approx(1.0, rel=1e-12)
-    assert rounds(warm).converged
-    assert warm.steps < first.steps
-    assert (
-        warm.best.lower >= 0.25 * warm.best.upper
-    )  # (1 - alpha) of the optimum, which is (1 - alpha) of the bound
 
 
 @pytest.mark.parametrize(

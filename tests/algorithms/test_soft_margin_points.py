@@ -251,16 +251,6 @@ def test_algorithms_are_chosen_by_shape_storage_and_loss(request):
         assert fallback(problem, Patterns(np.ones(rows))) is None
 
 
-def test_warm_start_on_ill_conditioned_data_ends_early():
-    """Newton's method, the exact step and the next solver run at most once each."""
-    rng = np.random.default_rng(59)
-    X = rng.normal(size=(30, 20)) * 10.0 ** rng.uniform(-8, 8, size=20)
-    y, weights = (rng.random(30) < 0.5) * 1, 10.0 ** rng.choice([-12, 0, 12], size=30)
-    model = MaxMarginClassifier(1e4, intercept="augmented", warm_start=True, max_iter=50, random_state=0)
-    for _ in range(2):
-        assert model.fit(X, y, weights).n_iter_ <= 60
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("intercept", ["none", "augmented"])
 def test_indistinguishable_rows_end_with_a_finite_model(intercept, seed):

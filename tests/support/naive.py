@@ -1,8 +1,8 @@
-"""Each algorithm in a few lines of NumPy, directly from its statement: slow and simple, for comparison.
+"""Each rule in a few lines of NumPy, directly from its statement: slow and simple, for comparison.
 
 Arguments are the reflected patterns Y (row k is y_k x_k, with the constant and own coordinates of the problem),
-the order of presentation, a cap for each dual weight, and the parameters of the rule; for PUMMA, which learns a
-bias, the labels as well.
+the order of presentation, a cap for each dual weight, and the parameters of the rule; for rules that learn a bias, the
+labels as well. In other norms Y is without own coordinates, whose squares are `delta2`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class Run(NamedTuple):
     moved: list[int]  # rows that made a step, in the order of the steps
     nearest: float  # distance of the nearest decision from its threshold; below 1e-9 rounding decides
     bias: float = 0.0
-    trail: tuple[float, ...] = ()  # |w|^2 after each step, for rules with a theorem about it
 
 
 def perceptron(Y, order, caps, b):
-    """Update when a.y_k <= b:  a <- a + y_k."""
+    """Update when a.y_k <= b:  a <- a + y_k; b may be an array of thresholds."""
+    limits = np.broadcast_to(b, len(Y))
     a, I, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
     for k in order:
         p = a @ Y[k]
-        nearest = min(nearest, abs(p - b))
-        if p <= b:
+        nearest = min(nearest, abs(p - limits[k]))
+        if p <= limits[k]:
             a, I[k] = a + Y[k], I[k] + 1
             moved.append(k)
     return Run(a, I, moved, nearest)
@@ -39,14 +39,7 @@ def perceptron(Y, order, caps, b):
 
 def local_perceptron(Y, order, caps, b):
     """Update when a.y_k <= b |y_k|^2:  a <- a + y_k."""
-    a, I, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
-    for k in order:
-        p, limit = a @ Y[k], b * (Y[k] @ Y[k])
-        nearest = min(nearest, abs(p - limit))
-        if p <= limit:
-            a, I[k] = a + Y[k], I[k] + 1
-            moved.append(k)
-    return Run(a, I, moved, nearest)
+    return perceptron(Y, order, caps, b * (Y * Y).sum(axis=1))
 
 
 def mpu(Y, order, caps, b, db):
@@ -68,41 +61,17 @@ def mpu(Y, order, caps, b, db):
     return Run(a, I, moved, nearest)
 
 
-def dual_descent(Y, order, caps, unit, D=0.0):
-    """alpha_k <- clip(alpha_k - G / Q_kk, 0, U),  G = a.y_k - unit + D alpha_k,  Q_kk = |y_k|^2 + D."""
+def dual_descent(Y, order, caps, unit):
+    """alpha_k <- clip(alpha_k - G / |y_k|^2, 0, U),  G = a.y_k - unit."""
     a, alpha, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
     for k in order:
-        G, Q, old = a @ Y[k] - unit + D * alpha[k], Y[k] @ Y[k] + D, alpha[k]
+        G, Q, old = a @ Y[k] - unit, Y[k] @ Y[k], alpha[k]
         nearest = min(nearest, abs(G))
         if (G < 0 and old < caps[k]) or (G > 0 and old > 0):
             alpha[k] = np.clip(old - G / Q, 0.0, caps[k]) if Q else caps[k]
             a = a + (alpha[k] - old) * Y[k]
             moved.append(k)
     return Run(a, alpha, moved, nearest)
-
-
-def alma(Y, order, caps, gamma, eta, R, normalise=False):
-    """Update when w.y_k/R <= gamma/sqrt(t):  w <- w + (eta/sqrt(t)) y_k/R, cut to norm 1."""
-    if normalise:
-        return alma_normalised(Y, order, caps, gamma, eta)
-    w, I, t, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), 1, [], np.inf
-    for k in order:
-        p = w @ Y[k] / R
-        nearest = min(nearest, abs(p - gamma / np.sqrt(t)))
-        if p <= gamma / np.sqrt(t):
-            w, I[k] = w + eta / np.sqrt(t) * Y[k] / R, I[k] + eta / np.sqrt(t) / R
-            N = max(1.0, np.linalg.norm(w))
-            w, I, t = w / N, I / N, t + 1
-            moved.append(k)
-    return Run(w, I, moved, nearest)
-
-
-def alma_normalised(Y, order, caps, gamma, eta):
-    """ALMA with every pattern divided by its length; patterns of zeros are skipped."""
-    length = np.linalg.norm(Y, axis=1)
-    unit = Y / np.where(length > 0.0, length, 1.0)[:, None]
-    run = alma(unit, [k for k in order if length[k] > 0.0], caps, gamma, eta, 1.0)
-    return run._replace(dual=run.dual / np.where(length > 0.0, length, 1.0))
 
 
 def micra(Y, order, caps, beta, epsilon, eta, zeta, R):
@@ -136,7 +105,7 @@ def romma(Y, order, caps, delta, on_mistakes):
 
     m = w/|w|^2; m = 0 proves that there is no separator, and the run ends.
     """
-    m, a, moved, nearest, trail = Y[order[0]], np.eye(len(Y))[order[0]], [], np.inf, []
+    m, a, moved, nearest = Y[order[0]], np.eye(len(Y))[order[0]], [], np.inf
     for k in order:
         p, limit = m @ Y[k], 0.0 if on_mistakes else (1.0 - delta) * (m @ m)
         nearest = min(nearest, abs(p - limit) if m @ m > 1e-9 else 0.0)
@@ -144,76 +113,27 @@ def romma(Y, order, caps, delta, on_mistakes):
             s = segment(m, Y[k])
             m, a = (1.0 - s) * m + s * Y[k], (1.0 - s) * a + s * np.eye(len(Y))[k]
             moved.append(k)
-            trail.append(m @ m)
-    return Run(m, a, moved, nearest, trail=tuple(trail))
+    return Run(m, a, moved, nearest)
 
 
-def aggressive_romma(Y, order, caps, delta):
-    """Update when w.y_k < 1 - delta."""
-    return romma(Y, order, caps, delta, False)
+def pegasos(Y, caps, turns, k, projection):
+    """w <- (1 - 1/t) w + sum over violators of (n cap_i / (t k)) y_i; `projection` cuts w to a ball."""
+    n, w, alpha, nearest = len(Y), np.zeros(Y.shape[1]), np.zeros(len(Y)), np.inf
+    for t, batch in enumerate(turns, 1):
+        scores = Y[batch] @ w
+        nearest = min(nearest, np.abs(scores - 1.0).min())
+        w, alpha = (1.0 - 1.0 / t) * w, (1.0 - 1.0 / t) * alpha
+        for i, s in zip(batch, scores, strict=True):
+            if s < 1.0:
+                c = n * caps[i] / (t * k)
+                w, alpha[i] = w + c * Y[i], alpha[i] + c
+        if projection:
+            shrink = min(1.0, np.sqrt(caps.sum()) / np.linalg.norm(w)) if w.any() else 1.0
+            w, alpha = shrink * w, shrink * alpha
+    return Run(w, alpha, [], nearest)
 
 
-def romma_printed(Y, order, caps, delta):
-    """Aggressive ROMMA as published: quotients over |y|^2 |w|^2 - (w.y)^2."""
-    w, moved, nearest = Y[order[0]] / (Y[order[0]] @ Y[order[0]]), [], np.inf
-    for k in order:
-        y, p, w2, y2 = Y[k], w @ Y[k], w @ w, Y[k] @ Y[k]
-        nearest = min(nearest, abs(p - 1.0 + delta))
-        if p < 1.0 - delta:
-            den = y2 * w2 - p * p
-            w = y / y2 if p >= y2 * w2 else (y2 * w2 - p) / den * w + w2 * (1.0 - p) / den * y
-            moved.append(k)
-    return Run(w, np.zeros(len(Y)), moved, nearest)
-
-
-def pumma(Y, order, caps, delta, y):
-    """Update when l_k (m.x_k + b) < (1 - delta) |m|^2:  x_k replaces the last pattern of its class that made an update,
-    m <- nearest to 0 on [m, (x+ - x-)/2], b makes both scores equal; m = w/|w|^2.
-    """
-    i = order[0]
-    j = next((j for j in order if y[j] != y[i]), i)
-    held, moved, nearest, trail = {y[i]: i, y[j]: j}, [], np.inf, []
-    m, a = 0.5 * (Y[i] + Y[j]), 0.5 * (np.eye(len(Y))[i] + np.eye(len(Y))[j])
-    b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
-    for k in order:
-        p, n2 = m @ Y[k] + y[k] * b, m @ m
-        nearest = min(nearest, abs(p - (1.0 - delta) * n2))
-        if p < (1.0 - delta) * n2:
-            held[y[k]] = k
-            pair = 0.5 * (np.eye(len(Y))[held[1.0]] + np.eye(len(Y))[held[-1.0]])
-            s = segment(m, pair @ Y)
-            m, a = (1.0 - s) * m + s * (pair @ Y), (1.0 - s) * a + s * pair
-            b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
-            moved.append(k)
-            trail.append(m @ m)
-    return Run(m, a, moved, nearest, b, tuple(trail))
-
-
-def pumma_printed(Y, order, caps, delta, y):
-    """PUMMA as published, for p = 2: w = al z + be v where w = al z, al = 2/|z|^2, is not allowed."""
-    i = order[0]
-    j = next(j for j in order if y[j] != y[i])
-    held, moved, nearest = {y[i]: i, y[j]: j}, [], np.inf
-    z = Y[i] + Y[j]  # x+ - x-
-    w = 2.0 / (z @ z) * z
-    b = -0.5 * w @ (Y[held[1.0]] - Y[held[-1.0]])
-    for k in order:
-        p = w @ Y[k] + y[k] * b
-        nearest = min(nearest, abs(p - 1.0 + delta))
-        if p < 1.0 - delta:
-            held[y[k]] = k
-            z, v = Y[held[1.0]] + Y[held[-1.0]], w
-            v2, z2, vz = v @ v, z @ z, v @ z
-            w = 2.0 / z2 * z
-            if w @ v < v2:
-                D = v2 * z2 - vz * vz
-                w = v2 * (2.0 - vz) / D * z + (v2 * z2 - 2.0 * vz) / D * v
-            b = -0.5 * w @ (Y[held[1.0]] - Y[held[-1.0]])
-            moved.append(k)
-    return Run(w, np.zeros(len(Y)), moved, nearest, b)
-
-
-# other norms: patterns Y without own coordinates, whose squares are `delta2`; from the published formulas
+# every norm
 
 
 def p_norm(v, r):
@@ -227,9 +147,9 @@ def p_norm(v, r):
 def inverse_link(theta, p):
     """sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2)."""
     size = p_norm(theta, p)
-    return (
-        np.zeros_like(theta) if size == 0.0 else size * np.sign(theta) * (np.abs(theta) / size) ** (p - 1.0)
-    )
+    if size == 0.0 or p == 2.0:
+        return theta
+    return size * np.sign(theta) * (np.abs(theta) / size) ** (p - 1.0)
 
 
 def alma_p(Y, delta2, order, gamma, eta, R, p):
@@ -248,40 +168,55 @@ def alma_p(Y, delta2, order, gamma, eta, R, p):
     return Run(inverse_link(theta, p), c, moved, nearest)
 
 
+def alma(Y, order, caps, gamma, eta, R, normalise=False):
+    """ALMA at p = 2; with `normalise` every pattern is divided by its length, and patterns of zeros are skipped."""
+    length = np.linalg.norm(Y, axis=1) if normalise else np.ones(len(Y))
+    size = np.where(length > 0.0, length, 1.0)
+    order = [k for k in order if length[k] > 0.0]
+    run = alma_p(Y / size[:, None], np.zeros(len(Y)), order, gamma, eta, 1.0 if normalise else R, 2.0)
+    return run._replace(dual=run.dual / size)
+
+
 def pumma_p(Y, delta2, order, delta, y, p):
-    """PUMMA in m = f(w)/|w|_q^2: the segment by bisection of its derivative."""
-    n = len(Y)
-    i = order[0]
-    j = next(j for j in order if y[j] != y[i])
-    held, moved, nearest, trail = {y[i]: i, y[j]: j}, [], np.inf, []
-    a = 0.5 * (np.eye(n)[i] + np.eye(n)[j])
+    """Update when l_k (m.x_k + b) < (1 - delta) |m|^2:  x_k replaces the last pattern of its class that made an update,
+    m <- nearest to 0 on [m, (x+ - x-)/2] in the p-norm, b makes both scores equal; m = f(w)/|w|_q^2.
+    """
+    i, one = order[0], np.eye(len(Y))
+    j = next((j for j in order if y[j] != y[i]), i)
+    held, moved, nearest, a = {y[i]: i, y[j]: j}, [], np.inf, 0.5 * (one[i] + one[j])
 
-    def bias(g, a):
-        plus, minus = (g @ Y[held[c]] + delta2[held[c]] * a[held[c]] for c in (1.0, -1.0))
-        return -0.5 * (plus - minus)
+    def gradient(a):
+        return Y @ inverse_link(a @ Y, p) + delta2 * a  # of half the squared norm
 
-    def length2(a):
-        return p_norm(a @ Y, p) ** 2 + delta2 @ a**2
+    def bias(s):
+        return -0.5 * (s[held[1.0]] - s[held[-1.0]])
 
-    b = bias(inverse_link(a @ Y, p), a)
+    scores = gradient(a)
+    b = bias(scores)
     for k in order:
-        g, n2 = inverse_link(a @ Y, p), length2(a)
-        s = g @ Y[k] + delta2[k] * a[k] + y[k] * b
-        nearest = min(nearest, abs(s - (1.0 - delta) * n2) / n2)
+        n2, s = p_norm(a @ Y, p) ** 2 + delta2 @ a**2, scores[k] + y[k] * b
+        nearest = min(nearest, abs(s - (1.0 - delta) * n2) / n2 if n2 else 0.0)
         if s < (1.0 - delta) * n2:
             held[y[k]] = k
-            pair = 0.5 * (np.eye(n)[held[1.0]] + np.eye(n)[held[-1.0]])
+            pair = 0.5 * (one[held[1.0]] + one[held[-1.0]])
 
             def slope(t, a=a, pair=pair):
-                at = (1.0 - t) * a + t * pair
-                return inverse_link(at @ Y, p) @ ((pair - a) @ Y) + (delta2 * at) @ (pair - a)
+                return gradient((1.0 - t) * a + t * pair) @ (pair - a)
 
-            t = 1.0 if slope(1.0) <= 0.0 else brentq(slope, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+            if p == 2.0 and not delta2.any():
+                t = segment(a @ Y, pair @ Y)
+            else:
+                t = 1.0 if slope(1.0) <= 0.0 else brentq(slope, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
             a = (1.0 - t) * a + t * pair
-            b = bias(inverse_link(a @ Y, p), a)
+            scores = gradient(a)
+            b = bias(scores)
             moved.append(k)
-            trail.append(length2(a))
-    return Run(inverse_link(a @ Y, p), a, moved, nearest, b, tuple(trail))
+    return Run(inverse_link(a @ Y, p), a, moved, nearest, b)
+
+
+def pumma(Y, order, caps, delta, y):
+    """PUMMA at p = 2, own coordinates as columns."""
+    return pumma_p(Y, np.zeros(len(Y)), order, delta, y, 2.0)
 
 
 def subgradient(w, q):
@@ -325,23 +260,6 @@ def fixed_margin(Y, order, caps, gamma, eta, lift, y):
     return fmp(Y, np.zeros(len(Y)), order, gamma, eta, lift, y, 2.0)
 
 
-def pegasos(Y, caps, turns, k, projection):
-    """w <- (1 - 1/t) w + sum over violators of (n cap_i / (t k)) y_i; `projection` cuts w to a ball."""
-    n, w, alpha, nearest = len(Y), np.zeros(Y.shape[1]), np.zeros(len(Y)), np.inf
-    for t, batch in enumerate(turns, 1):
-        scores = Y[batch] @ w
-        nearest = min(nearest, np.abs(scores - 1.0).min())
-        w, alpha = (1.0 - 1.0 / t) * w, (1.0 - 1.0 / t) * alpha
-        for i, s in zip(batch, scores, strict=True):
-            if s < 1.0:
-                c = n * caps[i] / (t * k)
-                w, alpha[i] = w + c * Y[i], alpha[i] + c
-        if projection:
-            shrink = min(1.0, np.sqrt(caps.sum()) / np.linalg.norm(w)) if w.any() else 1.0
-            w, alpha = shrink * w, shrink * alpha
-    return Run(w, alpha, [], nearest)
-
-
 NAIVE = {
     "perceptron": perceptron,
     "local-perceptron": local_perceptron,
@@ -363,48 +281,28 @@ def replay(name, Y, y, order, caps, numbers):
     return NAIVE[name](Y, order, caps, *numbers, **({"y": y} if name in ("pumma", "fmp") else {}))
 
 
-# streams: every row once, in order; R is the radius of the rows so far
+# streams: every row once, in order
 
 
-def once_perceptron(a, t, y, b):
-    return a @ y - b, a + y
-
-
-def once_local_perceptron(a, t, y, b):
-    return a @ y - b * (y @ y), a + y
-
-
-def once_alma(w, t, y, gamma, eta, R, normalise):
-    R = np.linalg.norm(y) if normalise else R  # each pattern divided by its own length
-    if R == 0.0:  # length zero
-        return np.inf, w
-    new = w + eta / np.sqrt(t) * y / R
-    return w @ y / R - gamma / np.sqrt(t), new / max(1.0, np.linalg.norm(new))
-
-
-def once_micra(u, t, y, beta, epsilon, eta, zeta, R):
-    new = u + eta / t**zeta * y / R
-    return u @ y / R - beta / t**epsilon, new / np.linalg.norm(new)
-
-
-def once_romma(m, t, y, delta, on_mistakes):
-    s = segment(m, y)
-    new = (1.0 - s) * m + s * y
-    if on_mistakes:
-        return m @ y if m.any() else np.inf, new  # m = 0: there is no separator
-    return m @ y - (1.0 - delta) * (m @ m), new
-
-
-ONCE = {  # (score that must not be positive for an update, weight after the update)
-    "perceptron": once_perceptron,
-    "local-perceptron": once_local_perceptron,
-    "alma": once_alma,
-    "cramma": once_micra,
-    "micra": once_micra,
-    "fixed-margin": once_micra,
-    "romma": once_romma,
-    "aggressive-romma": once_romma,
-}
+def presented_once(name, w, t, y, numbers):
+    """Return the score that must not be positive for an update, and the weight after the update."""
+    if name in ("perceptron", "local-perceptron"):
+        return w @ y - numbers[0] * (1.0 if name == "perceptron" else y @ y), w + y
+    if name == "alma":
+        gamma, eta, R, normalise = numbers
+        R = np.linalg.norm(y) if normalise else R  # each pattern divided by its own length
+        if R == 0.0:
+            return np.inf, w
+        new = w + eta / np.sqrt(t) * y / R
+        return w @ y / R - gamma / np.sqrt(t), new / max(1.0, np.linalg.norm(new))
+    if "romma" in name:
+        delta, on_mistakes = numbers
+        s = segment(w, y)
+        limit = 0.0 if on_mistakes else (1.0 - delta) * (w @ w)
+        return w @ y - limit if w.any() or not on_mistakes else np.inf, (1.0 - s) * w + s * y
+    beta, epsilon, eta, zeta, R = numbers
+    new = w + eta / t**zeta * y / R
+    return w @ y / R - beta / t**epsilon, new / np.linalg.norm(new)
 
 
 class Stream(NamedTuple):
@@ -418,7 +316,7 @@ class Stream(NamedTuple):
 
 
 def once(name, Y, y, numbers):
-    """A stream through a rule; numbers(R^2) are the parameters of its record for patterns of at most this length.
+    """A stream through a rule; numbers(R^2) are the parameters of its record for the largest length R so far.
 
     Unlike in the batch versions above, the first row of ROMMA, CRAMMA and MICRA is not presented again; this changes
     the result of CRAMMA and MICRA only. PUMMA starts with the first row and the first of the other class; rows
@@ -436,7 +334,7 @@ def once(name, Y, y, numbers):
                 w, begun = row if "romma" in name else row / np.linalg.norm(row), True
                 moved.append(k)
             continue
-        far, new = ONCE[name](w, t, row, *numbers(R2))
+        far, new = presented_once(name, w, t, row, numbers(R2))
         nearest = min(nearest, abs(far) or np.inf, abs(w @ row) or np.inf)  # zero is exact: a row of zeros
         if far < 0.0 if name == "aggressive-romma" else far <= 0.0:
             w, t = new, t + 1
