@@ -12,10 +12,9 @@ import pytest
 import scipy.sparse as sp
 from edge import cancels, simplex
 from effort import examples, thorough
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Undecided, separate
-from maxmargin.certificates.feature_map import MonomialRows, dimension, image
+from maxmargin.certificates.feature_map import dimension
 from maxmargin.certificates.separators import KernelSeparator, PolynomialSeparator
 from maxmargin.kernels.functions import Gaussian, Polynomial
 from maxmargin.separability import kernel as kernel_separation
@@ -85,21 +84,6 @@ class TestPolynomials:
             replace(verdict, b=verdict.b - 10**60).verify(x[:, None], y)
         y[4] = 0  # four changes of sign need a quartic
         assert separate(x[:, None], y, **cubic).separable is False
-
-    @pytest.mark.parametrize("lower", [False, True])
-    def test_images_equal_the_monomials(self, lower):
-        X, y = np.random.default_rng(3).integers(-9, 10, (5, 3)) / 4.0, np.array([1.0, -1.0, 1.0, -1.0, -1.0])
-        rows, kernel = MonomialRows(X, y, 3, lower, True), Polynomial(0.5, 3, float(lower))
-        assert rows.d == dimension(kernel, 3) == len(image(kernel, X + 0.1, 0)[0])
-        for i in range(5):
-            found = {at: Fraction(*ratio) for at, ratio in zip(*image(kernel, X, i), strict=True)}
-            for k, value in zip(*rows.row(i), strict=True):
-                if k < rows.d:
-                    monomial, power = rows.column(k)
-                    assert int(y[i]) * value == found.pop(monomial) * Fraction(2) ** power
-                    assert y[i] * value / 2.0**rows.bits == pytest.approx(rows.scaled[i, k], rel=1e-14)
-            assert not any(found.values())
-        assert np.abs(rows.scaled).max() <= 1.0
 
     def test_many_monomials_are_handled_symbolically(self):
         assert dimension(Polynomial(1.0, 3), 60) == np.inf
@@ -190,9 +174,7 @@ class TestOtherKernels:
             ({"kernel": "precomputed"}, "square"),
             ({"kernel": "rbf", "p": 1}, "p must be 2"),
             ({"kernel": "gauss"}, "kernel must be one of"),
-            ({"kernel": "rbf", "gamma": -1.0}, "gamma must be"),
             ({"kernel": "poly", "degree": 1.5}, "degree must be"),
-            ({"kernel": "poly", "coef0": np.inf}, "coef0 must be"),
             ({"kernel": "poly", "degree": 400, "gamma": 1e6}, "beyond float64"),
             ({"kernel": lambda a, b: float(a @ b)}, "pairwise_kernels"),
         ],
@@ -203,17 +185,6 @@ class TestOtherKernels:
         assert "\n" not in str(error.value)
         with pytest.raises(ValueError, match="toarray"):
             separate(sp.csr_matrix(SQUARE), XOR, kernel="precomputed")
-
-    def test_kernel_functions_of_two_rows_are_wrapped_as_the_message_states(self):
-        def metric(a, b):
-            return np.exp(-((a - b) ** 2).sum())
-
-        X, y = random_labels(20)
-        for call in (separate, KernelMaxMarginClassifier(kernel=metric).fit):
-            with pytest.raises(ValueError, match=r"pairwise_kernels\(Z, X, metric=function\)"):
-                call(X, y, **({"kernel": metric} if call is separate else {}))
-        wrapped = separate(X, y, kernel=lambda Z, X: pairwise_kernels(Z, X, metric=metric), tol=np.inf)
-        assert wrapped.separable
 
 
 class TestTermination:
