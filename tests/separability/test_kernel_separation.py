@@ -131,10 +131,10 @@ class TestOtherKernels:
             replace(linear, kernel=Gaussian(1.0)).verify(SQUARE, XOR)
 
     def test_zero_rows_are_proofs_without_a_bias_for_homogeneous_kernels(self):
-        X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 0.0]])
-        for coef0, separable in ((0.0, False), (1.0, True)):
-            verdict = separate(X, [0, 1, 1], kernel="poly", degree=2, coef0=coef0, bias=False)
-            assert verdict.verify(X, [0, 1, 1]).separable is separable
+        for row, coef0, separable in ((0.0, 0.0, False), (0.0, 1.0, True), (-1.0, 0.0, True)):
+            X, y = np.array([[row, 2.0 * row], [1.0, 2.0], [2.0, 0.0]]), [1, 1, 0]  # -x has the features of x
+            verdict = separate(X, y, kernel="poly", degree=2, coef0=coef0, bias=False)
+            assert verdict.verify(X, y).separable is separable
 
     @pytest.mark.parametrize("degree", [1, 2])
     def test_precomputed_matrices_agree_with_kernels(self, degree):

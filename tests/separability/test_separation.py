@@ -10,10 +10,12 @@ import pytest
 import scipy.sparse as sp
 from edge import KINDS, cancels, edges, separates, simplex
 from effort import examples, thorough
+from scipy.spatial import ConvexHull
 
 from maxmargin import CertificateError, Inseparable, MaxMarginClassifier, Separable, Undecided, separate
-from maxmargin.numerics.rational import null_vector
+from maxmargin.numerics.rational import IntegerRows, null_vector
 from maxmargin.separability import search
+from maxmargin.separability.nearest_point import least_row
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 
@@ -87,9 +89,7 @@ class TestVerdicts:
         assert separate(wide, [1, 0, 1]).separable
 
     def test_opposite_and_zero_rows_are_proofs_without_a_bias(self):
-        X = np.array([[1.0, 3.0], [-0.1, -0.3], [0.5, 1.5]])
-        # three times the float 0.1 differs from the float 0.3
-        assert separate(X, [1, 1, 0], bias=False).support.tolist() != [0, 1]
+        X = np.array([[1.0, 1 / 3], [-3.0, -1.0], [0.5, 1 / 6]])  # three times the float 1/3 differs from 1
         verdict = separate(X, [1, 1, 0], bias=False)
         assert verdict.support.tolist() == [0, 2]
         assert verdict.weights == (Fraction(1, 3), Fraction(2, 3))
@@ -107,17 +107,23 @@ class TestVerdicts:
         assert verdict.radius == pytest.approx(2.0**-1.5, rel=1e-9)
 
     @pytest.mark.parametrize(("p", "q"), [(1.0, np.inf), (1.5, 3.0), (2.0, 2.0), (np.inf, 1.0)])
-    @pytest.mark.parametrize("bias", [True, False])
-    def test_every_hyperplane_misses_by_at_least_the_radius(self, p, q, bias):
+    def test_radius_is_that_of_the_largest_ball_and_every_hyperplane_misses_by_it(self, p, q):
         rng = np.random.default_rng(3)
         X, y = flipped(60, 3, 6)
-        verdict = separate(X, y, p=p, bias=bias)
+        verdict = separate(X, y, p=p)
         assert verdict.radius > 0.0
         for w in rng.standard_normal((200, 3)):
             z = X @ w
-            b = -0.5 * (z[y > 0].min() + z[y < 0].max()) if bias else 0.0
+            b = -0.5 * (z[y > 0].min() + z[y < 0].max())
             # products of three numbers: a few eps
             assert (y * (z + b)).min() <= -verdict.radius * np.linalg.norm(w, q) * (1.0 - 1e-9)
+        corners = np.array([[3.0, 1.0, 0.0], [-1.0, 2.0, 1.0], [-1.0, -2.0, 2.0], [0.0, -1.0, -3.0]])
+        *normals, offsets = ConvexHull(corners).equations.T
+        ball = (-offsets / np.linalg.norm(normals, q, axis=0)).min()
+        signs = np.array([1, -1, 1, -1])
+        assert separate(signs[:, None] * corners, signs, p=p, bias=False).radius == pytest.approx(
+            ball, rel=1e-9
+        )
 
     @pytest.mark.parametrize("p", [1, 1.5, 2, np.inf])
     def test_margin_interval_agrees_with_the_fit(self, p):
@@ -130,6 +136,10 @@ class TestVerdicts:
         assert verdict.lo <= best.upper
         assert verdict.lo >= (1.0 - 1e-2) * verdict.hi
         assert verdict.classes == ("down", "up")
+        copies, loose = np.arange(-20, 40) % 40, {"p": p, "tol": np.inf}
+        assert separate(X[copies], y[copies], **loose).hi == pytest.approx(
+            separate(X, y, **loose).hi, rel=1e-6
+        )
         verdict.verify(X, y)
 
 
@@ -231,6 +241,16 @@ class TestVerify:
         ):
             with pytest.raises(CertificateError, match=words):
                 replace(verdict, **change).verify(SQUARE, y)
+
+
+def test_least_row_is_exact_in_spite_of_cancellation():
+    """A column and its copy cancel up to digits that float64 does not have."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        k = rng.integers(1, 50, 40)
+        rows = IntegerRows(np.column_stack([k, k, rng.integers(1, 50, 40)]).astype(float), np.ones(40), False)
+        direction = [2**60 + 57, -(2**60), 1]
+        assert least_row(rows, direction)[1] == min(rows.product(i, direction) for i in range(40))
 
 
 @pytest.mark.parametrize("bits", [2, 30, 200])
