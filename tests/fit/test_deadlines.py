@@ -15,7 +15,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
+from maxmargin import MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.factors import factor
 from maxmargin.algorithms.batch.interior_point import interior_points
@@ -75,7 +75,7 @@ LINEAR_PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("p", [1.5, 3])
+@pytest.mark.parametrize("p", [3])
 def test_cycling_programs_end_at_max_time(p):
     """Such a fit took more than 400 s; the limit is generous for slow machines."""
     MaxMarginClassifier(C=np.inf, p=p, max_time=5.0).fit(*half_at_the_margin(0.1))  # compiles
@@ -100,7 +100,7 @@ def test_max_time_abandons_highs(endless_solver, options):
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap)
 
 
-@pytest.mark.parametrize("options", LINEAR_PROGRAMS)
+@pytest.mark.parametrize("options", LINEAR_PROGRAMS[1:3])
 def test_ctrl_c_abandons_highs(endless_solver, options):
     endless_solver.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
     before = signal.getsignal(signal.SIGINT)
@@ -111,19 +111,7 @@ def test_ctrl_c_abandons_highs(endless_solver, options):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_an_abandoned_thread_solves_no_further_slice(endless_solver):
-    """The time limit of a slice is finite even if the fit has none."""
-    endless_solver.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
-    MaxMarginClassifier(C=np.inf, p=np.inf).fit(*separable())
-    endless_solver.release.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("HiGHS"):
-            thread.join()
-    assert len(endless_solver.limits) == 1
-    assert endless_solver.limits[0] < np.inf
-
-
-@pytest.mark.parametrize("options", LINEAR_PROGRAMS)
+@pytest.mark.parametrize("options", LINEAR_PROGRAMS[1:3])
 def test_unreached_time_limits_do_not_change_the_result(options):
     X, y = separable(200, 10)
     unlimited, limited = (MaxMarginClassifier(**options, max_time=limit).fit(X, y) for limit in (None, 1e4))
@@ -160,44 +148,6 @@ def test_time_slices_grow_until_the_program_is_solved(monkeypatch):
     np.testing.assert_allclose(found.x, uninterrupted.x, rtol=1e-9)
 
 
-def test_cycling_programs_end_without_a_time_limit(monkeypatch):
-    """The iteration limit is a multiple of rows plus columns, and the program is not restarted after it."""
-    limits = []
-
-    def cycling(*program, options, **others):
-        limits.append(options["maxiter"])
-        return highs.OptimizeResult(status=highs.TIME_OR_ITERATIONS)
-
-    monkeypatch.setattr(highs, "linprog", cycling)
-    cost, G, h, bounds = random_program()
-    found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
-    assert found is not None
-    assert found.status == highs.TIME_OR_ITERATIONS
-    assert limits == [highs.SETTINGS.iterations_per_size * 46]
-
-
-def test_exceptions_within_highs_propagate(monkeypatch):
-    def broken(*program, **others):
-        raise ZeroDivisionError("within HiGHS")
-
-    monkeypatch.setattr(highs, "linprog", broken)
-    with pytest.raises(ZeroDivisionError, match="within HiGHS"):
-        highs.solve_linear(*random_program(), "highs-ds", 1e-9, lambda: False)
-
-
-def test_numpy_error_state_is_kept_within_highs(monkeypatch):
-    error_states = []
-
-    def recorded(*program, options, **others):
-        error_states.append(np.geterr()["over"])
-        return linprog(*program, options=options, **others)
-
-    monkeypatch.setattr(highs, "linprog", recorded)
-    with np.errstate(over="ignore"):
-        highs.solve_linear(*random_program(), "highs-ds", 1e-9, lambda: False)
-    assert error_states == ["ignore"]
-
-
 def test_stop_check_returns_the_remaining_time():
     assert seconds_left(lambda: False) == np.inf
     assert seconds_left(StopCheck(Deadline().interrupted, Deadline().remaining)) == np.inf
@@ -214,8 +164,10 @@ def wide_clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((n, d)) + 0.1 * y[:, None], y
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "equal rows", "far"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(
+    ("kind", "loss"),
+    [("dense", "squared_hinge"), ("sparse", "hinge"), ("equal rows", "hinge"), ("far", "squared_hinge")],
+)
 def test_interior_points_of_wide_rows_need_no_matrix_of_the_columns(kind, loss):
     """A step takes n^3 operations, and n d numbers of memory."""
     X, y = wide_clouds(20, 3000)
@@ -239,13 +191,7 @@ def test_interior_points_of_wide_rows_need_no_matrix_of_the_columns(kind, loss):
     assert primal - dual <= 1e-7 * primal
 
 
-def test_interior_points_of_wide_rows_certify_the_optimum():
-    X, y = wide_clouds(30, 2000)
-    model = MaxMarginClassifier(C=1.0, loss="hinge", algorithm=InteriorPoint(), tol=1e-6).fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-
-
-@pytest.mark.parametrize("after", [1, 2, 5, 9, 14, 30])
+@pytest.mark.parametrize("after", [1, 5, 14])
 def test_interrupted_interior_points_are_feasible(after):
     """After any number of polls the last point is finite and its dual weights are within their bounds."""
     X, y = wide_clouds(1200, 300)
@@ -271,12 +217,6 @@ def test_large_factors_solve_systems(large_matrix):
     assert solve is not None
     expected = scipy.linalg.solve(large_matrix, right, assume_a="pos")
     np.testing.assert_allclose(solve(right), expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
-
-
-def test_large_indefinite_matrices_have_no_factor(large_matrix):
-    broken = large_matrix.copy()
-    broken[1200, 1300] = broken[1300, 1200] = 1e9
-    assert factor(broken) is None
 
 
 def test_interrupt_stops_a_large_factorisation(large_matrix):

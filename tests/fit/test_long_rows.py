@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch.centred_rows import centred_rows
-from maxmargin.algorithms.batch.quadratic_program import quadratic
 from maxmargin.fit.exact import MAX_ROWS_TO_TOL
 
 LOSSES = ("hinge", "squared_hinge")
@@ -22,10 +21,17 @@ def noisy(n: int, d: int, offset: float = 0.0, seed: int = 0) -> tuple[np.ndarra
     return X + offset * rng.normal(size=d), y
 
 
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("intercept", ["free", "augmented"])
-@pytest.mark.parametrize("factor", [1e4, 1e9, 1e12])
+@pytest.mark.parametrize(
+    ("factor", "intercept", "C"),
+    [
+        (1e4, "free", 1.0),
+        (1e9, "augmented", 1e-3),
+        (1e9, "free", 1e3),
+        (1e12, "free", 1e-3),
+        (1e12, "augmented", 1.0),
+    ],
+)
 def test_three_rows_in_another_unit_are_certified(factor, intercept, loss, C):
     X, y = noisy(300, 6, offset=30.0)
     X[[5, 100, 222]] *= factor
@@ -34,20 +40,7 @@ def test_three_rows_in_another_unit_are_certified(factor, intercept, loss, C):
     assert verify(model, X, y).gap <= model.tol
 
 
-def test_three_rows_near_the_limits_of_float64():
-    """At least 9 of 12 fits are certified; float64 gives the dual weights of long rows few digits."""
-    certified = 0
-    for seed in range(12):
-        X, y = noisy(300, 6, offset=30.0, seed=seed)
-        X[[5, 100, 222]] *= 1e12
-        model = MaxMarginClassifier(1e3, loss="squared_hinge").fit(X, y)
-        certified += model.status_ is Status.CERTIFIED
-        assert verify(model, X, y).gap <= 3.0 * model.tol
-    assert certified >= 9
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("storage", "loss"), [(np.asarray, "hinge"), (sp.csr_array, "squared_hinge")])
 def test_long_rows_among_many_are_certified(loss, storage):
     X, y = noisy(MAX_ROWS_TO_TOL + 1, 5, offset=30.0)
     X[[7, 70, 7000]] *= 1e9
@@ -56,15 +49,6 @@ def test_long_rows_among_many_are_certified(loss, storage):
     assert model.status_ is Status.CERTIFIED
     assert verify(model, stored, y).gap <= model.tol
     assert "exact" not in {report.stage for report in model.history_}
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_sentinels_in_a_few_entries_are_certified(loss):
-    X, y = noisy(MAX_ROWS_TO_TOL + 1, 5)
-    X[np.random.default_rng(1).random(X.shape) < 1e-4] = -(2.0**31)
-    model = MaxMarginClassifier(1e3, loss=loss).fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-    assert verify(model, X, y).gap <= model.tol
 
 
 @pytest.mark.parametrize("satisfied", [True, False])
@@ -85,7 +69,7 @@ def test_a_very_long_row_acts_as_a_constraint(loss, satisfied):
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("n", [300, 60_000])
+@pytest.mark.parametrize("n", [300, 6000])
 def test_units_are_those_of_most_rows(n, storage):
     X, _ = noisy(n, 6, offset=30.0 if storage is np.asarray else 0.0)
     ordinary = centred_rows(Problem("hinge", 1.0), storage(X))
@@ -101,16 +85,6 @@ def test_units_are_those_of_most_rows(n, storage):
     assert np.abs(blocks.mean - ordinary.mean).max() <= 0.3
 
 
-def test_program_scale_is_that_of_most_columns():
-    """Caps above 1e20 count as infinite: the scale of one large column would remove all caps."""
-    X, y = noisy(100, 6)
-    X[:, 0] *= 1e11
-    program = quadratic(Problem("hinge", 1.0), X, y, np.ones(100))
-    assert np.isfinite(program.c).all()
-    assert program.scale == pytest.approx(6**0.5, rel=0.3)
-    assert quadratic(Problem("squared_hinge", 1.0), X, y, np.ones(100)).scale > 1e10
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_cubic_polynomials_are_certified(loss):
     rng = np.random.default_rng(0)
@@ -122,37 +96,16 @@ def test_cubic_polynomials_are_certified(loss):
     assert verify(model, cubic, y).gap <= model.tol
 
 
-def test_zero_rows_do_not_determine_the_unit():
-    X = np.zeros((1000, 5))
-    X[:400] = np.random.default_rng(0).normal(size=(400, 5))
-    X[:2] *= 1e9
-    blocks = centred_rows(Problem("hinge", 1.0, intercept="none"), X)
-    assert np.flatnonzero(blocks.lengths > 1.0).tolist() == [0, 1]
-    assert blocks.unit == pytest.approx(5**0.5, rel=0.3)
-
-
-@pytest.mark.parametrize("d", [3, 6])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "d"), [(0, 3), (1, 6), (2, 3), (3, 6)])
 def test_two_rows_with_one_huge_entry_are_certified(seed, d):
     X = np.random.default_rng(seed).normal(size=(2, d)) * 20.0
     X[1, 0] = -1e9
     assert MaxMarginClassifier(1e5, loss="hinge").fit(X, [0, 1]).status_ is Status.CERTIFIED
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("factor", [1e9, 1e12])
-def test_hard_margins_with_a_fifth_of_the_rows_in_another_unit_are_certified(factor, seed):
-    X = np.random.default_rng(seed).normal(size=(60, 30))
-    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
-    X[:12] *= factor
-    model = MaxMarginClassifier(np.inf).fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-    assert (model.predict(X) == y).all()
-
-
-@pytest.mark.parametrize("n", [300, 3000])
-@pytest.mark.parametrize("factor", [1e4, 1e9, 1e12])
-@pytest.mark.parametrize("separation", [0.3, 3.0])
+@pytest.mark.parametrize(
+    ("separation", "factor", "n"), [(0.3, 1e9, 300), (3.0, 1e4, 3000), (0.3, 1e12, 3000), (3.0, 1e12, 300)]
+)
 def test_hard_margins_with_two_long_rows_are_certified(separation, factor, n):
     X = np.random.default_rng(0).normal(size=(n, 6))
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)

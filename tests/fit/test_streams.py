@@ -6,16 +6,17 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from effort import selected
+from command import run
+from effort import interpreted
 from naive import once
 from sklearn.datasets import load_svmlight_file
-from typer.testing import CliRunner
 
 from maxmargin import (
     ALMA,
@@ -32,8 +33,8 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS, Facts
 from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
-from maxmargin.cli.app import app
 from maxmargin.fit.streaming import streams
+from maxmargin.io.readers import svmlight
 
 RUNS = [
     Perceptron(b=0.37),
@@ -79,9 +80,13 @@ def is_quick(rule, intercept, C, sparse) -> bool:
     return (intercept == same) and (np.isinf(C) == (same == (k % 4 < 2)))
 
 
+@interpreted
 @pytest.mark.parametrize(
     ("rule", "intercept", "C", "sparse"),
-    selected(product(RUNS, (True, False), (np.inf, 2.0), (False, True)), is_quick),
+    [
+        pytest.param(*combination, marks=() if is_quick(*combination) else pytest.mark.slow)
+        for combination in product(RUNS, (True, False), (np.inf, 2.0), (False, True))
+    ],
     ids=repr,
 )
 def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
@@ -98,7 +103,7 @@ def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
         return (plan.rule, *plan.then)[-1]
 
     n_updates = 0
-    for seed in range(8):
+    for seed in range(3):
         X, y = rows(seed)
         n, d = X.shape
         Y = y[:, None] * np.column_stack([X, np.full(n, rho)])
@@ -128,7 +133,7 @@ def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
             whole.partial_fit(store(X[k : k + 11]), y[k : k + 11], classes=[-1.0, 1.0])
         assert np.array_equal(whole.coef_, model.coef_)
         assert whole.mistakes_[0] == naive.mistakes
-    assert n_updates >= 30
+    assert n_updates >= 10
 
 
 # maxmargin fit --online
@@ -184,11 +189,6 @@ def command(code, *options):
     )  # fmt: skip
 
 
-def invoke(*options):
-    """Run the command in this process."""
-    return CliRunner().invoke(app, [str(word) for word in options])
-
-
 def partial_fit_on(path, n, **options):
     X, y = load_svmlight_file(str(path), n_features=30)
     model = OnlineMarginClassifier(**options)
@@ -219,30 +219,21 @@ class TestCtrlC:
         assert done.stdout == ""
         assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
 
-    def test_interrupt_in_the_first_batch_keeps_it(self, tmp_path):
-        data, out = tmp_path / "rows.svm", tmp_path / "m"
-        data.write_text(text(400, 2))
-        done = command(SMALL_BLOCKS + CTRL_C, 4000, 1, "fit", data, "-o", out, "--online")
-        assert done.returncode == 3
-        assert 0 < load(out).n_seen_ < 400
-
 
 class TestBadLines:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
             ("1 3:x", "line 401: the value 'x' of '3:x' is not a number"),
-            ("7 3:1", "y holds 7, which is none of the classes announced: [0, 1]. Name all of them with --classes"),
             ("1 3:1e200", "Squares of entries of X overflow: divide X by a large number"),
-            ("0.5 3:1", "the labels are fractions, not classes; number the classes"),
         ],
     )  # fmt: skip
-    def test_model_of_the_rows_before_a_bad_line_is_written(self, line, message, tmp_path):
+    def test_model_of_the_rows_before_a_bad_line_is_written(self, line, message, tmp_path, monkeypatch):
+        monkeypatch.setattr(svmlight, "stream_svmlight", partial(svmlight.stream_svmlight, size=4000))
         data, out = tmp_path / "rows.svm", tmp_path / "m"
         data.write_text(text(400, 2) + line + "\n")
-        done = command(SMALL_BLOCKS, 4000, "fit", data, "-o", out, "--online", "--json", "--n-features", 30)
-        assert done.returncode == 3
-        assert "Traceback" not in done.stderr
+        done = run("fit", data, "-o", out, "--online", "--json", "--n-features", 30)
+        assert done.exit_code == 3
         facts = json.loads(done.stdout)
         rows = facts["rows"]
         assert 0 < rows <= 400
@@ -253,80 +244,25 @@ class TestBadLines:
         good.write_text(text(400, 2))
         assert np.array_equal(load(out).coef_, partial_fit_on(good, rows).coef_)
 
-    def test_complete_file_is_not_reported_as_stopped(self, tmp_path):
-        data = tmp_path / "rows.svm"
-        data.write_text(text(50, 2))
-        done = invoke("fit", data, "-o", tmp_path / "m", "--online", "--json")
-        assert json.loads(done.stdout)["stopped"] is None
-        assert done.exit_code == 0
-
-    def test_bad_line_in_the_first_block_is_refused(self, tmp_path):
-        data, out = tmp_path / "rows.svm", tmp_path / "m"
-        data.write_text(text(50, 2) + "1 3:x\n" + text(50, 2))
-        done = invoke("fit", data, "-o", out, "--online")
-        assert done.exit_code == 2
-        assert "line 51: the value 'x'" in done.stderr
-        assert not out.exists()
-
-
-def test_rows_without_entries_are_learnt_and_predicted(tmp_path):
-    data, some, out = tmp_path / "nothing.svm", tmp_path / "rows.svm", tmp_path / "m"
-    data.write_text("1\n-1\n1\n")
-    assert invoke("fit", data, "-o", out, "--online").exit_code == 0
-    assert load(out).n_seen_ == 3
-    done = invoke("predict", out, data)
-    assert done.exit_code == 0
-    assert len(done.stdout.split()) == 3
-    some.write_text(text(20, 2))
-    assert invoke("fit", some, "-o", out, "--online").exit_code == 0
-    done = invoke("predict", out, data)
-    assert done.exit_code == 0
-    assert set(done.stdout.split()) <= {"0", "1"}
-
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--algorithm", "cramma"], "--algorithm cramma needs a rate, and the command line has no option for it"),
-        (["--algorithm", "fixed-margin"], "needs the margin to reach, and the command line has no option for it"),
         (["--algorithm", "mpu"], "where each row occurs only once: leave out --online, or name one of perceptron, "),
         (["--algorithm", "smo"], "--algorithm must be auto or one of perceptron, local-perceptron"),
         (["--algorithm", "pumma", "--no-intercept"], "pumma learns an intercept: leave out --no-intercept"),
         (["--C", "0"], "--C must be a positive number, or inf for the hard margin; got 0."),
-        (["--intercept-scaling", "inf"], "--intercept-scaling must be a positive number, finite; got inf."),
-        (["--trail", "mean"], "--trail must be average, vote or last; got mean."),
     ],
 )  # fmt: skip
 def test_errors_name_command_line_options(options, message, tmp_path):
     data = tmp_path / "rows.svm"
     data.write_text(text(20, 2))
-    done = invoke("fit", data, "-o", tmp_path / "m", "--online", *options)
+    done = run("fit", data, "-o", tmp_path / "m", "--online", *options)
     assert done.exit_code == 2
     assert message in done.stderr
     assert "MaxMarginClassifier" not in done.stderr
     assert not (tmp_path / "m").exists()
-
-
-def test_every_offered_algorithm_runs(tmp_path):
-    data = tmp_path / "rows.svm"
-    data.write_text(text(20, 2))
-    done = invoke("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", "cramma")
-    offered = re.search(r"\((.*?)\)", done.stderr)[1].split(", ")
-    assert len(offered) >= 6
-    for name in offered:
-        done = invoke("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", name)
-        assert done.exit_code == 0, done.stderr
-
-
-def test_pipes_are_refused(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, "fit", "/dev/stdin", "-o", str(tmp_path / "m"), "--online"],
-        input=text(20, 2), capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr == (
-        "maxmargin: /dev/stdin: --online reads a file, not a pipe; write the rows to a file first.\n"
-    )
 
 
 @pytest.mark.slow
@@ -349,7 +285,11 @@ def test_memory_does_not_grow_with_the_length_of_the_file(tmp_path):
     assert peaks[1] < peaks[0] + 0.5 * size  # in MB; peaks vary by up to 8 MB between runs
 
 
-@pytest.mark.parametrize("algorithm", [CRAMMA(eta=0.1), MICRA(eta=0.3)], ids=["cramma", "micra"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [CRAMMA(eta=0.1), pytest.param(MICRA(eta=0.3), marks=pytest.mark.slow)],
+    ids=["cramma", "micra"],
+)
 def test_recommended_rates_reach_the_default_accuracy_on_adult(algorithm, data_folder):
     """Accuracy after one pass is within 0.01 of the default; the majority class has 0.764."""
     X, y = load_svmlight_file(str(data_folder / "adult" / "a9a.gz"), n_features=123)

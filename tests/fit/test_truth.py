@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import COMPILED, THOROUGH, compiled_for, examples, thorough
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import Optimum, optimum
 from presenting import ONE_BY_ONE
-from problems import BASES, Case, Spec, case, cases, drawn
+from problems import Case, Spec, case, cases
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms import ALGORITHMS
@@ -51,14 +51,14 @@ def assert_bracketed(certificate, expected: Optimum) -> None:
 
 settings.register_profile("truth", parent=settings.default, suppress_health_check=[HealthCheck.too_slow])
 EXAMPLES = {
-    name: examples(30, 200) for name in ("dcd", "mpu", "perceptron")
+    name: examples(12, 200) for name in ("dcd", "mpu", "perceptron")
 }  # other rules have fewer examples
 MAX_ROUNDS = {"perceptron": 20}  # the assertions hold after any number of rounds
 
 
 def run_on_examples(name: str, strategy: st.SearchStrategy[Case], body: Callable[[Case], None]) -> None:
     """Run the body on a number of examples that depends on the speed of the rule."""
-    profile = settings(settings.get_profile("truth"), max_examples=EXAMPLES.get(name, examples(8, 15)))
+    profile = settings(settings.get_profile("truth"), max_examples=EXAMPLES.get(name, examples(3, 15)))
     profile(given(strategy)(body))()
 
 
@@ -124,10 +124,10 @@ def test_bounds_of_soft_margins_enclose_the_optimum(name, tol):
 def test_nearly_collinear_columns_of_any_scale_are_certified(name, loss):
     """Some of these with a large C need orthogonal factors."""
     rng = np.random.default_rng(0)
-    for seed in (*range(40), 84, 106, 256, 286, 318):
+    for seed in (*range(40), *examples((84, 318), (84, 106, 256, 286, 318))):
         C = float(10.0 ** rng.integers(-4, 5)) if seed < 40 else 1e4
         n, d = int(rng.integers(10, 60)), int(rng.integers(2, 10))
-        if seed < 40 and seed % examples(4, 1):
+        if seed < 40 and seed % examples(8, 1):
             continue
         c = case(
             Spec(n, d, seed, "collinear", loss=loss, C=C, intercept=("none", "free", "augmented")[seed % 3])
@@ -168,7 +168,7 @@ def test_bounds_and_status_of_hard_margins_are_correct(name, tol):
 
 @thorough
 @pytest.mark.parametrize("name", FOR_ALL)
-@settings(max_examples=examples(10, 40))
+@settings(max_examples=examples(3, 40))
 @given(
     c=st.sampled_from((60, 300, 1500)).flatmap(
         lambda n: st.booleans().flatmap(lambda hard: cases(hard=hard, n=n))
@@ -183,22 +183,6 @@ def test_larger_problems_are_certified(name, c):
         assert c.problem.hard
         assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
     verify(model, c.stored, c.y, c.weights)
-
-
-def test_random_specs_cover_every_kind_of_problem():
-    """Count kinds of problems in as many random specs as one rule is tested on."""
-    rng = np.random.default_rng(0)
-    specs = [drawn(rng) for _ in range(250)]
-    assert {s.base for s in specs} == set(BASES)
-    assert min(s.C for s in specs) == 1e-4
-    assert max(s.C for s in specs) == 1e4
-    some = [case(s) for s in specs]
-    assert sum(s.d > 50 * s.n for s in specs) >= 3
-    assert sum((c.X == 0.0).all(axis=1).any() for c in some) >= 30
-    assert sum((c.weights == 0.0).any() for c in some) >= 30
-    assert sum(len(np.unique(c.X, axis=0)) < len(c.X) for c in some) >= 50
-    separable = [optimum_of(case(replace(s, C=np.inf))).lower > 0 for s in specs[:100]]
-    assert 20 <= sum(separable) <= 80
 
 
 # invariances of the optimum
@@ -226,88 +210,66 @@ def is_certified(model) -> bool:
     return model.status_ is Status.CERTIFIED
 
 
-@thorough
-@settings(max_examples=examples(37, 150))
-@given(any_margin, st.integers(0, 2**20))
-def test_model_does_not_depend_on_row_order_and_seed(c, seed):
-    rng = np.random.default_rng(seed)
+# A problem, a changed problem, and the known relation of their optima: w is a factor times the changed one, and b
+# differs by a shift times the sum of w. Factors are powers of two, so that the data change without rounding.
+Change = tuple[Case, Case, float, float]
+
+
+def permuted(c: Case, rng) -> Change:
     order = rng.permutation(len(c.y))
+    return c, replace(c, X=c.X[order], y=c.y[order], weights=c.weights[order]), 1.0, 0.0
+
+
+def copied(c: Case, rng) -> Change:
+    """A row of weight k as k rows."""
+    assume(c.spec.weights in ("whole", "some_zero"))
+    rows = rng.permutation(np.repeat(np.arange(len(c.y)), c.weights.astype(int)))
+    return c, replace(c, X=c.X[rows], y=c.y[rows], weights=np.ones(rows.size)), 1.0, 0.0
+
+
+def exchanged(c: Case, rng) -> Change:
+    return c, replace(c, y=-c.y), -1.0, 0.0
+
+
+def rescaled(c: Case, rng) -> Change:
+    """Rows times k, with C / k^2 and the intercept's feature times k: w / k, and the same b."""
+    k = float(rng.choice([0.25, 4.0]))
+    scaled = replace(c.problem, C=c.problem.C / k**2, intercept_scaling=c.problem.intercept_scaling * k)
+    return c, replace(c, X=c.X * k, problem=scaled), k, 0.0
+
+
+def stored_otherwise(c: Case, rng) -> Change:
+    return c, replace(c, spec=replace(c.spec, sparse=not c.spec.sparse)), 1.0, 0.0
+
+
+def shifted(c: Case, rng) -> Change:
+    """Rows shifted by 3 in every column: a free intercept is shifted, since it is not regularised."""
+    assume(c.problem.intercept == "free" and c.spec.base != "scaled")
+    c = replace(c, X=np.rint(c.X * 64) / 64)  # the shift is exact
+    return c, replace(c, X=c.X + 3.0), 1.0, 3.0
+
+
+@thorough
+@pytest.mark.parametrize("change", [permuted, copied, exchanged, rescaled, stored_otherwise, shifted])
+@settings(max_examples=examples(12, 120))
+@given(c=any_margin, seed=st.integers(0, 2**20))
+def test_changed_problems_have_the_expected_optimum(change, c, seed):
+    c, changed, factor, shift = change(c, np.random.default_rng(seed))
     first = fit(c)
     if not is_certified(first):
         return
-    other = replace(c, X=c.X[order], y=c.y[order], weights=c.weights[order])
-    assert_equal_models(c, first, fit(other, seed=seed % 1000))
+    second = fit(changed, seed=seed % 1000)
+    second.coef_ = second.coef_ * factor
+    second.intercept_ = second.intercept_ * (-1.0 if factor < 0.0 else 1.0) + shift * second.coef_.sum()
+    assert_equal_models(changed if shift else c, first, second)
+    verify(fit(changed), changed.stored, changed.y, changed.weights)
 
 
 @thorough
 @pytest.mark.parametrize("name", FOR_ALL)
-@settings(max_examples=examples(20, 80))
+@settings(max_examples=examples(4, 80))
 @given(c=any_margin, loose=st.booleans())
 def test_model_does_not_depend_on_the_rule(name, c, loose):
     first = fit(c)
     if is_certified(first):
         assert_equal_models(c, first, fit(c, name, tol=1e-3 if loose else 1e-8))
-
-
-@thorough
-@settings(max_examples=examples(37, 150))
-@given(any_margin.filter(lambda c: c.spec.weights in ("whole", "some_zero")), st.integers(0, 2**20))
-def test_weight_k_equals_k_copies(c, seed):
-    first = fit(c)
-    if not is_certified(first):
-        return
-    rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(c.y)), c.weights.astype(int)))
-    copies = replace(c, X=c.X[rows], y=c.y[rows], weights=np.ones(rows.size))
-    second = fit(copies)
-    assert_equal_models(c, first, second)
-    assert second.certificate_.lower == pytest.approx(first.certificate_.lower, rel=1e-8)
-    verify(second, copies.stored, copies.y)
-
-
-@thorough
-@settings(max_examples=examples(20, 80))
-@given(any_margin)
-def test_exchanged_labels_negate_the_model(c):
-    first = fit(c)
-    if is_certified(first):
-        negated = fit(replace(c, y=-c.y))
-        negated.coef_, negated.intercept_ = -negated.coef_, -negated.intercept_
-        assert_equal_models(c, first, negated)
-
-
-@thorough
-@settings(max_examples=examples(20, 80))
-@given(cases(), st.sampled_from((0.25, 4.0)))
-def test_rows_scaled_by_k_with_C_over_k_squared_give_the_same_separator(c, k):
-    """w of k x with C / k^2 is w / k. k is a power of two, so there is no rounding."""
-    first = fit(c)
-    problem = replace(c.problem, C=c.problem.C / k**2, intercept_scaling=c.problem.intercept_scaling * k)
-    second = fit(replace(c, X=c.X * k, problem=problem))
-    second.coef_ = second.coef_ * k
-    assert_equal_models(c, first, second)
-
-
-@thorough
-@settings(max_examples=examples(20, 80))
-@given(any_margin)
-def test_model_does_not_depend_on_the_storage(c):
-    first = fit(c)
-    if is_certified(first):
-        assert_equal_models(c, first, fit(replace(c, spec=replace(c.spec, sparse=not c.spec.sparse))))
-
-
-@thorough
-@settings(max_examples=examples(20, 80))
-@given(
-    any_margin.filter(lambda c: c.problem.intercept == "free" and c.spec.base != "scaled"),
-    st.sampled_from((-8.0, 3.0)),
-)
-def test_shift_of_all_rows_changes_only_a_free_intercept(c, shift):
-    """The intercept is not regularised: a shift of the origin shifts the intercept only."""
-    c = replace(c, X=np.rint(c.X * 64) / 64)  # so that the shift is exact
-    first = fit(c)
-    if not is_certified(first):
-        return
-    second = fit(replace(c, X=c.X + shift))
-    second.intercept_ = second.intercept_ + shift * second.coef_.sum()
-    assert_equal_models(replace(c, X=c.X + shift), first, second)

@@ -17,7 +17,6 @@ import maxmargin.fit.driver
 import maxmargin.fit.exact
 import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch import newton
 from maxmargin.algorithms.batch.centred_rows import SmallDenseRows
 from maxmargin.algorithms.batch.iterate import Reached
 from maxmargin.algorithms.batch.newton import newton_points
@@ -79,13 +78,6 @@ def change_points(monkeypatch, change) -> None:
         monkeypatch.setattr(maxmargin.fit.small_dense, name, changed)
 
 
-@pytest.fixture
-def no_small_dense_stage(monkeypatch):
-    """Replace the small dense stage by one that yields no iterate."""
-    for name in SOLVERS.values():
-        monkeypatch.setattr(maxmargin.fit.small_dense, name, Mock(return_value=iter(())))
-
-
 # the optimum
 
 
@@ -129,7 +121,9 @@ def test_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, intercept):
     assert largest_violation(problem, X, y, weights, *found) <= 1e-11
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed >= 15 else ()) for seed in range(60)]
+)
 def test_degenerate_problems_agree_with_clarabel_and_other_stages(seed, calls, monkeypatch):
     """The bounds contain the optimum of Clarabel in rational numbers; w is the same without the small dense stage."""
     rng = np.random.default_rng([seed, 3])
@@ -152,18 +146,6 @@ def test_degenerate_problems_agree_with_clarabel_and_other_stages(seed, calls, m
     model.fit(problem.X, problem.y, sample_weight=problem.weights)
     assert model.status_ is Status.CERTIFIED
     assert model.coef_[0] == pytest.approx(w, rel=1e-6, abs=1e-6 * np.abs(w).max() + rounding)
-
-
-def test_most_degenerate_problems_are_solved_by_the_small_dense_stage(calls):
-    """At least 95 percent of the calls yield an iterate."""
-    rng = np.random.default_rng(0)
-    specs = [drawn(rng, sparse=False) for _ in range(120)]
-    for spec in specs:
-        problem = case(spec)
-        if problem.X.shape[1] <= 12:
-            MaxMarginClassifier(**problem.options).fit(problem.X, problem.y, sample_weight=problem.weights)
-    assert len(calls) > 60
-    assert sum(found is not None for found in calls) >= 0.95 * len(calls)
 
 
 # within a fit
@@ -218,18 +200,6 @@ def test_copies_and_order_of_rows_equal_weights(loss, calls):
     assert copies.intercept_ == pytest.approx(model.intercept_, rel=1e-11)
 
 
-def test_classes_share_their_rows(monkeypatch):
-    created = Mock(wraps=SmallDenseRows)
-    monkeypatch.setattr(maxmargin.fit.small_dense, "SmallDenseRows", created)
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
-    X[:, 0] += y
-    model = MaxMarginClassifier().fit(X, y)
-    assert created.call_count == 1
-    assert [report.stage for report in model.history_] == ["exact"] * 3
-    assert verify(model, X, y).gap <= 1e-9
-
-
 @pytest.mark.parametrize(
     "options",
     [{"algorithm": "dcd"}, {"C": np.inf}, {"p": 3.0}, {"max_time": 1e-9}, {"norm_power": 1}],
@@ -241,8 +211,7 @@ def test_other_options_skip_the_small_dense_stage(options, calls):
     assert not calls
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("loss", "dtype"), [("hinge", np.float64), ("squared_hinge", np.float32)])
 def test_small_sparse_data_are_solved_as_dense(loss, dtype, calls, monkeypatch):
     X, y, weights = toy(60, 5)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.5, X, 0.0).astype(dtype)
@@ -259,39 +228,8 @@ def test_small_sparse_data_are_solved_as_dense(loss, dtype, calls, monkeypatch):
     assert len(calls) == 2
 
 
-def test_wide_large_or_overflowing_rows_skip_the_small_dense_stage(calls, monkeypatch):
-    X, y, _ = toy(60, 3)
-    MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
-    MaxMarginClassifier().fit(1e100 * X, y)
-    monkeypatch.setattr(maxmargin.fit.exact, "MAX_ROWS_TO_TOL", 0)
-    X, y, _ = toy(maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM + 1, 3)
-    MaxMarginClassifier(loss="hinge").fit(X, y)
-    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM)
-    MaxMarginClassifier().fit(X, y)
-    assert not calls
-
-
-def test_more_rows_with_squared_losses_are_solved_by_newton(calls, monkeypatch):
-    monkeypatch.setattr(maxmargin.fit.exact, "MAX_ROWS_TO_TOL", 0)
-    X, y, _ = toy(maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM + 1, 3)
-    model = MaxMarginClassifier().fit(X, y)
-    assert len(calls) == 1
-    (report,) = model.history_
-    assert report.stage == "newton"
-    assert report.reason == f"{len(X)} x 3, squared losses: Newton's method, whatever C and the scales are"
-    assert verify(model, X, y).gap <= 1e-3
-
-
-def test_warm_start_skips_the_small_dense_stage(calls):
-    X, y, _ = toy(60, 3)
-    model = MaxMarginClassifier(warm_start=True).fit(X, y)
-    model.set_params(C=2.0).fit(X, y)
-    assert len(calls) == 1
-
-
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
-@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize(("intercept", "C"), [("free", 0.1), ("augmented", 1.0), ("none", 100.0)])
 def test_unreachable_tolerance_ends_at_the_optimum(loss, intercept, C):
     """The iteration ends when the active set no longer changes."""
     X, y, weights = toy(300, 5)
@@ -303,7 +241,7 @@ def test_unreachable_tolerance_ends_at_the_optimum(loss, intercept, C):
         np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_iterates_reported_as_near_are_within_tolerance(seed):
     """Including nearly collinear columns, for which a factorisation has few digits."""
     X, y, weights = toy(2500, 8, seed)
@@ -319,17 +257,7 @@ def test_iterates_reported_as_near_are_within_tolerance(seed):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_other_stages_solve_when_the_small_dense_stage_yields_nothing(loss, no_small_dense_stage):
-    X, y, weights = toy(80, 4)
-    problem = Problem(loss, 1.0)
-    w, *_ = optimum(problem, SmallDenseRows(problem, X), y, weights)
-    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
-    assert model.coef_[0] == pytest.approx(w, rel=1e-10)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("n", [3000, 12_000])
-@pytest.mark.parametrize("tol", [1e-2, 1e-6])
+@pytest.mark.parametrize(("n", "tol"), [(3000, 1e-6), (12_000, 1e-2)])
 def test_many_rows_stop_at_the_first_iterate_that_proves_tol(loss, n, tol, calls):
     X, y, _ = toy(n, 5)
     model = MaxMarginClassifier(10.0, loss=loss, tol=tol).fit(X, y)
@@ -357,19 +285,6 @@ def test_false_claims_are_followed_by_the_optimum(loss, monkeypatch):
     assert model.certificate_.gap <= 1e-9
 
 
-@pytest.mark.parametrize("C", [1e3, 1e6])
-def test_continuation_in_the_costs_solves_separable_data(C, monkeypatch):
-    """Under a large C; at the end the optimality conditions hold to rounding."""
-    stages, original = [], newton._raise_costs
-    monkeypatch.setattr(newton, "_raise_costs", lambda state: stages.append(1) or original(state))
-    X, y, weights = toy(300, 20)
-    y = np.where(X @ np.random.default_rng(3).normal(size=20) > 0.0, 1.0, -1.0)
-    problem, settings = Problem("squared_hinge", C), newton.Settings(direct_steps=5)
-    *_, found = newton_points(problem, SmallDenseRows(problem, X), y, weights, settings=settings)
-    assert stages
-    assert largest_violation(problem, X, y, weights, *found[:3]) <= 1e-11
-
-
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
     """The fit then equals that of the unperturbed solver."""
@@ -380,8 +295,7 @@ def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [80, 3000])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("n", "loss"), [(80, "hinge"), (3000, "squared_hinge")])
 def test_iterates_short_of_tolerance_are_kept_when_time_ends(loss, n, monkeypatch):
     """Their bounds are those of the certificate and of the first report."""
 
@@ -404,12 +318,6 @@ def test_iterates_short_of_tolerance_are_kept_when_time_ends(loss, n, monkeypatc
     assert 1e-5 < model.certificate_.gap < 0.1
     assert model.history_[0].gap == model.certificate_.gap
     verify(model, X, y, sample_weight=weights)
-
-
-def test_underflowing_costs_are_certified():
-    X, y, _ = toy(60, 3)
-    model = MaxMarginClassifier(1e-250, loss="hinge").fit(1e-40 * X, y)
-    assert model.status_ is Status.CERTIFIED
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
