@@ -11,7 +11,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
@@ -126,28 +125,6 @@ def random_program() -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[flo
     return rng.standard_normal(6), G, np.ones(40), [(-1.0, 1.0)] * 6
 
 
-def test_time_slices_grow_until_the_program_is_solved(monkeypatch):
-    """The solution equals that of an uninterrupted run of HiGHS."""
-    limits = []
-
-    def slow(*program, options, **others):
-        limits.append(options["time_limit"])
-        if len(limits) < 3:
-            time.sleep(options["time_limit"])
-            return highs.OptimizeResult(status=highs.TIME_OR_ITERATIONS)
-        return linprog(*program, options=options, **others)
-
-    monkeypatch.setattr(highs, "linprog", slow)
-    cost, G, h, bounds = random_program()
-    settings = highs.Settings(first_slice=0.01)
-    found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False, settings)
-    assert found is not None
-    assert limits == sorted(set(limits))
-    assert len(limits) == 3
-    uninterrupted = linprog(cost, G, h, bounds=bounds, method="highs-ds")
-    np.testing.assert_allclose(found.x, uninterrupted.x, rtol=1e-9)
-
-
 def test_stop_check_returns_the_remaining_time():
     assert seconds_left(lambda: False) == np.inf
     assert seconds_left(StopCheck(Deadline().interrupted, Deadline().remaining)) == np.inf
@@ -209,14 +186,6 @@ def large_matrix() -> np.ndarray:
     """A positive definite matrix too large for a single factorisation call."""
     A = np.random.default_rng(0).standard_normal((1600, 300))
     return A @ A.T + np.diag(np.linspace(1.0, 1e6, 1600))
-
-
-def test_large_factors_solve_systems(large_matrix):
-    right = np.ones(len(large_matrix))
-    solve = factor(large_matrix)
-    assert solve is not None
-    expected = scipy.linalg.solve(large_matrix, right, assume_a="pos")
-    np.testing.assert_allclose(solve(right), expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
 
 
 def test_interrupt_stops_a_large_factorisation(large_matrix):

@@ -129,16 +129,6 @@ class TestPolynomialsOfRawColumns:
         assert model.status_ is Status.CERTIFIED
         assert verify(model, Z, y).gap <= 1e-3
 
-    @pytest.mark.parametrize(("C", "loss"), [(1e-3, "hinge"), pytest.param(1.0, "squared_hinge", marks=SLOW)])
-    def test_degree_five_reports_a_status_that_agrees_with_the_gap(self, C, loss):
-        """Products of these columns lose all digits in some directions: the fit may end above its tolerance."""
-        X, y = load_breast_cancer(return_X_y=True)
-        Z = PolynomialFeatures(5, include_bias=False).fit_transform(X[:, :3])
-        model = MaxMarginClassifier(C, loss=loss, random_state=0).fit(Z, y)
-        certificate = verify(model, Z, y)
-        assert 0.0 < certificate.lower <= certificate.upper < np.inf
-        assert model.status_ is (Status.CERTIFIED if certificate.gap <= 1e-3 else Status.STALLED)
-
 
 class TestCandidates:
     @pytest.mark.parametrize(("C", "intercept"), [(1e-3, "free"), (1.0, "augmented"), (1e3, "none")])
@@ -300,15 +290,3 @@ class TestEarlyStops:
         model.set_params(max_time=1e-9).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert model.certificate_.gap <= best + 1e-10
-
-    @pytest.mark.parametrize("sizes", [(1.0, 1e150), (1e150, 1e-150)])
-    def test_warm_start_of_other_scales_gives_finite_bounds(self, sizes):
-        """A warm start that overflows is discarded without a warning."""
-        X, y = noisy(60, 4)
-        model = MaxMarginClassifier(loss="hinge", warm_start=True)
-        for size in sizes:
-            model.fit(size * X, y)
-        assert model.status_ is Status.CERTIFIED
-        lower = [report.lower for report in model.history_]
-        assert np.isfinite(lower).all()
-        assert (np.diff(lower) >= 0.0).all()

@@ -172,34 +172,6 @@ def test_one_call_certifies_a_small_dense_problem(loss, intercept, calls, monkey
     assert verify(model, X, y, sample_weight=weights).gap <= 1e-9
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_rows_of_weight_zero_are_ignored(loss, calls):
-    X, y, weights = toy(90, 3)
-    weights[::4] = 0.0
-    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
-    assert len(calls) == 1
-    assert not np.isin(model.certificate_.support, np.arange(0, 90, 4)).any()
-    assert verify(model, X, y, sample_weight=weights).gap <= 1e-9
-    alone = MaxMarginClassifier(loss=loss).fit(
-        X[weights > 0], y[weights > 0], sample_weight=weights[weights > 0]
-    )
-    assert model.coef_ == pytest.approx(alone.coef_, rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_copies_and_order_of_rows_equal_weights(loss, calls):
-    X, y, _ = toy(60, 4)
-    times = np.random.default_rng(0).integers(1, 4, 60)
-    model = MaxMarginClassifier(3.0, loss=loss).fit(X, y, sample_weight=times)
-    order = np.random.default_rng(1).permutation(times.sum())
-    copies = MaxMarginClassifier(3.0, loss=loss).fit(
-        np.repeat(X, times, 0)[order], np.repeat(y, times)[order]
-    )
-    assert len(calls) == 2
-    assert copies.coef_ == pytest.approx(model.coef_, rel=1e-11)
-    assert copies.intercept_ == pytest.approx(model.intercept_, rel=1e-11)
-
-
 @pytest.mark.parametrize(
     "options",
     [{"algorithm": "dcd"}, {"C": np.inf}, {"p": 3.0}, {"max_time": 1e-9}, {"norm_power": 1}],
@@ -228,19 +200,6 @@ def test_small_sparse_data_are_solved_as_dense(loss, dtype, calls, monkeypatch):
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize(("intercept", "C"), [("free", 0.1), ("augmented", 1.0), ("none", 100.0)])
-def test_unreachable_tolerance_ends_at_the_optimum(loss, intercept, C):
-    """The iteration ends when the active set no longer changes."""
-    X, y, weights = toy(300, 5)
-    problem = Problem(loss, C, intercept=intercept)
-    rows = SmallDenseRows(problem, X)
-    *_, exact = points(problem, rows, y, weights)
-    *_, found = points(problem, rows, y, weights, 1e-300)
-    for value, expected in zip(found[:3], exact[:3], strict=True):
-        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_iterates_reported_as_near_are_within_tolerance(seed):
     """Including nearly collinear columns, for which a factorisation has few digits."""
@@ -267,22 +226,6 @@ def test_many_rows_stop_at_the_first_iterate_that_proves_tol(loss, n, tol, calls
     few = MaxMarginClassifier(10.0, loss=loss, tol=1e-10).fit(X, y)
     assert few.certificate_.lower >= model.certificate_.lower * (1.0 - 1e-12)
     assert few.certificate_.upper <= model.certificate_.upper * (1.0 + 1e-12)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_false_claims_are_followed_by_the_optimum(loss, monkeypatch):
-    claims = []
-
-    def overclaim(point):
-        claims.append(point.near)
-        return point._replace(w=0.9 * point.w) if point.near and claims.count(True) == 1 else point
-
-    change_points(monkeypatch, overclaim)
-    X, y, _ = toy(3000, 5)
-    model = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
-    assert True in claims
-    assert model.history_[-1].reason.endswith("the optimality conditions on the support")
-    assert model.certificate_.gap <= 1e-9
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
