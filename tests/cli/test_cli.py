@@ -26,10 +26,8 @@ from typer.testing import CliRunner
 import maxmargin
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, Status, verify
 from maxmargin.cli.app import app
-from maxmargin.cli.display import Progress
 from maxmargin.cli.fit import fit
 from maxmargin.cli.options import json_text
-from maxmargin.fit.report import Report
 from maxmargin.io.model_file import load, save
 from maxmargin.io.readers import DataError, svmlight
 
@@ -504,22 +502,6 @@ class TestDemo:
         assert not (tmp_path / "a.png").exists()
 
 
-class TestProgress:
-    def test_progress_line_shows_bounds_gap_and_time(self):
-        progress = Progress("objective", max_time=10.0, quiet=False)
-        assert progress.line().startswith("first round ...   0.")
-        progress(Report(3, 0.5, 1.25, 1.5, 0.2, 10, 5, "dcd", "cat"))
-        line = progress.line()
-        assert line.startswith("class cat   round 3   1.25 ≤ objective ≤ 1.5   gap 0.2   0.0 s, 10.0 s left")
-        assert line.endswith("(dcd)")
-        assert progress.__rich__().plain == line
-
-    def test_no_progress_is_shown_without_a_terminal(self, capsys):
-        with Progress("margin", None, quiet=False) as progress:
-            progress(Report(1, 0.5, 1.0, 2.0, 0.5, 10, 5, "dcd"))
-        assert capsys.readouterr() == ("", "")
-
-
 class TestProcess:
     @pytest.mark.parametrize("words", [["--help"], ["--version"], ["fit", "--help"], ["unheard-of"]])
     def test_help_and_version_import_no_numerical_package(self, words):
@@ -710,17 +692,6 @@ class TestOnline:
         assert facts["problems"][2]["upper"] == "inf"
         assert load(tmp_path / "m").trail == "vote"
 
-    def test_progress_of_a_stream_shows_bytes_on_a_terminal(self, data, tmp_path):
-        code = (
-            "import rich.console; rich.console.Console.is_terminal = property(lambda self: True); "
-            "from maxmargin.cli import main; main()"
-        )
-        words = ["fit", "--online", str(data), "-o", str(tmp_path / "m")]
-        result = subprocess.run(
-            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, timeout=300
-        )
-        assert "bytes" in result.stderr or "kB" in result.stderr
-
     def test_ctrl_c_in_a_stream_saves_the_model_so_far(self, data, tmp_path, monkeypatch):
         def blocks(path, n_features):
             yield from original(path, n_features, size=200)
@@ -775,7 +746,6 @@ class TestBlocks:
             blocks = list(svmlight.stream_svmlight(data, 4, size))
             assert np.array_equal(vstack([block.X for block in blocks]).toarray(), X)
             assert np.array_equal(np.concatenate([block.y for block in blocks]), Y)
-            assert blocks[-1].read == data.stat().st_size
             assert len(blocks) > 1 or size > 333
 
     def test_errors_in_blocks_name_their_line(self, tmp_path):

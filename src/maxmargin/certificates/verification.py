@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.functions import Kernel, Precomputed
+from ..numerics.progress import announce
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
@@ -57,6 +58,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
         model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
         message states the reason and the object that has one.
     """
+    announce("recomputing the bounds")
     return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)
 
 

@@ -61,12 +61,12 @@ def compare(
             raise ValueError(f"{picture}: --csv and --picture name the same file; use different files")
     drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
     hard = isinf(parameters["C"])
-    table = read_labelled(data, n_features, columns, exact=hard)
-
-    from ..inspection.compare import compare as run_algorithms
-
     names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
-    with Progress("margin" if hard else "objective", None, quiet or as_json) as progress:
+    with Progress("margin" if hard else "objective", parameters["tol"], quiet=quiet) as progress:
+        table = read_labelled(data, n_features, columns, exact=hard)
+
+        from ..inspection.compare import compare as run_algorithms
+
         comparison = run_algorithms(table.X, table.y, names, callback=progress, **parameters)
     if csv is not None:
         comparison.to_csv(csv)
@@ -74,7 +74,10 @@ def compare(
         comparison.plot(drawn.figure.subplots(1, 2))
         drawn.save()
     files = {"csv": csv and str(csv), "picture": picture and str(picture)}
-    return Result(_facts(comparison) | files, [comparison.table()], 0 if comparison.certified else STOPPED)
+    lines, seconds = [comparison.table()], comparison.compile_seconds
+    if seconds:
+        lines.append(f"(compiling for this machine, once, took {seconds:.1f} s, which the table leaves out)")
+    return Result(_facts(comparison) | files, lines, 0 if comparison.certified else STOPPED)
 
 
 def _facts(comparison: Comparison) -> dict[str, Any]:
@@ -86,4 +89,5 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
         facts = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "history"}
         entries.append(facts | {"status": entry.status.value, "class": facts.pop("label")})
     facts = {"problem": problem_facts(comparison.problem), "tol": comparison.tol}
+    facts["compile_seconds"] = comparison.compile_seconds
     return facts | {"algorithms": entries, "refused": comparison.refused}

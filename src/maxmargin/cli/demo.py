@@ -21,7 +21,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
     picture : Path
         File for the picture of the bounds against time: .png, .pdf or .svg.
     """
-    from .display import PictureFile
+    from .display import PictureFile, Progress
 
     drawn = None
     try:
@@ -33,6 +33,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
         )
 
     from ..certificates.verification import verify
+    from ..engine.jit import COMPILATION
     from ..estimators.linear import MaxMarginClassifier
     from ..problem.status import Status
     from .words import fit_facts
@@ -44,12 +45,15 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
             f"malignant or benign; {X.shape[0]} patients for training, {len(y_test)} for testing.\n"
         )
     # the same fit first, so that times and picture show the algorithm and not the compiler
-    compile_seconds = _timed_fit(MaxMarginClassifier(random_state=0), X, y)
-    lines = []
-    if compile_seconds > 2.0:
+    with Progress():
+        MaxMarginClassifier(random_state=0).fit(X, y)
+    lines, compile_seconds = [], COMPILATION.seconds
+    if compile_seconds:
         lines.append(f"(compilation took {compile_seconds:.1f} s; the next start loads the compiled code)\n")
     model = MaxMarginClassifier(random_state=0)
-    seconds = _timed_fit(model, X, y)
+    begin = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - begin
     accuracy = float(model.score(X_test, y_test))
     facts = fit_facts(model, verify(model, X, y))
     if drawn is not None:
@@ -81,12 +85,6 @@ def _data() -> tuple[Any, Any, Any, Any]:
     X, X_test, y, y_test = train_test_split(data.data, names, random_state=0, stratify=names)
     scaler = StandardScaler().fit(X)
     return scaler.transform(X), y, scaler.transform(X_test), y_test
-
-
-def _timed_fit(model: Any, X: Any, y: Any) -> float:
-    begin = time.perf_counter()
-    model.fit(X, y)
-    return time.perf_counter() - begin
 
 
 def _history_lines(model: Any) -> Iterator[str]:

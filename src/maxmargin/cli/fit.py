@@ -68,24 +68,25 @@ def fit(
 
     from ..numerics.files import check_place
     from .data import read_labelled
+    from .display import Progress
 
     check_place(output, data)
     if classes is not None or hashing is not None or trail is not None:
         raise ValueError("--classes, --hashing and --trail need --online: add it, or leave them out")
     hard = isinf(parameters["C"])
-    table = read_labelled(data, n_features, columns, exact=hard)
+    with Progress(quiet=quiet):
+        table = read_labelled(data, n_features, columns, exact=hard)
 
-    import numpy as np
+        import numpy as np
 
-    from ..io.model_file import save
-    from ..problem.status import Status
-    from .display import Progress
-    from .words import fit_facts
+        from ..io.model_file import save
+        from ..problem.status import Status
+        from .words import fit_facts
 
     # only what is given: the two classifiers have different defaults
     model = _classifier({FIELDS.get(name, name): given[name] for name in ESTIMATOR_OPTIONS if name in given})
     begin = time.perf_counter()
-    with Progress("margin" if hard else "objective", model.max_time, quiet) as progress:
+    with Progress("margin" if hard else "objective", model.tol, model.max_time, quiet) as progress:
         model.set_params(callback=progress).fit(table.X, table.y)
     seconds = time.perf_counter() - begin
     model.set_params(callback=None)

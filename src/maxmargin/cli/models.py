@@ -39,16 +39,18 @@ def predict(
     from ..estimators.decisions import text_of
     from ..numerics.files import check_place, written_whole
     from .data import read_model_and_data
+    from .display import Progress
 
     if output is not None:
         check_place(output, model, data)
-    fitted, table = read_model_and_data(model, data, columns)
-    predicted = fitted.predict(table.X)
+    with Progress():
+        fitted, table = read_model_and_data(model, data, columns)
+        predicted = fitted.predict(table.X)
+        values = fitted.decision_function(table.X) if scores else None
     labels = [text_of(name) for name in predicted]
     facts: dict[str, Any] = {"labels": predicted.tolist()}
     lines = labels
-    if scores:
-        values = fitted.decision_function(table.X)
+    if values is not None:
         facts["scores"] = values.tolist()
         rows = values.reshape(len(labels), -1).tolist()
         lines = ["\t".join([label, *map(repr, row)]) for label, row in zip(labels, rows, strict=True)]
@@ -83,12 +85,14 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
     from ..certificates.certificate import CertificateError
     from ..certificates.verification import verify, verify_verdicts
     from .data import read_certified
+    from .display import Progress
     from .words import bound_lines, fit_facts, is_inseparable, nothing_proved
 
-    fitted, table = read_certified(model, data, columns, "a check")
     try:
-        certificate = verify(fitted, table.X, table.y)
-        verify_verdicts(fitted, table.X, table.y)
+        with Progress():
+            fitted, table = read_certified(model, data, columns, "a check")
+            certificate = verify(fitted, table.X, table.y)
+            verify_verdicts(fitted, table.X, table.y)
     except CertificateError as error:
         if as_json:
             typer.echo(json_text({"verified": False, "reason": str(error)}))
@@ -146,19 +150,21 @@ def report(
 
     from ..plots.style import new_figure
     from .data import read_certified
+    from .display import Progress
     from .words import nothing_proved
 
     new_figure((1.0, 1.0))  # a missing matplotlib is reported before the work
-    fitted, table = read_certified(model, data, columns, "a report")
+    with Progress(quiet=quiet):
+        fitted, table = read_certified(model, data, columns, "a report")
 
-    from ..report.page import write_report
-    from ..report.subject import Outcome
+        from ..report.page import write_report
+        from ..report.subject import Outcome
 
-    names = table.feature_names
-    if names is None and table.first_index is not None:
-        names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
-    title = name or data.name
-    found = write_report(fitted, table.X, table.y, output, feature_names=names, name=title, top=top)
+        names = table.feature_names
+        if names is None and table.first_index is not None:
+            names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
+        title = name or data.name
+        found = write_report(fitted, table.X, table.y, output, feature_names=names, name=title, top=top)
     gap = float(found.certificate.gap)
     facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
     facts |= {"status": fitted.status_.value, "gap": gap, "tol": fitted.tol}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from math import isinf
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from ..io.readers import DataError, names_columns, svmlight
 from ..io.readers.files import check_file
 from ..io.readers.table import labels_of
 from ..numerics.files import check_place
-from .display import reading_bar
+from .display import Progress
 from .options import STOPPED, Result, dashed
 
 # columns that indices are hashed into where their number is not given (the default of Vowpal Wabbit, too): 2 MB of
@@ -112,8 +111,8 @@ def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
     What stops it before the first row is learnt is raised.
     """
     try:
-        with reading_bar(data, bool(given.get("quiet"))) as show:
-            _present(model, data, given, show)
+        with Progress(quiet=bool(given.get("quiet"))):
+            _present(model, data, given)
     except (KeyboardInterrupt, DataError) as error:
         if not getattr(model, "n_seen_", 0):
             raise
@@ -123,8 +122,8 @@ def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
     return None
 
 
-def _present(model: Any, data: Path, given: dict[str, Any], show: Callable[[int], None]) -> None:
-    """Learn block by block; `show` is called with the bytes read."""
+def _present(model: Any, data: Path, given: dict[str, Any]) -> None:
+    """Learn block by block."""
     classes = None
     for block in svmlight.stream_svmlight(data, given.get("n_features")):
         if block.y.dtype.kind == "f":
@@ -137,7 +136,6 @@ def _present(model: Any, data: Path, given: dict[str, Any], show: Callable[[int]
         except ValueError as error:
             remedy = " Name all of them with --classes." if "announced" in str(error) else ""
             raise DataError(f"{data}: {error}{remedy}") from None
-        show(block.read)
 
 
 def _classes(data: Path, names: str | None, y: np.ndarray) -> np.ndarray:

@@ -63,20 +63,21 @@ def select(
         Draw accuracy and bounds against the number of features, as .png, .pdf or .svg.
     """
     from .data import read_labelled
-    from .display import PictureFile
+    from .display import PictureFile, Progress
 
     drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that test rows are not training rows; got {folds}.")
     if top < 0:
         raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
-    table = read_labelled(data, n_features, columns, exact=isinf(parameters["C"]))
-    _check_folds(table, folds)
+    with Progress(quiet=quiet):
+        table = read_labelled(data, n_features, columns, exact=isinf(parameters["C"]))
+        _check_folds(table, folds)
 
-    from sklearn.preprocessing import StandardScaler
+        from sklearn.preprocessing import StandardScaler
 
-    from ..estimators.selection import MarginRFE
-    from ..problem.status import Status
+        from ..estimators.selection import MarginRFE
+        from ..problem.status import Status
 
     selector = MarginRFE(
         parameters.pop("algorithm"),
@@ -89,7 +90,8 @@ def select(
     X = table.X
     if standardize:  # sparse columns keep their zeros
         X = StandardScaler(with_mean=not hasattr(X, "tocsr")).fit_transform(X)
-    selector.fit(X, table.y)
+    with Progress(quiet=quiet):
+        selector.fit(X, table.y)
     seconds = time.perf_counter() - begin
     if drawn is not None:
         from ..plots.elimination import EliminationDisplay

@@ -38,17 +38,19 @@ def separate(
         Time limit in seconds; the result is then undecided.
     """
     from .data import read_labelled
+    from .display import Progress
 
     if parameters["kernel"] == "precomputed":
         raise ValueError(
             "--kernel precomputed needs a kernel matrix, not a file of rows: use maxmargin.separate in Python."
         )
-    table = read_labelled(data, n_features, columns, exact=True)
+    with Progress():
+        table = read_labelled(data, n_features, columns, exact=True)
 
-    from ..separability.separate import separate as find_separator
-    from .words import verdict_facts, verdict_text
+        from ..separability.separate import separate as find_separator
+        from .words import verdict_facts, verdict_text
 
-    verdict = find_separator(table.X, table.y, bias=bias, **parameters)
+        verdict = find_separator(table.X, table.y, bias=bias, **parameters)
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
     code = STOPPED if verdict.separable is None else 0

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,7 +27,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numba
 import numpy as np
-from numba.core import config, types
+from numba.core import config, event, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import overload_method
 
@@ -47,6 +48,33 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     "fastmath": False,
 }
+
+
+class _Compilation(event.Listener):
+    """Compilation in this process; functions that are loaded from the cache are not compiled.
+
+    Attributes
+    ----------
+    seconds : float
+        Up to the end of the last outermost function.
+    running : int
+        Number of functions that are being compiled: one, and those that it calls; Numba compiles in one thread at a
+        time.
+    """
+
+    seconds, running, _began = 0.0, 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        self._began = self._began if self.running else time.perf_counter()
+        self.running += 1
+
+    def on_end(self, event: Any) -> None:
+        self.running -= 1
+        self.seconds += 0.0 if self.running else time.perf_counter() - self._began
+
+
+COMPILATION = _Compilation()
+event.register("numba:compile", COMPILATION)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
+from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
 from ..problem.status import Status
@@ -135,7 +136,9 @@ callback, n_jobs, random_state, verbose
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
         fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared | {"n_jobs": None})
-        paths = _FoldPaths(X, y, weights, fit_path, scorer)
+        total = len(folds) + 1  # with the fit of all rows
+        begin = partial(announce, "fold", of=total, verbose=self.verbose)
+        paths = _FoldPaths(X, y, weights, fit_path, scorer, begin)
         callbacks = StepCallbacks(self, (given, y, sample_weight), 2)
         with callbacks.step(lambda: f"paths of {len(folds)} folds"):
             parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
@@ -147,6 +150,7 @@ callback, n_jobs, random_state, verbose
         best = np.argwhere(mean == mean.max())  # by rising i
         i, k = min(best, key=lambda point: (point[0], costs[point[1]]))
         whole.set_params(C=float(costs[k]), p=norms[i])
+        announce("all rows", total, total, verbose=self.verbose)
         with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole):
             whole.fit(given, y, sample_weight)
         parameters = whole.get_params()
@@ -170,6 +174,8 @@ class _FoldPaths:
     fit_path : callable
         `margin_path` with all parameters.
     scorer : callable
+    begin : callable
+        Called with the number of a fold that begins.
     interrupted : Event
         Set when a path is interrupted: no further path is fitted then.
     """
@@ -179,12 +185,14 @@ class _FoldPaths:
     weights: np.ndarray | None
     fit_path: Callable[..., MarginPath]
     scorer: Any
+    begin: Callable[[int], None]
     interrupted: Event = field(default_factory=Event)
 
     def scores(self, fold: int, train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
         """Fit the path of one fold; return the score and the certified gap of every point."""
         if self.interrupted.is_set():
             return [], []
+        self.begin(fold + 1)
         weights = None if self.weights is None else self.weights[train]
         path = self.fit_path(self.X[train], self.y[train], sample_weight=weights)
         if Status.INTERRUPTED in path.statuses_:

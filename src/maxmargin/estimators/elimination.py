@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from ..numerics.progress import announce
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -110,6 +111,8 @@ class Elimination:
     weights : ndarray of shape (n_samples,) or None
     seed : int
     callbacks : StepCallbacks
+    verbose : int
+        Whether cross-validation prints a line for every fold.
 
     Attributes
     ----------
@@ -129,6 +132,7 @@ class Elimination:
     weights: Any
     seed: int = 0
     callbacks: StepCallbacks = field(default_factory=StepCallbacks)
+    verbose: int = 0
     order: np.ndarray = field(init=False)
     reason: str = field(init=False)
 
@@ -183,6 +187,8 @@ class Elimination:
         else:
             classifier = clone(self.estimator)
         weights = {} if self.weights is None else {"sample_weight": self.weights}
+        place = sum(size >= f for size in self.sizes)  # f may be between two of the sizes
+        announce(f"{f} features", place, len(self.sizes), level=1)
         with self.callbacks.step(lambda: _step_name(f, before), classifier):
             classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
         if getattr(classifier, "coef_", None) is None:
@@ -307,8 +313,13 @@ def cross_validate(
     scorer = check_scoring(elimination.estimator, scoring=scoring)
     splits = splitter.split(elimination.X, elimination.y)
     folds = [(train, test, int(draw_seeds(rng, 1)[0])) for train, test in splits]
-    parallel: Any = Parallel(n_jobs=jobs(n_jobs, len(folds)))
-    scores = np.array(parallel(delayed(_fold_scores)(elimination, scorer, *fold) for fold in folds))
+    parallel: Any = Parallel(n_jobs=jobs(n_jobs, len(folds)), return_as="generator")
+    scores, steps = np.empty((len(folds), len(elimination.sizes))), len(folds) + 1  # one more with all rows
+    found = parallel(delayed(_fold_scores)(elimination, scorer, *fold) for fold in folds)
+    for k in range(len(folds)):
+        announce("fold", k + 1, steps, verbose=elimination.verbose)
+        scores[k] = next(found)
+    announce("all rows", steps, steps, verbose=elimination.verbose)
     results = {"n_features": np.array(elimination.sizes)}
     results |= {"mean_test_score": scores.mean(axis=0), "std_test_score": scores.std(axis=0)}
     return results | {f"split{k}_test_score": fold for k, fold in enumerate(scores)}

@@ -17,6 +17,7 @@ from ..certificates.one_pass import certify
 from ..certificates.sample import Sample
 from ..certificates.screening import certain_margins, columns_without_weight, modulus
 from ..certificates.training_data import training_data
+from ..numerics.progress import announce
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 
@@ -167,6 +168,8 @@ def margin_path(
     for i, k in product(range(len(norms)), order):
         if k == order[0]:  # the first point of a norm starts from the first point of the norm before
             last = found[i - 1, k][0] if i else None
+        name, points = f"C = {costs[k]:.3g}, p = {norms[i]}", len(norms) * len(order)
+        announce(name, len(found) + 1, points, level=1, verbose=parameters.get("verbose", 0))
         begun = perf_counter()
         last, rows, features = fits.fit(last, float(costs[k]), norms[i])
         found[i, k] = last, perf_counter() - begun, rows, features

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..data.rows import engine_rows
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.norms import norm
+from ..numerics.progress import announce
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
@@ -259,14 +261,16 @@ class KernelDecision:
         X = engine_rows(validate_rows(self, X, accept_sparse=sparse, reset=False))
         blocks = [X[first : first + BLOCK] for first in range(0, X.shape[0], BLOCK)]
         threads = min(jobs(self.n_jobs), len(blocks))
+        numbers = range(1, len(blocks) + 1)
         with one_thread:  # each thread of Python computes a block of rows by itself
             if threads == 1:
-                return np.concatenate([self._block_scores(Z) for Z in blocks])
+                return np.concatenate([*map(self._block_scores, blocks, numbers, repeat(len(blocks)))])
             with ThreadPoolExecutor(threads) as pool:
-                return np.concatenate(list(pool.map(self._block_scores, blocks)))
+                return np.concatenate([*pool.map(self._block_scores, blocks, numbers, repeat(len(blocks)))])
 
-    def _block_scores(self, Z: Any) -> np.ndarray:
+    def _block_scores(self, Z: Any, number: int, of: int) -> np.ndarray:
         """Return the scores of a block of rows, in float64 if the rows or the support vectors are float64."""
+        announce("block of rows", number, of, level=2)
         kernel = self._kernel
         scores = np.tile(self.intercept_.astype(float), (Z.shape[0], 1))
         for X, coefficients, tasks in self._groups:

@@ -16,8 +16,10 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
 
+from ..engine.jit import COMPILATION
 from ..fit.deadline import Deadline
 from ..fit.report import Report
+from ..numerics.progress import announce
 from ..problem.status import Status
 
 try:
@@ -56,14 +58,19 @@ def solve_tasks(
         The deadline of the whole fit.
     """
 
+    def begin(k: int, deadline: Deadline) -> T:
+        if count > 1:
+            announce("binary problem", k + 1, count, level=2)
+        return solve_task(k, deadline)
+
     if workers == 1:  # the last task has all of the remaining time
         last = count - 1
-        return [solve_task(k, deadline.split(count - k) if k < last else deadline) for k in range(count)]
+        return [begin(k, deadline.split(count - k) if k < last else deadline) for k in range(count)]
     parallel: Any = Parallel(n_jobs=workers, require="sharedmem")
 
     # called when task k begins, so that `split` divides the time that remains then
     def within_share(k: int) -> T:
-        return solve_task(k, deadline.split(ceil((count - k) / workers)))
+        return begin(k, deadline.split(ceil((count - k) / workers)))
 
     return list(parallel(delayed(within_share)(k) for k in range(count)))
 
@@ -183,6 +190,7 @@ class Reporter(_Tree):
         self._decades = max(1, ceil(-log10(self._tol) - 1e-9))
         self._tasks = {label: _TaskProgress() for label in labels}
         self._lock = Lock()
+        self._compiled = COMPILATION.seconds  # at the last line printed
         if hasattr(model, "_skl_callbacks"):
             alone = len(labels) == 1
             subtasks = self._decades + 1 if alone else len(labels)
@@ -229,6 +237,9 @@ class Reporter(_Tree):
         """Print a line about the round, and one before it where another stage begins."""
         task = self._tasks[report.label]
         name = "" if report.label is None else f"[{report.label}] "
+        if COMPILATION.seconds > self._compiled:
+            seconds, self._compiled = COMPILATION.seconds - self._compiled, COMPILATION.seconds
+            print(f"compiled for this machine, once, in {seconds:.2f} s", file=sys.stderr)
         if task.stage != (report.stage, report.reason):
             task.stage = report.stage, report.reason
             print(f"{name}{report.stage}: {report.reason}", file=sys.stderr)

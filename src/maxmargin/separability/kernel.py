@@ -34,6 +34,7 @@ from ..fit.exact import factors_whole_gram, finish_gram
 from ..fit.schedules import MAX_IDLE_SETS
 from ..fit.tracker import DECREASE, GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
+from ..numerics.progress import announce
 from ..numerics.rational import ExactRows
 from ..problem.problem import Problem
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
@@ -165,6 +166,7 @@ class KernelSearch(SeparatorSearch):
         for done, iterate in enumerate(self._iterates, 1):
             best.evaluate(iterate.alpha, iterate.scores)
             self._sets += 1
+            announce(f"decomposition, working set {self._sets}")
             width = best.upper - max(best.lower, 0.0)  # of the interval that holds the largest margin
             narrowest, idle = (narrowest, idle + 1) if width > DECREASE * narrowest else (width, 0)
             if idle >= MAX_IDLE_SETS:

@@ -28,6 +28,7 @@ from ..fit.policy import Choice, choose
 from ..fit.report import Job, Solution, Stopping
 from ..kernels.functions import Linear
 from ..numerics.norms import norm, row_norms
+from ..numerics.progress import announce
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
@@ -148,6 +149,7 @@ class LinearSearch(SeparatorSearch):
 
     def _fit(self) -> Solution | None:
         """Return the hard-margin fit in the p-norm of the problem; None if squares of the data over- or underflow."""
+        announce("a fit that narrows the interval of the margin")
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
         check = StopCheck(self.deadline.interrupted, self.deadline.remaining)
         choice = Choice(*choose(self.problem, task.patterns, self.y, check))

@@ -40,6 +40,7 @@ from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
 from ..data.duplicates import merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
+from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import may_be_dense
 from ..numerics.stop_check import StopCheck
@@ -165,6 +166,7 @@ class SeparatorSearch(ABC):
                 separator = self.proved_separator(rows, candidate.w, self.method)
                 if separator is not None:
                     return separator
+            announce("Wolfe's algorithm in exact arithmetic")
             method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
             direction: list[int] = []
             # A proof has at most width + 1 rows; among twice as many some weights may be rounding errors.
@@ -254,16 +256,19 @@ def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
         spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
         X = (X - 0.5 * (top + bottom)) / spread
     if rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
+        announce("the smoothed Perceptron")
         found = _by_smoothed_perceptron(X, y, rows.bias, deadline)
         if found is not None:
             yield Candidate(found[0] / spread, found[1], "the smoothed Perceptron")
     flops = float(rows.n) * rows.d * min(rows.n, rows.d)
     affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
     if rows.n * rows.d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
+        announce("least squares")
         found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, rows.bias)
         if found is not None:
             yield Candidate(found[0] / spread, found[1], "least squares")
             return
+    announce("a linear program")
     program = Problem("hinge", np.inf, p=np.inf, intercept="free" if rows.bias else "none")
     check = StopCheck(deadline.interrupted, deadline.remaining)
     for w, b, alpha in linear_points(program, X, y, np.ones(y.size), check):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ...numerics.progress import announce
 from ..fault import Fault
 from .arrays import read_npz
 from .columnar import read_arrow, read_parquet
@@ -59,6 +60,7 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
         check_file(path)
         if not path.is_file():
             raise Fault("a pipe or device can be read only once; write the data to a file first.")
+        announce(f"reading {path.name}")
         kind, compressed = _kind(path)
         if kind in (".npz", ".parquet", *_ARROW) and compressed:
             raise Fault(f"a {kind} file cannot be read in compressed form; decompress it first.")

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from ...numerics.progress import announce
 from ..fault import Fault, faults_of
 from .table import DataError
 
@@ -71,9 +72,11 @@ def data_errors(path: Path) -> Iterator[None]:
 
 
 def open_data(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, decompressed."""
-    opener = COMPRESSED.get(path.suffix.lower())
-    return opener(path, "rb") if opener else open(path, "rb")
+    """Open a file for reading bytes, decompressed; announce the share that has been read."""
+    file = COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
+    size = path.stat().st_size
+    announce(f"reading {path.name}", share=lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) / size)
+    return file
 
 
 def sample(path: Path) -> tuple[bytes, float]:

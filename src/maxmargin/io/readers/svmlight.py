@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from ...numerics.representable import WHOLE, first_rounded_text
 from ..fault import Fault
-from .files import COMPRESSED, data_errors, open_data, require_memory, sample
+from .files import data_errors, open_data, require_memory, sample
 from .table import Expected, Table, whole
 
 _LARGEST_INDEX = 2**31 - 1  # scikit-learn's reader has indices of 32 bits
@@ -92,12 +92,9 @@ class Block(Table):
         Where no width was given, column j is the index j as it is written, and the width that of the block.
     first_index : {0, 1}
         The first index; 0 where no width was given.
-    read : int
-        Bytes of the file read so far, of the compressed file where it is one.
     """
 
     y: np.ndarray
-    read: int = 0
 
 
 def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK) -> Iterator[Block]:
@@ -114,26 +111,24 @@ def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK
         sample(path)  # raises where the file is no text
         first = 0 if n_features is None else None
         lines = 0  # before the block
-        for text, read in _text_blocks(path, size):
+        for text in _text_blocks(path, size):
             if text.strip():
                 X, y, first = _parse(partial(BytesIO, text), lines, n_features, first)
                 if y.size:
-                    yield Block(X, whole(y), first_index=first, read=read)
+                    yield Block(X, whole(y), first_index=first)
             lines += text.count(b"\n")
 
 
-def _text_blocks(path: Path, size: int) -> Iterator[tuple[bytes, int]]:
-    """Yield whole lines, about `size` bytes at a time, each block with the bytes of the file read so far."""
-    with open(path, "rb") as raw:
-        opener = COMPRESSED.get(path.suffix.lower())
-        file = opener(raw, "rb") if opener else raw
+def _text_blocks(path: Path, size: int) -> Iterator[bytes]:
+    """Yield whole lines, about `size` bytes at a time."""
+    with open_data(path) as file:
         rest = b""
         while new := file.read(size):
             text = rest + new
             cut = text.rfind(b"\n") + 1
             rest = text[cut:]
-            yield text[:cut], raw.tell()
-        yield rest, raw.tell()
+            yield text[:cut]
+        yield rest
 
 
 def _first_fault(lines: Iterable[bytes], before: int, width: int | None, first: int) -> Fault | None:

@@ -1,0 +1,178 @@
+"""Progress of long work: announced steps, a bar on a terminal, lines elsewhere, and what is compiled."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from itertools import count
+
+import numpy as np
+import pytest
+from command import RNG, X, Y, run
+from sklearn.datasets import dump_svmlight_file
+
+from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifierCV, compare
+from maxmargin.cli import display
+from maxmargin.cli.display import Progress
+from maxmargin.engine.jit import COMPILATION
+from maxmargin.estimators.linear import WithoutExactStep
+from maxmargin.fit.report import Report
+from maxmargin.io.model_file import save
+from maxmargin.numerics.progress import LISTENERS, announce
+
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "train.svm"
+    dump_svmlight_file(X, Y, str(path), zero_based=False)
+    return path
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """The text of each step that is announced."""
+    found = []
+    monkeypatch.setattr("maxmargin.numerics.progress.LISTENERS", [lambda step: found.append(str(step))])
+    return found
+
+
+def report(gap):
+    return Report(3, 0.5, 1.25, 1.5, gap, 10, 5, "dcd", "cat")
+
+
+def test_line_names_steps_bounds_and_time(monkeypatch):
+    clock = count(0.0, 2.0)
+    monkeypatch.setattr(display.time, "perf_counter", lambda: next(clock))
+    with Progress("objective", max_time=10.0, quiet=True) as progress:
+        announce("fold", 2, 5)
+        assert progress.line() == "fold (2 of 5)   2.0 s, 8.0 s left"
+        announce("a set", level=1)
+        progress(report(0.2))
+        bounds = "class cat   round 3   1.25 ≤ objective ≤ 1.5   gap 0.2   (dcd)"
+        assert progress.line() == f"fold (2 of 5)   a set   {bounds}   4.0 s, 6.0 s left"
+        announce("fold", 3, 5)  # ends the set, and the fit in it
+        assert progress.line() == "fold (3 of 5)   6.0 s, 4.0 s left"
+        monkeypatch.setattr(COMPILATION, "running", 2)
+        assert "fold (3 of 5)   compiling for this machine, once   8.0 s" in progress.line()
+    assert progress.begin_step not in LISTENERS
+
+
+def test_share_of_nested_steps_is_that_of_the_whole():
+    with Progress(tol=1e-4, quiet=True) as progress:
+        assert progress.share() is None
+        announce("reading", share=lambda: 0.25)
+        assert progress.share() == 0.25
+        announce("fold", 2, 4)
+        assert progress.share() == 0.25
+        announce("set", 3, 4, level=1)
+        assert progress.share() == pytest.approx((1 + 2 / 4) / 4)
+        for gap, done in ((1e-2, 0.5), (1e-9, 1.0), (np.inf, 0.0)):
+            progress(report(gap))
+            assert progress.share() == pytest.approx((1 + (2 + done) / 4) / 4)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_line_is_printed_at_each_interval_without_a_terminal(capsys, monkeypatch, quiet):
+    assert display.INTERVAL == 10.0
+    monkeypatch.setattr(display, "INTERVAL", 0.02)
+    with Progress("margin", quiet=quiet):
+        announce("fold", 2, 4)
+        printed, deadline = "", time.monotonic() + (0.3 if quiet else 60.0)
+        while not printed and time.monotonic() < deadline:
+            time.sleep(0.02)
+            printed = capsys.readouterr().err
+    assert printed.startswith("" if quiet else "maxmargin: 25%   fold (2 of 4)   ")
+    assert bool(printed) is not quiet
+    capsys.readouterr()
+    time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_commands_announce_their_steps(data, steps, tmp_path):
+    model = tmp_path / "m"
+    save(KernelMaxMarginClassifier().fit(np.tile(X, (5, 1)), np.tile(Y, 5)), model)
+    np.savez(tmp_path / "rows.npz", X=np.tile(X, (5, 1)), y=np.tile(Y, 5))
+    run("predict", model, tmp_path / "rows.npz")
+    assert steps == ["reading rows.npz", "block of rows (1 of 2)", "block of rows (2 of 2)"]
+    steps.clear()
+    run("check", model, tmp_path / "rows.npz")
+    assert steps[-1] == "recomputing the bounds"
+    reading, expected = "reading train.svm", ["fold (1 of 3)", "fold (2 of 3)", "all rows (3 of 3)"]
+    for words, found in (
+        (("compare", data, "--algorithms", "dcd,mpu"), ["dcd (1 of 2)", "mpu (2 of 2)"]),
+        (("select", data, "--folds", 2, "--keep", 2), expected),
+        (("separate", data), ["least squares", "Wolfe's algorithm in exact arithmetic"]),
+        (("fit", data, "-o", model), []),
+    ):
+        steps.clear()
+        assert run(*words).exit_code == 0
+        assert [step for step in steps if step != reading and "features" not in step] == found
+        assert steps[0] == reading
+    assert [step for step in steps if step != reading] == []
+
+
+def test_reading_announces_the_share_of_the_file(data, monkeypatch):
+    shares = []
+    monkeypatch.setattr("maxmargin.numerics.progress.LISTENERS", [lambda step: shares.append(step.share)])
+    rows = data.read_text()
+    data.write_text(rows * 5000)  # more than the reader's buffer
+    from maxmargin.io.readers.svmlight import stream_svmlight
+
+    blocks = stream_svmlight(data, 4, 1 << 20)
+    next(blocks)
+    assert 0.0 < shares[-1]() < 1.0
+    blocks.close()
+    with pytest.raises(ValueError, match="closed"):
+        shares[-1]()
+
+
+def test_verbose_estimators_print_their_steps(capsys):
+    MaxMarginClassifierCV([0.1, 1.0], cv=2, verbose=1).fit(X, THREE)
+    printed = capsys.readouterr().err
+    for line in ("fold (1 of 3)", "fold (2 of 3)", "all rows (3 of 3)", "C = 1, p = 2 (2 of 2)"):
+        assert f"\n{line}\n" in f"\n{printed}"
+    MarginRFE("dcd", cv=2, verbose=1).fit(X, Y)
+    assert capsys.readouterr().err.startswith("fold (1 of 3)\nfold (2 of 3)\nall rows (3 of 3)\n")
+    MaxMarginClassifierCV([0.1, 1.0], cv=2).fit(X, THREE)
+    assert capsys.readouterr().err == ""
+
+
+def test_compilation_counts_what_is_compiled_and_not_what_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "twice.py").write_text(
+        "from maxmargin.engine.jit import compiled\n@compiled()\ndef twice(a):\n    return a + a\n"
+    )
+    spent = []
+    for _ in range(2):
+        spec = importlib.util.spec_from_file_location("twice", tmp_path / "twice.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        before = COMPILATION.seconds
+        assert module.twice(2.0) == 4.0
+        spent.append(COMPILATION.seconds - before)
+    assert spent[0] > 0.0
+    assert spent[1] == COMPILATION.running == 0
+
+
+def test_compared_fits_in_which_something_was_compiled_are_repeated(monkeypatch, data):
+    fit, sizes = WithoutExactStep.fit, []
+
+    def compiling_fit(model, rows, *arguments):
+        sizes.append(rows.shape[0])
+        if len(sizes) < 3:  # the warm-up and the first fit of all rows
+            COMPILATION.seconds += 0.5
+        return fit(model, rows, *arguments)
+
+    compare(X, Y, ["dcd"])  # compiles
+    monkeypatch.setattr(WithoutExactStep, "fit", compiling_fit)
+    monkeypatch.setattr(COMPILATION, "seconds", COMPILATION.seconds)
+    rows = RNG.integers(0, 60, 200)
+    assert compare(X[rows], Y[rows], ["dcd"]).compile_seconds == pytest.approx(1.0)
+    assert sizes == [60, 200, 200]
+    sizes.clear()
+    result = run("compare", data, "--algorithms", "dcd")
+    assert result.stdout.splitlines()[-1].startswith("(compiling for this machine, once, took 1.0 s")
+    assert json.loads(run("compare", data, "--algorithms", "dcd", "--json").stdout)["compile_seconds"] == 0.0
