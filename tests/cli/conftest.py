@@ -1,0 +1,44 @@
+"""The same rows as files of several kinds, and a model fitted to them."""
+
+import numpy as np
+import pytest
+from command import X, Y, run
+from sklearn.datasets import dump_svmlight_file
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "train.svm"
+    dump_svmlight_file(X, Y, str(path), zero_based=False)
+    return path
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Three classes."""
+    path = tmp_path / "three.svm"
+    dump_svmlight_file(X, np.digitize(X[:, 0], [-0.5, 0.5]), str(path), zero_based=False)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    """String labels and names of columns."""
+    path = tmp_path / "train.csv"
+    lines = [",".join([*map(str, row), "yes" if y > 0 else "no"]) for row, y in zip(X, Y, strict=True)]
+    path.write_text("\n".join(["a,b,c,d,answer", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture
+def model(data, tmp_path):
+    path = tmp_path / "model.safetensors"
+    assert run("fit", data, "-o", path, "--seed", 0).exit_code == 0
+    return path
+
+
+@pytest.fixture
+def table_model(table, tmp_path):
+    path = tmp_path / "table.safetensors"
+    assert run("fit", table, "-o", path, "--class-weight", "balanced").exit_code == 0
+    return path
