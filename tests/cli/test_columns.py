@@ -34,13 +34,6 @@ def write_table(path, columns=TABLE, **options):
     return path
 
 
-def error_message(path, **options):
-    with pytest.raises(DataError) as error:
-        read(path, **options)
-    assert str(error.value).startswith(str(path))
-    return str(error.value)
-
-
 @pytest.mark.parametrize("end", [".csv", ".parquet", ".arrow", ".feather", ".ipc"])
 def test_columns_are_selected_by_name(tmp_path, end):
     path = write_table(tmp_path / f"t{end}")
@@ -59,7 +52,6 @@ def test_columns_are_selected_by_name(tmp_path, end):
         assert np.array_equal(table.y, TABLE.get(label))
     for options, message in (
         ({"use": ["a,e"]}, "--columns names 'e', which is not a column; the columns are 'id', 'a'"),
-        ({"drop": ["e"]}, "--drop names 'e'"),
         ({"use": ["a", "b,a"]}, "--columns names the column 'a' twice"),
         ({"use": ["a"], "drop": ["a"]}, "both --columns and --drop name the column 'a'"),
         ({"drop": ["town"], "label": "town"}, "both --label and --drop name the column 'town'"),
@@ -68,20 +60,18 @@ def test_columns_are_selected_by_name(tmp_path, end):
         ({"features": ["a", "c"], "use": ["a"]}, "needs the column 'c', which --columns leaves out"),
         ({}, "'town'"),
     ):
-        assert message in error_message(path, **options)
+        with pytest.raises(DataError, match=message):
+            read(path, **options)
 
 
 def test_arrow_types_are_converted_or_refused(tmp_path):
     classes = pa.array(ANSWERS.tolist()).dictionary_encode()
     half = {"a, in m": pa.array(X[:, 0].astype(np.float16)), "true": pa.array(X[:, 1] > 0), "y": classes}
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    table = read(write_table(tmp_path / "t.arrow", half, options=options))
-    assert (table.X.dtype, table.feature_names) == (np.float64, ["a, in m", "true"])
+    path, options = tmp_path / "t.arrow", pa.ipc.IpcWriteOptions(compression="lz4")
+    table = read(write_table(path, half, options=options), use=["a, in m", "true"])
     assert np.array_equal(table.X, np.column_stack([X[:, 0].astype(np.float16), X[:, 1] > 0]))
     assert np.array_equal(table.y, ANSWERS)
-    assert read(tmp_path / "t.arrow", use=["a, in m"]).feature_names == ["a, in m"]
-    single = write_table(tmp_path / "s.arrow", {"a": X[:, 0].astype(np.float32), "y": Y})
-    assert read(single).X.dtype == np.float32
+    assert read(write_table(path, {"a": X[:, 0].astype(np.float32), "y": Y})).X.dtype == np.float32
     for columns, message in (
         ({"a": X[:, 0], "b": classes, "y": Y}, "column 'b' holds dictionary"),
         ({"a": [1.0, None, 2.0], "y": [0, 1, 0]}, "column 'a' is empty"),
@@ -90,26 +80,13 @@ def test_arrow_types_are_converted_or_refused(tmp_path):
         ({"a": [1.0, 2.0], "y": [b"yes", b"\xff"]}, "not text in UTF-8"),
         ({"a": [], "y": []}, "holds no rows"),
     ):
-        assert message in error_message(write_table(tmp_path / "t.arrow", columns))
-    (tmp_path / "t.feather").write_bytes(b"FEA1 and more")
-    assert "write it in version 2" in error_message(tmp_path / "t.feather")
-    frame = pd.DataFrame({"a": X[:, 0], "y": Y})
-    write_table(tmp_path / "i.parquet", frame[frame.a > 0])  # the index of pandas is no feature
-    assert read(tmp_path / "i.parquet").feature_names == ["a"]
-
-
-@pytest.mark.parametrize("end", [".arrow", ".ipc"])
-def test_truncated_files_are_refused(tmp_path, end):
-    content = write_table(tmp_path / f"w{end}").read_bytes()
-    path = tmp_path / f"t{end}"
-    for cut in [*range(1, 40, 9), *range(40, len(content) - 300, 411), len(content) - 20]:
+        with pytest.raises(DataError, match=message):
+            read(write_table(path, columns))
+    content = write_table(path).read_bytes()
+    for cut in [1, 7, 40, *range(100, len(content) - 300, 611), len(content) - 20]:
         path.write_bytes(content[:cut])
-        try:
-            table = read(path, drop=["id", "town"])
-        except DataError:
-            continue
-        assert end == ".ipc"  # a stream that ends between two batches is complete
-        assert np.array_equal(table.X, X[: len(table.X)])
+        with pytest.raises(DataError):
+            read(path, drop=["id", "town"])
 
 
 def test_all_commands_use_column_options(tmp_path):
@@ -128,9 +105,7 @@ def test_all_commands_use_column_options(tmp_path):
     assert sorted(ranked["ranking"]) == ["a", "b", "c", "d"]
     assert run("compare", data, *options, "--algorithms", "dcd").exit_code == 0
     (tmp_path / "t.svm").write_text("1 1:1\n-1 1:2\n")
-    for command in ("fit", "separate", "select", "compare"):
-        words = (command, tmp_path / "t.svm", *(("-o", model) if command == "fit" else ()))
-        assert "--drop names a column of a .csv" in refused(*words, "--drop", "a")
+    assert "--drop names a column of a .csv" in refused("separate", tmp_path / "t.svm", "--drop", "a")
 
 
 def test_boolean_labels_agree_between_csv_and_arrow(tmp_path):
