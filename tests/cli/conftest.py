@@ -14,14 +14,6 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def three(tmp_path):
-    """Three classes."""
-    path = tmp_path / "three.svm"
-    dump_svmlight_file(X, np.digitize(X[:, 0], [-0.5, 0.5]), str(path), zero_based=False)
-    return path
-
-
-@pytest.fixture
 def table(tmp_path):
     """String labels and names of columns."""
     path = tmp_path / "train.csv"

@@ -34,6 +34,7 @@ from maxmargin.io.readers import DataError, svmlight
 
 COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
 COMMANDS = get_command(app).commands
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
 
 
 def test_every_option_has_help_and_the_default_of_the_python_parameter():
@@ -58,8 +59,8 @@ def test_every_option_has_help_and_the_default_of_the_python_parameter():
 
 def test_version_and_usage_errors():
     assert run("--version").stdout == f"maxmargin {maxmargin.__version__}\n"
-    for words in (["fit", "data"], ["fit", "data", "-o", "m", "--C", "much"], ["unheard-of"]):
-        assert run(*words).exit_code == 2
+    for words in ("fit data", "fit data -o m --C much", "unheard-of"):
+        assert run(words).exit_code == 2
 
 
 REFUSED = {
@@ -89,6 +90,17 @@ REFUSED = {
     "predict model data -o model": "is read from",
     "check model data --label y": "--label names a column",
     "check model other": "made for other data",
+    "separate data --tol 0": "tol must be positive",
+    "separate data --kernel precomputed": "use maxmargin.separate in Python",
+    "separate data --kernel sigmoid --gamma 9 --coef0 -9": "not positive semidefinite",
+    "export model -o out": "--to must be one of onnx, liblinear, libsvm, json",
+    "export model -o out --to libsvm": "to_liblinear",
+    "export model -o out --to json --labels 1,2": "leave it out",
+    "export model -o out --to json --single": "--single is only for onnx",
+    "import model -o out": "needs no import",
+    "import data -o out": "neither a model of liblinear",
+    "import data -o out --from onnx": "--from must be liblinear, libsvm or json",
+    "import data -o out --from json --n-features 3": "--n-features is only for libsvm",
     "demo --picture x.foo": "a picture is a .png, .pdf or .svg file",
 }
 
@@ -102,11 +114,13 @@ def test_invalid_input_is_refused_in_one_line(data, table, model, tmp_path, monk
     monkeypatch.setattr("maxmargin.cli.demo._data", pytest.fail)  # refused before there are data
     before = Path("data").read_bytes(), Path("model").read_bytes()
     for words, message in REFUSED.items():
-        assert message in refused(*words.replace("table", "table.csv").split()), words
+        assert message in refused(words.replace("table", "table.csv")), words
         assert not Path("out").exists()
     assert before == (Path("data").read_bytes(), Path("model").read_bytes())
     if os.path.exists("/dev/full"):
-        assert "No space left on device" in refused("fit", "data", "-o", "/dev/full")
+        assert "No space left on device" in refused("fit data -o /dev/full")
+    with pytest.raises(BrokenPipeError), errors_in_one_sentence():
+        raise BrokenPipeError
 
 
 class TestFit:
@@ -142,17 +156,18 @@ class TestFit:
         assert str(fitted.certificate_) in result.stdout
         assert run("check", tmp_path / "m", data).exit_code == result.exit_code
 
-    def test_json_output_describes_the_fit(self, data, three, tmp_path):
+    def test_json_output_describes_the_fit(self, data, tmp_path):
         facts = json.loads(run("fit", data, "-o", tmp_path / "m", "--json").stdout)
         assert (facts["status"], facts["tol"], facts["model"]) == ("CERTIFIED", 1e-3, str(tmp_path / "m"))
         assert (facts["rows"], facts["features"], facts["classes"]) == (60, 4, [-1, 1])
-        assert (
-            facts["bounds"][0]["lower"] <= facts["bounds"][0]["upper"] <= 1.001 * facts["bounds"][0]["lower"]
-        )
+        bounds = facts["bounds"][0]
+        assert bounds["lower"] <= bounds["upper"] <= 1.001 * bounds["lower"]
         problem = {"loss": "squared_hinge", "C": 1.0, "p": 2.0, "power": 2, "intercept": "free"}
         assert facts["problem"] == problem | {"kernel": "linear"}
         # the stages of several classes are listed once; infinity is a string
-        facts = json.loads(run("fit", three, "-o", tmp_path / "m", "--algorithm", "dcd", "--json").stdout)
+        dump_svmlight_file(X, THREE, str(tmp_path / "three"))
+        words = ("fit", tmp_path / "three", "-o", tmp_path / "m", "--algorithm", "dcd", "--json")
+        facts = json.loads(run(*words).stdout)
         assert [part["class"] for part in facts["bounds"]] == [0, 1, 2]
         assert [stage["algorithm"] for stage in facts["stages"]] == ["dcd", "exact"]
         result = run("fit", data, "-o", tmp_path / "m", "--json", "--C", "inf")
@@ -170,7 +185,7 @@ class TestFit:
 
 
 class TestPredict:
-    def test_labels_and_scores_equal_those_of_the_model(self, model, data, three, tmp_path):
+    def test_labels_and_scores_equal_those_of_the_model(self, model, data, tmp_path):
         fitted = load(model)
         labels, scores = fitted.predict(X), fitted.decision_function(X)
         result = run("predict", model, data)
@@ -181,39 +196,34 @@ class TestPredict:
         found = json.loads(run("predict", model, data, "--json", "--scores").stdout)
         assert found["labels"] == labels.tolist()
         assert np.allclose(found["scores"], scores, rtol=1e-12)
-        run("fit", three, "-o", tmp_path / "m")  # a score for each of several classes
-        label, *row = run("predict", tmp_path / "m", three, "--scores").stdout.splitlines()[0].split("\t")
+        save(MaxMarginClassifier().fit(X, THREE), tmp_path / "m")  # a score for each of several classes
+        label, *row = run("predict", tmp_path / "m", data, "--scores").stdout.splitlines()[0].split("\t")
         assert (len(row), int(label)) == (3, np.argmax([float(score) for score in row]))
 
     def test_table_columns_are_matched_by_name(self, table_model, table, data, tmp_path):
         result, new = run("predict", table_model, table), tmp_path / "new.csv"
-        assert load(table_model).classes_.tolist() == ["no", "yes"]
         assert run("predict", table_model, data).stdout == result.stdout  # svmlight text has no names
         rows = "".join(f"p{k},{x[3]},{x[2]},{x[1]},{x[0]}\n" for k, x in enumerate(X))
         new.write_text("id,d,c,b,a\n" + rows)
         again = run("predict", table_model, new)
         assert (again.stdout, again.stderr) == (result.stdout, "")  # there are no labels
         assert "a check needs labels" in refused("check", table_model, new)
-        assert "no label column 'question'" in refused("predict", table_model, table, "--label", "question")
 
-    def test_unknown_labels_and_the_first_index(self, model, tmp_path):
-        new = tmp_path / "new"
-        new.write_text("0 1:1\n0 1:-3 2:1\n")
-        result = run("predict", model, new)
-        assert (result.stdout.split(), result.stderr[:16]) == (["1", "-1"], "accuracy unknown")
-        dump_svmlight_file(X, Y, str(new), zero_based=True)  # so do indices of new files
-        run("fit", new, "-o", tmp_path / "m")
-        new.write_text("1 1:1 2:1\n")
-        score = float(run("predict", tmp_path / "m", new, "--scores").stdout.split()[1])
-        expected = load(tmp_path / "m").decision_function([[0.0, 1.0, 1.0, 0.0]])[0]
-        assert score == pytest.approx(expected, rel=1e-12)
+    def test_first_index_of_the_fit_and_unknown_labels(self, tmp_path):
+        new, model = tmp_path / "new", tmp_path / "m"
+        dump_svmlight_file(X, Y, str(new), zero_based=True)
+        run("fit", new, "-o", model)
+        new.write_text("0 1:1 2:1\n0 1:1 2:1\n")  # indices count from 0 here as well
+        result = run("predict", model, new, "--scores")
+        expected = load(model).decision_function([[0.0, 1.0, 1.0, 0.0]])[0]
+        assert float(result.stdout.split()[1]) == pytest.approx(expected, rel=1e-12)
+        assert result.stderr.startswith("accuracy unknown")
 
 
 class TestCheck:
     def test_bounds_are_recomputed_from_the_data(self, model, data, table_model, table):
         result = run("check", model, data)
         assert result.stdout.startswith("verified: recomputed from the 60 rows")
-        assert "<= best objective <=" in result.stdout
         assert json.loads(run("check", model, data, "--json").stdout)["verified"] is True
         assert run("check", table_model, table).exit_code == 0
 
@@ -253,9 +263,7 @@ class TestProcess:
         assert self.python(code, "fit", "--help")[-1] == "[]"
 
     def test_names_are_loaded_lazily_by_pickles_and_commands(self, tmp_path, model, data):
-        assert all(name in dir(maxmargin) and hasattr(maxmargin, name) for name in maxmargin.__all__)
-        with pytest.raises(AttributeError, match="module 'maxmargin' has no attribute 'Magic'"):
-            maxmargin.Magic  # noqa: B018
+        assert {*maxmargin.__all__, "__version__"} <= {*dir(maxmargin)}
         fitted = maxmargin.MaxMarginClassifier(random_state=0).fit(X, Y)
         (tmp_path / "pickle").write_bytes(pickle.dumps((fitted, maxmargin.verify)))
         code = """
@@ -280,37 +288,32 @@ print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules
     @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
     def test_first_ctrl_c_saves_the_best_model_so_far(self, tmp_path):
         """The progress line is shown on a terminal; Ctrl-C after it ends the fit with a model."""
-        path = tmp_path / "hard.npz"
-        np.savez(path, X=RNG.normal(size=(2000, 100)), y=RNG.integers(0, 2, 2000))
-        words = ["--algorithm", "dcd", "--loss", "hinge", "--C", "1e4", "--tol", "1e-14", "--max-time", "120"]
-        words = [*COMMAND, "fit", path, "-o", tmp_path / "m", "--max-iter", "10000000", *words]
+        np.savez(tmp_path / "hard", X=RNG.normal(size=(2000, 100)), y=RNG.integers(0, 2, 2000))
+        options = "--algorithm dcd --loss hinge --C 1e4 --tol 1e-14 --max-iter 10000000 --max-time 120"
+        words = [*COMMAND, *f"fit {tmp_path / 'hard.npz'} -o {tmp_path / 'm'} {options}".split()]
         terminal, end = os.openpty()
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=end, text=True, env=environment)
         os.close(end)
-        shown, sent, deadline = "", False, time.monotonic() + 90.0
+        shown, deadline = "", time.monotonic() + 90.0
         while process.poll() is None and time.monotonic() < deadline:
             if select.select([terminal], [], [], 0.1)[0]:
                 with suppress(OSError):  # the other end is closed
                     shown += os.read(terminal, 4096).decode("utf-8", "replace")
-            if not sent and "≤ objective ≤" in shown and " s left" in shown:
+            if "≤ objective ≤" in shown and " s left" in shown and "\0" not in shown:
                 process.send_signal(signal.SIGINT)
-                sent = True
+                shown += "\0"
         printed = process.communicate(timeout=30)[0]
         os.close(terminal)
         assert (process.returncode, printed[:15]) == (3, "INTERRUPTED in "), shown
         assert load(tmp_path / "m").status_ is Status.INTERRUPTED
-
-    def test_closed_output_pipe_is_no_fault_of_the_input(self):
-        with pytest.raises(BrokenPipeError), errors_in_one_sentence():
-            raise BrokenPipeError
 
 
 class TestOnline:
     def test_online_fit_equals_partial_fit_on_the_rows(self, data, tmp_path):
         path = tmp_path / "m"
         result = run("fit", "--online", data, "-o", path, "--n-features", 4, "--C", 2.0)
-        assert (result.exit_code, result.stderr, result.stdout[:11]) == (0, "", "60 rows in ")
+        assert (result.stderr, result.stdout[:11]) == ("", "60 rows in ")
         model = OnlineMarginClassifier(C=2.0).partial_fit(csr_matrix(X), Y, classes=[-1, 1])
         assert np.array_equal(load(path).coef_, model.coef_)
         assert run("predict", path, data).stdout.split() == [str(label) for label in model.predict(X)]

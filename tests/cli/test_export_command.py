@@ -45,20 +45,3 @@ def test_names_of_features_and_classes_are_exported(table_model, table, tmp_path
     assert from_liblinear(out).classes_.tolist() == [7, 8]
     assert run("export", table_model, "-o", tmp_path / "t.json").exit_code == 0
     assert from_json(tmp_path / "t.json").feature_names_in_.tolist() == ["a", "b", "c", "d"]
-
-
-def test_invalid_arguments_are_refused(model, data, tmp_path):
-    out = tmp_path / "out"
-    for arguments, message in (
-        (("export", model, "-o", out), "--to must be one of onnx, liblinear, libsvm, json"),
-        (("export", model, "-o", out, "--to", "libsvm"), "to_liblinear"),
-        (("export", model, "-o", out, "--to", "json", "--labels", "1,2"), "leave it out"),
-        (("export", model, "-o", out, "--to", "json", "--single"), "--single is only for onnx"),
-        (("export", model, "-o", model, "--to", "json"), "read from"),
-        (("import", model, "-o", out), "needs no import"),
-        (("import", data, "-o", out), "neither a model of liblinear"),
-        (("import", data, "-o", out, "--from", "onnx"), "--from must be liblinear, libsvm or json"),
-        (("import", data, "-o", out, "--from", "json", "--n-features", 3), "--n-features is only for libsvm"),
-    ):
-        assert message in refused(*arguments)
-        assert not out.exists()

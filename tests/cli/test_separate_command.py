@@ -26,12 +26,11 @@ def square(tmp_path):
 
 @pytest.fixture
 def half_line(tmp_path):
-    path = tmp_path / "rows.svm"
-    path.write_text("0 1:1\n1 1:3\n1 1:2 2:5\n")
-    return path
+    (tmp_path / "rows.svm").write_text("0 1:1\n1 1:3\n1 1:2 2:5\n")
+    return tmp_path / "rows.svm"
 
 
-POLY = ("--kernel", "poly", "--coef0", 1, "--degree")
+POLY = ("--kernel", "poly", "--coef0", 1, "--degree", 1, "--gamma", "auto")
 
 
 @pytest.mark.parametrize(
@@ -45,9 +44,8 @@ POLY = ("--kernel", "poly", "--coef0", 1, "--degree")
         ("half_line", ("--no-bias",), ["NOT SEPARABLE: no hyperplane through the origin",
                                        "rows 1, 2, each with the sign of its class", "0.75 = 3/4"]),
         ("square", ("--kernel", "rbf"), ["SEPARABLE: a function of the rbf kernel has no on one side"]),
-        ("square", (*POLY, 2), ["SEPARABLE: a function of the poly kernel"]),
-        ("square", (*POLY, 1, "--gamma", "auto"), ["NOT SEPARABLE: no function of the poly kernel has no",
-                                                   "rows 1, 2, 3, 4 (4 in all) have weights"]),
+        ("square", POLY, ["NOT SEPARABLE: no function of the poly kernel has no",
+                         "rows 1, 2, 3, 4 (4 in all) have weights"]),
     ],
 )  # fmt: skip
 def test_verdicts_are_printed(request, file, options, words):
@@ -58,10 +56,9 @@ def test_verdicts_are_printed(request, file, options, words):
 
 
 def test_json_output_holds_proof_or_separator(square, half_line):
-    for options in ((), ("--kernel", "linear")):
-        facts = json.loads(run("separate", square, "--json", *options).stdout)
-        assert facts["separable"] is False
-        assert [(row["row"], row["exact"]) for row in facts["proof"]] == [(k, "1/4") for k in range(1, 5)]
+    facts = json.loads(run("separate", square, "--json", "--kernel", "linear").stdout)
+    assert facts["separable"] is False
+    assert [(row["row"], row["exact"]) for row in facts["proof"]] == [(k, "1/4") for k in range(1, 5)]
     facts = json.loads(run("separate", half_line, "--json", "--p", "inf").stdout)
     assert (facts["separable"], len(facts["coef"])) == (True, 2)
     assert 0.0 < facts["lower"] <= facts["upper"]
@@ -70,20 +67,9 @@ def test_json_output_holds_proof_or_separator(square, half_line):
 
 
 def test_timeout_is_reported_as_undecided(square):
-    assert run("separate", square, "--max-time", 1e-9).stdout.startswith("UNDECIDED: max_time went by")
-    result = run("separate", square, "--max-time", 1e-9, "--json")
-    facts = json.loads(result.stdout)
-    assert (result.exit_code, facts["separable"], facts["lower"]) == (3, None, 0.0)
-
-
-def test_invalid_input_is_refused(half_line):
-    for words, message in (
-        (("--tol", 0), "tol must be positive"),
-        (("--label", "a"), "leave --label out"),
-        (("--kernel", "precomputed"), "use maxmargin.separate in Python"),
-        (("--kernel", "sigmoid", "--gamma", 9, "--coef0", -9), "not positive semidefinite"),
-    ):
-        assert message in refused("separate", half_line, *words)
+    result = run("separate", square, "--max-time", 1e-9)
+    assert (result.exit_code, result.stdout[:19]) == (3, "UNDECIDED: max_time")
+    assert json.loads(run("separate", square, "--max-time", 1e-9, "--json").stdout)["separable"] is None
 
 
 def test_integers_that_float64_rounds_are_refused_for_hard_margins(tmp_path):
@@ -93,15 +79,10 @@ def test_integers_that_float64_rounds_are_refused_for_hard_margins(tmp_path):
     files[1].write_text(f"0 1:{LARGE}\n1 1:{NEXT}\n")
     np.savez(files[2], X=np.array([[LARGE], [NEXT]]), y=[0, 1])
     pytest.importorskip("pyarrow.parquet").write_table(pa.table({"a": [LARGE, NEXT], "y": [0, 1]}), files[3])
-    hard = ("--C", "inf")
     for path in files:
-        for words in (
-            ("separate",),
-            ("fit", "-o", tmp_path / "m", *hard),
-            ("compare", *hard),
-            ("select", *hard),
-        ):
-            assert f"{NEXT}, which is not a float64 number" in refused(words[0], path, *words[1:])
+        for words in ("separate", f"fit -o {tmp_path / 'm'} --C inf", "compare --C inf", "select --C inf"):
+            command, *options = words.split()
+            assert f"{NEXT}, which is not a float64 number" in refused(command, path, *options)
     assert run("fit", files[0], "-o", tmp_path / "m").exit_code in (0, 3)
     files[0].write_text(f"a,class\n{NEXT}.0,0\n1e300,1\n{LARGE + 2},0\n0.1,0\n")  # decimals may be rounded
     assert "SEPARABLE" in run("separate", files[0]).stdout

@@ -13,7 +13,11 @@ Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, 1, -1)
 
 
 def run(*arguments):
-    """Run a command; return its output on both streams and its exit code. A traceback is a failure."""
+    """Run a command; return its output on both streams and its exit code. A traceback is a failure.
+
+    A single argument is a whole command line.
+    """
+    arguments = arguments[0].split() if len(arguments) == 1 else arguments
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert "Traceback" not in result.stderr
