@@ -3,8 +3,8 @@
 Usage: python tests/mutations/run.py [number ...] [--write]
 
 Each row of `table.py` replaces a piece of text that occurs once in its file, in a copy of src, and names tests of the
-fast suite that must fail then. `--write` writes the results to docs/howto/testing.md. The exit code is 1 if more than two
-mutations survive.
+fast suite that must fail then. `--write` writes the results to docs/howto/testing.md. The exit code is 1 if more than
+two mutations survive.
 """
 
 from __future__ import annotations
