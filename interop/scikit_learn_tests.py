@@ -26,7 +26,7 @@ import sklearn
 from maxmargin.numerics.files import written_whole
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "howto" / "scikit_learn.md"
+PAGE = HERE.parent / "docs" / "reference" / "scikit_learn.md"
 FILES = (
     "svm/tests/test_svm.py",
     "svm/tests/test_sparse.py",
@@ -152,7 +152,7 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--write", action="store_true", help="update docs/howto/scikit_learn.md")
+    parser.add_argument("--write", action="store_true", help="update docs/reference/scikit_learn.md")
     options = parser.parse_args()
     expected = differences()
     found = outcomes()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -733,17 +731,3 @@ def test_l1_and_l2_penalties_equal_those_of_linear_svc():
         actual = LinearSVC(penalty=penalty, tol=1e-10).fit(table, Y > 0)
         assert np.allclose(actual.coef_, reference.coef_, rtol=0, atol=1e-4)
         assert np.allclose(actual.intercept_, reference.intercept_, rtol=0, atol=1e-4)
-
-
-# the page
-
-
-def test_page_code_runs(capsys):
-    text = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "scikit_learn.md").read_text()
-    scope: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.S):
-        if HAS_CALLBACKS or "sklearn.callback" not in block:
-            exec(block, scope)
-    printed = capsys.readouterr().out
-    assert "CERTIFIED" in printed
-    assert ("100%" in printed) == HAS_CALLBACKS

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -529,16 +527,3 @@ class TestCommand:
 def _error_text(result):
     """Return standard error without the frame of typer."""
     return " ".join(result.stderr.replace("│", " ").split())
-
-
-def test_page_code_runs(capsys):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    page = (Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "features.md").read_text()
-    scope = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.S):
-        exec(block, scope)
-    printed = capsys.readouterr().out
-    assert printed.startswith("8 8 features were asked for")
-    assert "no separator was found for" in printed
-    matplotlib.pyplot.close("all")

@@ -96,7 +96,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
-        docs/howto/scikit_learn.md).
+        docs/howto/callbacks.md).
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number

@@ -7,7 +7,7 @@ vectors are rational, and small kernel matrices. For strictly positive definite 
 a separator always exists, though its margin may be smaller than float64 kernel values can resolve.
 
 Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which need
-products with the whole matrix: docs/tutorials/separability.md has the measurements.
+products with the whole matrix: docs/measurements/separability.md has the measurements.
 """
 
 from __future__ import annotations
