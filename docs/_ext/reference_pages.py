@@ -67,7 +67,6 @@ def page() -> str:
     for name, cls in ALGORITHMS.items():
         parts += [f"   * - :py:class:`~maxmargin.{cls.__name__}`", f"     - ``{name}``"]
     parts += ["", headed("Command line", "-"), ":doc:`Every command with its options <commands>`.", ""]
-    parts += [".. toctree::", "   :hidden:", "", "   commands", ""]
     return "\n".join(parts)
 
 

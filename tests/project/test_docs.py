@@ -185,7 +185,11 @@ def exists(name, page):
     return path.exists() or path.with_name(f"{path.name}.md").exists()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_links_and_tables_of_contents_name_existing_pages(page):
     text = page.read_text(encoding="utf-8")
     links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
