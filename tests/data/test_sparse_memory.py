@@ -56,6 +56,15 @@ def in_linear_memory(X: Any, call: Any) -> Any:
     return found
 
 
+def test_newton_on_many_sparse_rows_needs_no_matrix_of_the_columns():
+    """Such a matrix would take 200 MB; steps of wide rows use conjugate gradients."""
+    X, y = rows(8_000, 5_000, 4)
+    model = MaxMarginClassifier(algorithm="newton", max_iter=20)
+    model.fit(X, y)  # compiles
+    _, memory = with_peak_memory(lambda: model.fit(X, y))
+    assert memory <= FIXED + PER_ENTRY * X.nnz
+
+
 @pytest.mark.parametrize("task", TASKS, ids=str)
 def test_memory_is_linear_and_the_model_is_that_of_the_columns_with_entries(task):
     X, y = rows(*WIDE, task.get("index", np.int32))
