@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import run_python
 
 import maxmargin
 
@@ -82,16 +81,9 @@ with warnings.catch_warnings(record=True) as caught:
 
     imported = len(caught)
     results = [twice(4.0), {more}]
-print(
-    json.dumps(
-        {
-            "results": results,
-            "hits": [sum(f.stats.cache_hits.values()) for f in (twice, thrice)],
-            "at_import": imported,
-            "warnings": [[w.category.__name__, str(w.message)] for w in caught],
-        }
-    )
-)
+hits = [sum(f.stats.cache_hits.values()) for f in (twice, thrice)]
+texts = [[w.category.__name__, str(w.message)] for w in caught]
+print(json.dumps({"results": results, "hits": hits, "at_import": imported, "warnings": texts}))
 """
 
 
@@ -104,23 +96,13 @@ class CompiledModule:
 
     def run(self, conditions: str = "", more: str = "thrice(4.0)", **environment: str) -> dict:
         """Import the package and call the functions in a new process without a home, under these conditions."""
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_"))}
-        done = subprocess.run(
-            [sys.executable, "-c", conditions + REPORT.replace("{more}", more)],
-            env={
-                **clean,
-                "HOME": os.devnull,
-                "PYTHONPATH": os.pathsep.join(map(str, (SOURCE.parent, self.folder))),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                **environment,
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        places = {
+            "HOME": os.devnull,
+            "PYTHONPATH": os.pathsep.join(map(str, (SOURCE.parent, self.folder))),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        code = conditions + REPORT.replace("{more}", more)
+        return json.loads(run_python("-c", code, clean=("NUMBA_", "XDG_"), **{**places, **environment}))
 
 
 @pytest.fixture

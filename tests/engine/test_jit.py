@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +14,12 @@ import replay
 from compiled_functions import all_compiled
 from numba.core.errors import NumbaError
 from presenting import ONE_BY_ONE
+from processes import run_python
 
 import maxmargin.engine
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.engine.jit import compiled, record
 
-REPLAY = Path(replay.__file__)
 SOURCE = Path(maxmargin.__file__).resolve().parent
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="interpreted: nothing is compiled")
@@ -94,17 +92,7 @@ def test_every_compiled_function_runs_without_reference_counts_and_without_the_l
 
 def replayed(*arguments: str, **environment: str) -> dict:
     """Run replay.py with warnings as errors; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(REPLAY), *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    return json.loads(done.stdout)
+    return json.loads(run_python("-W", "error", replay.__file__, *arguments, **environment))
 
 
 @needs_jit
@@ -172,20 +160,11 @@ RULE = HEAD + (
 FUNCTION = "\n\n@compiled()\ndef {}(x):\n    return {}\n"
 
 
-def python(code: str, *folders: Path, **environment: str) -> str:
+def python(code: str, *folders: Path) -> str:
     """Run code in a new process with its own cache, which finds modules in these folders; return what it prints."""
-    paths = {
-        "PYTHONPATH": os.pathsep.join(map(str, (SOURCE.parent, *folders))),
-        "NUMBA_CACHE_DIR": str(folders[0] / "cache"),
-        "NUMBA_DISABLE_JIT": "0",
-    }
-    arguments = {
-        "env": {**os.environ, **paths, **environment},
-        "capture_output": True,
-        "text": True,
-        "check": True,
-    }
-    return subprocess.run([sys.executable, "-c", code], timeout=120, **arguments).stdout
+    path = os.pathsep.join(map(str, (SOURCE.parent, *folders)))
+    cache = str(folders[0] / "cache")
+    return run_python("-c", code, PYTHONPATH=path, NUMBA_CACHE_DIR=cache, NUMBA_DISABLE_JIT="0")
 
 
 @pytest.mark.slow
