@@ -115,6 +115,10 @@ def test_changes_that_cancel_a_huge_column_are_subtracted():
     proof = exact_bound(problem, Sample(X, y, ones), alpha, np.ones(1, bool))
     assert Fraction(proof.bound) <= Fraction(5, 2)
     assert proof.bound == pytest.approx(2.5, rel=1e-12)
+    far = np.array(
+        [1e-3, 1e-3, 1e-3, 1e-3, 1.0]
+    )  # they would have to change by more than their distance from 0
+    assert exact_bound(problem, Sample(X, y, ones), far, np.ones(1, bool)) is None
 
 
 def test_ordinary_data_have_no_huge_columns_and_full_caps_no_proof():

@@ -45,9 +45,9 @@ def test_intercept_interval_holds_the_best_intercepts(loss):
             inside = z + deviation * rng.integers(-4, 5, 12) / 4.0
             task = [[Fraction(v) for v in column.tolist()] for column in (y - inside, y, s)]
             if np.isfinite(least):
-                assert slopes(loss, *task, Fraction(least))[0] <= 0
+                assert slopes(loss, *task, Fraction(least) - Fraction(1, 10**12))[0] < 0
             if np.isfinite(largest):
-                assert slopes(loss, *task, Fraction(largest))[1] >= 0
+                assert slopes(loss, *task, Fraction(largest) + Fraction(1, 10**12))[1] > 0
         if seed % 4 == 2:  # exact scores: just inside of the ends the loss falls to them
             ends = [(Fraction(least) + Fraction(1, 10**9), 1), (Fraction(largest) - Fraction(1, 10**9), 0)]
             assert slopes(loss, *task, ends[0][0])[0] >= 0 >= slopes(loss, *task, ends[1][0])[1]
