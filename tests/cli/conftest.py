@@ -15,7 +15,6 @@ def data(tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """String labels and names of columns."""
     path = tmp_path / "train.csv"
     rows = np.column_stack([X.astype(str), np.where(Y > 0, "yes", "no")])
     np.savetxt(path, rows, "%s", ",", header="a,b,c,d,answer", comments="")

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import RNG, X, Y, refused, run
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 from typer.main import get_command
 
@@ -52,20 +52,14 @@ def test_every_option_has_help_and_the_default_of_the_python_parameter():
         assert shared <= options.keys() & known.keys()
         for name in options.keys() & known.keys() - {"kernel"} | shared:
             assert options[name].default == known[name], name
+    assert run("--version").stdout == f"maxmargin {maxmargin.__version__}\n"
     shown = {option.name: option.show_default for option in COMMANDS["fit"].params}
     assert shown["loss"] == f"{linear['loss']}; with --kernel {kernel['loss']}"
     assert (shown["max_iter"], kernel["max_iter"]) == (f"{linear['max_iter']}; with --kernel no limit", -1)
 
 
-def test_version_and_usage_errors():
-    assert run("--version").stdout == f"maxmargin {maxmargin.__version__}\n"
-    for words in ("fit data", "fit data -o m --C much", "unheard-of"):
-        assert run(words).exit_code == 2
-
-
 REFUSED = {
     "fit data -o out --C -1": "C must be a positive number",
-    "fit data -o out --algorithm perceptron --loss hinge": "does not solve loss='hinge'",
     "fit data -o out --n-features 2": "is beyond the 2 features",
     "fit data -o out --n-features 0": "--n-features must be at least 1, got 0",
     "fit data -o out --gamma 0.1": "--gamma applies only with --kernel",
@@ -77,7 +71,6 @@ REFUSED = {
     "fit none -o folder": "this is a folder",
     "fit data -o data": "is read from",
     "fit --online table -o out": "reads svmlight text",
-    "fit --online fractions -o out": "the labels are fractions",
     "fit --online one -o out": "are all of class 1",
     "fit --online data -o out --algorithm mpu": "'mpu' cannot learn from a stream",
     "fit --online data -o out --n-features 4 --hashing 8": "leave out --n-features or --hashing",
@@ -96,7 +89,6 @@ REFUSED = {
     "export model -o out": "--to must be one of onnx, liblinear, libsvm, json",
     "export model -o out --to libsvm": "to_liblinear",
     "export model -o out --to json --labels 1,2": "leave it out",
-    "export model -o out --to json --single": "--single is only for onnx",
     "import model -o out": "needs no import",
     "import data -o out": "neither a model of liblinear",
     "import data -o out --from onnx": "--from must be liblinear, libsvm or json",
@@ -108,7 +100,7 @@ REFUSED = {
 def test_invalid_input_is_refused_in_one_line(data, table, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data.rename("data"), table.rename("table.csv"), model.rename("model"), Path("folder").mkdir()
-    for name, text in (("wide", "1 1:1\n1 2:1 5:1\n"), ("fractions", "0.5 1:1\n1 2:1\n"), ("one", "1 1:1\n")):
+    for name, text in (("wide", "1 1:1\n1 2:1 5:1\n"), ("one", "1 1:1\n")):
         Path(name).write_text(text)
     dump_svmlight_file(X, -Y, "other", zero_based=False)
     monkeypatch.setattr("maxmargin.cli.demo._data", pytest.fail)  # refused before there are data
@@ -121,6 +113,8 @@ def test_invalid_input_is_refused_in_one_line(data, table, model, tmp_path, monk
         assert "No space left on device" in refused("fit data -o /dev/full")
     with pytest.raises(BrokenPipeError), errors_in_one_sentence():
         raise BrokenPipeError
+    for words in ("fit data", "fit data -o m --C much", "unheard-of"):  # typer's own messages
+        assert run(words).exit_code == 2
 
 
 class TestFit:
@@ -153,7 +147,6 @@ class TestFit:
         fitted = load(tmp_path / "m")
         expected = kind().get_params() | options
         assert fitted.get_params() == expected | ({"random_state": 5} if "random_state" in expected else {})
-        assert str(fitted.certificate_) in result.stdout
         assert run("check", tmp_path / "m", data).exit_code == result.exit_code
 
     def test_json_output_describes_the_fit(self, data, tmp_path):
@@ -179,12 +172,10 @@ class TestFit:
     def test_fit_and_check_above_the_tolerance_exit_with_3(self, data, tmp_path):
         words = ("--algorithm", "perceptron", "--max-iter", "1", "--tol", "1e-9")
         result, checked = run("fit", data, "-o", tmp_path / "m", *words), run("check", tmp_path / "m", data)
-        assert (result.exit_code, checked.exit_code) == (3, 3)
-        assert " in 1 round, " in result.stdout
-        assert "above the tolerance" in checked.stdout
+        assert (result.exit_code, checked.exit_code, " in 1 round, " in result.stdout) == (3, 3, True)
 
 
-class TestPredict:
+class TestModels:
     def test_labels_and_scores_equal_those_of_the_model(self, model, data, tmp_path):
         fitted = load(model)
         labels, scores = fitted.predict(X), fitted.decision_function(X)
@@ -219,19 +210,17 @@ class TestPredict:
         assert float(result.stdout.split()[1]) == pytest.approx(expected, rel=1e-12)
         assert result.stderr.startswith("accuracy unknown")
 
-
-class TestCheck:
     def test_bounds_are_recomputed_from_the_data(self, model, data, table_model, table):
         result = run("check", model, data)
         assert result.stdout.startswith("verified: recomputed from the 60 rows")
         assert json.loads(run("check", model, data, "--json").stdout)["verified"] is True
         assert run("check", table_model, table).exit_code == 0
 
-    @pytest.mark.parametrize(("bound", "factors"), [("lower", (1.01, 1.02)), ("upper", (0.98, 0.99))])
-    def test_error_names_the_bound_that_fails(self, model, data, bound, factors):
+    @pytest.mark.parametrize(("bound", "lower", "upper"), [("lower", 1.01, 1.02), ("upper", 0.98, 0.99)])
+    def test_error_names_the_bound_that_fails(self, model, data, bound, lower, upper):
         fitted = load(model)
-        for name, factor in zip(("lower", "upper"), factors, strict=True):
-            object.__setattr__(fitted.certificate_, name, getattr(fitted.certificate_, name) * factor)
+        object.__setattr__(fitted.certificate_, "lower", fitted.certificate_.lower * lower)
+        object.__setattr__(fitted.certificate_, "upper", fitted.certificate_.upper * upper)
         save(fitted, model)
         assert f"the {bound} bound fails" in refused("check", model, data)
         assert json.loads(run("check", model, data, "--json").stdout)["verified"] is False
@@ -331,21 +320,19 @@ class TestOnline:
 
     def test_ctrl_c_in_a_stream_saves_the_model_so_far(self, data, tmp_path, monkeypatch):
         def blocks(path, n_features):
-            yield from original(path, n_features, size=200)
+            yield from original(path, n_features, size=200)  # several blocks
             raise KeyboardInterrupt
 
         original = svmlight.stream_svmlight
         monkeypatch.setattr(svmlight, "stream_svmlight", blocks)
-        result = run("fit", "--online", data, "-o", tmp_path / "m", "--classes", "-1,1")
+        words = ("--classes", "-1,1", "--n-features", 4, "--C", 2.0)
+        result = run("fit", "--online", data, "-o", tmp_path / "m", *words)
         assert (result.exit_code, load(tmp_path / "m").n_seen_) == (3, 60)
         assert "stopped before the end" in result.stdout
+        model = OnlineMarginClassifier(C=2.0).partial_fit(csr_matrix(X), Y, classes=[-1, 1])
+        np.testing.assert_allclose(load(tmp_path / "m").coef_, model.coef_, rtol=1e-12)
 
-    def test_concatenated_blocks_equal_the_file(self, data):
-        for size in (50, 333, 1 << 22):
-            blocks = list(svmlight.stream_svmlight(data, 4, size))
-            assert np.array_equal(vstack([block.X for block in blocks]).toarray(), X)
-            assert np.array_equal(np.concatenate([block.y for block in blocks]), Y)
-            assert len(blocks) > 1 or size > 333
+    def test_first_index_and_faults_of_blocks(self, data):
         data.write_text("1 1:1\n-1 0:1\n")  # an index 0 in the first block: indices count from 0
         (block,) = svmlight.stream_svmlight(data, 2)
         assert (block.first_index, block.X.toarray().tolist()) == (0, [[0.0, 1.0], [1.0, 0.0]])

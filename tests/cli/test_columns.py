@@ -16,8 +16,7 @@ pd = pytest.importorskip("pandas")
 
 ANSWERS = np.where(Y > 0, "yes", "no")
 TOWNS = np.where(X[:, 1] > 0, "Rome", "Oslo")
-TABLE = {"id": np.arange(60) + 0.5, "a": X[:, 0], "b": X[:, 1], "town": TOWNS, "c": X[:, 2], "d": X[:, 3]}
-TABLE["answer"] = ANSWERS
+TABLE = {"id": np.arange(60) + 0.5, **dict(zip("abcd", X.T, strict=True)), "town": TOWNS, "answer": ANSWERS}
 
 
 def write_table(path, columns=TABLE):
@@ -57,7 +56,6 @@ def test_columns_are_selected_by_name(tmp_path, end):
         ({"drop": ["town"], "label": "town"}, "both --label and --drop name the column 'town'"),
         ({"use": ["a", "town"], "label": "town"}, "cannot be both the label and a feature"),
         ({"features": ["a", "c"], "drop": ["c"]}, "needs the column 'c', which --drop leaves out"),
-        ({"features": ["a", "c"], "use": ["a"]}, "needs the column 'c', which --columns leaves out"),
         ({}, "'town'"),
     ):
         with pytest.raises(DataError, match=message):
@@ -78,7 +76,6 @@ def test_arrow_types_are_converted_or_refused(tmp_path):
         ({"a": [1.0, np.nan, 2.0], "y": [0, 1, 0]}, "column 'a' is nan"),
         ({"a": [1.0, 2.0, 3.0], "y": ["u", " ", "v"]}, "column 'y' is empty"),
         ({"a": [1.0, 2.0], "y": [b"yes", b"\xff"]}, "not text in UTF-8"),
-        ({"a": [], "y": []}, "holds no rows"),
     ):
         with pytest.raises(DataError, match=message):
             read(write_table(path, columns))
@@ -97,7 +94,6 @@ def test_all_commands_use_column_options(tmp_path):
     for arguments in ((), options):
         checked = json.loads(run("check", model, data, *arguments, "--json").stdout)
         assert checked["feature_names"] == ["a", "b", "c", "d"]
-    assert "column 'a', which --drop leaves out" in refused("predict", model, data, "--drop", "a")
     assert "the column 'a' is a feature of the model" in refused("check", model, data, "--label", "a")
     found = json.loads(run("separate", data, *options, "--json").stdout)
     assert found["feature_names"] == ["a", "b", "c", "d"]

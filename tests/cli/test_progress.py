@@ -65,7 +65,7 @@ def test_a_line_is_printed_at_each_interval_without_a_terminal(capsys, monkeypat
         while not printed and time.monotonic() < deadline:
             time.sleep(0.02)
             printed = capsys.readouterr().err
-    assert printed[:34] == ("" if quiet else "maxmargin: 25%   fold (2 of 4)   0")[: len(printed)]
+    assert printed.startswith("" if quiet else "maxmargin: 25%   fold (2 of 4)   ")
     assert bool(printed) is not quiet
 
 
@@ -83,7 +83,6 @@ def test_commands_announce_their_steps(data, tmp_path, monkeypatch):
         (("compare", data, "--algorithms", "dcd,mpu"), ["dcd (1 of 2)", "mpu (2 of 2)"]),
         (("select", data, "--folds", 2, "--keep", 2), expected),
         (("separate", data), ["least squares", "Wolfe's algorithm in exact arithmetic"]),
-        (("fit", data, "-o", model), []),
     ):
         steps.clear()
         assert run(*words).exit_code == 0

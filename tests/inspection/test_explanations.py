@@ -23,8 +23,7 @@ MODELS = {
     "other norm": MaxMarginClassifier(0.02, p=4, tol=1e-6),
     "augmented": clone(HINGE).set_params(intercept="augmented", class_weight={-1: 1.0, 1: 2.0}),
     "gaussian": KernelMaxMarginClassifier(0.3, gamma=0.3),
-    "polynomial": KernelMaxMarginClassifier(0.05, kernel="poly", degree=2, coef0=1.0, loss="squared_hinge"),
-    "given": KernelMaxMarginClassifier(0.1, kernel="precomputed"),
+    "given": KernelMaxMarginClassifier(0.05, kernel="precomputed", loss="squared_hinge"),
 }
 
 
@@ -67,12 +66,10 @@ def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
     assert ("estimate" in str(report)) == (model.loss == "hinge")
 
 
-@pytest.mark.parametrize(
-    "model", [MaxMarginClassifier(np.inf), KernelMaxMarginClassifier(np.inf, kernel="linear")]
-)
+@pytest.mark.parametrize("model", [MaxMarginClassifier(), KernelMaxMarginClassifier(kernel="linear")])
 def test_hard_margin_report_names_few_support_rows(model):
     _, X, y = shifted_classes(2, n=40, d=3, shift=4.0)
-    report = support_report(model.fit(X, y), X, y)
+    report = support_report(clone(model).set_params(C=np.inf).fit(X, y), X, y)
     part = report.parts[0]
     assert part.margin.min() == pytest.approx(1.0)
     assert part.optimum.weightless.sum() >= 36  # d + 1 support rows suffice
@@ -85,12 +82,17 @@ def test_inseparable_data_have_a_verdict_and_no_optimum():
     model = MaxMarginClassifier(np.inf).fit(X, y)
     report = support_report(model, X, y)
     assert (report.parts[0].optimum, report.leave_one_out) == (None, None)
-    verdict = str(report.parts[0].verdict)
-    assert "<=" not in str(report).replace(verdict, "")  # no bounds of a margin that does not exist
-    assert verdict in str(report)
+    around = str(report).split(str(report.parts[0].verdict))
+    assert len(around) == 2
+    assert "<=" not in "".join(around)  # no bounds of a margin that does not exist
     model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])
-    with pytest.raises(CertificateError, match="the proof fails"):
-        support_report(model, X, y)
+    for other, rows, message in (
+        (model, 40, "the proof fails"),
+        (LinearSVC().fit(X, y), 40, "needs a classifier with a certificate"),
+        (clone(HINGE).fit(X, y), 39, "made for other data"),
+    ):
+        with pytest.raises(CertificateError, match=message):
+            support_report(other, X[:rows], y[:rows])
 
 
 def test_mislabelled_and_contradictory_rows_are_reported():
@@ -100,7 +102,6 @@ def test_mislabelled_and_contradictory_rows_are_reported():
     report = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
     assert {7, y.size - 1} & set(report.parts[0].suspects.tolist())
     assert [rows.tolist() for rows in report.contradictory] == [[9, y.size - 1]]
-    assert f"rows 9, {y.size - 1} are equal" in str(report)
 
 
 @pytest.mark.parametrize(("p", "tol"), [(2, 1e-8), (3, 1e-3), (np.inf, 1e-3)])
@@ -110,22 +111,18 @@ def test_suspects_are_the_rows_on_the_wrong_side_at_any_tolerance(p, tol):
     model = MaxMarginClassifier(loss="hinge", p=p, tol=tol, random_state=0).fit(X, y)
     part, signed = support_report(model, X, y).parts[0], np.where(y == 1, 1, -1) * model.decision_function(X)
     assert set(part.suspects) == set(np.flatnonzero(signed < 0.0))
-    gap = part.certificate.upper - part.certificate.lower
     lacks = (part.cap - part.dual) * np.maximum(1.0 - signed, 0.0)
-    assert lacks.sum() <= gap + 1e-9 * part.certificate.upper
+    assert lacks.sum() <= part.certificate.upper - part.certificate.lower + 1e-9 * part.certificate.upper
 
 
 def test_small_interior_point_weights_do_not_count_as_support():
-    """The numbers of support rows agree at a rough and at a fine tolerance."""
     X, y = make_classification(1000, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0)
-    models = (
-        WithoutExactStep(100, loss="hinge", algorithm="interior-point", tol=tol) for tol in (1e-3, 1e-9)
-    )
-    rough, fine = (support_report(model.fit(X, y), X, y).parts[0] for model in models)
+    model = WithoutExactStep(100, loss="hinge", algorithm="interior-point")
+    models = [clone(model).set_params(tol=tol).fit(X, y) for tol in (1e-3, 1e-9)]
+    rough, fine = (support_report(model, X, y).parts[0] for model in models)
     assert (rough.dual > 0.0).mean() > 0.99  # interior points have positive weights
     assert abs(int(rough.carries.sum()) - int(fine.carries.sum())) < 0.03 * y.size
     assert abs(int(rough.full.sum()) - int(fine.full.sum())) < 0.03 * y.size
-    assert set(fine.suspects) == set(np.flatnonzero(fine.margin < 0.0))
     # among rows at their cap the ones with the smallest margins come first
     np.testing.assert_array_equal(fine.margin[fine.decisive[:5]], np.sort(fine.margin)[:5])
     assert fine.full[fine.decisive[:5]].all()
@@ -135,17 +132,15 @@ def test_small_interior_point_weights_do_not_count_as_support():
 def test_multiclass_leave_one_out_agrees_with_refits(model):
     X, y = load_iris(return_X_y=True)
     X, names = scale(X), np.array(["one", "two", "three"])[y]
-    report = support_report(model.fit(X, names), X, names)
-    assert len(report.parts) == 3
+    model = clone(model).fit(X, names)
+    report = support_report(model, X, names)
     for i in np.random.default_rng(0).choice(150, 6, replace=False):
         rest = np.arange(150) != i
         found = clone(model).set_params(tol=1e-7).fit(X[rest], names[rest]).predict(X[i : i + 1])[0]
         assert found == names[i] or not report.right[i]
         assert found != names[i] or not report.wrong[i]
-    assert 0 <= report.leave_one_out[0] <= report.leave_one_out[1] < 150
-    pairs = getattr(model, "multi_class", "ovr") == "ovo"
-    assert ((report.table()["role"] == "not here").sum() == 50) == pairs
-    assert ("against the rest" in str(report)) != pairs
+    pairs = hasattr(model, "multi_class")
+    assert ((report.table()["role"] == "not here").sum() == 50) == pairs != ("the rest" in str(report))
     hard = clone(model).set_params(C=np.inf).fit(X, names)
     verdicts = {part.name: part.verdict for part in support_report(hard, X, names).parts}
     assert {name: one for name, one in verdicts.items() if one is not None} == getattr(hard, "verdict_", {})
@@ -156,12 +151,3 @@ def test_rows_of_weight_zero_are_excluded_from_the_report():
     weights = (np.arange(y.size) % 4 != 0).astype(float)
     report = support_report(clone(HINGE).fit(X, y, weights), X, y, weights)
     assert ((report.table()["role"] == "not here") == (weights == 0)).all()
-    assert report.leave_one_out[1] <= weights.sum()
-
-
-def test_models_without_a_valid_certificate_are_refused():
-    _, X, y = shifted_classes(6)
-    with pytest.raises(CertificateError, match="needs a classifier with a certificate"):
-        support_report(LinearSVC().fit(X, y), X, y)
-    with pytest.raises(CertificateError, match="made for other data"):
-        support_report(MaxMarginClassifier().fit(X, y), X[:-1], y[:-1])
