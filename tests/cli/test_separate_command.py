@@ -36,7 +36,7 @@ POLY = ("--kernel", "poly", "--coef0", 1, "--degree", 1, "--gamma", "auto")
     ("file", "options", "words"),
     [
         ("square", (), ["NOT SEPARABLE: no hyperplane has no on one side and yes on the other (",
-                        "rows 1, 2, 3, 4 (4 in all)", "       1         yes  0.25 = 1/4\n",
+                        "rows 1, 2, 3, 4 (4 in all)", "       4          no  0.25 = 1/4\n",
                         "the margin of at least one row is at most -0.353553"]),
         ("half_line", ("--p", 1), ["SEPARABLE: a hyperplane has 0 on one side and 1 on the other (",
                                    "<= largest margin <=", "(p = 1)"]),
