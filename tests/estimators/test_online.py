@@ -638,7 +638,7 @@ class TestBegin:
             with pytest.raises(ValueError, match=message):
                 model.begin(*arguments)
             assert "_streams" not in vars(model)
-        with pytest.raises(ValueError, match="width=5, but the hasher makes rows of 16 columns"):
+        with pytest.raises(ValueError, match="the hasher makes 16 columns, not 5"):
             OnlineMarginClassifier(hasher=16).begin([0, 1], 5)
 
 

@@ -273,7 +273,7 @@ class TestRobustness:
         assert RobustnessDisplay.from_estimator(stream, X, Y, ax=ax).ax_ is ax
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             RobustnessDisplay.from_estimator(stream, X, Y[:5])
-        with pytest.raises(ValueError, match="knows no class 7"):
+        with pytest.raises(ValueError, match="y holds the class 7"):
             RobustnessDisplay.from_estimator(stream, X, np.full(len(Y), 7))
         with pytest.raises(ValueError, match="LogisticRegression has no certified_radius"):
             RobustnessDisplay.from_estimator(LogisticRegression(), X, Y)
@@ -351,7 +351,7 @@ class TestMargins:
     def test_invalid_numbers_and_models_are_refused(self, model):
         with pytest.raises(NotFittedError):
             MarginDisplay.from_estimator(MaxMarginClassifier(), X, Y)
-        with pytest.raises(ValueError, match="knows no class 7"):
+        with pytest.raises(ValueError, match="y holds the class 7"):
             MarginDisplay.from_estimator(model, X, np.full(80, 7))
         gaps = np.where(np.arange(80)[:, None] < 20, [np.nan, 1.0, 1.0], X)
         for display in (MarginDisplay, DecisionSurfaceDisplay):

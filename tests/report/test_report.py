@@ -120,7 +120,7 @@ def test_report_of_a_linear_model_states_bounds_rows_and_weights(linear, report_
     assert recheck.outcome is Outcome.HOLDS
     assert recheck.words == ""
     assert page.text.startswith("Maximum-margin report: made up")
-    assert "CERTIFIED — the fit ended with the gap that was asked for." in page.text
+    assert "CERTIFIED — The certified gap, " in page.text
     assert "every bound was recomputed from the 60 rows of these data, and holds" in page.text
     assert f"No linear function has an objective below {recheck.certificate.lower:.12g}" in page.text
     assert f"an objective of at most {recheck.certificate.upper:.12g}" in page.text
@@ -136,13 +136,13 @@ def test_report_of_a_linear_model_states_bounds_rows_and_weights(linear, report_
     alpha = np.zeros(60)
     alpha[linear.certificate_.support] = linear.certificate_.dual
     for row, label, dual, capped, margin, where in rows[1:]:
-        i = int(row)
+        i = int(row) - 1  # rows are counted from 1
         assert label == Y[i]
         assert float(dual) == pytest.approx(alpha[i], rel=1e-5)
         assert capped == ("yes" if alpha[i] > 1.0 - 1e-9 else "no")
         assert float(margin) == pytest.approx(margins[i], rel=1e-5)
         assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
-    listed = [int(row[0]) for row in rows[1:]]
+    listed = [int(row[0]) - 1 for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
     assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: smallest margins first
     report = support_report(linear, X, Y)
@@ -263,7 +263,7 @@ class TestData:
         recheck, page = write_and_parse(tmp_path, model, X, Y, sample_weight=weights, top=60)
         assert recheck.outcome is Outcome.HOLDS
         for row, label, dual, capped, *_ in page.tables[0][1:]:
-            cap = 0.1 * weights[int(row)] * (3.0 if label == "yes" else 0.5)
+            cap = 0.1 * weights[int(row) - 1] * (3.0 if label == "yes" else 0.5)
             assert (float(dual) > cap * (1.0 - 1e-5)) == (capped == "yes")
         assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
 
@@ -294,7 +294,7 @@ class TestModels:
             assert float(line[2]) == pytest.approx(part.upper, rel=1e-8)
         assert len(rows) == 3
         for found, part in zip(rows, model.certificate_, strict=True):
-            assert {int(line[0]) for line in found[1:]} <= set(part.support.tolist())
+            assert {int(line[0]) - 1 for line in found[1:]} <= set(part.support.tolist())
         assert "has no weights of single features" in page.text
         assert "each against the rest" in page.text or scheme == "ovo"
 
@@ -305,7 +305,7 @@ class TestModels:
         assert len(features) == 4
         assert features[0] == ["feature", *(f"class {k} against the rest" for k in range(3))]
         for line in features[1:]:
-            j = int(line[0].split()[1])
+            j = int(line[0].split()[1]) - 1
             assert [float(cell) for cell in line[1:]] == pytest.approx(model.coef_[:, j], rel=1e-5)
 
     def test_tables_of_many_classes_are_shortened(self, tmp_path, without_figures):
@@ -328,7 +328,7 @@ class TestModels:
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
         recheck, page = write_and_parse(tmp_path, model, X, Y)
         assert recheck.outcome is Outcome.HOLDS
-        assert "INSEPARABLE — no surface separates the classes" in page.text
+        assert "INSEPARABLE — No surface separates the classes" in page.text
         assert "The exact proof" in page.text
         assert " ".join(str(model.verdict_).split()) in page.text
         assert "Some row is on the wrong side of the surface" in page.text
@@ -346,7 +346,7 @@ class TestModels:
         model.fit(X, Y)
         _, page = write_and_parse(tmp_path, model, X, Y)
         assert f"{model.status_.value} — " in page.text
-        assert "with a gap larger than was asked for" in page.text
+        assert "above tol=1e-12" in page.text
         assert any(attributes.get("class") == "verdict fair" for _, attributes in page.tags)
 
     def test_precomputed_kernels_and_single_features_have_no_surface(self, tmp_path):

@@ -209,10 +209,17 @@ def require(condition: bool, sentence: str, value: Any) -> None:
         raise ValueError(f"{sentence}; got {value!r}.")
 
 
+def is_real(value: Any) -> bool:
+    """Return whether a value is a real number that float64 holds, or inf; booleans, numbers in Python, are not."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and float(value) == float(value)
+    except OverflowError:
+        return False
+
+
 def is_finite(value: Any) -> bool:
     """Return whether a value is a finite real number and not a boolean."""
-    # in Python, booleans are numbers
-    return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")
+    return is_real(value) and abs(float(value)) < math.inf
 
 
 def is_positive_finite(value: Any) -> bool:

@@ -64,9 +64,7 @@ def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.block(some, some)
     if not np.isfinite(K).all():
-        raise ValueError(
-            f"The {kernel.name} kernel overflows for rows of this length: scale the features, or lower gamma."
-        )
+        raise ValueError(f"Kernel {kernel.name} overflows for rows this long: scale them, or lower gamma.")
     check_gram(K, f"The {kernel.name} kernel")
 
 

@@ -54,9 +54,7 @@ class Extension:
     def of_C(cls, C: float) -> Extension:
         """Return the extension for C of scikit-learn and liblinear, the factor of the squared losses."""
         if not (np.isfinite(C) and C > 0.0):
-            raise ValueError(
-                f"C must be a positive, finite number: the hard margin has no extension; got {C!r}."
-            )
+            raise ValueError(f"C must be positive and finite: the hard margin has no extension; got {C!r}.")
         return cls((2.0 * C) ** -0.5)
 
     @classmethod

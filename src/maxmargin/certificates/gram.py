@@ -85,9 +85,7 @@ class KernelSample:
                 f"up to {VALUE_RANGE[1]:g}; scale the {what}{other}."
             )
         if square < SMALLEST_NORMAL and abs(rows).max() > 0.0:
-            raise ValueError(
-                "The squares of rows of this length underflow, and kernel values with them: scale the features."
-            )
+            raise ValueError("The squares of rows this long underflow, and the kernel: scale the features.")
         if 0.0 < most < VALUE_RANGE[0]:
             raise ValueError(
                 f"The kernel underflows in sums, if not before: its values reach {most:.3g}, and bounds can be "
@@ -95,9 +93,7 @@ class KernelSample:
             )
         self.error = kernel.error(self.X)
         if not np.isfinite(self.error):
-            raise ValueError(
-                "The squares of rows of this length overflow, and kernel values with them: scale the features."
-            )
+            raise ValueError("The squares of rows this long overflow, and the kernel: scale the features.")
         if self.error > MAX_RELATIVE_ERROR * most:
             raise ValueError(
                 f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {self.error:.3g}. "

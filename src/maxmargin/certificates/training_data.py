@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.sparse_columns import canonical
+from ..numerics.column_errors import check_finite
+from ..numerics.sparse_columns import canonical, check_sparse
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
@@ -48,13 +49,14 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     """
     if not hasattr(model, "certificate_"):
         raise CertificateError(_nothing_to_verify(model))
-    names = getattr(X, "columns", None)
+    given = X
+    check_sparse(X)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     require(X.ndim == 2, f"X must have two dimensions, rows and features; got {X.ndim}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     X = canonical(X)
-    _check_missing(X, names)
+    check_finite(X, given, CertificateError)
     labels = labels_of(X, y)
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
@@ -90,21 +92,3 @@ def _nothing_to_verify(model: Any) -> str:
     if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
         return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
     return "this model is not fitted, so that there is nothing to verify: call fit first."
-
-
-def _check_missing(X: Any, names: Any) -> None:
-    """Raise CertificateError where entries of X are NaN, with the name or number of the first such column."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite((X.data if sp.issparse(X) else X).sum(dtype=np.float64)):  # one pass, no copy
-            return
-    if sp.issparse(X):
-        counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    else:
-        counts = np.isnan(X).sum(axis=0)
-    columns = np.flatnonzero(counts)
-    if columns.size:
-        j = int(columns[0])
-        raise CertificateError(
-            f"Input X contains NaN: column {j if names is None else repr(names[j])} is missing in {counts[j]} of "
-            f"{X.shape[0]} rows; a certificate is about the data of the fit."
-        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
 from ..numerics.representable import refuse_rounded
+from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import canonical, without_empty_columns
 from ..numerics.sums import Compensated
 from .certificate import Certificate, CertificateError, require
@@ -204,11 +205,17 @@ class Inseparable(Checked):
         return f"{combined} sum alpha y x is exactly 0"
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, first: int = 0) -> str:
+        """Return the statement in a few lines; `first` is the number of the first row."""
         where = "" if self.bias else " through the origin"
         ball = ""
         if self.radius:
             ball = f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
-        return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
+        return (
+            f"not separable{where}: {self.words(first)}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
+        )
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Sum the weighted rows in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
@@ -253,12 +260,15 @@ class Undecided(Checked):
         Its `support` and `dual` are the rows and the dual variables that prove hi.
     reason : str
         The reason why no decision was reached.
+    scale : Dominant, default=None
+        An entry or a column that dominates the data of `separate`.
     """
 
     lo: float = 0.0
     hi: float
     certificate: Certificate = field(repr=False)
     reason: str
+    scale: Dominant | None = None
 
     @property
     def separable(self) -> None:
@@ -275,9 +285,14 @@ class Undecided(Checked):
         """The dual variables of the rows `support`."""
         return self.certificate.dual
 
+    def remedy(self, first: int = 0, names: Sequence[str] | None = None) -> str:
+        """Return what to try; `first` is the number of the first row and column, `names` are those of the columns."""
+        large = "scale the features" if self.scale is None else self.scale.words(first, names)
+        return f"{large}; or {'raise max_time' if 'max_time' in self.reason else 'fit a soft margin (a finite C)'}"
+
     def __str__(self) -> str:
         return (
-            f"undecided: {self.reason}\n"
+            f"undecided: {self.reason}\n  to try: {self.remedy()}\n"
             f"  largest margin <= {self.hi:.6g} (p = {self.p:g}), as weights on {self.support.size} rows show\n"
             f"  {self.method}, {self.seconds:.2g} s"
         )

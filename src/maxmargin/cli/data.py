@@ -90,10 +90,7 @@ def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) ->
         drop=columns.drop or (),
     )
     if columns.label is not None and columns.label in (table.feature_names or ()):
-        raise DataError(
-            f"{data}: the column {columns.label!r} is a feature of the model; name the column of the labels with "
-            "--label."
-        )
+        raise DataError(f"{data}: the column {columns.label!r} is a feature; name another with --label.")
     if columns.label is not None and table.label_name != columns.label:
         raise DataError(f"{data}: there is no label column {columns.label!r}; name another with --label.")
     if table.y is not None:

@@ -105,10 +105,7 @@ def _format_of(path: Path) -> str:
     for kind, word in OPENINGS.items():
         if begin.startswith(word):
             return kind
-    raise ValueError(
-        f"{path}: this is neither a model of liblinear nor of libsvm, nor JSON; a model that `maxmargin fit` wrote "
-        "needs no import"
-    )
+    raise ValueError(f"{path}: this is no model of liblinear or libsvm, and no JSON; name such a file")
 
 
 def _whole_numbers(labels: str) -> list[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .options import ESTIMATOR_OPTIONS, FIELDS, INTERRUPTED, STOPPED, ColumnOptions, Result, command, dashed
+from .options import ESTIMATOR_OPTIONS, FIELDS, STOPPED, ColumnOptions, Result, command, dashed
 
 if TYPE_CHECKING:
     from ..io.readers import Table
@@ -58,13 +58,9 @@ def fit(
     commanded = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
     given = {name: ctx.params[name] for name in commanded}
     if online:
-        try:
-            from .online import fit_online
+        from .online import fit_online
 
-            return fit_online(data, output, given)
-        except KeyboardInterrupt:  # before there is a model, or a second one while it is written
-            typer.echo("maxmargin: interrupted; no model was written.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        return fit_online(data, output, given)
 
     from ..numerics.files import check_place
     from .data import read_labelled
@@ -81,7 +77,7 @@ def fit(
 
         from ..io.model_file import save
         from ..problem.status import Status
-        from .words import fit_facts
+        from .words import fit_facts, message
 
     # only what is given: the two classifiers have different defaults
     model = _classifier({FIELDS.get(name, name): given[name] for name in ESTIMATOR_OPTIONS if name in given})
@@ -96,7 +92,7 @@ def fit(
     model.source_ = {"label": table.label_name, "first_index": table.first_index}
     save(model, output)
     facts = fit_facts(model, model.certificate_, table.feature_names)
-    facts |= {"seconds": seconds, "model": str(output)}
+    facts |= {"message": message(model, table), "seconds": seconds, "model": str(output)}
     code = 0 if model.status_ is Status.CERTIFIED else STOPPED
     return Result(facts, _report(model, table, seconds, output), code)
 
@@ -107,9 +103,7 @@ def _classifier(parameters: dict[str, Any]) -> Any:
     from ..estimators.linear import MaxMarginClassifier
 
     if parameters.get("kernel") == "precomputed":
-        raise ValueError(
-            "--kernel precomputed needs a kernel matrix, not a file of rows: use KernelMaxMarginClassifier in Python."
-        )
+        raise ValueError("--kernel precomputed needs kernel values: use KernelMaxMarginClassifier in Python.")
     classifier = KernelMaxMarginClassifier if "kernel" in parameters else MaxMarginClassifier
     known = classifier().get_params()
     unknown = [name for name in parameters if name not in known]
@@ -123,10 +117,13 @@ def _classifier(parameters: dict[str, Any]) -> Any:
 
 def _report(model: Any, table: Table, seconds: float, output: Path) -> list[str]:
     """Return status, algorithms, bounds and the largest weights of a model as lines of text."""
-    from .words import bound_lines, is_inseparable, stages_line, weight_lines
+    from ..problem.status import Status
+    from .words import bound_lines, is_inseparable, message, stages_line, weight_lines
 
     rounds = f"{model.n_iter_} round{'s' * (model.n_iter_ != 1)}"
-    lines = [f"{model.status_.value} in {rounds}, {seconds:.3g} s: {output}", stages_line(model)]
+    lines = [f"{model.status_.value} in {rounds}, {seconds:.3g} s: {output}"]
+    lines += [] if model.status_ is Status.CERTIFIED else [message(model, table)]
+    lines.append(stages_line(model))
     lines += bound_lines(model, table.y, model.certificate_)
     # without a separator, or a bound, there are no weights to speak of
     if not is_inseparable(model) and not model.certificate_.proves_nothing:

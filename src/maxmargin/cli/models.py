@@ -86,7 +86,7 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
     from ..certificates.verification import verify, verify_verdicts
     from .data import read_certified
     from .display import Progress
-    from .words import bound_lines, fit_facts, is_inseparable, nothing_proved
+    from .words import bound_lines, fit_facts, is_inseparable, message, nothing_proved
 
     try:
         with Progress():
@@ -103,7 +103,7 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
     holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{proof}"
     lines = [unproved or holds, *bound_lines(fitted, table.y, certificate)]
     if unproved is None and not certified and not inseparable:
-        lines.append(f"the gap is above the tolerance of the fit, {fitted.tol:g}")
+        lines += [f"the gap is above the tolerance of the fit, {fitted.tol:g}", message(fitted, table)]
     reason = {} if unproved is None else {"reason": unproved}
     facts = {"verified": unproved is None, **reason, **fit_facts(fitted, certificate, table.feature_names)}
     return Result(facts, lines, 0 if certified else STOPPED)
@@ -143,10 +143,7 @@ def report(
     check_place(output, model, data)
     # a device or a pipe takes anything
     if output.suffix.lower() not in PAGES and (output.is_file() or not output.exists()):
-        raise ValueError(
-            f"{output}: a report is an HTML page; name a file that ends in {PAGES[0]} (a browser can print the page to "
-            "PDF)."
-        )
+        raise ValueError(f"{output}: a report is an HTML page; name a file that ends in {PAGES[0]}.")
 
     from ..plots.style import new_figure
     from .data import read_certified

@@ -283,6 +283,9 @@ def errors_in_one_sentence() -> Iterator[None]:
         raise _bad_input(f"{place}{error.strerror or error}") from None
     except MemoryError as error:
         raise _bad_input(f"there is not enough memory ({error}); use fewer rows or sparse data") from None
+    except KeyboardInterrupt:
+        typer.echo("maxmargin: interrupted; nothing was written.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     except (ValueError, ImportError) as error:  # the latter for packages that are optional
         raise _bad_input(str(error)) from None
 

@@ -98,7 +98,7 @@ def select(
 
         EliminationDisplay.from_estimator(selector, axes=drawn.figure.subplots(1, 2))
         drawn.save()
-    known, first = table.feature_names, table.first_index or 0
+    known, first = table.feature_names, 1 if table.first_index is None else table.first_index
     names = [str(j + first) if known is None else known[j] for j in selector.order_]
     facts = _facts(selector, names) | {"seconds": seconds, "picture": picture and str(picture)}
     certified = all(stage.status is Status.CERTIFIED for stage in selector.path_)
@@ -110,7 +110,9 @@ def _check_folds(table: Table, folds: int) -> None:
     import numpy as np
 
     classes, counts = np.unique(np.asarray(table.y), return_counts=True)
-    if classes.size > 1 and counts.min() < folds:
+    if classes.size < 2:
+        raise ValueError(f"all rows are of class {classes[0]}, and a selection needs 2 classes: add rows.")
+    if counts.min() < folds:
         fewest = int(counts.min())
         remedy = f"use --folds {fewest} or add rows" if fewest > 1 else "remove the class or add rows"
         raise ValueError(

@@ -41,17 +41,19 @@ def separate(
     from .display import Progress
 
     if parameters["kernel"] == "precomputed":
-        raise ValueError(
-            "--kernel precomputed needs a kernel matrix, not a file of rows: use maxmargin.separate in Python."
-        )
+        raise ValueError("--kernel precomputed needs a kernel matrix: use maxmargin.separate in Python.")
     with Progress():
         table = read_labelled(data, n_features, columns, exact=True)
 
+        from ..certificates.verdicts import Undecided
         from ..separability.separate import separate as find_separator
-        from .words import verdict_facts, verdict_text
+        from .words import verdict_facts, verdict_text, with_options
 
         verdict = find_separator(table.X, table.y, bias=bias, **parameters)
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
-    code = STOPPED if verdict.separable is None else 0
-    return Result(shape | verdict_facts(verdict), [verdict_text(verdict, table.y)], code)
+    facts, lines = shape | verdict_facts(verdict), [verdict_text(verdict, table.y)]
+    if isinstance(verdict, Undecided):
+        facts["remedy"] = with_options(verdict.remedy(1, table.feature_names))
+        lines.append(f"to try: {facts['remedy']}")
+    return Result(facts, lines, 0 if verdict.separable is not None else STOPPED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,10 @@ from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import text_of
+from ..estimators.diagnosis import explain
 from ..kernels.functions import Linear
 from ..problem.problem import Problem
+from .options import dashed
 
 LONGEST_FRACTION = 24  # characters of an exact weight that is printed: longer ones break the table
 SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
@@ -62,6 +65,16 @@ def nothing_proved(model: Any, certificate: Any) -> str | None:
         return None
     about = "" if unproved == [None] else f" about {', '.join(map(text_of, unproved))}"
     return f"nothing is proved{about}: the fit ended before it found a bound"
+
+
+def message(model: Any, table: Any) -> str:
+    """Return why a fit ended and what to try, with rows and columns counted from 1 and options as they are typed."""
+    return with_options(explain(model, table.X, 1, table.feature_names))
+
+
+def with_options(text: str) -> str:
+    """Return a text with options as they are typed in place of parameters."""
+    return re.sub(r"\b(max_time|max_iter|(?:tol|algorithm)(?==))\b", lambda name: dashed(name[0]), text)
 
 
 def _stages(model: Any) -> list[tuple[str, str]]:

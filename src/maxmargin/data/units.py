@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..numerics.scales import vector
 from ..problem.problem import Problem
 from .rows import Patterns
 from .task import Task
@@ -112,7 +113,7 @@ def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> 
     longest = math.sqrt(patterns.longest2)
     if max(longest, problem.rho) * root <= HUGE:
         return None
-    top, bottom = (_row(extreme(axis=0)) for extreme in (X.max, X.min))
+    top, bottom = vector(X.max(axis=0)), vector(X.min(axis=0))
     size = np.append(np.maximum(np.abs(top), np.abs(bottom)), problem.rho) * root
     if not size.max() > HUGE:
         return None
@@ -130,11 +131,6 @@ def _point(task: Task, divisors: Any) -> tuple[np.ndarray, float] | None:
     with np.errstate(over="ignore"):
         w = task.point[0] * divisors
     return (w, task.point[1]) if np.isfinite(w).all() else None
-
-
-def _row(values: Any) -> np.ndarray:
-    """Return a row of a dense or sparse matrix as a float64 vector."""
-    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=float).ravel()
 
 
 def _divided(X: Any, divisors: Any) -> Any:

@@ -20,7 +20,7 @@ from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
-from .progress import StepCallbacks
+from .progress import StepCallbacks, is_true
 from .validation import restored_after, validate_rows
 
 
@@ -119,10 +119,12 @@ callback, n_jobs, random_state, verbose
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C, or if `callback` ends a fit, while folds are fitted: nothing is chosen then.
+            After Ctrl-C while folds are fitted: nothing is chosen then.
+        RuntimeError
+            If `callback` ends a fit of a fold.
         """
-        own = {"Cs", "ps", "cv", "scoring"}
-        shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+        parameters = self.get_params(deep=False).items()
+        shared = {name: value for name, value in parameters if name not in ("Cs", "ps", "cv", "scoring")}
         costs, norms = grid(self.Cs, self.ps)
         whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
         given = X
@@ -135,7 +137,12 @@ callback, n_jobs, random_state, verbose
         if not folds:
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
-        fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared | {"n_jobs": None})
+        ended, own = Event(), self.callback
+        shared |= {
+            "n_jobs": None,
+            "callback": own and (lambda report: is_true(own(report)) and not ended.set()),
+        }
+        fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared)
         total = len(folds) + 1  # with the fit of all rows
         begin = partial(announce, "fold", of=total, verbose=self.verbose)
         paths = _FoldPaths(X, y, weights, fit_path, scorer, begin)
@@ -144,6 +151,8 @@ callback, n_jobs, random_state, verbose
             parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
             found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))
         if paths.interrupted.is_set():
+            if ended.is_set():
+                raise RuntimeError("callback ended a fit of a fold before C was chosen: set max_time.")
             raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.")
         scores, gaps = np.moveaxis(np.array(found), 1, 0).reshape(2, len(folds), len(norms), costs.size)
         mean = scores.mean(axis=0)

@@ -155,8 +155,8 @@ def rows_of(model: Any, X: Any) -> Any:
     return validate_rows(model, X, accept_sparse="csr", reset=False)
 
 
-def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> list[str]:
-    """Return names of the columns of X: `names`, or the names at the fit, or numbers.
+def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None, first: int = 0) -> list[str]:
+    """Return names of the columns of X: `names`, or the names at the fit, or numbers from `first` on.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> 
         If there are not as many names as columns.
     """
     count = int(np.shape(X)[1])
-    numbers = [f"feature {j}" for j in range(count)]
+    numbers = [f"feature {j + first}" for j in range(count)]
     found = getattr(model, "feature_names_in_", numbers) if names is None else names
     if len(found) != count:
         raise ValueError(f"there must be a name for each of {count} features; got {len(found)}.")

@@ -192,10 +192,7 @@ class Elimination:
         with self.callbacks.step(lambda: _step_name(f, before), classifier):
             classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
         if getattr(classifier, "coef_", None) is None:
-            raise ValueError(
-                f"{type(classifier).__name__} has no coef_ after its fit, by which features could be ranked: use a "
-                "linear classifier."
-            )
+            raise ValueError(f"{type(classifier).__name__} has no coef_ to rank by: use a linear classifier.")
         return classifier
 
     def _is_useless(self, classifier: Any, found: Bounds | None, f: int, last: int) -> bool:
@@ -217,6 +214,8 @@ class Elimination:
             first += "(StandardScaler), or raise C."
         else:
             return False
+        if status is Status.INTERRUPTED and not last:
+            raise KeyboardInterrupt("the elimination was interrupted in its first fit; nothing is ranked.")
         if not last:
             raise ValueError(first)
         self.reason = f"{fault}; the {last} before are kept"

@@ -140,6 +140,8 @@ default="rbf"
         Number of rounds; the largest of all problems. SVC has one number per pair of classes.
     status_ : Status
         How the fit ended; the worst of all problems.
+    message_ : str
+        Why the fit ended so, and if it is not certified, what to try.
     fit_status_ : int
         As in SVC: 0 if `status_` is CERTIFIED, otherwise 1.
     certificate_ : Certificate or Certificates
@@ -233,9 +235,7 @@ default="rbf"
         precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
         X, y = validation.validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
         if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
-            )
+            raise ValueError(f"A precomputed kernel is a square matrix of all samples; got shape {X.shape}.")
         targets = validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
         if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError(
@@ -252,7 +252,7 @@ default="rbf"
         with Deadline(self.max_time) as deadline:
             found = tasks.solve(reporter, deadline)
         self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
-        self._store(tasks.names, found)
+        self._store(tasks.names, found, None if precomputed else X)
         self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
         for name, solution in zip(tasks.names, found, strict=True):
             reporter.end_task(name, solution.status)

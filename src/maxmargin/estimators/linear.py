@@ -123,6 +123,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Number of rounds; the largest of all classes.
     status_ : Status
         How the fit ended; the worst of all classes.
+    message_ : str
+        Why the fit ended so, and if it is not certified, what to try.
     certificate_ : Certificate or Certificates
         The bounds and the dual variables that prove them; `verify` recomputes them from the data.
     history_ : list of Report
@@ -218,7 +220,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
         vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
         self.class_weight_ = targets.class_weights
-        self._store(tasks.names, solutions)
+        self._store(tasks.names, solutions, given)
         reporter.end()
         return self
 
@@ -343,8 +345,7 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
     algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
     if algorithm.schedule not in algorithm.schedules:
         raise ValueError(
-            f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "
-            f"got {algorithm.schedule!r}."
+            f"{algorithm.name} has the schedules {algorithm.schedules}; got {algorithm.schedule!r}."
         )
     if problem is not None:
         validation.check_solves(algorithm, problem, ALGORITHMS)

@@ -254,9 +254,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             if len(getattr(self, "feature_names_in_", ())) != width:
                 vars(self).pop("feature_names_in_", None)
         elif width != self._feature_hasher().n_features:
-            raise ValueError(
-                f"width={width!r}, but the hasher makes rows of {self._feature_hasher().n_features} columns."
-            )
+            raise ValueError(f"the hasher makes {self._feature_hasher().n_features} columns, not {width!r}.")
         self._begin(np.asarray(classes), int(width))
 
     def _check_same_stream(self, classes: Any) -> None:
@@ -278,9 +276,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         """Begin one stream for each binary problem of the classes of these labels, for rows with d columns."""
         classes = validation.distinct_labels(labels)
         if classes.size < 2:
-            raise ValueError(
-                f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
-            )
+            raise ValueError(f"A classifier needs at least 2 classes; got one class: {classes.tolist()!r}.")
         problem = Problem("squared_hinge", float(self.C), intercept="free" if self.fit_intercept else "none")
         algorithm = stream_algorithm(self.algorithm, problem)
         self.classes_ = classes
@@ -323,7 +319,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         strange = np.flatnonzero(classes[place] != y)
         if strange.size:
             raise ValueError(
-                f"y holds {y[strange].tolist()[0]!r}, which is none of the classes announced: {classes.tolist()!r}."
+                f"y holds {y[strange].tolist()[0]!r}, not one of the classes announced: {classes.tolist()!r}."
             )
         positive = [1] if classes.size == 2 else range(classes.size)
         return [np.where(place == k, 1.0, -1.0) for k in positive]

@@ -51,6 +51,8 @@ class MarginPath:
     """
 
     def __init__(self, points: Sequence[tuple[MaxMarginClassifier, float, int, int]]) -> None:
+        if not points:
+            raise ValueError("a path needs at least one point: margin_path makes one.")
         models, *columns = zip(*points, strict=True)  # the model, the seconds, rows and features left out
         self.models: tuple[MaxMarginClassifier, ...] = models
         self.seconds, self.rows_left_out, self.features_left_out = map(np.array, columns)
@@ -217,7 +219,7 @@ class _PathFit:
             if alone.certificate_.gap <= model.certificate_.gap:
                 model = alone
             elif alone.status_ is Status.INTERRUPTED:  # which ends the path
-                model.status_ = alone.status_
+                model.status_, model.message_ = alone.status_, alone.message_
         return model, rows, features
 
     def _fit_alone(self, C: float, p: float | str, spent: float) -> MaxMarginClassifier:
@@ -297,7 +299,7 @@ def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
         return np.logspace(-4.0, 4.0, int(Cs)) if Cs != 1 else np.ones(1), norms
     try:
         costs = np.zeros(0) if isinstance(Cs, str | bool) else np.asarray(Cs, dtype=float).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         costs = np.zeros(0)
     if costs.size == 0 or not (costs > 0.0).all():
         raise ValueError(f"Cs must be positive numbers, at least one; got {Cs!r}.")

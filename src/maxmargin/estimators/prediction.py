@@ -22,6 +22,7 @@ from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
+from .diagnosis import explain
 from .progress import CallbackSupportMixin
 from .validation import validate_rows
 
@@ -33,23 +34,40 @@ _LEAST = float(np.finfo(float).smallest_subnormal)
 _MOST = float(np.finfo(float).max)
 
 
+# Parameters of scikit-learn's classifiers, and what they correspond to here.
+ELSEWHERE = {
+    "penalty": 'p: p=2 is penalty="l2", and p=inf with norm_power=1 is penalty="l1"',
+    "dual": 'algorithm: "auto" chooses the method of solution',
+    "multi_class": "no parameter: several classes are solved one against the rest",
+    "probability": "sklearn.calibration.CalibratedClassifierCV(model)",
+}
+
+
 class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of classifiers whose fit ends with certificates."""
 
     n_iter_: int
     status_: Status
+    message_: str
     history_: list[Report]
     certificate_: Certificate | Certificates
     _exact = True  # whether small problems end with the exact step; False in comparisons of algorithms
 
-    def _store(self, names: list[Any], solutions: Sequence[Any]) -> None:
-        """Set status, rounds, history and certificate of the fit, and `verdict_` of hard margins without a separator.
+    def __new__(cls, *values: Any, **parameters: Any) -> Any:
+        for name in ELSEWHERE.keys() & parameters.keys() - set(cls._get_param_names()):
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}; it corresponds to {ELSEWHERE[name]}.")
+        return super().__new__(cls)
+
+    def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:
+        """Set status, message, rounds, history and certificate, and `verdict_` of hard margins without a separator.
 
         Parameters
         ----------
         names : list
             The label of each binary task; None is the label of a single task.
         solutions : sequence of Solution or KernelTaskSolution
+        X : ndarray or CSR matrix of shape (n, d) or None
+            The rows, for the message; None if they are kernel values.
         """
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)
@@ -63,10 +81,21 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         found = {python_label(name): one.verdict for name, one in pairs if one.verdict is not None}
         if found:
             self.verdict_ = found if len(names) > 1 else found[None]
+        self.message_ = explain(self, X, names=getattr(self, "feature_names_in_", None))
+
+
+def _no_probabilities(model: Any) -> Any:
+    """Not available: margins are no probabilities. Use `sklearn.calibration.CalibratedClassifierCV`."""
+    raise AttributeError(
+        f"{type(model).__name__} has no predict_proba, since margins are no probabilities: wrap it in "
+        "sklearn.calibration.CalibratedClassifierCV, which has."
+    )
 
 
 class LinearDecision:
     """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""
+
+    predict_proba = property(_no_probabilities)
 
     coef_: Any
     intercept_: Any
@@ -177,6 +206,8 @@ class Robust:
 
 class KernelDecision:
     """Scores and labels, for classifiers that are sums of kernel functions, in the layout of SVC."""
+
+    predict_proba = property(_no_probabilities)
 
     classes_: Any
     multi_class_: str

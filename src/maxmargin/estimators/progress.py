@@ -14,6 +14,7 @@ from math import ceil, isfinite, log10
 from threading import Lock
 from typing import Any, TypeVar
 
+import numpy as np
 from joblib import Parallel, delayed
 
 from ..engine.jit import COMPILATION
@@ -34,7 +35,7 @@ except ModuleNotFoundError:  # scikit-learn < 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Reporter", "StepCallbacks", "solve_tasks", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Reporter", "StepCallbacks", "is_true", "solve_tasks", "with_callbacks"]
 
 T = TypeVar("T")
 Data = tuple[Any, ...]  # X, y, sample_weight of a fit
@@ -213,8 +214,7 @@ class Reporter(_Tree):
         with self._lock:
             if self._model.verbose:
                 self._print(report)
-            callback = self._model.callback
-            if callback is not None and callback(report):
+            if self._model.callback is not None and is_true(self._model.callback(report)):
                 deadline.stopped.set()
             if self.root is not None and self._show(report, best, deadline.remaining()):
                 deadline.stopped.set()
@@ -338,6 +338,13 @@ class _TaskProgress:
     last: Report | None = None
     best: Callable[[], Any] | None = None
     stage: tuple[str, str] | None = None
+
+
+def is_true(answer: Any) -> bool:
+    """Return whether the value that a callback returned is true; arrays, for example, have no truth value."""
+    if np.ndim(answer):
+        raise ValueError("callback must return True to end the fit, else False or None; got an array.")
+    return bool(answer)
 
 
 def _interval(report: Report) -> str:

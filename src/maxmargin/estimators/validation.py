@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,12 +14,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..algorithms.base import is_positive_finite, is_whole
+from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
+from ..numerics.column_errors import column_message, missing_labels, refuse_queries_and_dates
+from ..numerics.sparse_columns import check_sparse
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
-from .column_errors import column_message, missing_labels, refuse_queries_and_dates
 from .progress import with_callbacks
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
@@ -59,11 +60,6 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
 # parameters
 
 
-def is_real(value: Any) -> bool:
-    """Return whether a value is a real number; booleans are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 def is_positive(value: Any) -> bool:
     """Return whether a value is a number above 0, or inf."""
     return is_real(value) and value > 0
@@ -91,6 +87,10 @@ COMMON: Checks = COST | {
     "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "True or False; got {!r}"),
     "max_time": (optional(is_positive), "a positive number of seconds, or None; got {!r}"),
     "n_jobs": (optional(lambda n_jobs: is_whole(n_jobs) and n_jobs != 0), THREADS),
+    "verbose": (
+        lambda verbose: isinstance(verbose, BOOLEAN) or is_whole(verbose, 0),
+        "0, 1, False or True; got {!r}",
+    ),
     "callback": (optional(callable), "a function of a report, or None; got {!r}"),
     "intercept": (lambda intercept: intercept in ("free", "augmented"), '"free" or "augmented"; got {!r}'),
     "random_state": (  # check_random_state raises for values that are no seeds
@@ -192,12 +192,10 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y) if hasattr(y, "isna") else y
+    check_sparse(X)
     try:
-        # damaged matrices, else compiled code would read outside the arrays; the check may change its matrix: a copy
-        if hasattr(X, "check_format"):
-            type(X)((X.data, X.indices, X.indptr), X.shape).check_format()
         return validate_data(estimator, X, labels, **options)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         message = column_message(str(error), X, y)
         if message is None:
             raise
@@ -288,9 +286,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
         rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "there is no row"
-        raise ValueError(
-            f"A classifier needs rows of at least 2 classes with positive weight, but {rows} (one class)."
-        )
+        raise ValueError(f"A classifier needs rows of 2 classes with weight, but {rows} (one class).")
     weights, class_weights = sample_weights, np.ones(classes.size)
     if class_weight is not None:
         class_weights = _class_weights(class_weight, classes, y, sample_weights)
@@ -300,7 +296,8 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     selected = None if weights.min() > 0.0 else np.flatnonzero(weights > 0.0)
     missing = [] if selected is None else np.setdiff1d(classes, y[selected]).tolist()
     if classes.size - len(missing) < 2:
-        raise ValueError("class_weight leaves only one class with a positive weight: raise the zero weights.")
+        left = "no class" if classes.size == len(missing) else "only one class"
+        raise ValueError(f"class_weight leaves {left} with a positive weight: raise the zero weights.")
     if missing and problem.hard:
         raise ValueError(
             f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
@@ -314,6 +311,8 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     """Return the distinct labels in order; refuse labels that do not name classes."""
     if y.dtype.kind == "S":
         raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("The labels hold NaN or infinity: give finite numbers, or leave the rows out.")
     kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
     if len(kinds) == 1 and kinds[0] in ("int", "bool"):
         raise ValueError(

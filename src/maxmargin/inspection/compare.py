@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -274,11 +274,14 @@ def _padded(column: Sequence[str]) -> list[str]:
 
 def _by_name(algorithms: Any) -> dict[str, Any]:
     """Return the algorithms by their names in the table."""
-    algorithms = [algorithms] if isinstance(algorithms, str | Algorithm) else list(algorithms)
+    single = isinstance(algorithms, str) or not isinstance(algorithms, Iterable)
+    algorithms = [algorithms] if single else list(algorithms)
     if not algorithms:
         raise ValueError("algorithms must hold at least one name or rule object.")
     named: dict[str, Any] = {}
     for algorithm in algorithms:
+        if not isinstance(algorithm, str | Algorithm):
+            raise ValueError(f"algorithms must hold names and rule objects such as MPU(); got {algorithm!r}.")
         name = _name(algorithm)
         if name in named:
             raise ValueError(f"algorithms must not hold the same one twice; got {name!r} twice.")

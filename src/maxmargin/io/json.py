@@ -196,10 +196,7 @@ def _model(record: Any) -> ImportedLinearClassifier:
     if version < 1:
         raise Fault(f'"version" must be at least 1; got {version}.')
     if version > VERSION:
-        raise Fault(
-            f"the record has version {version}, and this version of maxmargin reads up to {VERSION}; install a newer "
-            "maxmargin."
-        )
+        raise Fault(f"the record has version {version}, above {VERSION}; install a newer maxmargin.")
     labels = _classes(_entry(record, "classes", list))
     count, width = labels.size, _entry(record, "n_features", int)
     if count < 2 or np.unique(labels).size < count or width < 1:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Certificates
 from ..certificates.verdicts import Inseparable, Undecided
+from ..estimators.diagnosis import explain
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
@@ -119,9 +120,7 @@ def _model(record: Record, arrays: Arrays) -> Model:
     """Return the model of a record and its arrays; an exception says what is missing or does not fit."""
     cls = next((cls for cls in _LAYOUTS if cls.__name__ == record["class"]), None)
     if cls is None:
-        raise Fault(
-            f"models of class {record['class']!r} are not known to this version of maxmargin; install a newer one."
-        )
+        raise Fault(f"models of class {record['class']!r} need a newer version of maxmargin; install it.")
     model = cls(**_parameters_from(cls, record["parameters"]))
     (attributes, parts), fitted = _LAYOUTS[cls], record["fitted"]
     for name in attributes:
@@ -231,9 +230,7 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
         arrays["classes"] = classes
     else:
         if not all(isinstance(name, str) for name in classes):
-            raise ModelFileError(
-                "model files hold classes that are numbers, booleans or strings; fit with such labels."
-            )
+            raise ModelFileError("classes in a model file are numbers, booleans or strings; fit with such.")
         kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
     if hasattr(model, "feature_names_in_"):
@@ -307,7 +304,7 @@ def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Write the bounds with their dual weights, the proofs about hard margins, and the reports of the fit."""
     certificate = model.certificate_
     parts = enumerate(certificate.certificates)
-    record["one_vs_rest"] = isinstance(certificate, Certificates)
+    record["one_vs_rest"], record["message"] = isinstance(certificate, Certificates), model.message_
     record["certificates"] = [_encode(part, f"certificate.{k}", arrays) for k, part in parts]
     # reports and verdicts name a problem by its place among the certificates
     place: dict[Any, Any] = {None: None}
@@ -334,6 +331,7 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
     reports = [_decode(Report, report, "", arrays, kernel) for report in record["history"]]
     model.history_ = [replace(report, label=names[report.label]) for report in reports]
+    model.message_ = record.get("message") or explain(model)  # files of early versions have none
     verdicts = {}
     for k, verdict in enumerate(record.get("verdicts", [])):  # files of early versions have none
         label = names[verdict.pop("class")]

@@ -60,6 +60,8 @@ class LinearModel:
                 )
         machine = isinstance(model, MACHINES)
         if machine and not isinstance(model.kernel_, Linear):
+            if isinstance(model.kernel_, Precomputed | Pairwise):
+                raise kernel_error(model.kernel_, "features have no weights", "has no weights of features")
             raise ModelFileError(
                 f"only the linear kernel has weights of features, and this model has the kernel "
                 f"{model.kernel_.name!r}: write the model with to_libsvm or to_onnx."

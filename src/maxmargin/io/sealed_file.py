@@ -68,14 +68,9 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         number = int(record["format"])
         size = max(array["data_offsets"][1] for array in header.values())
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Fault(
-            "the file was altered after it was saved: its header is damaged; save or copy it again."
-        ) from None
+        raise Fault("the file was altered: its header is damaged; save or copy it again.") from None
     if number > FORMAT:
-        raise Fault(
-            f"the file has format {number}, and this version of maxmargin reads up to {FORMAT}; install a newer "
-            "maxmargin."
-        )
+        raise Fault(f"the file has format {number}, above {FORMAT}; install a newer maxmargin.")
     if len(content) < end + size:
         raise Fault(_CUT_SHORT)
     seal = _SEAL.search(content, 0, end)

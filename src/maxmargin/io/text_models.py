@@ -230,9 +230,7 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
         If there is no such file, or it cannot be read.
     """
     if n_features is not None and not (is_whole(n_features, 1) and n_features <= C_INT):
-        raise ModelFileError(
-            f"n_features must be a whole number of columns, {C_INT} at most, or None; got {n_features!r}."
-        )
+        raise ModelFileError(f"n_features must be a whole number up to {C_INT}, or None; got {n_features!r}.")
     with faults_of(path, ModelFileError):
         return _libsvm_model(n_features, *_sections(path, "svm_type", "SV"))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 from numbers import Integral, Real
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
         if variance == 0.0:  # as in scikit-learn
             return 1.0
         return float(scale) if scale > 0.0 else inf
-    value = _number("gamma", gamma)
+    value = -1.0 if gamma is None else _number("gamma", gamma)
     if not value >= 0.0:
         raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
     return value
@@ -108,6 +109,7 @@ def _degree(degree: Any) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+    # compared exactly: whole numbers beyond float64 would overflow
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= float_info.max:  # pyright: ignore
         raise ValueError(f"{name} must be a finite number; got {value!r}.")
     return float(value)

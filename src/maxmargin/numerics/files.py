@@ -35,7 +35,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))  # a link stays a link
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}")
     try:
-        with _named(path), open(temporary, "xb") as file:
+        with _named(path, temporary), open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -54,12 +54,12 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the file's name to errors without one, as of a full disk."""
+def _named(path: str | os.PathLike[str], temporary: Path | None = None) -> Iterator[None]:
+    """Name the file in errors without a name, as of a full disk, and in those about the temporary file."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None and error.filename is None:
+        if error.errno is not None and error.filename in (None, str(temporary)):
             error.filename = os.fspath(path)
         raise
 

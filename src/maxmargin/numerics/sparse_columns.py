@@ -102,6 +102,15 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     return type(X)(some, shape=(X.shape[0], places.size), copy=False), Columns(d, places)
 
 
+def check_sparse(X: Any) -> None:
+    """Raise ValueError for a sparse matrix with damaged indices: compiled code would read outside of its arrays."""
+    if hasattr(X, "check_format"):
+        try:  # the check may change its matrix: it is made on a copy of the matrix, not of its arrays
+            type(X)((X.data, X.indices, X.indptr), X.shape).check_format()
+        except (ValueError, IndexError, TypeError) as error:
+            raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
+
+
 def canonical(X: Any) -> Any:
     """Return CSR rows with sorted entries, each once, copied if need be; dense rows as given."""
     if sp.issparse(X) and not X.has_canonical_format:

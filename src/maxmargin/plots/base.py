@@ -175,9 +175,7 @@ def check_labels(classes: Any, y: np.ndarray) -> None:
     """Raise ValueError if a label is none of the classes."""
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
-        raise ValueError(
-            f"The classifier knows no class {unknown.tolist()[0]!r}: y holds true labels, of {classes.tolist()}."
-        )
+        raise ValueError(f"y holds the class {unknown.tolist()[0]!r}, which is none of {classes.tolist()}.")
 
 
 def checked_rows(

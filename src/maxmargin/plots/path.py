@@ -140,9 +140,7 @@ class PathDisplay(PanelDisplay):
                 f"{self.coefs.shape}, and {', '.join(str(a.shape) for a in given)}."
             )
         if self.feature_names is not None and len(self.feature_names) != self.coefs.shape[1]:
-            raise ValueError(
-                f"there must be a name for each of {self.coefs.shape[1]} features; got {len(self.feature_names)}."
-            )
+            raise ValueError(f"give {self.coefs.shape[1]} names of features; got {len(self.feature_names)}.")
 
     def _draw(self, *axes: Any) -> None:
         """Draw the weights, the bounds and the scores against the values of the parameter."""

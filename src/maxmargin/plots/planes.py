@@ -141,9 +141,7 @@ def _plane_of_weights(w: np.ndarray | None, center: str, X: Any) -> Plane:
     The function has the same value at a row and at its place in the plane.
     """
     if w is None:
-        raise ValueError(
-            'plane="weights" takes one linear function: a linear model, and label= where there are several classes.'
-        )
+        raise ValueError('plane="weights" takes one linear function: give label= for several classes.')
     if not w.any():
         raise ValueError('all weights are zero, and have no direction: choose plane="components".')
     first = w / np.linalg.norm(w)

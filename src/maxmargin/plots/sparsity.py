@@ -126,7 +126,7 @@ class SparsityDisplay(PanelDisplay):
         coefs = np.asarray(coefs, dtype=float)
         if coefs.ndim not in (2, 3) or coefs.shape[0] != np.size(ps) or not np.size(ps):
             raise ValueError(
-                f"coefs must hold the weights of each of {np.size(ps)} fits, at least one; got shape {coefs.shape}."
+                f"coefs must hold a row for each of {np.size(ps)} fits; got shape {coefs.shape}."
             )
         sizes = np.abs(coefs)
         matters = sizes > threshold * sizes.max(axis=-1, keepdims=True)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """State in which a fit ended, from the best to the worst; no status is issued as a warning."""
+    """State in which a fit ended, from the best to the worst; none is a warning. `message_` of a model explains it."""
 
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
     CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap

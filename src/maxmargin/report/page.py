@@ -105,7 +105,7 @@ def write_report(
     X, y = rows_of(model, X), column_or_1d(y)
     check_consistent_length(X, y, sample_weight)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    subject = Subject(model, X, y, weights, feature_names_of(model, X, feature_names), top)
+    subject = Subject(model, X, y, weights, feature_names_of(model, X, feature_names, 1), top)
     page = _page(subject, name)
     with written_whole(path) as file:
         file.write(page.encode(errors="replace"))  # a name may hold half a surrogate pair

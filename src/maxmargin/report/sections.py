@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import INTERCEPT, Certificate, Certificates
+from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
+from ..estimators.diagnosis import explain
 from ..estimators.explanation import PartReport, order_by_dual
-from ..kernels.functions import Linear
+from ..kernels.functions import Linear, Precomputed
 from ..plots.base import problem_name
 from ..plots.style import norm_text, percent
 from ..problem.problem import Problem
@@ -28,17 +30,6 @@ CERTAIN = (
 ON_MARGIN = 1e-6  # least distance from a margin of one that is told apart from it, whatever the tolerance
 SHORTEST_BAR = 0.005  # so that a bar is seen
 
-STATUS_WORDS = {
-    Status.CERTIFIED: "the fit ended with the gap that was asked for",
-    Status.CONVERGED: "the algorithm ended by its own criterion, with a gap larger than was asked for",
-    Status.MAX_ITER: "the fit was ended by its limit of rounds, with a gap larger than was asked for",
-    Status.STALLED: "float64 numbers led no further, with a gap larger than was asked for",
-    Status.MAX_TIME: "the fit was ended by its limit of time, with a gap larger than was asked for",
-    Status.INTERRUPTED: "the fit was interrupted, and the best model so far kept",
-    Status.INSEPARABLE: "no surface separates the classes, and there is an exact proof of that",
-    Status.UNDECIDED: "no separator was found, and no proof that there is none",
-    Status.NOT_FINITE: "numbers overflowed: the scale of the data is beyond float64",
-}
 # of each outcome: the mood of its colour, a title, the reason, and the source of the numbers in the certificate
 VERDICTS = {
     Outcome.HOLDS: (
@@ -70,9 +61,11 @@ def verdict(subject: Subject) -> Markup:
         mood = "good"
     words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
     role = None if recheck.outcome is Outcome.HOLDS else "alert"
+    raw = recheck.outcome is Outcome.OTHER_DATA or isinstance(subject.parts[0][1].kernel, Precomputed)
+    message = explain(subject.model, None if raw else subject.X, 1, subject.names)
     return element(
         "div",
-        paragraph(element("strong", status.value), f" — {STATUS_WORDS[status]}."),
+        paragraph(element("strong", status.value), f" — {message}"),
         paragraph(element("strong", title), f" — {words}", role=role),
         class_=f"verdict {mood}",
     )
@@ -112,7 +105,10 @@ def certificate(subject: Subject) -> Markup:
         words.append(table(f"Bounds on the best {quantity} of each problem", head, lines, (1, 2, 3, 4)))
     for label, proof in verdicts_of(subject.model).items():
         title = "The exact proof" if label is None else f"The exact proof about class {text_of(label)}"
-        words += [element("h3", title), element("pre", str(proof))]
+        words += [
+            element("h3", title),
+            element("pre", proof.text(1) if isinstance(proof, Inseparable) else str(proof)),
+        ]
     command, call = "maxmargin check MODEL DATA", "maxmargin.verify(model, X, y)"
     how = ["To recheck the bounds yourself: ", element("code", command), ", or ", element("code", call), "."]
     return section("Certificate", *words, paragraph(*how))
@@ -133,7 +129,7 @@ def decisive_rows(subject: Subject) -> Markup:
     bound = "No margin above the bound" if problem.hard else "No objective below the bound"
     words = (
         f"{bound} is possible because of the rows with a dual weight alone: the others could be left out, and the "
-        "bound would be the same. Rows are counted from 0."
+        "bound would be the same. Rows are counted from 1."
     )
     if problem.loss == "hinge" and not problem.hard:
         words += " A row at its cap pulls as hard as C and its sample weight allow; of these, lowest margins are first."
@@ -162,7 +158,7 @@ def certain(subject: Subject) -> Markup | None:
             rows = (part.optimum.weightless, part.optimum.inside)
             counts = [str(int((some & part.takes_part).sum())) for some in rows]
         lines.append([one.name, *counts, _numbers(part.suspects, top) or "none"])
-    words.append(table("What is certain of the rows", CERTAIN, lines, (1, 2)))
+    words.append(table("What is certain of the rows (counted from 1)", CERTAIN, lines, (1, 2)))
     if found.contradictory:
         sets = "; ".join(_numbers(rows, top) for rows in found.contradictory[:top])
         words.append(paragraph(f"Rows that are equal, with different labels: {sets}."))
@@ -215,7 +211,7 @@ def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
         row, margin = int(support[k]), float(margins[k])
         cap = ["yes" if full[k] else "no"] if part.capped else []
         place = _place(margin, subject.model.tol)
-        lines.append([row, text_of(subject.y[row]), f"{dual[k]:.6g}", *cap, f"{margin:.6g}", place])
+        lines.append([row + 1, text_of(subject.y[row]), f"{dual[k]:.6g}", *cap, f"{margin:.6g}", place])
     head = ["row", "label", "dual weight", *(["at its cap"] if part.capped else []), "margin y f(x)", "where"]
     caption = f"{support.size} of {part.certificate.rows} rows have a dual weight"
     if part.capped:
@@ -228,8 +224,8 @@ def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
 
 
 def _numbers(rows: np.ndarray, most: int) -> str:
-    """Return the numbers of the first rows."""
-    shown = ", ".join(map(str, rows[:most].tolist()))
+    """Return the numbers of the first rows, counted from 1."""
+    shown = ", ".join(map(str, (rows[:most] + 1).tolist()))
     return shown if rows.size <= most else f"{shown} and {rows.size - most} more"
 
 

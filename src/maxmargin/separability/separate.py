@@ -13,19 +13,22 @@ Research Letters 35, 2007 (candidates in floating point, decisions in exact arit
 
 from __future__ import annotations
 
-from numbers import Real
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..algorithms.base import is_real
 from ..certificates.definiteness import check_kernel
-from ..certificates.verdicts import Verdict
+from ..certificates.verdicts import Undecided, Verdict
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
+from ..numerics.column_errors import check_finite
 from ..numerics.representable import refuse_rounded
+from ..numerics.scales import dominant
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
@@ -81,10 +84,10 @@ def separate(
     Returns
     -------
     Separable, Inseparable or Undecided
-        The first two are proved, rounding included. Undecided has the reason, and the bound on the margin so far. It is
-        returned after `max_time`, Ctrl-C, or if a proof has more than 2048 rows; with a kernel also for margins that
-        float64 kernel values cannot tell from zero, or if some seconds of working sets find none. Each verdict has
-        ``verify(X, y)``.
+        The first two are proved, rounding included. Undecided has the reason, a remedy, and the bound on the margin so
+        far. It is returned after `max_time`, Ctrl-C, or if a proof has more than 2048 rows; with a kernel also for
+        margins that float64 kernel values cannot tell from zero, or if some seconds of working sets find none. Each
+        verdict has ``verify(X, y)``.
 
     Raises
     ------
@@ -119,7 +122,10 @@ def separate(
             _check_kernel(function, table, problem)
         # with a time limit the limit alone ends the search
         more_sets = 0 if max_time is None else np.inf
-        return decide(problem, table, signs, classes, deadline, function, float(tol), more_sets)
+        verdict = decide(problem, table, signs, classes, deadline, function, float(tol), more_sets)
+    if isinstance(verdict, Undecided) and not isinstance(function, Precomputed):
+        return replace(verdict, scale=dominant(table))
+    return verdict
 
 
 def decide(
@@ -171,7 +177,7 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
     """Return the hard margin problem of the parameters, or raise ValueError with a sentence on what is wrong."""
     # bool is a subclass of int: True would be taken as 1
     for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if not is_real(value):
             raise ValueError(f"{name} must be a number; got {name}={value!r}.")
     if not p >= 1.0:
         raise ValueError(f"p must be a number from 1 to inf; got p={p!r}.")
@@ -191,27 +197,23 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     """
     # integers that float64 rounds would change the question
     refuse_rounded(X)
+    given = X
     if not sp.issparse(X):
         try:
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
         except (TypeError, ValueError):
-            raise ValueError(
-                "X must hold numbers, in rows of one length: encode text, and fill the rows."
-            ) from None
+            raise ValueError("X must hold numbers, in rows of one length: encode text, fill rows.") from None
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
     labels = np.asarray(y)
     if labels.shape != X.shape[:1]:
-        raise ValueError(
-            f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
-        )
+        raise ValueError(f"y must hold a label for each of {X.shape[0]} rows; got shape {labels.shape}.")
     # CSR in canonical format: sorted, without duplicate entries
     X = Patterns(X).X if sp.issparse(X) else X
-    if not np.isfinite(X.data if sp.issparse(X) else X).all():
-        raise ValueError("X holds NaN or infinity: fill or drop these rows, for instance with SimpleImputer.")
+    check_finite(X, given)
     # NaN is a label that equals no other
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")

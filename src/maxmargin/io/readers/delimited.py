@@ -203,10 +203,7 @@ def _fault(text: str, boolean: bool, column: str) -> str | None:
             "read_csv(..., decimal=',') and writes points)"
         )
     if number is None:
-        return (
-            f"{column}: {shown} is not a number; write numbers, leave the column out with --drop, or name the label "
-            "column with --label"
-        )
+        return f"{column}: {shown} is not a number; write numbers, or name the column with --drop or --label"
     if isnan(number):
         return f"{column} is {text!r}; fill it in or leave the row out"
     if not isfinite(number):

@@ -11,6 +11,7 @@ import re
 import sys
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -76,7 +77,14 @@ def open_data(path: Path) -> IO[bytes]:
     file = COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
     size = path.stat().st_size
     announce(f"reading {path.name}", share=lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) / size)
+    skip_mark(file)
     return file
+
+
+def skip_mark(file: Any) -> None:
+    """Skip the byte-order mark at the beginning of a text, which some editors write."""
+    if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+        file.read(len(BOM_UTF8))
 
 
 def sample(path: Path) -> tuple[bytes, float]:

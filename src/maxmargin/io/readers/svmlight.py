@@ -148,9 +148,7 @@ def _line_fault(words: list[bytes], width: int | None, first: int) -> str | None
     if b":" in words[0]:
         return f"the row begins with {shown}, not with a label; write a label first (0 if it is not known)"
     if b"," in words[0]:
-        return (
-            f"the label {shown} is a list, and a row has one label; give a CSV file a name that ends in .csv"
-        )
+        return f"the label {shown} is a list, and a row has one label; CSV files have names that end in .csv"
     if label is None:
         return f"the label {shown} is not a number; number the classes, or use CSV"
     if not isfinite(label):

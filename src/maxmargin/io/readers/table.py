@@ -153,9 +153,7 @@ def columns(
         raise Fault("--columns names every column as a feature; name the label column with --label.")
     if expected.n_features is not None and len(features) != expected.n_features:
         beside = "" if label is None else f" (and the label column {label!r})"
-        raise Fault(
-            f"the model has {expected.n_features} features, and the file has {len(features)}{beside}."
-        )
+        raise Fault(f"the model has {expected.n_features} features, the file has {len(features)}{beside}.")
     if not features:
         raise Fault(f"the only column is the label {label or names[0]!r}; a classifier needs features.")
     return features, label
@@ -170,10 +168,7 @@ def _columns_of_model(
     missing = [name for name in features if name not in known]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise Fault(
-            f"the model needs the column {missing[0]!r}{more}, which the file does not hold; its columns are "
-            f"{listed(names)}."
-        )
+        raise Fault(f"the model needs the column {missing[0]!r}{more}; the file has {listed(names)}.")
     for name in features:
         if name not in allowed:
             option = "--columns" if expected.use else "--drop"

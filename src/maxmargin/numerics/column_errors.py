@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from math import isinf
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.representable import COMPLEX
+from .representable import COMPLEX
 
-ENCODE = (
-    "turn text and dates into numbers, with OneHotEncoder or OrdinalEncoder in a pipeline for instance, or leave the "
-    "column out"
-)
+ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, or leave the column out"
 IMPUTE = "fill such entries in, with SimpleImputer in a pipeline for instance, or leave the rows out"
+FIRST = "(first in row {}; rows and columns are counted from 0)"
+FINITE = "give finite numbers, or leave the rows out"
+SAYS_WHICH = "convert string|contains NaN|X contains inf|too large"  # errors about entries
 
 
 def refuse_queries_and_dates(X: Any) -> None:
@@ -38,22 +40,30 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     """
     if error.startswith("The feature names should match"):
         return f"{error}Columns in the order of the fit: X[list(model.feature_names_in_)]."
+    names = [str(name) for name in getattr(X, "columns", ())]
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        return f"two columns of X have the name {twice!r}: rename one, or leave it out."
     if "not 'complex'" in error:
         return COMPLEX
-    if error.startswith(("index", "indices", "indptr", "data, indices", "Last value of index")):
-        return f"X is a damaged sparse matrix: {error}. Build it again from its entries, by scipy.sparse.coo_array."
-    if sp.issparse(X):
-        return _missing_in_sparse(X)
-    if hasattr(X, "columns") or "convert string" in error or "contains NaN" in error:
-        for place, column, kind in _columns(X):
-            fault = _fault(place, column, kind)
-            if fault is not None:
-                return fault
+    if hasattr(X, "columns") or re.search(SAYS_WHICH, error):
+        fault = next(filter(None, (_fault(*column) for column in _columns(X))), None)
+        if fault is not None:
+            return fault
     if "NaN" in error and y is not None:
         missing = [_is_missing(label) for label in np.asarray(y, dtype=object).ravel()]
         if any(missing):
             return missing_labels(sum(missing), len(missing))
     return None
+
+
+def check_finite(X: Any, given: Any, error: type[ValueError] = ValueError) -> None:
+    """Raise an error if rows (an array or CSR matrix of numbers) hold NaN or infinity; `given` may name columns."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite((X.data if sp.issparse(X) else X).sum(dtype=np.float64)):  # one pass, no copy
+            return
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        raise error(column_message("X contains inf", given if hasattr(given, "columns") else X, None))
 
 
 def missing_labels(missing: int, rows: int) -> str:
@@ -68,41 +78,42 @@ def _columns(X: Any) -> Iterator[tuple[str, Any, str]]:
             column = X.iloc[:, j] if hasattr(X, "iloc") else X[name]
             yield f"column {name!r}", column, str(column.dtype)
         return
-    table = np.asarray(X, dtype=object)
+    table: Any = sp.csc_array(X) if sp.issparse(X) else np.asarray(X)
+    if sp.issparse(X):  # only the first column with such an entry becomes dense
+        bad = np.flatnonzero(~np.isfinite(table.data))[:1]
+        j = int(np.searchsorted(table.indptr, bad, side="right").sum()) - 1
+        yield f"column {j}", table[:, [j]].toarray(), "numbers"
+        return
+    table = table if table.dtype.kind == "f" else np.asarray(X, dtype=object)
     for j in range(table.shape[1] if table.ndim == 2 else 0):
         yield f"column {j}", table[:, j], "text"
 
 
 def _fault(place: str, column: Any, kind: str) -> str | None:
-    """Describe the text or the missing entries of one column; None where it has neither."""
-    values = np.asarray(column)
+    """Describe the text, or the missing and infinite entries of one column; None where it has neither."""
+    values = np.asarray(column).ravel()
     if values.dtype.kind not in "iubfOUST":
         return _not_numeric(place, kind)
     missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
-    for value in values[~missing] if values.dtype.kind in "OUST" else ():
+    infinite = np.zeros(missing.size, dtype=bool)
+    for i in np.flatnonzero(~missing).tolist():
         try:
-            float(value)
-        except (TypeError, ValueError):
-            return f"{place} of X holds {kind}, {str(value)[:40]!r} for instance, not numbers: {ENCODE}."
-    return _missing_entries(place, int(missing.sum()), missing.size) if missing.any() else None
-
-
-def _missing_in_sparse(X: Any) -> str | None:
-    """Describe the first column with missing entries of a sparse matrix; None if no entry is missing."""
-    entries = sp.coo_array(sp.csc_array(X))
-    columns = entries.coords[1][np.isnan(entries.data)]
-    if not columns.size:
-        return None
-    first = columns.min()
-    return _missing_entries(f"column {first}", int((columns == first).sum()), X.shape[0])
+            infinite[i] = isinf(float(values[i]))
+        except (TypeError, ValueError, OverflowError):
+            shown = f"{kind}, {str(values[i])[:40]!r} for instance"
+            return f"{place} of X holds {shown}, not numbers: {ENCODE} {FIRST.format(i)}."
+    for what, word, bad, remedy in (
+        ("NaN", "missing", missing, IMPUTE),
+        ("infinity", "infinite", infinite, FINITE),
+    ):
+        if bad.any():
+            count = f"{bad.sum()} of {bad.size} rows"
+            return f"Input X contains {what}: {place} is {word} in {count}; {remedy} {FIRST.format(bad.argmax())}."
+    return None
 
 
 def _not_numeric(place: str, kind: Any) -> str:
     return f"{place} of X holds {kind}, not numbers: {ENCODE}."
-
-
-def _missing_entries(place: str, count: int, rows: int) -> str:
-    return f"Input X contains NaN: {place} is missing in {count} of {rows} rows; {IMPUTE}."
 
 
 def _is_missing(value: Any) -> bool:

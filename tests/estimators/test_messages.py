@@ -1,0 +1,176 @@
+"""Messages say what is wrong, where, and what to do."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import maxmargin as mm
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    OnlineMarginClassifier,
+    compare,
+    separate,
+)
+from maxmargin.estimators.diagnosis import extrapolated
+from maxmargin.numerics.scales import dominant
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 5))
+Y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+
+
+def with_entry(row, column, value):
+    Z = X.copy()
+    Z[row, column] = value
+    return Z
+
+
+def damaged():
+    Z = sp.csr_matrix(X)
+    Z.indices[3] = 77
+    return Z
+
+
+def unfinished(Z, names=None, **parameters):
+    """Fit one round without the exact step, which is not enough for any tolerance."""
+    model = MaxMarginClassifier(algorithm="dcd", random_state=0, **{"max_iter": 1, "tol": 1e-12} | parameters)
+    model._exact = False
+    return model.fit(Z if names is None else pd.DataFrame(Z, columns=names), Y)
+
+
+SENTINEL = "Row 7 (counted from 0) holds -1e+12 in column {}, whose other entries are at most"
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_the_row_or_the_column_that_dominates_is_named(storage):
+    message = unfinished(storage(with_entry(7, 3, -1e12))).message_
+    assert SENTINEL.format("3 (counted from 0)") in message
+    assert SENTINEL.format("'d'") in unfinished(with_entry(7, 3, -1e12), list("abcde")).message_
+    large = X * [1, 1, 1, 1e9, 1]
+    message = unfinished(storage(large)).message_
+    assert "Column 3 (counted from 0) reaches" in message
+    assert "divide it by 1e9" in message
+    assert "column" not in unfinished(storage(X)).message_.lower()
+
+
+@pytest.mark.parametrize("values", [[[5.0], [5.0]], [[0.0, 0.0]], [[1.0, 9e3], [2.0, 0.0]], [[7.0]]])
+def test_no_entry_dominates_without_others_to_compare_with(values):
+    assert dominant(np.array(values)) is None
+    found = dominant(sp.csr_matrix([[1.0, 0.0], [2.0, 1e9]]))
+    assert (found.row, found.column, found.others) == (1, 1, 0.0)
+
+
+def test_limits_are_named_and_unknown_ones_are_not_guessed():
+    message = unfinished(X).message_
+    certified = MaxMarginClassifier().fit(X, Y)
+    assert certified.message_ == f"The certified gap, {certified.certificate_.gap:.2g}, is at most tol=0.001."
+    assert message.startswith("All max_iter=1 rounds were made. The certified gap is ")
+    assert "Raise max_iter." in message
+    assert "Raise max_time." in unfinished(X, max_time=1e-9).message_
+    assert unfinished(X, callback=lambda report: True).message_.startswith(
+        "Ctrl-C or a callback ended the fit"
+    )
+    several = MaxMarginClassifier(algorithm="ima", max_iter=1, p=3, tol=1e-9).fit(X, Y + (X[:, 1] > 1.0))
+    assert "gap of class" in several.message_
+
+
+def test_hard_margins_name_the_reason_and_a_finite_C():
+    message = MaxMarginClassifier(C=np.inf).fit(X, Y).message_
+    assert message.endswith("Give a finite C, the weight of the losses.")
+    assert "max_time" in MaxMarginClassifier(C=np.inf, max_time=1e-9).fit(X, Y).message_
+    verdict = separate(with_entry(7, 3, -1e12), Y, max_time=1e-9)
+    assert verdict.remedy().startswith("row 7 (counted from 0) holds")
+    assert "raise max_time" in str(verdict)
+    assert "row 8 (counted from 1)" in verdict.remedy(1)
+
+
+@pytest.mark.parametrize(
+    ("gap", "end"), [(lambda k: 0.5**k, 20), (lambda k: 1.0 / k**2, 1024), (lambda k: 0.1 + 1e-3 / k, None)]
+)
+def test_the_gap_is_extrapolated_where_it_converges(gap, end):
+    history = [
+        mm.Report(k, 2.0 * k, 0.0, 1.0, gap(k), 0, 0, "dcd") for k in range(1, 21 if end == 1024 else 11)
+    ]
+    tol = 1e-5 if end is None else gap(end)
+    found = [extrapolated(history, tol, unit) for unit in ("round", "seconds")]
+    assert found == ([None, None] if end is None else pytest.approx([end, 2 * end]))
+    assert extrapolated(history[:4], tol, "round") is None
+
+
+@pytest.mark.parametrize("kind", [MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier])
+def test_probabilities_are_those_of_calibration(kind):
+    assert not hasattr(kind(), "predict_proba")
+    with pytest.raises(AttributeError, match=r"sklearn.calibration.CalibratedClassifierCV"):
+        kind().predict_proba(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("penalty", "corresponds to p: p=2"), ("dual", "algorithm"), ("multi_class", "one against the rest")],
+)
+def test_parameters_of_scikit_learn_have_a_pointer(name, instead):
+    with pytest.raises(TypeError, match=f"MaxMarginClassifier has no parameter '{name}'; .*{instead}"):
+        MaxMarginClassifier(**{name: "l2"})
+
+
+def test_signatures_copies_and_clones_are_as_without_pointers():
+    assert next(iter(inspect.signature(MaxMarginClassifier).parameters)) == "C"
+    model = KernelMaxMarginClassifier(multi_class="ovo", C=2.0)
+    assert clone(model).get_params() == pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
+
+
+HUGE = 10**400
+INFINITE = "contains infinity: column {} is infinite in 1 of 60 rows; .*first in row 4; rows and columns are"
+
+
+def fit(Z, labels=Y, **parameters):
+    return lambda: MaxMarginClassifier(**parameters).fit(Z, labels)
+
+
+REFUSED = [
+    (fit(with_entry(4, 1, np.inf)), INFINITE.format(1)),
+    (fit(with_entry(4, 1, np.inf).tolist()), INFINITE.format(1)),
+    (fit(sp.csc_matrix(with_entry(4, 1, -np.inf))), INFINITE.format(1)),
+    (fit(pd.DataFrame(with_entry(4, 1, np.inf), columns=list("abcde"))), INFINITE.format("'b'")),
+    (lambda: separate(with_entry(4, 1, np.inf), Y), INFINITE.format(1)),
+    (fit(with_entry(4, 1, np.nan)), "column 1 is missing in 1 of 60 rows; .*first in row 4"),
+    (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds text, '1000"),
+    (fit(pd.DataFrame(X, columns=list("aabcd"))), "two columns of X have the name 'a': rename one"),
+    (fit(damaged()), "damaged sparse matrix"),
+    (lambda: separate(damaged(), Y), "damaged sparse matrix"),
+    (lambda: mm.verify(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
+    (lambda: mm.support_report(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
+    (fit(X, C=HUGE), "C must be a positive number, or inf"),
+    (fit(X, tol=HUGE), "tol must be positive"),
+    (lambda: separate(X, Y, tol=HUGE), "tol must be a number"),
+    (lambda: mm.margin_path(X, Y, Cs=[HUGE]), "Cs must be positive numbers"),
+    (
+        lambda: KernelMaxMarginClassifier(gamma=None).fit(X, Y),
+        'gamma must be a number of at least 0, "scale" or',
+    ),
+    (lambda: KernelMaxMarginClassifier(kernel="poly", coef0=HUGE).fit(X, Y), "coef0 must be a finite number"),
+    (fit(X, verbose="a"), "verbose must be 0, 1, False or True"),
+    (fit(X, callback=lambda report: np.ones(2)), "callback must return True to end the fit"),
+    (fit(X, class_weight={0: 0, 1: 0}), "class_weight leaves no class with a positive weight"),
+    (fit(X, class_weight={0: 0, 1: 1}), "class_weight leaves only one class with a positive weight"),
+    (lambda: OnlineMarginClassifier().partial_fit(X, Y, classes=[0, np.inf]), "labels hold NaN or infinity"),
+    (lambda: compare(X, Y, [1, "dcd", None]), r"names and rule objects such as MPU\(\); got 1"),
+    (lambda: mm.MarginPath([]), "at least one point"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_refusals_name_the_place_and_the_remedy(call, message):
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        call()
+
+
+def test_a_callback_that_ends_a_fold_is_no_keyboard_interrupt():
+    with pytest.raises(RuntimeError, match="callback ended a fit of a fold before C was chosen"):
+        mm.MaxMarginClassifierCV(Cs=[0.1, 1.0], callback=lambda report: True).fit(X, Y)
