@@ -158,6 +158,8 @@ class TestOtherKernels:
             ({"kernel": lambda Z, X: np.ones((2, 2))}, "shape"),
             ({"kernel": "precomputed"}, "square"),
             ({"kernel": "rbf", "p": 1}, "p must be 2"),
+            ({"kernel": "gauss"}, "kernel must be one of"),
+            ({"kernel": "poly", "degree": 1.5}, "degree must be"),
             ({"kernel": "poly", "degree": 400, "gamma": 1e6}, "beyond float64"),
             ({"kernel": lambda a, b: float(a @ b)}, "pairwise_kernels"),
         ],
