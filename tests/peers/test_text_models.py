@@ -1,4 +1,4 @@
-"""Text models beside liblinear and libsvm themselves: what we write they read, what they write we read."""
+"""Text models beside liblinear and libsvm: they read the files of maxmargin, and maxmargin reads theirs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 
-from maxmargin import (
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    from_liblinear,
-    from_libsvm,
-    to_liblinear,
-    to_libsvm,
-)
+import maxmargin as mm
 
 WHY = "needs a C++ compiler to install: pip install 'maxmargin[bench]'"
 linear = pytest.importorskip("liblinear.liblinearutil", reason=f"liblinear-official {WHY}")
@@ -23,111 +16,95 @@ kernel = pytest.importorskip("libsvm.svmutil", reason=f"libsvm-official {WHY}")
 RNG = np.random.default_rng(0)
 IRIS, SPECIES = load_iris(return_X_y=True)
 NEW = np.vstack([IRIS[::5], RNG.normal(3.0, 3.0, (60, 4)), np.zeros((1, 4))])
-NEW_ROWS = sp.csr_matrix(NEW)
-DIGITS, WHICH = (a[::4] for a in load_digits(return_X_y=True))
-LABELS = {
-    "plus and minus": np.where(SPECIES == 1, 1, -1),
-    "minus first": np.where(SPECIES == 0, -3, 8),
-    "three": SPECIES,
-    "three, the largest first": 9 - 4 * SPECIES,
-}
+ROWS = sp.csr_matrix(NEW)
+LABELS = [np.where(SPECIES == 1, 1, -1), np.where(SPECIES == 0, -3, 8), SPECIES, 9 - 4 * SPECIES]
+each_labels = pytest.mark.parametrize("labels", LABELS, ids=["two", "minus first", "three", "largest first"])
 
 
-def decisions(classes, labels, values):
-    """What a package says, in our order: one column of two classes, else one a class."""
-    values = np.asarray(values)
+def in_our_order(model, labels, values, pairs=False):
+    """Return a package's scores as `decision_function` orders them: of two classes, of each class, or of pairs."""
+    values, classes = np.asarray(values), model.classes_.tolist()
     if len(labels) == 2:
         return values[:, 0] * (1.0 if labels[0] == classes[1] else -1.0)
-    return values[:, [labels.index(label) for label in classes.tolist()]]
-
-
-def pairs(classes, labels, values):
-    """The values of pairs in our order, as decision_function_shape="ovo" has them."""
-    values, found, k = np.asarray(values), {}, 0
-    for i, first in enumerate(labels):
-        for second in labels[i + 1 :]:
-            found[first, second], found[second, first] = values[:, k], -values[:, k]
-            k += 1
-    classes = classes.tolist()
+    if not pairs:
+        return values[:, [labels.index(label) for label in classes]]
+    names = [(first, second) for i, first in enumerate(labels) for second in labels[i + 1 :]]
+    found = dict(zip(names, values.T, strict=True))
+    found |= {(second, first): -scores for (first, second), scores in found.items()}
     return np.column_stack([found[a, b] for i, a in enumerate(classes) for b in classes[i + 1 :]])
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("intercept", [True, False])
-def test_liblinear_predicts_with_our_file(labels, intercept, tmp_path):
-    model = MaxMarginClassifier(fit_intercept=intercept).fit(IRIS, LABELS[labels])
-    to_liblinear(model, tmp_path / "a.model")
-    theirs = linear.load_model(str(tmp_path / "a.model"))
-    said, _, values = linear.predict([], NEW_ROWS, theirs, "-q")
-    assert np.array_equal(said, model.predict(NEW))
-    found = decisions(model.classes_, theirs.get_labels(), values)
-    assert np.allclose(found, model.decision_function(NEW), rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("bias", [-1, 2.5])
-@pytest.mark.parametrize("solver", [0, 1, 2, 3, 4, 5, 6, 7])
-def test_we_predict_with_a_file_of_liblinear(labels, bias, solver, tmp_path):
-    theirs = linear.train(LABELS[labels], sp.csr_matrix(IRIS), f"-s {solver} -B {bias} -q")
-    linear.save_model(str(tmp_path / "a.model"), theirs)
-    said, _, values = linear.predict([], NEW_ROWS, theirs, "-q")
-    ours = from_liblinear(tmp_path / "a.model")
-    assert np.array_equal(ours.predict(NEW), said)
-    if solver != 4 or ours.classes_.size > 2:  # of two classes in one problem, its Python shows no scores
-        found = decisions(ours.classes_, theirs.get_labels(), values)
+def check_scores_of_liblinear(ours, theirs):
+    predicted, _, values = linear.predict([], ROWS, theirs, "-q")
+    assert np.array_equal(ours.predict(NEW), predicted)
+    if (
+        theirs.param.solver_type != 4 or ours.classes_.size > 2
+    ):  # its Python shows no scores of two classes then
+        found = in_our_order(ours, theirs.get_labels(), values)
         assert np.allclose(ours.decision_function(NEW), found, rtol=1e-12, atol=1e-12)
 
 
-KERNELS = [
-    ("rbf", {"gamma": 0.4}, "-t 2 -g 0.4"),
-    ("poly", {"gamma": 0.4, "degree": 3, "coef0": 0.5}, "-t 1 -g 0.4 -d 3 -r 0.5"),
-    ("linear", {}, "-t 0"),
-    ("sigmoid", {"gamma": 0.01, "coef0": -0.5}, "-t 3 -g 0.01 -r -0.5"),
-]
+@each_labels
+@pytest.mark.parametrize("intercept", [True, False])
+def test_liblinear_predicts_with_our_file(labels, intercept, tmp_path):
+    model = mm.MaxMarginClassifier(fit_intercept=intercept).fit(IRIS, labels)
+    mm.to_liblinear(model, tmp_path / "a.model")
+    check_scores_of_liblinear(model, linear.load_model(str(tmp_path / "a.model")))
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize(("name", "parameters", "words"), KERNELS[:3], ids=lambda value: str(value))
-def test_libsvm_predicts_with_our_file(labels, name, parameters, words, tmp_path):
-    model = KernelMaxMarginClassifier(kernel=name, multi_class="ovo", **parameters).fit(IRIS, LABELS[labels])
-    to_libsvm(model, tmp_path / "a.model")
-    theirs = kernel.svm_load_model(str(tmp_path / "a.model"))
-    said, _, values = kernel.svm_predict([], NEW_ROWS, theirs, "-q")
-    assert np.array_equal(said, model.predict(NEW))
-    model.set_params(decision_function_shape="ovo" if model.classes_.size > 2 else "ovr")
-    order = pairs if model.classes_.size > 2 else decisions
-    found = order(model.classes_, theirs.get_labels(), values)
-    mine = model.decision_function(NEW)
-    assert np.allclose(found, mine, rtol=1e-10, atol=1e-10 * np.abs(mine).max())
+@each_labels
+@pytest.mark.parametrize("bias", [-1, 2.5])
+@pytest.mark.parametrize("solver", range(8))
+def test_we_predict_with_a_file_of_liblinear(labels, bias, solver, tmp_path):
+    theirs = linear.train(labels, sp.csr_matrix(IRIS), f"-s {solver} -B {bias} -q")
+    linear.save_model(str(tmp_path / "a.model"), theirs)
+    check_scores_of_liblinear(mm.from_liblinear(tmp_path / "a.model"), theirs)
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize(("name", "parameters", "words"), KERNELS, ids=lambda value: str(value))
+def check_scores_of_libsvm(ours, path):
+    """Compare predictions and scores of a model with those of libsvm for this file."""
+    theirs = kernel.svm_load_model(str(path))
+    predicted, _, values = kernel.svm_predict([], ROWS, theirs, "-q")
+    assert np.array_equal(ours.predict(NEW), predicted)
+    ours.set_params(decision_function_shape="ovo" if ours.classes_.size > 2 else "ovr")
+    found, scores = in_our_order(ours, theirs.get_labels(), values, pairs=True), ours.decision_function(NEW)
+    assert np.allclose(found, scores, rtol=1e-10, atol=1e-10 * np.abs(scores).max())
+
+
+KERNELS = {
+    "-t 2 -g 0.4": {"kernel": "rbf", "gamma": 0.4},
+    "-t 1 -g 0.4 -d 3 -r 0.5": {"kernel": "poly", "gamma": 0.4, "degree": 3, "coef0": 0.5},
+    "-t 0": {"kernel": "linear"},
+    "-t 3 -g 0.01 -r -0.5": {},  # the sigmoid
+}
+
+
+@each_labels
+@pytest.mark.parametrize("parameters", list(KERNELS.values())[:3], ids=repr)
+def test_libsvm_predicts_with_our_file(labels, parameters, tmp_path):
+    model = mm.KernelMaxMarginClassifier(multi_class="ovo", **parameters).fit(IRIS, labels)
+    mm.to_libsvm(model, tmp_path / "a.model")
+    check_scores_of_libsvm(model, tmp_path / "a.model")
+
+
+@each_labels
+@pytest.mark.parametrize("options", KERNELS)
 @pytest.mark.parametrize("machine", ["-s 0", "-s 1 -n 0.1", "-s 0 -b 1"])
-def test_we_predict_with_a_file_of_libsvm(labels, name, parameters, words, machine, tmp_path):
-    trained = kernel.svm_train(LABELS[labels], sp.csr_matrix(IRIS), f"{machine} {words} -q")
+def test_we_predict_with_a_file_of_libsvm(labels, options, machine, tmp_path):
+    trained = kernel.svm_train(labels, sp.csr_matrix(IRIS), f"{machine} {options} -q")
     kernel.svm_save_model(str(tmp_path / "a.model"), trained)
     # its Python writes all values of a nu_svc into room for one; the other kind predicts alike
     (tmp_path / "b.model").write_text((tmp_path / "a.model").read_text().replace("nu_svc", "c_svc"))
-    theirs = kernel.svm_load_model(str(tmp_path / "b.model"))
-    said, _, values = kernel.svm_predict([], NEW_ROWS, theirs, "-q")
-    ours = from_libsvm(tmp_path / "a.model")
-    assert np.array_equal(ours.predict(NEW), said)
-    several = ours.classes_.size > 2
-    ours.set_params(decision_function_shape="ovo" if several else "ovr")
-    found = (pairs if several else decisions)(ours.classes_, theirs.get_labels(), values)
-    mine = ours.decision_function(NEW)
-    assert np.allclose(mine, found, rtol=1e-10, atol=1e-10 * np.abs(mine).max())
+    check_scores_of_libsvm(mm.from_libsvm(tmp_path / "a.model"), tmp_path / "b.model")
 
 
 def test_ten_classes_of_many_columns(tmp_path):
-    """Votes of 45 pairs are even now and then: the order of the file decides, there as here."""
-    theirs = kernel.svm_train(WHICH[::-1], sp.csr_matrix(DIGITS[::-1]), "-t 2 -g 0.0005 -q")
+    """Some votes of 45 pairs are equal: the order of the classes in the file decides in both packages."""
+    digits, which = (a[::-4] for a in load_digits(return_X_y=True))
+    some = np.vstack([digits[::4], RNG.uniform(0.0, 16.0, (100, 64))])
+    theirs = kernel.svm_train(which, sp.csr_matrix(digits), "-t 2 -g 0.0005 -q")
     kernel.svm_save_model(str(tmp_path / "a.model"), theirs)
-    read = from_libsvm(tmp_path / "a.model", n_features=64)
-    some = np.vstack([DIGITS[::4], RNG.uniform(0.0, 16.0, (100, 64))])
-    said = kernel.svm_predict([], sp.csr_matrix(some), theirs, "-q")[0]
-    assert np.array_equal(read.predict(some), said)
-    to_libsvm(read, tmp_path / "b.model")
-    again = kernel.svm_load_model(str(tmp_path / "b.model"))
-    assert np.array_equal(kernel.svm_predict([], sp.csr_matrix(some), again, "-q")[0], said)
+    read = mm.from_libsvm(tmp_path / "a.model", n_features=64)
+    mm.to_libsvm(read, tmp_path / "b.model")
+    for model in (theirs, kernel.svm_load_model(str(tmp_path / "b.model"))):
+        assert np.array_equal(kernel.svm_predict([], sp.csr_matrix(some), model, "-q")[0], read.predict(some))

@@ -5,6 +5,7 @@ The published numbers stand in the scripts of `reproduction`, which print the ta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,54 +14,38 @@ import numpy as np
 import pytest
 
 from maxmargin import PUMMA, AggressiveROMMA, MaxMarginClassifier, Status, verify
-from reproduction import (
-    cramma,
-    cramma_table1,
-    cramma_table2,
-    cramma_table3,
-    cramma_table4,
-    data,
-    mpu_table1,
-    pumma_figure3,
-    pumma_table1,
-    pumma_table2,
-)
+from reproduction import cramma, data, mpu_table1, pumma_figure3, pumma_table1, pumma_table2
 from reproduction.__main__ import SECTIONS
 from reproduction.record import LONG, Cell, like, recall
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [  # of the CRAMMA paper, with their data and number of counts
-    (cramma_table1.TABLE, data.sonar, 24),
-    (cramma_table2.TABLE, data.sonar, 8),
-    (cramma_table3.TABLE, data.wbc_separable, 15),
-    (cramma_table4.TABLE, data.wbc, 7),
+    (import_module(f"reproduction.cramma_table{k}").TABLE, load, count)
+    for k, load, count in (
+        (1, data.sonar, 24),
+        (2, data.sonar, 8),
+        (3, data.wbc_separable, 15),
+        (4, data.wbc, 7),
+    )
 ]
 QUICK = 500_000  # updates of runs that take at most some tenths of a second
 
 
-def first_of(row: Any, table: Any) -> bool:
-    """Return whether a row has the smallest count of its algorithm in a table."""
-    return row.count == min(other.count for other in table.rows if other.what == row.what)
+def rows_to_run() -> Iterator[Any]:
+    """Yield the rows without long runs; all but the first row of each algorithm, if it is quick, are slow tests.
+
+    Counts with a second value, `double`, depend on rounding, for the reason that the table states.
+    """
+    for table, load, _ in TABLES:
+        for row in table.rows:
+            first = row.count == min(other.count for other in table.rows if other.what == row.what)
+            marks = () if first and row.count < QUICK else pytest.mark.slow
+            if row.count <= LONG and row.double is None:
+                yield pytest.param(table, load, row, marks=marks, id=f"{table.name}-{row.count}")
 
 
-@pytest.mark.parametrize(
-    ("table", "load", "row"),
-    [
-        pytest.param(
-            table,
-            load,
-            row,
-            marks=() if first_of(row, table) and row.count < QUICK else pytest.mark.slow,
-            id=f"{table.name}-{row.count}",
-        )
-        for table, load, _ in TABLES
-        for row in table.rows
-        if row.count <= LONG
-        and row.double is None  # others depend on rounding, for the reason that the table states
-    ],
-)
+@pytest.mark.parametrize(("table", "load", "row"), list(rows_to_run()))
 def test_published_counts_are_reproduced_exactly(data_folder: Path, table: Any, load: Any, row: Any) -> None:
-    """The smallest count of each algorithm, if it is quick; the others are slow tests."""
     updates, margin, *_ = table.run(row, *load(data_folder))
     assert updates == row.count
     assert not row.margin or like(row.margin, margin) == row.margin

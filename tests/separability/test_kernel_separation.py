@@ -185,10 +185,13 @@ class TestTermination:
             (1.0, {"kernel": "poly", "max_time": 1e-9}, "max_time"),
             (1.0, {"kernel": "rbf", "gamma": 1.0, "max_time": 60.0}, "float64 kernel values"),
             (1e-9, {"kernel": "rbf", "gamma": 1.0}, "cannot tell them from zero, and .* only equal rows"),
+            (1.0, {"kernel": "precomputed"}, "rounding of its entries"),
         ],
     )
     def test_margins_beyond_float64_and_deadlines_leave_it_undecided(self, scale, options, words):
         X, y = scale * np.linspace(0.0, 1.0, 40)[:, None], np.arange(40) % 2
+        if options["kernel"] == "precomputed":
+            X = np.exp(-((X - X.T) ** 2))
         verdict = separate(X, y, **options)
         assert isinstance(verdict.verify(X, y), Undecided)
         assert verdict.lo == 0.0 <= verdict.hi

@@ -62,7 +62,13 @@ class TestVerdicts:
             verdict = separate(X, y, bias=False, tol=np.inf)
             assert isinstance(verdict.verify(X, y), Separable)
             assert 0.0 < verdict.lo <= verdict.hi
-        assert (verdict.exact is not None) == (margin == 1e-15)  # more digits than float64 has
+            if verdict.exact is not None:  # it takes more digits than float64 has
+                *w, b = verdict.exact
+                least = min(
+                    abs(sum(Fraction(v) * c for v, c in zip(row, w, strict=True)) + b) for row in X.tolist()
+                )
+                assert Fraction(verdict.lo) ** 2 * sum(c * c for c in w) <= least**2
+        assert (verdict.exact is not None) == (margin == 1e-15)
 
     @pytest.mark.parametrize(("shift", "separable"), [(0, False), (1, False), (-1, True)])
     def test_one_unit_in_the_last_place_decides_the_verdict(self, shift, separable):
@@ -132,6 +138,10 @@ class TestVerdicts:
         assert verdict.lo <= best.upper
         assert verdict.lo >= (1.0 - 1e-2) * verdict.hi
         assert verdict.classes == ("down", "up")
+        copies, loose = np.r_[np.repeat(np.arange(10), 3), 10:40], {"p": p, "tol": np.inf}
+        assert separate(X[copies], y[copies], **loose).hi == pytest.approx(
+            separate(X, y, **loose).hi, rel=1e-6
+        )
         verdict.verify(X, y)
 
 
@@ -226,6 +236,8 @@ class TestVerify:
         ):
             with pytest.raises(CertificateError, match=words):
                 replace(verdict, **change).verify(X, y)
+        with pytest.raises(CertificateError, match="balanced"):
+            replace(separate(X, y, bias=False), bias=True).verify(X, y)
         other = X.copy()
         other[verdict.support[3], 2] = np.nextafter(other[verdict.support[3], 2], 9.0)
         with pytest.raises(CertificateError, match="column 2"):
