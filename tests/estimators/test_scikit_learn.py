@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import sklearn
+from recorder import PropagatedRecorder, Recorder
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, make_scorer
@@ -102,44 +103,6 @@ def test_online_model_routes_classes_and_refuses_weights(routing):
 
 
 # callbacks
-
-
-class Recorder:
-    """A callback that records the tasks of a fit, and ends it where `stop` returns true."""
-
-    def __init__(self, stop=lambda context: False) -> None:
-        self.stop = stop
-        self.setups, self.teardowns, self.begun, self.ended = [], [], [], []
-        self.models = {}  # model and metadata at the end of each task
-
-    def setup(self, estimator, context):
-        self.setups.append(estimator)
-
-    def teardown(self, estimator, context):
-        self.teardowns.append(estimator)
-
-    def on_fit_task_begin(self, estimator, context):
-        self.begun.append(context)
-
-    def on_fit_task_end(self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None):
-        self.ended.append(context)
-        self.models[context] = fitted_estimator, metadata
-        return self.stop(context)
-
-    @property
-    def rounds(self):
-        return [context for context in self.ended if context.task_name == "round"]
-
-    def below_root(self):
-        """Return the subtasks of the fit; all tasks have ended, and the callback was torn down once."""
-        assert len(self.setups) == 1
-        assert self.setups == self.teardowns
-        assert set(self.begun) == set(self.ended)
-        return [context for context in self.ended if context.parent is self.begun[0]]
-
-
-class PropagatedRecorder(Recorder):
-    max_propagation_depth = None  # it is called for nested fits as well
 
 
 def noisy_rows(n: int = 300, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:

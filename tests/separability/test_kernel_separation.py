@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
-from math import comb, prod
+from math import comb
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from edge import cancels, simplex
+from edge import cancels, monomials, simplex
 from effort import examples, thorough
 
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Undecided, separate
@@ -22,13 +21,6 @@ from maxmargin.separability import kernel as kernel_separation
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 XOR = [1, 1, 0, 0]
-
-
-def monomials(X, degree, lower):
-    """All monomials, exact for integers."""
-    X = np.hstack([X, np.ones((len(X), 1))]) if lower else X
-    exponents = list(combinations_with_replacement(range(X.shape[1]), degree))
-    return np.array([[prod(row[j] for j in chosen) for chosen in exponents] for row in X.tolist()])
 
 
 def random_labels(n, seed=1):
@@ -155,11 +147,7 @@ class TestOtherKernels:
         ("options", "words"),
         [
             ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "not positive semidefinite"),
-            ({"kernel": lambda Z, X: np.ones((2, 2))}, "shape"),
             ({"kernel": "precomputed"}, "square"),
-            ({"kernel": "rbf", "p": 1}, "p must be 2"),
-            ({"kernel": "gauss"}, "kernel must be one of"),
-            ({"kernel": "poly", "degree": 1.5}, "degree must be"),
             ({"kernel": "poly", "degree": 400, "gamma": 1e6}, "beyond float64"),
             ({"kernel": lambda a, b: float(a @ b)}, "pairwise_kernels"),
         ],
@@ -189,9 +177,9 @@ class TestTermination:
         ],
     )
     def test_margins_beyond_float64_and_deadlines_leave_it_undecided(self, scale, options, words):
-        X, y = scale * np.linspace(0.0, 1.0, 40)[:, None], np.arange(40) % 2
-        if options["kernel"] == "precomputed":
-            X = np.exp(-((X - X.T) ** 2))
+        n = 16 if options["kernel"] == "precomputed" else 40
+        X, y = scale * np.linspace(0.0, 1.0, n)[:, None], np.arange(n) % 2
+        X = np.exp(-((X - X.T) ** 2)) if options["kernel"] == "precomputed" else X
         verdict = separate(X, y, **options)
         assert isinstance(verdict.verify(X, y), Undecided)
         assert verdict.lo == 0.0 <= verdict.hi

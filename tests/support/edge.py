@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import prod
 
 import numpy as np
 
@@ -64,6 +66,13 @@ def simplex(X: np.ndarray, y: np.ndarray, bias: bool) -> bool:
             if factor:
                 line[:] = [v - factor * u for v, u in zip(line, table[leave], strict=True)]
         basis[leave] = enter
+
+
+def monomials(X, degree, lower):
+    """All monomials, exact for integers."""
+    X = np.hstack([X, np.ones((len(X), 1))]) if lower else X
+    exponents = list(combinations_with_replacement(range(X.shape[1]), degree))
+    return np.array([[prod(row[j] for j in chosen) for chosen in exponents] for row in X.tolist()])
 
 
 def narrow(rng: np.random.Generator, bias: bool) -> Edge:

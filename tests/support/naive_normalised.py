@@ -1,11 +1,53 @@
-"""Algorithms on normalised patterns as in the papers, with the full matrix G: they yield (alpha, p) of every step."""
+"""Normalised patterns, and the algorithms of the papers on the full matrix G, which yield (alpha, p) of every step."""
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
 from math import ceil, log, sqrt
 
 import numpy as np
+from oracle import optimum
+from scipy.spatial import ConvexHull
+
+from maxmargin import Problem
+
+
+def separable(seed, n=24, d=3):
+    """Patterns with a separator, of lengths from 0.1 to 10."""
+    rng = np.random.default_rng(seed)
+    w = rng.normal(size=d)
+    X = rng.normal(size=(20 * n, d))
+    X = X[np.abs(X @ w) > 0.15 * np.linalg.norm(X, axis=1) * np.linalg.norm(w)][:n]
+    return X * 10.0 ** rng.uniform(-1, 1, size=(n, 1)), np.where(X @ w > 0, 1.0, -1.0)
+
+
+def inseparable(seed, n=12, d=3):
+    """Patterns whose hull has 0 inside."""
+    rng = np.random.default_rng(seed)
+    while True:
+        X, y = rng.normal(size=(n, d)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+        if radius(reflected(X, y)) > 0.02:
+            return X * 10.0 ** rng.uniform(-1, 1, size=(n, 1)), y
+
+
+def reflected(X, y, constant=0.0, Delta=0.0):
+    """Return Y: rows with all explicit features, reflected and normalised."""
+    phi = np.hstack([X, np.full((len(y), 1), constant), Delta * np.eye(len(y))])
+    return y[:, None] * phi / np.linalg.norm(phi, axis=1)[:, None]
+
+
+def radius(Y):
+    """Radius of the largest ball around 0 in the hull of the rows (of full rank); negative if 0 is outside."""
+    return float((-ConvexHull(Y[:, np.any(Y != 0.0, axis=0)]).equations[:, -1]).min())
+
+
+@cache
+def margin(seed):
+    """An interval around rho of the separable patterns of this seed, proved in rational arithmetic."""
+    Y = reflected(*separable(seed))
+    best = optimum(Problem("hinge", np.inf, intercept="none"), Y, np.ones(len(Y)), np.ones(len(Y)))
+    return float(best.lower), float(best.upper)
 
 
 def naive_np(G):
