@@ -217,5 +217,7 @@ class TestCrossValidation:
                 clf.set_params(**change).fit(X, y)
             clf.set_params(**{name: before[name] for name in change})
             assert vars(clf) == before
+        equal = MaxMarginClassifierCV([1.0, 0.1], ps=[2, 1.5], cv=2, scoring=lambda model, X, y: 1.0)
+        assert (equal.fit(X[::9], y[::9]).C_, equal.p_) == (0.1, 2)  # the smallest cost, and the first norm
         with pytest.raises(TypeError, match="sample_weight"):
-            clf.set_params(scoring=lambda model, X, y: 1.0).fit(X, y, np.ones(y.size))
+            equal.fit(X, y, np.ones(y.size))
