@@ -10,10 +10,12 @@ import pytest
 import scipy.sparse as sp
 from edge import KINDS, cancels, edges, separates, simplex
 from effort import examples, thorough
+from scipy.spatial import ConvexHull
 
 from maxmargin import CertificateError, Inseparable, MaxMarginClassifier, Separable, Undecided, separate
-from maxmargin.numerics.rational import BeyondReachError, null_vector
+from maxmargin.numerics.rational import IntegerRows, null_vector
 from maxmargin.separability import search
+from maxmargin.separability.nearest_point import least_row
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 
@@ -70,13 +72,11 @@ class TestVerdicts:
                 assert Fraction(verdict.lo) ** 2 * sum(c * c for c in w) <= least**2
         assert (verdict.exact is not None) == (margin == 1e-15)
 
-    @pytest.mark.parametrize(("shift", "separable"), [(0, False), (1, False), (-1, True)])
-    def test_one_unit_in_the_last_place_decides_the_verdict(self, shift, separable):
+    def test_one_unit_in_the_last_place_decides_the_verdict(self):
         rng = np.random.default_rng(0)
-        for _ in range(8):
+        for shift, separable in 5 * [(0, False), (1, False), (-1, True)]:
             corners = np.round(rng.uniform(1.0, 2.0, (3, 2)) * 2.0**30) / 2.0**30
-            corners[:2, 0] = 1.0, 2.0
-            corners[2] += [0.0, 3.0]  # above the other two
+            corners[:2, 0], corners[2, 1] = (1.0, 2.0), 4.0  # the third is above the other two
             X = np.vstack(
                 [corners, 0.5 * (corners[0] + corners[1])]
             )  # the last row is on their edge, exactly
@@ -95,9 +95,7 @@ class TestVerdicts:
         assert separate(wide, [1, 0, 1]).separable
 
     def test_opposite_and_zero_rows_are_proofs_without_a_bias(self):
-        X = np.array([[1.0, 3.0], [-0.1, -0.3], [0.5, 1.5]])
-        # three times the float 0.1 differs from the float 0.3
-        assert separate(X, [1, 1, 0], bias=False).support.tolist() != [0, 1]
+        X = np.array([[1.0, 1 / 3], [-3.0, -1.0], [0.5, 1 / 6]])  # three times the float 1/3 differs from 1
         verdict = separate(X, [1, 1, 0], bias=False)
         assert verdict.support.tolist() == [0, 2]
         assert verdict.weights == (Fraction(1, 3), Fraction(2, 3))
@@ -114,17 +112,23 @@ class TestVerdicts:
         assert verdict.radius == pytest.approx(2.0**-1.5, rel=1e-9)
 
     @pytest.mark.parametrize(("p", "q"), [(1.0, np.inf), (1.5, 3.0), (2.0, 2.0), (np.inf, 1.0)])
-    @pytest.mark.parametrize("bias", [True, False])
-    def test_every_hyperplane_misses_by_at_least_the_radius(self, p, q, bias):
+    def test_radius_is_that_of_the_largest_ball_and_every_hyperplane_misses_by_it(self, p, q):
         rng = np.random.default_rng(3)
         X, y = flipped(60, 3, 6)
-        verdict = separate(X, y, p=p, bias=bias)
+        verdict = separate(X, y, p=p)
         assert verdict.radius > 0.0
         for w in rng.standard_normal((200, 3)):
             z = X @ w
-            b = -0.5 * (z[y > 0].min() + z[y < 0].max()) if bias else 0.0
+            b = -0.5 * (z[y > 0].min() + z[y < 0].max())
             # products of three numbers: a few eps
             assert (y * (z + b)).min() <= -verdict.radius * np.linalg.norm(w, q) * (1.0 - 1e-9)
+        corners = np.array([[3.0, 1.0, 0.0], [-1.0, 2.0, 1.0], [-1.0, -2.0, 2.0], [0.0, -1.0, -3.0]])
+        *normals, offsets = ConvexHull(corners).equations.T
+        ball = (-offsets / np.linalg.norm(normals, q, axis=0)).min()
+        signs = np.array([1, -1, 1, -1])
+        assert separate(signs[:, None] * corners, signs, p=p, bias=False).radius == pytest.approx(
+            ball, rel=1e-9
+        )
 
     @pytest.mark.parametrize("p", [1, 1.5, 2, np.inf])
     def test_margin_interval_agrees_with_the_fit(self, p):
@@ -146,20 +150,16 @@ class TestVerdicts:
 
 class TestMethods:
     @pytest.mark.parametrize("storage", [sp.csr_matrix, sp.csc_matrix, sp.coo_array])
-    def test_sparse_rows_give_valid_proofs(self, storage):
+    def test_sparse_rows_give_valid_proofs_and_are_not_changed(self, storage):
         X, y = flipped(200, 12, 9)
         X = np.round(X)
         X[:, 7] = 0.0  # a column without entries
         S = storage(X)
-        before = S.copy()
+        S.data[:9] = 0.0  # stored zeros
+        X, count = S.toarray(), S.nnz
         assert separate(S, y).verify(X, y).separable is separate(X, y).verify(S, y).separable is False
         assert separate(S, X[:, 0] > 0.5).verify(X, X[:, 0] > 0.5).w[7] == 0.0
-        assert abs(S - before).max() == 0.0
-
-    def test_stored_zeros_count_as_zeros_and_are_left_in_the_callers_matrix(self):
-        X = sp.csr_matrix((np.array([1.0, 0.0, 2.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), (2, 2))
-        separate(X, [0, 1]).verify(X, [0, 1])
-        assert X.data.tolist() == [1.0, 0.0, 2.0]
+        assert S.nnz == count
 
     def test_large_data_are_decided_by_a_linear_program(self, monkeypatch):
         monkeypatch.setattr(search, "MAX_DENSE_ENTRIES", 0)
@@ -170,12 +170,10 @@ class TestMethods:
         edge = edges(1, 0)[0]
         assert separate(edge.X, edge.y, tol=np.inf).verify(edge.X, edge.y).separable
 
-    @pytest.mark.parametrize(
-        ("bias", "storage"), [(True, np.asarray), (True, sp.csr_matrix), (False, np.asarray)]
-    )
+    @pytest.mark.parametrize(("bias", "storage"), [(True, np.asarray), (False, sp.csr_matrix)])
     def test_wide_data_are_decided_by_the_smoothed_perceptron(self, bias, storage):
         rng = np.random.default_rng(0)
-        X = 100.0 + rng.standard_normal((60, 2000)) * 10.0 ** rng.uniform(-3, 3, 2000)
+        X = 100.0 + rng.standard_normal((60, 1700)) * 10.0 ** rng.uniform(-3, 3, 1700)
         y = rng.integers(0, 2, 60)
         verdict = separate(storage(X), y, bias=bias, tol=np.inf)
         assert verdict.verify(X, y).separable
@@ -205,7 +203,6 @@ class TestMethods:
             ([[1.0, np.nan], [1.0, 2.0]], [0, 1], {}, "NaN or infinity"),
             (SQUARE, [0, 1], {}, "one label"),
             (SQUARE, [1, 2, 3, 1], {}, "one class at a time"),
-            (SQUARE, [1, np.nan, 3, 1], {}, "NaN"),
             (SQUARE, [0, 1, 1, 1], {"p": 0.5}, "p must be"),
             (SQUARE, [0, 1, 1, 1], {"max_time": -1}, "max_time must be"),
             (SQUARE, [0, 1, 1, 1], {"bias": 1}, "bias must be"),
@@ -224,10 +221,8 @@ class TestVerify:
         a, b, *rest = verdict.weights
         for change, words in (
             ({"weights": (b, a, *rest)}, "balanced|column"),
-            ({"weights": (-a, b, *rest)}, "sum one"),
             ({"weights": (2 * a, 2 * b, *(2 * c for c in rest))}, "sum one"),
             ({"support": np.zeros_like(verdict.support)}, "one weight"),
-            ({"features": 8}, "8 features"),
             ({"rows": 349}, "349"),
             ({"classes": (-2, 2)}, "classes"),
         ):
@@ -253,21 +248,25 @@ class TestVerify:
                 replace(verdict, **change).verify(SQUARE, y)
 
 
-class TestExactArithmetic:
-    @pytest.mark.parametrize("bits", [2, 30, 200])
-    def test_null_vectors_are_exact(self, bits):
-        rng = np.random.default_rng(bits)
-        for k in (1, 2, 7, 20):
-            numbers = [int.from_bytes(rng.bytes(bits // 8 + 1)) - (1 << bits) for _ in range(k * k)]
-            rows = [numbers[i * k : (i + 1) * k] for i in range(k)]
-            assert k <= 2 or bits <= 2 or null_vector(rows) is None
-            thin = rows[:-1] or [[0]]
-            z = null_vector(thin)
-            assert any(z)
-            assert all(sum(a * b for a, b in zip(row, z, strict=True)) == 0 for row in thin)
+def test_least_row_is_exact_in_spite_of_cancellation():
+    """A column and its copy cancel up to digits that float64 does not have."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        k = rng.integers(1, 50, 40)
+        rows = IntegerRows(np.column_stack([k, k, rng.integers(1, 50, 40)]).astype(float), np.ones(40), False)
+        direction = [2**60 + 57, -(2**60), 1]
+        assert least_row(rows, direction)[1] == min(rows.product(i, direction) for i in range(40))
 
-    def test_multiples_of_the_prime_and_too_many_columns(self):
-        assert null_vector([[67108859, 0], [0, 1]]) is None
-        assert null_vector([[67108859, 2 * 67108859]]) in ([-2, 1], [2, -1])
-        with pytest.raises(BeyondReachError):
-            null_vector([[0] * 2049])
+
+@pytest.mark.parametrize("bits", [2, 30, 200])
+def test_null_vectors_are_exact(bits):
+    rng = np.random.default_rng(bits)
+    for k in (2, 7, 20):
+        numbers = [int.from_bytes(rng.bytes(bits // 8 + 1)) - (1 << bits) for _ in range(k * k)]
+        rows = [numbers[i * k : (i + 1) * k] for i in range(k)]
+        assert k == 2 or bits == 2 or null_vector(rows) is None
+        z = null_vector(rows[:-1])
+        assert any(z)
+        assert all(sum(a * b for a, b in zip(row, z, strict=True)) == 0 for row in rows[:-1])
+    assert null_vector([[67108859, 0], [0, 1]]) is None  # multiples of the prime of the modular elimination
+    assert null_vector([[67108859, 2 * 67108859]]) in ([-2, 1], [2, -1])
