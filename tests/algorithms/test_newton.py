@@ -161,6 +161,9 @@ def test_bfgs_steps_from_the_hessian_of_a_sample_reach_the_gap(intercept, storag
     first = next(newton_points(problem, X, y, weights, tol=1e-4, settings=Settings(min_sample_rows=8000)))
     assert first.near
     assert set(directions) == {1000}
+    for point in newton_points(problem, X, y, weights, tol=1e-6, settings=Settings(min_sample_rows=8000)):
+        gap = problem.gap(*bounds_of(problem, X, y, weights, *point[:3]))  # of balanced dual weights
+        assert not point.near or gap <= 1e-6 * (1.0 + 1e-6)
     found = [best_bounds(problem, X, y, weights, min_sample_rows=8000, bfgs_steps=steps) for steps in (8, 0)]
     assert found[0] == pytest.approx(found[1], rel=1e-10)
     assert problem.gap(*found[0]) <= 1e-10

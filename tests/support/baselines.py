@@ -35,10 +35,20 @@ SPECIES = np.array(["versicolor", "virginica"])[Y[50:] - 1]
 NAMES = ("petal length", "petal width")
 
 
+PICTURES: dict[str, Callable[[], Figure]] = {}
+
+
+def picture(function: Callable[[], Figure]) -> Callable[[], Figure]:
+    """Enter a function that draws a picture under its name."""
+    PICTURES[function.__name__] = function
+    return function
+
+
 def _axes(panels: int = 1):
     return Figure(figsize=(3.6 * (panels + 1), 4.5), layout="constrained").subplots(1, panels)
 
 
+@picture
 def bounds() -> Figure:
     lower, upper = [-np.inf, 12.0, 28.0, 30.4, 31.0323], [310.0, 61.0, 34.0, 31.3, 31.0329]
     seconds = [0.001, 0.003, 0.005, 0.008, 0.011]
@@ -46,6 +56,7 @@ def bounds() -> Figure:
     return display.plot(ax=_axes()).figure_
 
 
+@picture
 def algorithms() -> Figure:
     updates = {"dcd": [100, 6e3, 8e3, 1.4e4], "mpu": [90, 5e3, 1.8e4, 2.6e4]}
     seconds = {"dcd": [0.0012, 0.004, 0.006, 0.012], "mpu": [0.001, 0.003, 0.011, 0.024]}
@@ -54,6 +65,7 @@ def algorithms() -> Figure:
     return display.plot(axes=_axes(2)).figure_
 
 
+@picture
 def elimination() -> Figure:
     sizes = [30, 20, 12, 7, 4, 2, 1]
     lower, upper = np.array([[31.0, 32, 40, 60, 82, 120, 147], [31.1, 32.3, 41, 61, 84, 125, 149]])
@@ -70,21 +82,25 @@ def elimination() -> Figure:
     return display.plot(axes=_axes(2)).figure_
 
 
+@picture
 def robustness() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(PETALS, SPECIES)
     return RobustnessDisplay.from_estimator(model, PETALS, SPECIES, ax=_axes()).figure_
 
 
+@picture
 def margins() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(X, Y)
     return MarginDisplay.from_estimator(model, X, Y, label=2, ax=_axes()).figure_
 
 
+@picture
 def kernel_margins() -> Figure:
     model = KernelMaxMarginClassifier().fit(PETALS, SPECIES)
     return MarginDisplay.from_estimator(model, PETALS, SPECIES, ax=_axes()).figure_
 
 
+@picture
 def surface() -> Figure:
     model = KernelMaxMarginClassifier(gamma=1.0).fit(PETALS, SPECIES)
     ax = _axes()
@@ -92,6 +108,7 @@ def surface() -> Figure:
     return ax.figure
 
 
+@picture
 def linear_surface() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(X, Y)
     ax = _axes()
@@ -99,6 +116,7 @@ def linear_surface() -> Figure:
     return ax.figure
 
 
+@picture
 def classes() -> Figure:
     model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, Y)
     ax = _axes()
@@ -106,6 +124,7 @@ def classes() -> Figure:
     return ax.figure
 
 
+@picture
 def sparsity() -> Figure:
     counts, accuracy = [30, 30, 28, 25, 12], [0.944, 0.958, 0.954, 0.954, 0.951]
     lower, upper = [3.1, 5.4, 10.2, 13.7, 17.6], [3.2, 5.5, 10.4, 13.8, 17.7]
@@ -113,6 +132,7 @@ def sparsity() -> Figure:
     return display.plot(axes=_axes(3)).figure_
 
 
+@picture
 def path() -> Figure:
     Cs = 10.0 ** np.arange(-2, 3)
     coefs = np.outer(np.linspace(0.2, 1.0, 5), np.cos(np.arange(9))) + 0.1 * np.sin(np.arange(45)).reshape(
@@ -121,24 +141,6 @@ def path() -> Figure:
     upper = np.array([0.4, 1.5, 5.5, 11.0, 12.5])
     display = PathDisplay(Cs, coefs, 0.93 * upper, upper, scores=[0.947, 0.954, 0.958, 0.944, 0.941])
     return display.plot(axes=_axes(3)).figure_
-
-
-PICTURES: dict[str, Callable[[], Figure]] = {
-    draw.__name__: draw
-    for draw in (
-        bounds,
-        algorithms,
-        elimination,
-        robustness,
-        margins,
-        kernel_margins,
-        surface,
-        linear_surface,
-        classes,
-        sparsity,
-        path,
-    )
-}
 
 
 def draw(name: str, path: Path) -> None:

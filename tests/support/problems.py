@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -150,19 +150,19 @@ def cases(hard: bool = False, **fixed) -> st.SearchStrategy[Case]:
 
 def drawn(rng: np.random.Generator, hard: bool = False, **fixed) -> Spec:
     """Return a random spec, for loops."""
-    spec = Spec(
-        n=int(rng.integers(2, 41)),
-        d=int(rng.choice([*range(1, 13), 60, 300])),
-        seed=int(rng.integers(2**20)),
-        base=str(rng.choice(BASES)),
-        twists=tuple(map(str, rng.choice(TWISTS, rng.integers(3), replace=False))),
-        weights=str(rng.choice(WEIGHTS)),
-        loss=str(rng.choice(["hinge", "squared_hinge"])),
-        C=np.inf if hard else float(10.0 ** (rng.integers(-16, 17) / 4)),
-        intercept=str(rng.choice(INTERCEPTS)),
-        sparse=bool(rng.random() < 0.5),
-    )
-    return replace(spec, **fixed)
+    parts = {
+        "n": int(rng.integers(2, 41)),
+        "d": int(rng.choice([*range(1, 13), 60, 300])),
+        "seed": int(rng.integers(2**20)),
+        "base": str(rng.choice(BASES)),
+        "twists": tuple(map(str, rng.choice(TWISTS, rng.integers(3), replace=False))),
+        "weights": str(rng.choice(WEIGHTS)),
+        "loss": str(rng.choice(["hinge", "squared_hinge"])),
+        "C": np.inf if hard else float(10.0 ** (rng.integers(-16, 17) / 4)),
+        "intercept": str(rng.choice(INTERCEPTS)),
+        "sparse": bool(rng.random() < 0.5),
+    }
+    return Spec(**{**parts, **fixed})
 
 
 def rings(n, seed, noise=0.3):
