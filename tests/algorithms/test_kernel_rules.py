@@ -299,12 +299,3 @@ def test_interrupt_within_a_sweep_is_not_convergence(algorithm):
     assert len(polls) > 20
     assert not run.converged
     assert run.best.lower <= run.best.upper
-
-
-def test_a_pattern_of_length_zero_has_no_margin():
-    X, y, weights = rings(10, 6)
-    X[3] = 0.0
-    run = started_run(PROBLEMS[0], KernelRows(Linear(), X, 1.0), y, weights, DualCoordinateDescent())
-    run.look_for_zero_rows()
-    assert run.best.upper == 0.0
-    assert run.best.alpha.nonzero()[0].tolist() == [3]

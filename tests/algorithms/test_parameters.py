@@ -15,7 +15,6 @@ from maxmargin import (
     Pegasos,
     Perceptron,
     Problem,
-    Status,
 )
 from maxmargin.algorithms import (
     ALGORITHMS,
@@ -167,9 +166,3 @@ def test_invalid_parameters_are_refused_with_their_value(cls, options, message):
     (value,) = options.values()
     with pytest.raises(ValueError, match=f"{message}.*got .*{re.escape(repr(value))}"):
         MaxMarginClassifier(algorithm=cls(**options)).fit([[0.0], [1.0]], [0, 1])
-
-
-@pytest.mark.parametrize("name", ["fixed-margin", "cramma", "perceptron"])
-def test_zero_rows_are_inseparable(name):
-    model = MaxMarginClassifier(np.inf, algorithm=name, fit_intercept=False, max_iter=5)
-    assert model.fit(np.zeros((4, 2)), [0, 1, 0, 1]).status_ is Status.INSEPARABLE
