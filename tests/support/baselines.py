@@ -44,16 +44,12 @@ def picture(function: Callable[[], Figure]) -> Callable[[], Figure]:
     return function
 
 
-def _axes(panels: int = 1):
-    return Figure(figsize=(3.6 * (panels + 1), 4.5), layout="constrained").subplots(1, panels)
-
-
 @picture
 def bounds() -> Figure:
     lower, upper = [-np.inf, 12.0, 28.0, 30.4, 31.0323], [310.0, 61.0, 34.0, 31.3, 31.0329]
     seconds = [0.001, 0.003, 0.005, 0.008, 0.011]
     display = BoundsDisplay(seconds, lower, upper, tol=1e-3, name="squared hinge, C = 1")
-    return display.plot(ax=_axes()).figure_
+    return display.plot().figure_
 
 
 @picture
@@ -62,7 +58,7 @@ def algorithms() -> Figure:
     seconds = {"dcd": [0.0012, 0.004, 0.006, 0.012], "mpu": [0.001, 0.003, 0.011, 0.024]}
     values = {"dcd": [50.0, 40.0, 31.9, 31.04], "mpu": [51.0, 44.0, 31.2, 31.05]}
     display = AlgorithmComparisonDisplay(updates, seconds, values, best=31.03, tol=1e-3, name="squared hinge")
-    return display.plot(axes=_axes(2)).figure_
+    return display.plot().figure_
 
 
 @picture
@@ -79,49 +75,46 @@ def elimination() -> Figure:
         kept=20,
         name="20 of 30 features are kept",
     )
-    return display.plot(axes=_axes(2)).figure_
+    return display.plot().figure_
 
 
 @picture
 def robustness() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(PETALS, SPECIES)
-    return RobustnessDisplay.from_estimator(model, PETALS, SPECIES, ax=_axes()).figure_
+    return RobustnessDisplay.from_estimator(model, PETALS, SPECIES).figure_
 
 
 @picture
 def margins() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(X, Y)
-    return MarginDisplay.from_estimator(model, X, Y, label=2, ax=_axes()).figure_
+    return MarginDisplay.from_estimator(model, X, Y, label=2).figure_
 
 
 @picture
 def kernel_margins() -> Figure:
     model = KernelMaxMarginClassifier().fit(PETALS, SPECIES)
-    return MarginDisplay.from_estimator(model, PETALS, SPECIES, ax=_axes()).figure_
+    return MarginDisplay.from_estimator(model, PETALS, SPECIES).figure_
 
 
 @picture
 def surface() -> Figure:
     model = KernelMaxMarginClassifier(gamma=1.0).fit(PETALS, SPECIES)
-    ax = _axes()
-    DecisionSurfaceDisplay.from_estimator(model, PETALS, SPECIES, feature_names=NAMES, ax=ax)
-    return ax.figure
+    display = DecisionSurfaceDisplay.from_estimator(model, PETALS, SPECIES, feature_names=NAMES)
+    return display.figure_
 
 
 @picture
 def linear_surface() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(X, Y)
-    ax = _axes()
-    DecisionSurfaceDisplay.from_estimator(model, X, Y, label=2, plane="weights", ax=ax)
-    return ax.figure
+    display = DecisionSurfaceDisplay.from_estimator(model, X, Y, label=2, plane="weights")
+    return display.figure_
 
 
 @picture
 def classes() -> Figure:
     model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, Y)
-    ax = _axes()
-    DecisionSurfaceDisplay.from_estimator(model, X, Y, ax=ax)
-    return ax.figure
+    display = DecisionSurfaceDisplay.from_estimator(model, X, Y)
+    return display.figure_
 
 
 @picture
@@ -129,7 +122,7 @@ def sparsity() -> Figure:
     counts, accuracy = [30, 30, 28, 25, 12], [0.944, 0.958, 0.954, 0.954, 0.951]
     lower, upper = [3.1, 5.4, 10.2, 13.7, 17.6], [3.2, 5.5, 10.4, 13.8, 17.7]
     display = SparsityDisplay([1.5, 2, 4, 8, np.inf], counts, 30, lower=lower, upper=upper, accuracy=accuracy)
-    return display.plot(axes=_axes(3)).figure_
+    return display.plot().figure_
 
 
 @picture
@@ -140,7 +133,7 @@ def path() -> Figure:
     )
     upper = np.array([0.4, 1.5, 5.5, 11.0, 12.5])
     display = PathDisplay(Cs, coefs, 0.93 * upper, upper, scores=[0.947, 0.954, 0.958, 0.944, 0.941])
-    return display.plot(axes=_axes(3)).figure_
+    return display.plot().figure_
 
 
 def draw(name: str, path: Path) -> None:

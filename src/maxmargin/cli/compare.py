@@ -59,7 +59,7 @@ def compare(
         check_place(csv, data)
         if picture is not None and csv.resolve() == picture.resolve():
             raise ValueError(f"{picture}: --csv and --picture name the same file; use different files")
-    drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
+    drawn = None if picture is None else PictureFile(picture, data)
     hard = isinf(parameters["C"])
     names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
     with Progress("margin" if hard else "objective", parameters["tol"], quiet=quiet) as progress:

@@ -25,7 +25,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
 
     drawn = None
     try:
-        drawn = PictureFile(picture, (7.2, 4.6))
+        drawn = PictureFile(picture)
     except ImportError:
         typer.echo(
             "No picture is drawn without matplotlib: pip install 'maxmargin[plot]'.\n",

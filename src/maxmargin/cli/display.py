@@ -118,14 +118,12 @@ class Progress:
 
 
 class PictureFile:
-    """A figure of matplotlib, and the file that it is saved to; faults are reported before there is anything to draw.
+    """A figure and its file, a .png 800 pixels wide; faults are reported before there is anything to draw.
 
     Parameters
     ----------
     path : Path
         Its end says the format; without an end it is png.
-    size : tuple of float
-        Width and height in inches.
     *inputs : Path
         Files that are read from, and must not be overwritten.
 
@@ -139,17 +137,17 @@ class PictureFile:
         Without matplotlib.
     """
 
-    def __init__(self, path: Path, size: tuple[float, float], *inputs: Path) -> None:
+    def __init__(self, path: Path, *inputs: Path) -> None:
         check_place(path, *inputs)
         self.path, self.format = path, path.suffix.lower().removeprefix(".") or "png"
         if self.format not in PICTURE_FORMATS:
             raise ValueError(f"{path}: a picture is a .png, .pdf or .svg file; use one of these endings")
 
-        from ..plots.style import new_figure  # slow
+        from ..plots.style import WIDTH, new_figure  # slow
 
-        self.figure = new_figure(size)
+        self.figure = new_figure((WIDTH, 4.5))
 
     def save(self) -> None:
         """Write the figure; the file appears whole or not at all."""
         with written_whole(self.path) as file:
-            self.figure.savefig(file, format=self.format, dpi=150)
+            self.figure.savefig(file, format=self.format, dpi=100)

@@ -29,6 +29,7 @@ def fit(
     classes: str | None = None,
     hashing: int | None = None,
     trail: str | None = None,
+    picture: Path | None = None,
     **parameters: Any,
 ) -> Result:
     """Fit a classifier, certify it, and write the model and its certificate to a file.
@@ -53,6 +54,8 @@ def fit(
         With --online, without --n-features: number of columns that indices are hashed into; by default 262144.
     trail : str
         With --online: the weights used for prediction: average, vote or last.
+    picture : Path
+        Draw the certified bounds against time, as .png, .pdf or .svg; not with --online.
     """
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
     commanded = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
@@ -64,9 +67,10 @@ def fit(
 
     from ..numerics.files import check_place
     from .data import read_labelled
-    from .display import Progress
+    from .display import PictureFile, Progress
 
     check_place(output, data)
+    drawn = None if picture is None else PictureFile(picture, data, output)
     if classes is not None or hashing is not None or trail is not None:
         raise ValueError("--classes, --hashing and --trail need --online: add it, or leave them out")
     hard = isinf(parameters["C"])
@@ -91,8 +95,14 @@ def fit(
         model.feature_names_in_ = np.array(table.feature_names, dtype=object)
     model.source_ = {"label": table.label_name, "first_index": table.first_index}
     save(model, output)
+    if drawn is not None:
+        from ..plots.bounds import BoundsDisplay
+
+        BoundsDisplay.from_estimator(model, ax=drawn.figure.subplots())
+        drawn.save()
     facts = fit_facts(model, model.certificate_, table.feature_names)
     facts |= {"message": message(model, table), "seconds": seconds, "model": str(output)}
+    facts["picture"] = picture and str(picture)
     code = 0 if model.status_ is Status.CERTIFIED else STOPPED
     return Result(facts, _report(model, table, seconds, output), code)
 

@@ -65,7 +65,7 @@ def select(
     from .data import read_labelled
     from .display import PictureFile, Progress
 
-    drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
+    drawn = None if picture is None else PictureFile(picture, data)
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that test rows are not training rows; got {folds}.")
     if top < 0:

@@ -160,6 +160,12 @@ class SupportReport:
         used = np.any([part.takes_part for part in self.parts], axis=0)
         return int((self.wrong & used).sum()), int((~self.right & used).sum())
 
+    @property
+    def limits_errors(self) -> bool:
+        """Whether fewer rows are labelled wrongly if left out, for certain, than by one label for all of them."""
+        counts = np.unique(self.labels, return_counts=True)[1]
+        return self.leave_one_out is not None and self.leave_one_out[1] < self.labels.size - int(counts.max())
+
     def table(self, part: int = 0) -> dict[str, np.ndarray]:
         """Return one binary problem as columns with an entry for each row of the data.
 
@@ -201,8 +207,9 @@ class SupportReport:
             lines.append(f"... and {len(self.contradictory) - SHOWN} more such sets")
         if self.leave_one_out is not None:
             least, most = self.leave_one_out
+            number = f"between {least} and {most}" if self.limits_errors else f"at least {least}"
             of = f"of {self.labels.size} rows are labelled wrongly (certain)"
-            lines.append(f"left out one by one, between {least} and {most} {of}")
+            lines.append(f"left out one by one, {number} {of}")
         return "\n".join(lines)
 
 

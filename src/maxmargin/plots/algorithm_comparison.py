@@ -117,7 +117,8 @@ class AlgorithmComparisonDisplay(PanelDisplay):
             shown = self._shown(key)
             style: dict[str, Any] = {
                 "drawstyle": "steps-post", "lw": 1.6, "marker": MARKERS[k % len(MARKERS)], "ms": 4,
-                "markevery": max(1, shown.size // 8), "color": CYCLE[k % len(CYCLE)], "label": key,
+                "markevery": max(1, shown.size // 8), "color": CYCLE[k % len(CYCLE)],
+                "ls": ("-", "--", ":")[k // len(CYCLE) % 3], "label": self._label(key, shown),
             }  # fmt: skip
             self.lines_[key] = tuple(
                 ax.plot(np.where(x > 0.0, x, np.nan), shown, **style)[0]
@@ -127,15 +128,24 @@ class AlgorithmComparisonDisplay(PanelDisplay):
             ax.set_xscale("log")
             label_decades(ax.xaxis)
             if self.hard:
-                ax.axhline(self.best, color=INK, lw=0.9, ls="--")
+                ax.axhline(self.best, color=INK, lw=1.2, ls="--", label="upper bound")
             else:
                 ax.set_yscale("log")
                 if self.tol is not None:
-                    ax.axhline(self.tol, color=GOAL, lw=0.9, ls="--")
-        ylabel = "margin" if self.hard else "objective above the best lower bound, as a share"
-        left.set(xlabel="updates", ylabel=ylabel)
+                    ax.axhline(self.tol, color=GOAL, lw=1.2, ls="--", label=f"tol = {self.tol:g}")
+        ylabel = "margin" if self.hard else "(objective - lower bound) / lower bound"
+        left.set(xlabel="updates of the weights", ylabel=ylabel)
+        low, high = zip(left.get_ylim(), right.get_ylim(), strict=True)
+        for ax in axes:
+            ax.set_ylim(min(low), max(high))
         right.set(xlabel="time (s)")
         legend(right, **LEGEND_BESIDE)
+
+    def _label(self, key: str, shown: np.ndarray) -> str:
+        """Return the name of an algorithm, with the reason if a line is missing."""
+        if not np.isfinite(shown).any():
+            return f"{key} (nothing found)"
+        return key if (self.updates[key] > 0.0).any() else f"{key} (time only)"
 
     def _shown(self, key: str) -> np.ndarray:
         """Return positive margins, or positive relative distances of objectives from the best bound; else NaN."""

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..estimators.decisions import Decision, rows_of
 from ..problem.problem import Problem
-from .style import LOWER, SHADE, UPPER, draw_frame, label_decades, new_axes, norm_text, set_title
+from .style import LEGEND_HALF, LOWER, SHADE, UPPER, draw_frame, label_decades, new_axes, norm_text, set_title
 
 LINE: dict[str, Any] = {"lw": 1.6, "ms": 5}  # lines with markers
 # Ratio of the largest to the smallest bound above which their axis is logarithmic: below, linear ticks are easier to
 # read; above, the smaller bounds would lie on the axis.
-_WIDE = 20.0
+WIDE = 20.0
 
 
 @dataclass(eq=False, repr=False)
@@ -32,6 +32,8 @@ class Display:
 
     _title_pad: float | None = field(default=None, init=False)  # points above the axes, for a legend there
     _grid_axis: ClassVar[str | None] = "both"  # the axes with a grid: "x", "y", "both" or None
+    # places of the axes in a new figure, by their number
+    _places: ClassVar[dict[int, list[list[int]]]] = {1: [[0]], 2: [[0, 1]], 3: [[0, 0], [1, 2]]}
     _draw: ClassVar[Callable[..., None]]
 
     @property
@@ -63,7 +65,8 @@ class Display:
         Raises ValueError for fewer than `least` axes.
         """
         self._check()
-        axes = tuple(np.atleast_1d(new_axes(self.panels) if axes is None else axes)[: self.panels])
+        given = new_axes(self._places[self.panels]) if axes is None else axes
+        axes = tuple(np.atleast_1d(given)[: self.panels])
         if len(axes) < least:
             raise ValueError(f"the picture takes {self.panels} axes; got {len(axes)}.")
         self.figure_ = axes[0].figure
@@ -139,23 +142,22 @@ class PanelDisplay(Display):
         return self
 
 
-def draw_interval(
-    ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str, *, log_if_wide: bool = True
-) -> tuple[Any, Any]:
+def draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str) -> tuple[Any, Any]:
     """Draw certified bounds as two lines and the area between; return the upper and the lower line.
 
     `quantity` is bounded, and labels the axis. The scale is logarithmic if all bounds are positive and far apart.
     """
-    (above,) = ax.plot(x, upper, "v-", color=UPPER, label="upper bound", **LINE)
-    (below,) = ax.plot(x, lower, "^-", color=LOWER, label="lower bound", **LINE)
+    # the upper bound is wider, so that both are seen where they coincide
+    (above,) = ax.plot(x, upper, "o-", color=UPPER, label="upper bound", lw=3.6, ms=7)
+    (below,) = ax.plot(x, lower, "o-", color=LOWER, label="lower bound", **LINE)
     ax.fill_between(x, lower, upper, color=SHADE, alpha=0.22, lw=0)
     bounds = np.concatenate([lower, upper])
     bounds = bounds[np.isfinite(bounds)]
-    if log_if_wide and bounds.size and bounds.min() > 0.0 and bounds.max() > _WIDE * bounds.min():
+    if bounds.size and bounds.min() > 0.0 and bounds.max() > WIDE * bounds.min():
         ax.set_yscale("log")
         label_decades(ax.yaxis)
     ax.set_ylabel(quantity)
-    ax.legend(frameon=False)
+    ax.legend(ncols=2, **LEGEND_HALF)
     return above, below
 
 

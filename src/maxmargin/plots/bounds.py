@@ -17,6 +17,8 @@ from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER
 _EQUAL = 1e-7
 # Distance beyond which the margin of the axis, a share of its decades, would end beyond float64.
 _HUGE = 1e200
+_MARKED = 25  # reports with a marker each, at most: markers of more would overlap
+_PERCENT = (-6, 3)  # powers of ten that are labelled as percentages: others have too many zeros
 # Where the scale becomes linear: with `tol`, a decade or more inside the gap that was asked for; without, below the
 # least distance, but not below what eight digits tell apart.
 _INSIDE_TOL, _LEAST_THRESHOLD, _MOST_THRESHOLD = 20.0, 1e-9, 1e-3
@@ -135,17 +137,19 @@ class BoundsDisplay(AxesDisplay):
         largest = max(np.nanmax(above), np.nanmax(below))
         if largest > _HUGE:
             ax.margins(y=0.0)
-        style: dict[str, Any] = {"drawstyle": "steps-post", "lw": 1.8, "marker": "o", "ms": 4}
+        ms = 4 if time.size <= _MARKED else 0
+        style: dict[str, Any] = {"drawstyle": "steps-post", "lw": 1.8, "marker": "o", "ms": ms}
         (self.upper_line_,) = ax.plot(time, above, color=UPPER, label="upper bound", **style)
         (self.lower_line_,) = ax.plot(time, -below, color=LOWER, label="lower bound", **style)
-        self.interval_ = ax.fill_between(time, -below, above, step="post", color=SHADE, alpha=0.22, lw=0)
+        area: dict[str, Any] = {"color": SHADE, "alpha": 0.22, "lw": 0, "label": "optimum in between"}
+        self.interval_ = ax.fill_between(time, -below, above, step="post", **area)
         if self.tol is not None:
             half = self.tol / 2.0
-            ax.axhspan(-half, half, color=GOAL, alpha=0.14, lw=0, label=f"gap of tol = {self.tol:g}")
+            ax.axhspan(-half, half, color=GOAL, alpha=0.14, lw=0, label=f"target: tol = {self.tol:g}")
         ax.axhline(0.0, color=INK, lw=0.8)
         _label_powers(ax, threshold, max(largest, (self.tol or 0.0) / 2.0))
         ax.set(xlabel=f"time ({unit})", ylabel=f"relative distance from the best {self.quantity}")
-        ax.legend(ncols=3, **LEGEND_ABOVE)
+        ax.legend(ncols=4, handlelength=1.5, columnspacing=1.3, **LEGEND_ABOVE)
         ax.set_xlim(0.0, None)
         if time.size == 1:
             self._extend_only_report(ax, float(time[0]), unit, float(above[0]), float(below[0]))
@@ -153,10 +157,11 @@ class BoundsDisplay(AxesDisplay):
     def _extend_only_report(self, ax: Any, time: float, unit: str, above: float, below: float) -> None:
         """Extend the bounds of the only report to a stretch of time, since one point would be no line."""
         end = 2.0 * time if time > 0.0 else 1.0
-        ax.hlines([above, -below], time, end, colors=[UPPER, LOWER], lw=1.8)
+        # the upper bound is wider, so that both are seen where they coincide
+        ax.hlines([above, -below], time, end, colors=[UPPER, LOWER], lw=[4.0, 1.8])
         ax.axvline(time, color=INK, lw=0.8, ls=":")
         ax.annotate(
-            f"both bounds at the only look, after {time:.3g} {unit}", (time, 0.95),
+            f"certified once, after {time:.3g} {unit}", (time, 0.95),
             xycoords=("data", "axes fraction"), xytext=(6, 0), textcoords="offset points", va="top",
         )  # fmt: skip
         ax.set_xlim(0.0, end)
@@ -188,19 +193,25 @@ class BoundsDisplay(AxesDisplay):
         return f"{name}: {self.conclusion or self._last_bounds()}" if name else None
 
     def _last_bounds(self) -> str:
-        """Return the last two bounds in words, or their middle where they are almost equal."""
+        """Return the last two bounds in words, with their gap, or their middle where they are almost equal."""
         above, below = self._distances()
         last = np.flatnonzero(np.isfinite(above + below))[-1]
         if above[last] + below[last] < _EQUAL:
             return f"best {self.quantity} {self.best_:.8g}"
-        return f"{self.lower[last]:.6g} ≤ best {self.quantity} ≤ {self.upper[last]:.6g}"
+        lower, upper = self.lower[last], self.upper[last]
+        words = f"{lower:.6g} ≤ best {self.quantity} ≤ {upper:.6g}"
+        # as in `Problem.gap`, a share of the bound that the fitted model does not reach
+        unit = upper if self.quantity == "margin" else lower
+        return f"{words}, gap {100.0 * (upper - lower) / unit:.2g} %" if unit > 0.0 else words
 
 
 def _label_powers(ax: Any, threshold: float, largest: float) -> None:
     """Label about five powers of ten on both sides of zero."""
     low, high = round(np.log10(threshold)), int(np.ceil(np.log10(max(largest, threshold))))
     ticks = {0.0: "0"}
+    in_percent = low >= _PERCENT[0] and high <= _PERCENT[1]
     for power in range(low, high + 1, max(1, round((high - low) / 4))):
-        ticks |= {10.0**power: f"$+10^{{{power}}}$", -(10.0**power): f"$-10^{{{power}}}$"}
+        text = f"{10.0 ** (power + 2):g} %" if in_percent else f"$10^{{{power}}}$"
+        ticks |= {10.0**power: f"+{text}", -(10.0**power): f"−{text}"}
     ax.set_yticks(list(ticks), labels=list(ticks.values()))
     ax.minorticks_off()

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.selection import MarginRFE
 from .base import LINE, PanelDisplay, draw_interval
-from .style import GOAL, INK
+from .style import GOAL, HIGHEST_ACCURACY, INK, LEGEND_HALF
 
 # Ratio of numbers of features up to which ticks stand at 1, 2, 5 and not at powers of ten only: more would overlap.
 _FEW_DECADES = 500
-_APART = 1.4  # ratio of the largest number to the next tick, below which their labels would overlap
+# Share of the axis below which the labels of the largest number and of the next tick would overlap.
+_APART = 0.13
 
 
 @dataclass(eq=False, repr=False)
@@ -74,6 +75,7 @@ class EliminationDisplay(PanelDisplay):
             self.accuracy = unknown
         if self.accuracy_std is None:
             self.accuracy_std = unknown
+        self._title_pad = 30.0  # one line of a legend
 
     @classmethod
     def from_estimator(
@@ -132,22 +134,25 @@ class EliminationDisplay(PanelDisplay):
         x, with_bounds = self.n_features, axes
         if self._has_accuracy:
             ax, *with_bounds = axes
-            (self.accuracy_line_,) = ax.plot(x, self.accuracy, "o-", color=GOAL, **LINE)
-            low, high = self.accuracy - self.accuracy_std, self.accuracy + self.accuracy_std
-            ax.fill_between(x, low, high, color=GOAL, alpha=0.14, lw=0)
+            (self.accuracy_line_,) = ax.plot(x, self.accuracy, "o-", color=GOAL, label="mean", **LINE)
+            low = np.maximum(self.accuracy - self.accuracy_std, 0.0)
+            high = np.minimum(self.accuracy + self.accuracy_std, 1.0)
+            ax.fill_between(x, low, high, color=GOAL, alpha=0.14, lw=0, label="± deviation of folds")
             ax.set_ylabel("accuracy in cross-validation")
+            ax.set_ylim(top=min(ax.get_ylim()[1], HIGHEST_ACCURACY))
         for ax in with_bounds:
             quantity = "largest margin" if self.hard else "least objective"
-            lines = draw_interval(ax, x, self.lower, self.upper, quantity, log_if_wide=False)
+            lines = draw_interval(ax, x, self.lower, self.upper, quantity)
             self.upper_line_, self.lower_line_ = lines
         ticks = _ticks(x)
         for ax in axes:
             ax.set_xscale("log")
             ax.set_xticks(ticks, labels=[str(tick) for tick in ticks])
             ax.minorticks_off()
-            ax.set_xlabel("features")
+            ax.set_xlabel("number of features")
             if self.kept is not None:
-                ax.axvline(self.kept, color=INK, lw=0.9, ls="--")
+                ax.axvline(self.kept, color=INK, lw=1.2, ls="--", label="kept")
+            ax.legend(ncols=3, **LEGEND_HALF)
 
 
 def _ticks(n_features: np.ndarray) -> list[int]:
@@ -155,4 +160,4 @@ def _ticks(n_features: np.ndarray) -> list[int]:
     low, high = int(n_features.min()), int(n_features.max())
     steps = (1, 2, 5) if high <= _FEW_DECADES * low else (1,)
     marks = [step * 10**power for power in range(len(str(high))) for step in steps]
-    return [mark for mark in marks if low <= mark < high / _APART] + [high]
+    return [mark for mark in marks if low <= mark < high * (low / high) ** _APART] + [high]

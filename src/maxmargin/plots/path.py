@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import LINE, PanelDisplay, draw_interval, label_norms
+from .base import LINE, WIDE, PanelDisplay, draw_interval, label_norms
 from .style import CYCLE, GREEN, LEGEND_BESIDE, MARKERS, SHADE, legend
 
 _NAMED = 6  # weights with a colour and a name: more would not fit into the legend, nor into the palette
@@ -69,6 +69,8 @@ class PathDisplay(PanelDisplay):
     feature_names: Sequence[str] | None = None
     parameter: str = "C"
     bounded: str = "least objective"
+
+    _places = PanelDisplay._places | {2: [[0], [1]]}  # the legend of the weights takes the width of an axis
 
     def __post_init__(self) -> None:
         self._convert("values", "coefs", "lower", "upper", "scores")
@@ -148,7 +150,8 @@ class PathDisplay(PanelDisplay):
         x = np.arange(self.values.size)
         if self.parameter == "C":  # C = inf stands a decade beyond the others
             finite = self.values[np.isfinite(self.values)]
-            x = np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)[order]
+            beyond = 10.0 ** np.ceil(np.log10(10.0 * finite.max(initial=0.1)))
+            x = np.where(np.isinf(self.values), beyond, self.values)[order]
         self._draw_weights(axes[0], x, self.coefs[order])
         lower, upper = self._comparable_bounds()
         self.interval_ = draw_interval(axes[1], x, lower[order], upper[order], self.bounded)
@@ -162,7 +165,10 @@ class PathDisplay(PanelDisplay):
                 ax.set_xlabel("C")
                 if np.isinf(self.values).any():
                     ax.axvline(x[-1], color=SHADE, lw=0.8, ls=":")
-                    ax.text(x[-1], 1.0, "∞", transform=ax.get_xaxis_transform(), ha="center", va="bottom")
+                    # in place of the label of a power of ten
+                    usual = ax.xaxis.get_major_formatter()
+                    ax.xaxis.set_major_formatter(lambda v, k, f=usual: f(v, k) if v < x[-1] else "")
+                    ax.text(x[-1], -0.02, "∞", transform=ax.get_xaxis_transform(), ha="center", va="top")
             else:
                 label_norms(ax, x, self.values[order])
 
@@ -175,7 +181,7 @@ class PathDisplay(PanelDisplay):
     def _draw_weights(self, ax: Any, x: np.ndarray, coefs: np.ndarray) -> None:
         """Draw a line for each feature; the largest have a colour and a name."""
         d = coefs.shape[1]
-        names = self.feature_names or [f"feature {j}" for j in range(d)]
+        names = [f"feature {j}" for j in range(d)] if self.feature_names is None else self.feature_names
         # relative to the largest weight of each point, as weights grow with C
         sizes = np.abs(coefs)
         shares = (sizes / np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(float).tiny)).max(axis=0)
@@ -187,6 +193,10 @@ class PathDisplay(PanelDisplay):
             )
         ax.axhline(0.0, color=SHADE, lw=0.8)
         ax.set_ylabel("weight")
+        typical = float(np.median(sizes.max(axis=1)))
+        # a linear scale would draw the other points on zero
+        if typical > 0.0 and sizes.max() > WIDE * typical:
+            ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(typical)))
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
         named = [self.weight_lines_[j] for j in largest]
         legend(ax, handles=named, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)

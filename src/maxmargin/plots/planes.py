@@ -117,7 +117,7 @@ def _plane_of_features(pair: Sequence[Any], center: str, X: Any, names: Sequence
     first, second = np.zeros((2, len(names)))
     first[i] = second[j] = 1.0
     origin = np.where(first + second, 0.0, _point(X, center))
-    fixed = "" if len(names) == 2 else f" (all but these two at their {center})"
+    fixed = "" if len(names) == 2 else f"\n(section at the {center} of the others; rows are projected)"
     return Plane(origin, first, second, (f"{names[i]}{fixed}", names[j]))
 
 
@@ -128,7 +128,7 @@ def _plane_of_components(center: str, X: Any) -> Plane:
         found = PCA(2, random_state=0).fit(X)
     shares = [percent(float(share)) for share in np.nan_to_num(found.explained_variance_ratio_)]
     words = (
-        f"first principal component ({shares[0]} of the variance), through the {center}",
+        f"first principal component ({shares[0]} of the variance)\n(section through the {center}; rows are projected)",
         f"second principal component ({shares[1]})",
     )
     first, second = np.asarray(found.components_, dtype=float)
@@ -145,7 +145,7 @@ def _plane_of_weights(w: np.ndarray | None, center: str, X: Any) -> Plane:
     if not w.any():
         raise ValueError('all weights are zero, and have no direction: choose plane="components".')
     first = w / np.linalg.norm(w)
-    words = (f"along the weights, from the {center} (2-norm)", "widest direction across them")
+    words = (f"distance along the weights from the {center} (2-norm)", "widest direction across them")
     return Plane(_point(X, center), first, _widest_across(X, first), words)
 
 

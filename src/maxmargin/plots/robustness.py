@@ -125,13 +125,14 @@ class RobustnessDisplay(AxesDisplay):
             radius = np.append(radius, 1.05 * radius[-1] or 1.0)
             share = np.append(share, share[-1])
         (self.line_,) = ax.plot(radius, share, color=LOWER, lw=1.8, drawstyle="steps-post")
-        ax.set_xlabel(f"size of the perturbation, {norm_text(self.p)}-norm")
+        ax.set_xlabel(f"size of the perturbation ({norm_text(self.p)}-norm, in units of the features)")
         ax.set_ylabel("share of rows that stay correct")
         ax.set_ylim(0.0, 1.02)
         ax.set_xlim(0.0, None)
         half = self.radius_of_half
         if 0.0 < half < np.inf:
-            ax.plot([0.0, half, half], [0.5, 0.5, 0.0], color=INK, lw=0.9, ls=":")
+            ax.plot([0.0, half, half], [0.5, 0.5, 0.0], color=INK, lw=1.2, ls=":")
+            ax.annotate(f"half of the rows: {half:.3g}", (half, 0.5), (6, 3), textcoords="offset points")
 
     def _summary(self) -> str:
         right = f"{percent(float(np.mean(self.correct)))} of the rows are correct"

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .base import LINE, PanelDisplay, draw_interval, label_norms
-from .style import BLUE, GREEN, norm_text
+from .style import BLUE, GREEN, HIGHEST_ACCURACY, norm_text, percent
 
 
 @dataclass(eq=False, repr=False)
@@ -204,15 +204,16 @@ class SparsityDisplay(PanelDisplay):
         (self.count_line_,) = axes[0].plot(place, self.counts, "o-", color=BLUE, **LINE)
         for x, count in zip(place, self.counts, strict=True):
             look = {"textcoords": "offset points", "fontsize": 9, "color": BLUE}
-            axes[0].annotate(f"{count}", (x, count), (4, 4), ha="left", **look)
+            axes[0].annotate(f"{count}", (x, count), (4, 4), **look)
         axes[0].set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
-        axes[0].set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
+        axes[0].set_ylabel(f"weights above {percent(self.threshold)} of the largest (of {self.n_features})")
         self.accuracy_line_, self.interval_ = None, None
         if self.accuracy is not None:
             (self.accuracy_line_,) = axes[1].plot(place, self.accuracy, "s-", color=GREEN, **LINE)
             axes[1].set_ylabel("accuracy")
+            axes[1].set_ylim(top=min(axes[1].get_ylim()[1], HIGHEST_ACCURACY))
         if self._has_bounds:
-            quantity = f"{'largest margin' if self.hard else 'least objective'}, in the norm of p"
+            quantity = f"{'largest margin' if self.hard else 'least objective'}, in the p-norm"
             self.interval_ = draw_interval(axes[-1], place, self.lower, self.upper, quantity)
         for ax in axes:
             label_norms(ax, place, self.ps)

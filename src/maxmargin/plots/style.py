@@ -22,7 +22,13 @@ MARKERS = "os^vD<>phXP*"
 LEGEND_ABOVE: dict[str, Any] = {
     "loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "frameon": False, "borderaxespad": 0.2,
 }  # fmt: skip
+# above axes of half the width of a figure
+LEGEND_HALF = LEGEND_ABOVE | {"fontsize": 9, "handlelength": 1.2, "columnspacing": 0.9}
 LEGEND_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+
+# Inches: letters of 10 points are 14 pixels high in a picture of 800 pixels.
+WIDTH = 8.0
+HIGHEST_ACCURACY = 1.005  # end of an axis of accuracies at most: 1, with room for a marker
 
 # Mean width of a letter of a title, 12 points high, in points: a smaller value lets titles run out of the figure, a
 # larger one breaks them too early.
@@ -35,10 +41,10 @@ def new_figure(size: tuple[float, float]) -> Any:
     return _matplotlib("figure").Figure(figsize=size, layout="constrained")
 
 
-def new_axes(panels: int = 1) -> Any:
-    """Return the axes of a new figure, side by side."""
-    size = (3.6 * (panels + 1), 4.6)
-    return _matplotlib("pyplot").subplots(1, panels, figsize=size, layout="constrained")[1]
+def new_axes(places: list[list[int]]) -> list[Any]:
+    """Return the axes of a new figure; `places` has their numbers, a list for each row."""
+    figure = _matplotlib("pyplot").figure(figsize=(WIDTH, 1.5 + 3.0 * len(places)), layout="constrained")
+    return list(figure.subplot_mosaic(places).values())
 
 
 def _matplotlib(module: str) -> Any:

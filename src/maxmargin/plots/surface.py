@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import distance_transform_edt
 
 from ..algorithms.base import is_whole
 from ..estimators.decisions import class_values, decision, decisions, feature_names_of, text_of
@@ -220,7 +221,8 @@ class DecisionSurfaceDisplay(AxesDisplay):
         ends = [min(low, -1.0) - 1.0, -1.0, 0.0, 1.0, max(high, 1.0) + 1.0]
         self.surface_: Any = ax.contourf(*grid, levels=ends, colors=tints, zorder=0)
         self.contours_: Any = None
-        lines = {-1.0: ("f = ±1", "--", 1.1), 0.0: ("f = 0", "-", 1.6), 1.0: ("f = ±1", "--", 1.1)}
+        margin, surface = ("margin, f = ±1", "--", 1.1), ("surface, f = 0", "-", 1.6)
+        lines = {-1.0: margin, 0.0: surface, 1.0: margin}
         lines = {level: line for level, line in lines.items() if low < level < high}
         if lines:
             _, dashes, widths = map(list, zip(*lines.values(), strict=True))
@@ -240,6 +242,13 @@ class DecisionSurfaceDisplay(AxesDisplay):
                 continue
             grid, ends = (self.first, self.second, ahead), [0.0, 2.0 * float(ahead.max())]
             self.surface_.append(ax.contourf(*grid, levels=ends, colors=[TINTS[k % len(TINTS)]], zorder=0))
+            # the name stands where the edge of the area is farthest
+            depth: Any = distance_transform_edt(np.pad(ahead > 0.0, 1))
+            i, j = np.unravel_index(depth.argmax(), depth.shape)
+            box = {"facecolor": style.PAPER, "alpha": 0.8, "lw": 0, "pad": 1.5}
+            look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "zorder": 5}
+            place = (self.first[j - 1], self.second[i - 1])
+            style.literal(ax.text(*place, self.classes[k].removeprefix("class "), bbox=box, **look))
             if ahead.min() < 0.0:
                 ax.contour(*grid, levels=[0.0], colors=INK, linewidths=0.8, zorder=1)
 
@@ -267,10 +276,10 @@ class DecisionSurfaceDisplay(AxesDisplay):
             self.support_points_ = scatter(self.support, label="support vector", **look)
         if self.wrong is not None and self.wrong.any():
             look = {"s": 1.2 * size, "marker": "x", "color": INK, "linewidths": 1.4 * stroke, "zorder": 4}
-            self.wrong_points_ = scatter(self.wrong, label="on the wrong side", **look)
+            self.wrong_points_ = scatter(self.wrong, label="misclassified", **look)
         title = f"1 of {step} rows is drawn" if step > 1 else None
-        options = {"title": title, "title_fontsize": "medium", "alignment": "left", **style.LEGEND_BESIDE}
-        style.legend(ax, handletextpad=0.3, **options)
+        options = {"title": title, "alignment": "left", "handletextpad": 0.3, **style.LEGEND_BESIDE}
+        style.legend(ax, title_fontsize="medium", **options)
 
 
 def _grid(coordinates: np.ndarray, count: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..certificates.verdicts import Inseparable
@@ -146,10 +147,13 @@ def certain(subject: Subject) -> Markup | None:
     words: list[Any] = []
     if found.leave_one_out is not None:
         least, most = found.leave_one_out
+        number = f"between {least} and {most}" if found.limits_errors else f"at least {least}"
         sentence = (
-            f"Left out one by one, between {least} and {most} of {len(subject.y)} rows would be labelled wrongly by "
-            "the classifier learnt without them. That follows from the certified gap; nothing was fitted again."
+            f"Left out one by one, {number} of {len(subject.y)} rows would be labelled wrongly by the classifier "
+            "learnt without them. That follows from the certified gap; nothing was fitted again."
         )
+        if not found.limits_errors:
+            sentence += " No useful upper bound is proved: one label for all rows would have fewer errors."
         words.append(paragraph(sentence))
     lines = []
     for one, part in zip(subject.decisions, found.parts, strict=True):
@@ -173,11 +177,14 @@ def features(subject: Subject) -> Markup:
         words = f"A function of the kernel {kernel} has no weights of single features."
         return section(title, paragraph(words))
     coef = np.asarray(subject.model.coef_, dtype=float)
-    sizes = np.abs(coef)
+    scaler = MaxAbsScaler().fit(subject.X)  # before squares, which overflow for large numbers
+    scaled: Any = StandardScaler(with_mean=False).fit(scaler.transform(subject.X))
+    effects = coef * scaler.scale_ * np.sqrt(scaled.var_)
+    sizes = np.abs(effects)
     largest = sizes.max(axis=1, keepdims=True)
     order = np.argsort(-sizes.max(axis=0), kind="stable")[: subject.top].tolist()
     matter = int((sizes > MATTERS * largest).any(axis=0).sum())
-    caption = f"{matter} of {coef.shape[1]} weights are above {MATTERS:g} of the largest"
+    caption = f"{matter} of {coef.shape[1]} effects are above {percent(MATTERS)} of the largest"
     if len(order) < coef.shape[1]:
         caption += f"; the {len(order)} largest"
     listed, single = subject.listed, len(coef) == 1
@@ -186,17 +193,18 @@ def features(subject: Subject) -> Markup:
             f"A feature of positive weight speaks for {listed[0].positive}, one of negative weight for "
             f"{listed[0].negative}, as it grows."
         )
-        head = ["feature", "weight", "share of the largest"]
+        head = ["feature", "weight", "effect", "share of the largest"]
     else:
         words = "A feature of positive weight speaks for the first side of a problem, as it grows."
         if len(coef) > len(listed):
             words += f" The first {len(listed)} of {len(coef)} problems are listed."
         head = ["feature", *(one.name for one in listed)]
+    words += " Features are ordered by effect: the weight times the standard deviation of the column."
     lines = []
     for j in order:
-        bar = [_bar(coef[0, j] / (largest[0, 0] or 1.0))] if single else []
+        bar = [f"{effects[0, j]:.4g}", _bar(effects[0, j] / (largest[0, 0] or 1.0))] if single else []
         lines.append([subject.names[j], *(f"{coef[one.index, j]:.6g}" for one in listed), *bar])
-    return section(title, paragraph(words), table(caption, head, lines, range(1, len(listed) + 1)))
+    return section(title, paragraph(words), table(caption, head, lines, range(1, len(head) - single)))
 
 
 def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
