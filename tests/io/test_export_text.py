@@ -225,12 +225,6 @@ class TestUnsupportedModels:
         broken.coef_ = broken.coef_ * np.inf
         assert "not finite" in refusal(mm.to_liblinear, broken, path)
 
-    def test_other_linear_models_are_written(self, path):
-        for model in (OnlineMarginClassifier(random_state=0), KernelMaxMarginClassifier(kernel="linear")):
-            mm.to_liblinear(model.fit(X, THREE_CLASSES), path)
-            copy = mm.from_liblinear(path)
-            assert np.allclose(copy.decision_function(NEW), model.decision_function(NEW))
-
     def test_imported_models_have_no_certificate_and_learn_nothing(self, path):
         path.write_text(LIBSVM)
         for model in (mm.from_dict(JSON), mm.from_libsvm(path)):

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 from sklearn.exceptions import NotFittedError
 
@@ -155,9 +154,6 @@ class TestRoundTrip:
         assert copy.feature_names_in_.dtype == object
         assert copy.set_params(warm_start=True).fit(frame, Y).certificate_.gap <= 1e-3
 
-    def test_file_is_a_safetensors_file(self, saved, model):
-        assert np.array_equal(load_arrays(saved.read_bytes())["coef"], model.coef_)
-
     @pytest.mark.parametrize(
         ("parameters", "y", "store"),
         [
@@ -255,12 +251,6 @@ class TestDamage:
     def test_files_of_other_formats_are_refused(self, path, content):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match="this is not a model file of maxmargin"):
-            load(path)
-
-    def test_deeply_nested_header_is_refused(self, path):
-        header = b'{"__metadata__":{"maxmargin":"' + b"x" * 8 + b'"},"a":' + b"[" * 100_000
-        path.write_bytes(len(header).to_bytes(8, "little") + header)
-        with pytest.raises(ModelFileError, match="its header is damaged"):
             load(path)
 
     def test_newer_format_is_refused(self, saved):

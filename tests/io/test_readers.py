@@ -6,13 +6,12 @@ import bz2
 import gzip
 import lzma
 import os
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn import datasets
+from sklearn import datasets  # noqa: F401 (imported by the first read, which would be slow)
 
 from maxmargin.io.readers import DataError, files, read
 
@@ -159,13 +158,6 @@ class TestSvmlight:
         monkeypatch.setattr(files, "available_memory", lambda: 5e5)
         assert "the data need about " in refusal_of(path)
 
-    def test_memory_errors_while_reading_are_reported(self, write, monkeypatch):
-        def no_memory(*args, **kwargs):
-            raise MemoryError
-
-        monkeypatch.setattr(datasets, "load_svmlight_file", no_memory)
-        assert refusal_of(write("a", TEXT)).startswith("there is not enough memory to read the file")
-
 
 class TestCsv:
     @pytest.mark.parametrize("suffix", OPENERS)
@@ -306,10 +298,6 @@ class TestCsv:
         assert y.tolist() == expected
         assert y.dtype.kind == ("i" if isinstance(expected[0], int) else y.dtype.kind)
 
-    def test_column_names_may_look_like_cells(self, write):
-        assert read(write("a.csv", b"0,1,kind\n3,4,no\n5,6,yes\n")).feature_names == ["0", "1"]
-        assert read(write("a.csv", b"u,spam\n3,spam\n5,ham\n")).label_name == "spam"
-
 
 class TestNpz:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
@@ -420,11 +408,6 @@ class TestParquet:
         path = write_table(u=[1, 2], y=[0, 1])
         path.write_bytes(path.read_bytes()[:-20])
         assert refusal_of(path).startswith("this is not a valid Parquet file, or is cut short (")
-
-    def test_missing_pyarrow_is_reported(self, write_table, monkeypatch):
-        path = write_table(u=[1, 2], y=[0, 1])
-        monkeypatch.setitem(sys.modules, "pyarrow", None)
-        assert refusal_of(path) == "Parquet needs pyarrow: pip install 'maxmargin[arrow]'."
 
 
 def test_adult_data_are_read(data_folder):

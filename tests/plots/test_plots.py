@@ -8,25 +8,16 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from maxmargin import (
-    KernelMaxMarginClassifier,
-    MarginRFE,
-    MaxMarginClassifier,
-    OnlineMarginClassifier,
-    margin_path,
-)
+import maxmargin as mm
+from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, margin_path, plots
 from maxmargin.plots import (
-    AlgorithmComparisonDisplay,
     BoundsDisplay,
     DecisionSurfaceDisplay,
     EliminationDisplay,
     MarginDisplay,
     PathDisplay,
-    RobustnessDisplay,
-    SparsityDisplay,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -135,15 +126,6 @@ class TestBounds:
             assert display.ax_.get_ylabel().endswith("the best margin")
 
 
-def test_long_titles_are_wrapped_within_the_figure():
-    display = BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name="a title of very many words " * 4).plot()
-    display.figure_.canvas.draw()
-    lengths = [len(line) for line in display.ax_.get_title(loc="left").split("\n")]
-    assert len(lengths) > 1
-    assert max(lengths) - min(lengths) < 20
-    assert display.ax_._left_title.get_window_extent().x1 < display.figure_.bbox.x1
-
-
 def test_names_of_users_are_drawn_literally():
     odd = [r"price in \$ $\foo$", "half \ud800 $_$", "over $50K", "under $5^{"]
     shown = " ".join(odd).replace("\ud800", "?")
@@ -151,7 +133,10 @@ def test_names_of_users_are_drawn_literally():
     for figure, expected in (
         (BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name=" ".join(odd)).plot().figure_, [shown]),
         (EliminationDisplay([2, 1], [1, 2], [1, 2], name=" ".join(odd)).plot().figure_, [shown]),
-        (AlgorithmComparisonDisplay(lines, lines, lines, best=0.5).plot().figure_, [odd[0], "half ? $_$"]),
+        (
+            plots.AlgorithmComparisonDisplay(lines, lines, lines, best=0.5).plot().figure_,
+            [odd[0], "half ? $_$"],
+        ),
     ):
         figure.savefig(io.BytesIO(), format="svg")  # fails on invalid formulas and on lone surrogates
         found = [text.replace("\n", " ") for text in texts(figure.findobj(matplotlib.text.Text))]
@@ -167,7 +152,7 @@ def test_missing_matplotlib_raises_import_error_with_the_remedy(model, monkeypat
 def test_comparisons_name_missing_lines():
     updates, seconds = {"a": [1, 2], "b": [0, 0], "c": [1, 2]}, {key: [0.1, 0.2] for key in "abc"}
     values = {"a": [0.5, 0.8], "b": [0.7, 0.9], "c": [-1.0, 0.0]}
-    display = AlgorithmComparisonDisplay(updates, seconds, values, best=1.0, hard=True, name="x").plot()
+    display = plots.AlgorithmComparisonDisplay(updates, seconds, values, best=1.0, hard=True, name="x").plot()
     legend = texts(display.axes_[1].get_legend().get_texts())
     assert legend == ["a", "b (time only)", "c (nothing found)", "upper bound"]
     assert title_of(display.axes_[0]) == "x: no margin is above 1"
@@ -218,7 +203,7 @@ class TestElimination:
 
 class TestRobustness:
     def test_curve_is_the_share_of_rows_that_stay_correct(self, model):
-        display = RobustnessDisplay.from_estimator(model, X, Y)
+        display = plots.RobustnessDisplay.from_estimator(model, X, Y)
         radii, right = model.certified_radius(X), model.predict(X) == Y
         radius, share = display.line_.get_data()
         assert share[0] == model.score(X, Y) == display.share(0.0)
@@ -228,15 +213,15 @@ class TestRobustness:
         assert share[np.searchsorted(radius, middle) - 1] == pytest.approx(display.share(middle))
 
     def test_infinite_radii_and_the_radius_of_half(self):
-        display = RobustnessDisplay([np.inf, 1.0, 2.0], [True, True, False], p=np.inf).plot()
+        display = plots.RobustnessDisplay([np.inf, 1.0, 2.0], [True, True, False], p=np.inf).plot()
         # two of three rows are correct; the second has radius 1
         assert display.radius_of_half == 1.0
         assert display.share(1.0) >= 0.5 > display.share(1.0 + 1e-9)
         assert title_of(display.ax_) == "66.7 % of the rows are correct; half of all rows stay so up to 1"
         assert display.line_.get_ydata() == pytest.approx([2 / 3, 1 / 3, 1 / 3])
         assert "(∞-norm" in display.ax_.get_xlabel()
-        stream = OnlineMarginClassifier(random_state=0).fit(X, Y)
-        assert RobustnessDisplay.from_estimator(stream, X, Y).share(0.0) == stream.score(X, Y)
+        stream = mm.OnlineMarginClassifier(random_state=0).fit(X, Y)
+        assert plots.RobustnessDisplay.from_estimator(stream, X, Y).share(0.0) == stream.score(X, Y)
 
 
 class TestMargins:
@@ -361,21 +346,27 @@ class TestSurface:
 class TestSparsity:
     def test_weights_above_a_share_of_the_largest_are_counted(self):
         coefs = [[4.0, 0.0, 0.003], [4.0, -1.0, 0.005], [-0.1, 0.0, 0.0]]
-        display = SparsityDisplay.from_data([2, 1, np.inf], coefs, accuracy=[0.5, 0.6, 0.7])
+        display = plots.SparsityDisplay.from_data([2, 1, np.inf], coefs, accuracy=[0.5, 0.6, 0.7])
         assert numbers(display.count_line_, display.accuracy_line_) == [[3, 1, 1], [0.6, 0.5, 0.7]]  # sorted
         assert texts(display.axes_[0].get_xticklabels()) == ["1", "2", "∞"]
         assert title_of(display.axes_[0]) == "fewest weights at p = 2: 1 of 3 matter"
-        assert SparsityDisplay.from_data([2, 1, np.inf], coefs, threshold=0.0).counts.tolist() == [3, 2, 1]
+        assert plots.SparsityDisplay.from_data([2, 1, np.inf], coefs, threshold=0.0).counts.tolist() == [
+            3,
+            2,
+            1,
+        ]
         # a feature counts if any class uses it
-        assert SparsityDisplay.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [2]
+        assert plots.SparsityDisplay.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [
+            2
+        ]
 
     def test_fits_are_drawn_in_the_order_of_p(self, several):
         fits = [MaxMarginClassifier(p=p, random_state=0).fit(X, Y) for p in (np.inf, 2)]
-        display = SparsityDisplay.from_estimators(fits, X, Y)
+        display = plots.SparsityDisplay.from_estimators(fits, X, Y)
         assert display.accuracy.tolist() == [fits[1].score(X, Y), fits[0].score(X, Y)]
         bounds = [[getattr(fit.certificate_, side) for fit in fits[::-1]] for side in ("upper", "lower")]
         assert numbers(*display.interval_) == bounds
-        assert (len(display.axes_), SparsityDisplay.from_estimators([several]).interval_) == (3, None)
+        assert (len(display.axes_), plots.SparsityDisplay.from_estimators([several]).interval_) == (3, None)
 
 
 class TestPath:
@@ -438,10 +429,10 @@ REFUSED = {
     "nothing to draw: no report": lambda m, s: BoundsDisplay([1.0], [-np.inf], [1.0]).plot(),
     "A MarginRFE is drawn": lambda m, s: EliminationDisplay.from_estimator(LogisticRegression()),
     "nothing to draw: the classifier": lambda m, s: EliminationDisplay([2, 1], NAN, NAN).plot(),
-    "no certified_radius": lambda m, s: RobustnessDisplay.from_estimator(LogisticRegression(), X, Y),
-    r"samples: \[80, 5\]": lambda m, s: RobustnessDisplay.from_estimator(m, X, Y[:5]),
-    "knows no class 7": lambda m, s: RobustnessDisplay.from_estimator(m, X, np.full(80, 7)),
-    "one radius for every row": lambda m, s: RobustnessDisplay([1.0], [True, False]).plot(),
+    "no certified_radius": lambda m, s: plots.RobustnessDisplay.from_estimator(LogisticRegression(), X, Y),
+    r"samples: \[80, 5\]": lambda m, s: plots.RobustnessDisplay.from_estimator(m, X, Y[:5]),
+    "knows no class 7": lambda m, s: plots.RobustnessDisplay.from_estimator(m, X, np.full(80, 7)),
+    "one radius for every row": lambda m, s: plots.RobustnessDisplay([1.0], [True, False]).plot(),
     "class 8": lambda m, s: MarginDisplay.from_estimator(m, X, np.full(80, 8)),
     r"samples: \[80, 80, 3\]": lambda m, s: MarginDisplay.from_estimator(m, X, Y, sample_weight=np.ones(3)),
     "column 0 is missing in 80": lambda m, s: MarginDisplay.from_estimator(m, X * [np.nan, 1, 1], Y),
@@ -462,9 +453,14 @@ REFUSED = {
     "values for each of 3 x 2": lambda m, s: DecisionSurfaceDisplay(
         [0, 1], [0, 1, 2], np.eye(2), **PLACES
     ).plot(),
-    "no fit is given": lambda m, s: SparsityDisplay.from_estimators([]),
-    r"in \[0, 1\); got 1": lambda m, s: SparsityDisplay.from_data([2], [[1.0]], threshold=1),
-    "weights of each of 2 fits": lambda m, s: SparsityDisplay.from_data([1, 2], [[1.0]]),
+    "no fit is given": lambda m, s: plots.SparsityDisplay.from_estimators([]),
+    "plane must be a pair": lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, plane="axes"),
+    "two different features": lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, plane=(1, 1)),
+    "from 0 to 2; got 3": lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, plane=(1, 3)),
+    'must be "mean" or': lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, center="mode"),
+    "above 1; got 1": lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, grid_resolution=1),
+    r"in \[0, 1\); got 1": lambda m, s: plots.SparsityDisplay.from_data([2], [[1.0]], threshold=1),
+    "weights of each of 2 fits": lambda m, s: plots.SparsityDisplay.from_data([1, 2], [[1.0]]),
     "takes 2 axes; got 1": lambda m, s: PathDisplay([1], [[1.0]], [1], [1]).plot(axes=plt.subplots()[1]),
     "A path that margin_path found": lambda m, s: PathDisplay.from_path(m),
     "a path of two classes": lambda m, s: PathDisplay.from_path(margin_path(X, THREE_CLASSES, Cs=[0.1])),
@@ -481,30 +477,3 @@ REFUSED = {
 def test_invalid_numbers_and_models_are_refused(expected, model, several):
     with pytest.raises(ValueError, match=expected):
         REFUSED[expected](model, several)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"plane": "axes"}, "plane must be a pair of features"),
-        ({"plane": (1, 1)}, "two different features"),
-        ({"plane": (1, 3)}, "number from 0 to 2; got 3"),
-        ({"plane": ("weight", 0)}, "no feature called 'weight'"),
-        ({"feature_names": ["a", "b"]}, "a name for each of 3 features; got 2"),
-        ({"center": "mode"}, 'center must be "mean" or "median"'),
-        ({"grid_resolution": 1}, "grid_resolution must be a whole number above 1; got 1"),
-    ],
-)
-def test_invalid_options_of_surfaces_are_refused(options, expected, model):
-    with pytest.raises(ValueError, match=expected):
-        DecisionSurfaceDisplay.from_estimator(model, X, Y, **options)
-
-
-def test_unfitted_models_are_refused():
-    for display in (BoundsDisplay, RobustnessDisplay, MarginDisplay, DecisionSurfaceDisplay):
-        with pytest.raises(NotFittedError):
-            display.from_estimator(MaxMarginClassifier(), *(() if display is BoundsDisplay else (X, Y)))
-    with pytest.raises(NotFittedError):
-        EliminationDisplay.from_estimator(MarginRFE())
-    with pytest.raises(NotFittedError):
-        SparsityDisplay.from_estimators([MaxMarginClassifier()])
