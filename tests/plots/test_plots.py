@@ -99,6 +99,11 @@ class TestBounds:
         display.figure_.canvas.draw()
         assert title_of(display.ax_).startswith(f"a: {title}")
         assert ticks in texts(display.ax_.get_yticklabels())
+        bounds = np.array(arguments[1:])
+        best = bounds[:, -1].mean()
+        for line, bound in zip((display.lower_line_, display.upper_line_), bounds, strict=True):
+            known = np.isfinite(bound)
+            assert line.get_ydata()[known] == pytest.approx((bound[known] - best) / best)
         low, high = display.ax_.get_ylim()
         assert -np.inf < low < 0.0 < np.nanmax(display.upper_line_.get_ydata()) <= high < np.inf
         if len(arguments[0]) == 1:
