@@ -248,6 +248,7 @@ class TestMargins:
             f"class 1 against class -1: {errors} of 80 rows are on the wrong side, {inside} below a margin"
         )
         assert title_of(display.ax_).startswith(expected)
+        assert MarginDisplay([0.0, 0.0], [True, False]).errors == 1  # f = 0 is of the negative side
         rounded = MarginDisplay([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0], np.ones(5, bool)).plot()
         assert rounded.bars_["positive"][list(rounded.edges_).index(1.0)].get_height() == 3
 
