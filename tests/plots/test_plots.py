@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
 
 import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, margin_path, plots
+from maxmargin.cli.app import app
 from maxmargin.plots import (
     BoundsDisplay,
     DecisionSurfaceDisplay,
@@ -152,6 +156,15 @@ def test_missing_matplotlib_raises_import_error_with_the_remedy(model, monkeypat
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"Pictures need matplotlib: pip install 'maxmargin\[plot\]'"):
         BoundsDisplay.from_estimator(model)
+
+
+def test_pictures_of_the_command_line_are_800_pixels_wide(tmp_path):
+    data, picture = tmp_path / "a.svm", tmp_path / "a.png"
+    dump_svmlight_file(X, Y, str(data))
+    arguments = ["fit", data, "-o", tmp_path / "model", "--picture", picture, "--json", "--seed", 0]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert json.loads(result.stdout)["picture"] == str(picture)
+    assert plt.imread(picture).shape[1] == 800
 
 
 def test_comparisons_name_missing_lines():
