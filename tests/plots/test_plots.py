@@ -353,6 +353,14 @@ class TestSurface:
         assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
         assert many.contours_ is None  # no level is crossed
 
+    def test_second_direction_is_the_widest_across_the_weights(self):
+        rows = X + 5.0
+        fitted = MaxMarginClassifier(random_state=0).fit(rows, Y)
+        display = DecisionSurfaceDisplay.from_estimator(fitted, rows, Y, plane="weights", grid_resolution=5)
+        w = fitted.coef_[0] / np.linalg.norm(fitted.coef_[0])
+        across = np.cov((rows - np.outer(rows @ w, w)).T, bias=True)
+        assert display.places[:, 1].var() == pytest.approx(np.linalg.eigvalsh(across)[-1])
+
     def test_equal_and_collinear_rows_are_drawn(self):
         line = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 2.0])
         for rows, plane in ((np.ones((20, 3)), "components"), (line, "weights")):
