@@ -91,7 +91,8 @@ def main(arguments: list[str]) -> int:
     chosen = [int(word) - 1 for word in arguments if word.isdigit()] or range(len(MUTATIONS))
     rows = []
     with ThreadPoolExecutor(2) as pool:
-        for i, (test, seconds) in zip(chosen, pool.map(lambda i: killed_by(MUTATIONS[i]), chosen), strict=True):
+        found = pool.map(lambda i: killed_by(MUTATIONS[i]), chosen)
+        for i, (test, seconds) in zip(chosen, found, strict=True):
             rows.append((MUTATIONS[i], test))
             print(f"{i + 1:3} {seconds:5.0f} s  {MUTATIONS[i].what}: {test or 'NOT FOUND'}", flush=True)
     survivors = sum(not test for _, test in rows)

@@ -458,7 +458,7 @@ REFUSED = {
     "nothing to draw: the classifier": lambda m, s: EliminationDisplay([2, 1], NAN, NAN).plot(),
     "no certified_radius": lambda m, s: plots.RobustnessDisplay.from_estimator(LogisticRegression(), X, Y),
     r"samples: \[80, 5\]": lambda m, s: plots.RobustnessDisplay.from_estimator(m, X, Y[:5]),
-    "knows no class 7": lambda m, s: plots.RobustnessDisplay.from_estimator(m, X, np.full(80, 7)),
+    "y holds the class 7": lambda m, s: plots.RobustnessDisplay.from_estimator(m, X, np.full(80, 7)),
     "one radius for every row": lambda m, s: plots.RobustnessDisplay([1.0], [True, False]).plot(),
     "class 8": lambda m, s: MarginDisplay.from_estimator(m, X, np.full(80, 8)),
     r"samples: \[80, 80, 3\]": lambda m, s: MarginDisplay.from_estimator(m, X, Y, sample_weight=np.ones(3)),

@@ -273,7 +273,8 @@ class ActiveHessian:
     def __init__(self, rows: CentredRows, costs: np.ndarray, interrupted: Callable[[], bool]) -> None:
         self.rows, self.costs, self.interrupted = rows, costs, interrupted
         self._active: np.ndarray | None = None
-        self._matrix = np.zeros((0, 0))  # computed by the first call of `regularised`, which wide rows never make
+        # M, computed by the first call of `regularised`, which steps on wide rows never make
+        self._matrix = np.zeros((0, 0))
         # the largest value that each diagonal entry has had since M was last computed from all active rows
         self._largest = np.zeros(rows.size)
 
