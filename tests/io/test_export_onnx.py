@@ -233,7 +233,7 @@ def test_calibrated_probabilities_equal_the_model(model, labels, ensemble, path)
         ),
         (StackingClassifier([("one", MaxMarginClassifier())], cv=2), "not in StackingClassifier"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_models_without_an_exact_graph_are_refused(model, expected, path):
     if getattr(model, "hasher", None):
