@@ -121,7 +121,7 @@ class TestSvmlight:
     @pytest.mark.parametrize(
         ("name", "content", "expected"),
         [
-            ("a9a", gzip.compress(TEXT), "this is a .gz file by its content"),
+            ("a9a", gzip.compress(TEXT, mtime=0), "this is a .gz file by its content"),
             ("model.bin", bytes(range(256)), "this is not a text file"),
             ("a", b"", "the file is empty."),
             ("a.gz", b"\n \n", "the file is empty."),
@@ -130,7 +130,7 @@ class TestSvmlight:
             (
                 "a.txt",
                 b"u,v,y\n1,2,3\n",
-                "line 1: the label 'u,v,y' is a list, and a row has one label; give a CSV",
+                "line 1: the label 'u,v,y' is a list, and a row has one label; CSV files",
             ),
             ("a.parquet.gz", b"x", "a .parquet file cannot be read in compressed form"),
         ],
