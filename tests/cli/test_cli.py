@@ -63,7 +63,7 @@ REFUSED = {
     "fit data -o out --n-features 2": "is beyond the 2 features",
     "fit data -o out --n-features 0": "--n-features must be at least 1, got 0",
     "fit data -o out --gamma 0.1": "--gamma applies only with --kernel",
-    "fit data -o out --kernel precomputed": "--kernel precomputed needs a kernel matrix",
+    "fit data -o out --kernel precomputed": "--kernel precomputed needs",
     "fit data -o out --trail last": "need --online",
     "fit table -o out --n-features 9": "--n-features",
     "fit table -o out --label b2": "column 'b2'",

@@ -329,7 +329,11 @@ class TestRefusals:
     def test_classes_must_be_given_once_and_not_change(self):
         X, y = clouds()
         model = OnlineMarginClassifier()
-        for classes, words in ((None, "classes must be"), ([0, 2], r"y holds 1.*\[0, 2\]"), ([0], "1 class")):
+        for classes, words in (
+            (None, "classes must be"),
+            ([0, 2], r"y holds 1.*\[0, 2\]"),
+            ([0], "one class"),
+        ):
             with pytest.raises(ValueError, match=words):
                 model.partial_fit(X, y, classes=classes)
         model.partial_fit(X, y, classes=np.array([[1], [0]]))
@@ -402,9 +406,9 @@ def test_begin_prepares_partial_fit():
     hashed.begin(["a", "b"], 16)
     assert hashed.partial_fit([{"x": 1.0}], ["a"]).n_seen_ == 1
     for classes, width, words in (
-        ([0], 16, "1 class"),
+        ([0], 16, "one class"),
         ([0, 1], 2.5, "width must be .*2.5"),
-        ([0, 1], 5, "width=5.*16"),
+        ([0, 1], 5, "makes 16 columns, not 5"),
     ):
         with pytest.raises(ValueError, match=words):
             hashed.begin(classes, width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -49,7 +50,13 @@ MODELS = {"linear": endless(), "kernel": KernelMaxMarginClassifier(100.0, tol=1e
 def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, status):
     X, y = overlapping() if kind == "linear" else rings(4000, 6)[:2]
     reports = []
-    callback = lambda one: reports.append(one) or (not limit and len(reports) == 4)  # noqa: E731
+
+    def callback(report):
+        reports.append(report)
+        if "max_time" in limit:
+            time.sleep(0.15)  # so that the limit passes within a few rounds on every machine
+        return not limit and len(reports) == 4
+
     model = clone(MODELS[kind]).set_params(max_iter=10**9, callback=callback)
     clone(model).set_params(max_iter=1, callback=None).fit(X, y)  # compiles
     model.set_params(**limit).fit(X, y)
@@ -177,7 +184,8 @@ def test_classes_share_max_time(kind):
     X, y = np.random.default_rng(0).normal(size=(1000, 20)), np.arange(1000) % 5
     model = endless() if kind == "linear" else KernelMaxMarginClassifier(1e6, tol=1e-9)
     model.set_params(max_iter=1).fit(X, y)  # compiles
-    model.set_params(max_iter=10**9, max_time=1.0).fit(X, y)
+    # each of the five classes has 0.3 s, and a round takes at least 0.05 s
+    model.set_params(max_iter=10**9, max_time=1.5, callback=lambda report: time.sleep(0.05)).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     labels = [report.label for report in model.history_]
     assert len(set(labels)) == 5

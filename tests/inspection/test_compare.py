@@ -93,7 +93,7 @@ def test_invalid_comparisons_are_refused():
     for algorithms, parameters, words in (
         (["dcd", "dcd"], {}, "got 'dcd' twice"),
         ([], {}, "at least one name or rule object"),
-        ([3], {}, "algorithm must be a name or a rule object"),
+        ([3], {}, "names and rule objects such as"),
         (["perceptron"], {"loss": "hinge"}, "none of the algorithms solves this problem .perceptron: "),
         (["dcd"], {"n_jobs": 2}, "no use for 'n_jobs'"),
         (["dcd"], {"tolerance": 1e-3}, "unexpected keyword argument 'tolerance'"),

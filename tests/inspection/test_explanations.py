@@ -87,7 +87,7 @@ def test_inseparable_data_have_a_verdict_and_no_optimum():
     assert "<=" not in "".join(around)  # no bounds of a margin that does not exist
     model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])
     for other, rows, message in (
-        (model, 40, "the proof fails"),
+        (model, 60, "the proof fails"),
         (LinearSVC().fit(X, y), 40, "needs a classifier with a certificate"),
         (clone(HINGE).fit(X, y), 39, "made for other data"),
     ):

@@ -278,7 +278,7 @@ class TestDamage:
         record, arrays = unpack(saved, saved.read_bytes())
         change(record)
         saved.write_bytes(pack(arrays, record))
-        with pytest.raises(ModelFileError, match=r"this is not a complete model|'Popen' are not known"):
+        with pytest.raises(ModelFileError, match=r"this is not a complete model|models of class 'Popen'"):
             load(saved)
 
 

@@ -105,8 +105,10 @@ class TestBounds:
         assert ticks in texts(display.ax_.get_yticklabels())
         bounds = np.array(arguments[1:])
         best = bounds[:, -1].mean()
-        for line, bound in zip((display.lower_line_, display.upper_line_), bounds, strict=True):
+        sides = (display.lower_line_, np.minimum), (display.upper_line_, np.maximum)
+        for (line, side), bound in zip(sides, bounds, strict=True):
             known = np.isfinite(bound)
+            bound = side(bound, best)
             assert line.get_ydata()[known] == pytest.approx((bound[known] - best) / best)
         low, high = display.ax_.get_ylim()
         assert -np.inf < low < 0.0 < np.nanmax(display.upper_line_.get_ydata()) <= high < np.inf
@@ -487,7 +489,7 @@ REFUSED = {
     'must be "mean" or': lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, center="mode"),
     "above 1; got 1": lambda m, s: DecisionSurfaceDisplay.from_estimator(m, X, Y, grid_resolution=1),
     r"in \[0, 1\); got 1": lambda m, s: plots.SparsityDisplay.from_data([2], [[1.0]], threshold=1),
-    "weights of each of 2 fits": lambda m, s: plots.SparsityDisplay.from_data([1, 2], [[1.0]]),
+    "a row for each of 2 fits": lambda m, s: plots.SparsityDisplay.from_data([1, 2], [[1.0]]),
     "takes 2 axes; got 1": lambda m, s: PathDisplay([1], [[1.0]], [1], [1]).plot(axes=plt.subplots()[1]),
     "A path that margin_path found": lambda m, s: PathDisplay.from_path(m),
     "a path of two classes": lambda m, s: PathDisplay.from_path(margin_path(X, THREE_CLASSES, Cs=[0.1])),
@@ -495,7 +497,9 @@ REFUSED = {
         margin_path(X, Y, Cs=[0.1, 1.0], ps=[2.0, 3.0])
     ),
     "for each of 2 points": lambda m, s: PathDisplay([1, 2], [[1.0]], [1, 2], [1, 2]).plot(),
-    "a name for each of 1": lambda m, s: PathDisplay([1], [[1.0]], [1], [1], feature_names=["a", "b"]).plot(),
+    "give 1 names of features": lambda m, s: PathDisplay(
+        [1], [[1.0]], [1], [1], feature_names=["a", "b"]
+    ).plot(),
     'must be "C" or "p"': lambda m, s: PathDisplay([1], [[1.0]], [1], [1], parameter="gamma").plot(),
 }
 

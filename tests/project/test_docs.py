@@ -14,7 +14,6 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 import typer
-from sklearn.datasets import load_iris
 
 import maxmargin
 from maxmargin import plots
@@ -70,26 +69,15 @@ def test_plots_page_names_every_display():
     assert set(re.findall(r"`(\w+Display)`", text)) == set(plots.__all__)
 
 
-def test_readme_kernel_example_runs():
+def test_readme_shows_what_its_example_prints(capsys):
+    """All but the last digits of bounds, which depend on the processor."""
     page = (DOCS.parent / "README.md").read_text()
-    section = page[page.index("## Kernels") :]
-    X, y = load_iris(return_X_y=True)
-    scope = {"X": X, "y": y}
-    exec(re.findall(r"```python\n(.*?)```", section, re.S)[0], scope)
-    assert scope["clf"].status_ == "CERTIFIED"
-
-
-def test_readme_shows_the_printed_verdict(capsys):
-    page = (DOCS.parent / "README.md").read_text()
-    section = page[page.index("## Separable or not") :]
-    block = re.findall(r"```python\n(.*?)```", section, re.S)[0]
+    block, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.S).groups()
     exec(block, {})
-    printed = capsys.readouterr().out.splitlines()
-    shown = [line.removeprefix("# ") for line in block.splitlines() if line.startswith("#")]
-    assert len(shown) == 3
-    for line, output in zip(shown, printed, strict=True):
-        # times vary between runs
-        assert re.sub(r", \S+ s$", "", line) == re.sub(r", \S+ s$", "", output)
+    status, problem, bounds, _, score = capsys.readouterr().out.splitlines()
+    expected = shown.splitlines()
+    assert [status, problem, score[:6]] == [expected[0], expected[1], expected[4][:6]]
+    assert bounds[:10] == expected[2][:10]
 
 
 @pytest.fixture

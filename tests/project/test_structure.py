@@ -23,13 +23,13 @@ GOALS = {
     "import circles": 0,
 }
 LIMITS = GOALS | {
-    "code lines": 19_923,
+    "code lines": 19_930,
     "modules in the longest chain of imports": 19,
 }
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-# Measured: (160, 33), (225, 42) and (63, 14). The rounding of another processor may enter a few functions more.
-VISITED_LIMITS = {"linear fit": (162, 33), "kernel fit": (228, 42), "separate": (63, 14)}
+# Measured: (163, 34), (230, 44) and (66, 16), with announced steps and the reason why a fit ended. The rounding of another processor may enter a few functions more.
+VISITED_LIMITS = {"linear fit": (165, 34), "kernel fit": (233, 44), "separate": (67, 16)}
 
 
 @pytest.fixture(scope="module")

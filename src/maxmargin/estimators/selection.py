@@ -47,7 +47,7 @@ def _offers(method: str) -> Any:
     """Return a decorator: the selector has the method only if its classifier, fitted or not, has it."""
 
     def has_method(selector: MarginRFE) -> bool:
-        untrained = MaxMarginClassifier if selector._is_own else selector.estimator
+        untrained = MaxMarginClassifier() if selector._is_own else selector.estimator
         return hasattr(getattr(selector, "estimator_", untrained), method)
 
     return available_if(has_method)
