@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS
 
 from . import datasets
-from .page import deliver, page_parser, table, versions
+from .page import deliver, extent, grouped, page, page_parser, summary, system, table
 from .unscaled import SETS, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "choice.md"
@@ -32,6 +31,7 @@ SOLVERS = {
     "squared_hinge": ("dcd", "interior-point", "newton"),
 }
 COLUMNS = tuple(dict.fromkeys(solver for solvers in SOLVERS.values() for solver in solvers))
+NEAR = 1.5  # ratio of the time of auto to that of the fastest solver up to which the choice counts as good
 LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
 
 Rows = tuple[Any, np.ndarray]
@@ -144,23 +144,49 @@ def document(names: list[str]) -> str:
                 for solver in (*SOLVERS[loss], "auto"):
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
         lines = [line for name in names for line in measured(name)]
+    return page_of(lines, system("maxmargin", "numpy", "scipy", "numba"))
+
+
+def page_of(lines: Sequence[Sequence[str]], packages: str) -> str:
+    """Return the page for the rows of its table."""
     head = ["data", "loss", "C", "tol", *COLUMNS, "auto", "stages of auto", "auto / best"]
-    ratios = np.array([float(line[-1]) for line in lines if line[-1]])
-    return _PAGE.format(
-        python=platform.python_version(), packages=versions("maxmargin", "numpy", "scipy", "numba"),
-        table=table(head, lines), count=ratios.size,
-        within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LONGER, least=LEAST,
-    )  # fmt: skip
+    sections = {
+        "The rule": _RULE,
+        "How time is measured": _METHOD.format(longer=LONGER, least=LEAST),
+        "All measurements": table(head, lines),
+        "Versions": packages,
+    }
+    title = 'How `algorithm="auto"` chooses'
+    return page(title, _ABOUT, best(lines), "python -m benchmarks.crossover --write", sections)
 
 
-_PAGE = """\
-# How `algorithm="auto"` chooses
+def best(lines: Sequence[Sequence[str]]) -> str:
+    """Return the summary table: auto and the fastest solver, by loss and stages of auto."""
 
-Written by `python -m benchmarks.crossover --write`; no number on this page is typed by hand. Machine: 2 shared cores,
-one thread used. Python {python}; {packages}.
+    def cells(some: Sequence[Sequence[str]]) -> list[str]:
+        ratios = [float(line[-1]) for line in some]
+        near = sum(ratio <= NEAR for ratio in ratios)
+        return [str(len(ratios)), extent(ratios), str(near), str(len(ratios) - near)]
 
-## The rule
+    head = [
+        "loss",
+        "stages of auto",
+        "rows",
+        "auto / fastest: median (range)",
+        f"at most {NEAR:g}",
+        f"above {NEAR:g}",
+    ]
+    known = [line for line in lines if line[-1]]
+    return summary(head, grouped(known, lambda line: (line[1], line[-2])), cells, "all")
 
+
+_ABOUT = """\
+The time of a fit with `algorithm="auto"` is compared with the times of the solvers that it chooses from, each chosen by
+name, on data sets of different sizes with both losses, several values of C and two tolerances. auto does not know in
+advance which solver is the fastest; a ratio above 1 is the cost of that.
+"""
+
+_RULE = """\
 A fit runs one or more solvers in sequence. Each of them is a stage. Every report in `history_`, the `verbose` output
 and the command line state the solver of the stage (`stage`) and why it was chosen (`reason`). The *exact stage* is an
 active-set method whose last iterate is the optimum to rounding. The smaller side is the smaller number of rows and
@@ -187,18 +213,13 @@ columns.
    rows x columns x smaller side = 4e9, and beyond it `pumma` (2 < p < inf) or `ima`.
 
 Each stage starts from the bounds and the dual variables of the stages before it. The bounds never get worse.
+"""
 
-## The measurements
-
-The times are milliseconds of processor time for the whole fit with a free intercept, the faster of two runs. They do
-not include compilation. A solver that is chosen by name also ends small problems with the exact stage. `>`: the solver
-was stopped without a certificate of `tol`, at a limit of {longer:g} times the time of auto plus {least:g} s. The last
-column is the time of auto divided by the time of the fastest solver.
-
-auto does not know in advance which solver is the fastest. It takes at most 1.5 times as long as the fastest in {within}
-of {count} rows, and at most {worst:.1f} times as long in all rows.
-
-{table}
+_METHOD = """\
+Times are milliseconds of processor time for the whole fit with a free intercept, the faster of two runs. Compilation is
+not counted. A solver that is chosen by name also ends small problems with the exact stage, so that auto can be faster
+than all of them. `>`: the solver was stopped without a certificate of `tol`, at a limit of {longer:g} times the time of
+auto plus {least:g} s.
 """
 
 

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -22,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
 
-from .page import deliver, page_parser, table, versions
+from .page import compared, deliver, grouped, page, page_parser, summary, system, table
 from .regimes import SEPARABLE
 from .unscaled import SETS, Rows
 
@@ -31,6 +30,7 @@ COSTS = (1e-3, 1.0, 1e3)
 LOSSES = ("hinge", "squared_hinge")
 WIDE = {name: rows for name, rows in SEPARABLE.items() if name not in SETS}  # the micro-arrays
 SCALED = ("breast_cancer", "digits", "iris", "wine")  # also with columns of mean 0 and variance 1
+FEW_COLUMNS, MANY_COLUMNS = "more rows than columns", "micro-arrays"  # kinds of data
 MAX_SECONDS = 60.0  # time limit of a fit
 MAX_TURNS, TURN_SECONDS = (
     7,
@@ -102,6 +102,9 @@ class Outcome:
         return self.status == "CERTIFIED" and self.seconds < self.peer
 
 
+Found = tuple[tuple[str, str, str], Outcome]
+
+
 def outcome(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Outcome:
     """Fit both estimators in turn, repeatedly if the fits are short."""
     fits = [both(X, y, loss, C)]
@@ -121,15 +124,15 @@ def outcome(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Outcome:
 
 
 def lines(
-    sets: Mapping[str, Callable[[], Rows]], names: Iterable[str], found: list[Outcome]
+    sets: Mapping[str, Callable[[], Rows]], names: Iterable[str], kind: str, found: list[Found]
 ) -> Iterator[list[str]]:
-    """Yield the lines of a table; append the outcomes to `found`."""
+    """Yield the lines of a table; append the outcomes to `found`, with the kind of data, the loss and C."""
     for name in names:
         X, y = sets[name]()
         stored = {"": X} | ({" scaled": StandardScaler().fit_transform(X)} if name in SCALED else {})
         for (what, rows), loss, C in product(stored.items(), LOSSES, COSTS):
             one = outcome(rows, y, loss, C)
-            found.append(one)
+            found.append(((kind, loss, "all" if kind == MANY_COLUMNS else f"{C:g}"), one))
             line = [
                 name + what, f"{X.shape[0]:,} x {X.shape[1]:,}", str(np.unique(y).size), loss, f"{C:g}",
                 one.status, f"{one.gap:.0e}", one.stages, f"{1e3 * one.seconds:.1f}",
@@ -139,63 +142,66 @@ def lines(
             yield line
 
 
-def counted(found: list[Outcome]) -> dict[str, int]:
-    """Return the number of certified outcomes, of those certified before the peer ended, and of all."""
-    certified = sum(one.status == "CERTIFIED" for one in found)
-    return {"certified": certified, "sooner": sum(one.met for one in found), "count": len(found)}
+def best(found: Sequence[Found]) -> str:
+    """Return the summary table: certified fits, and our time beside LinearSVC's."""
+
+    def cells(some: Sequence[Found]) -> list[str]:
+        outcomes = [one for _, one in some]
+        certified = sum(one.status == "CERTIFIED" for one in outcomes)
+        rows, ratios, *_ = compared([one.seconds / one.peer for one in outcomes])
+        sooner, warned = sum(one.met for one in outcomes), sum(one.warned for one in outcomes)
+        return [rows, str(certified), ratios, str(sooner), str(len(outcomes) - sooner), str(warned)]
+
+    head = [
+        "data", "loss", "C", "rows", "certified", "ratio: median (range)", "certified sooner", "later",
+        "LinearSVC warned",
+    ]  # fmt: skip
+    return summary(head, grouped(found, lambda one: one[0]), cells, "all")
 
 
 def document(names: list[str]) -> str:
     """Measure, and return the page."""
-    found: list[Outcome] = []
-    wide: list[Outcome] = []
+    found: list[Found] = []
     with threadpool_limits(limits=1):
         for loss in LOSSES:  # loads or compiles the machine code
             for scale in (1.0, 1e4):
                 rng = np.random.default_rng(0)
                 X = rng.normal(size=(3000, 3)) * np.array([1.0, scale, 1.0])
                 outcome(X, rng.random(3000) < 0.5, loss, 1e3)
-        head = [
-            "data", "size", "classes", "loss", "C", "status", "gap", "algorithms", "ours, ms", "LinearSVC, ms",
-            "certified sooner",
-        ]  # fmt: skip
-        many = table(head, lines(SETS, [name for name in names if name in SETS], found))
-        few = table(head, lines(WIDE, [name for name in names if name in WIDE], wide))
-    return _PAGE.format(
-        python=platform.python_version(),
-        packages=versions("maxmargin", "numpy", "numba", "scikit-learn"),
-        **counted(found),
-        table=many,
-        wide=_WIDE.format(**counted(wide), table=few),
-    )
+        many = list(lines(SETS, [name for name in names if name in SETS], FEW_COLUMNS, found))
+        few = list(lines(WIDE, [name for name in names if name in WIDE], MANY_COLUMNS, found))
+    return page_of(found, many, few, system("maxmargin", "numpy", "numba", "scikit-learn"))
 
 
-_PAGE = """\
-# Default settings on data without preprocessing
+def page_of(
+    found: Sequence[Found], many: Iterable[Iterable[str]], few: Iterable[Iterable[str]], packages: str
+) -> str:
+    """Return the page for the outcomes and the lines of both tables."""
+    head = [
+        "data", "size", "classes", "loss", "C", "status", "gap", "algorithms", "ours, ms", "LinearSVC, ms",
+        "certified sooner",
+    ]  # fmt: skip
+    sections = {
+        "How time is measured": _METHOD,
+        "More rows than columns": table(head, many),
+        "Wide rows: micro-arrays": table(head, few),
+        "Versions": packages,
+    }
+    title = "Default settings on data without preprocessing"
+    return page(title, _ABOUT, best(found), "python -m benchmarks.defaults --write", sections)
 
-Written by `python -m benchmarks.defaults --write`; no number on this page is typed by hand. Machine: 2 shared cores,
-one thread used. Python {python}; {packages}.
 
-`MaxMarginClassifier` is fitted with its defaults (tol = 1e-3, a free intercept), except for the loss and C.
-`LinearSVC` is fitted with its own defaults (tol = 1e-4, at most 1000 iterations, a penalised intercept), until it ends
-or warns that it has not converged. Times are processor time, the median of up to 7 fits of each, in turn. Compilation,
-which happens once per machine, is not counted. Rows marked *scaled* have columns of mean 0 and variance 1.
-
-* Certified: {certified} of {count}.
-* Certified before LinearSVC ended or stopped with a warning: {sooner} of {count}.
-
-{table}
-
-{wide}
+_ABOUT = """\
+`MaxMarginClassifier` and `LinearSVC` are fitted with their defaults, except for the loss and C, on data as they come. A
+ratio is our time to a certificate divided by the time until `LinearSVC` ends or warns that it has not converged; below
+1, maxmargin is faster.
 """
 
-_WIDE = """\
-## Wide rows: micro-arrays
-
-* Certified: {certified} of {count}.
-* Certified before LinearSVC ended or stopped with a warning: {sooner} of {count}.
-
-{table}"""
+_METHOD = """\
+The defaults of `MaxMarginClassifier` are tol = 1e-3 and a free intercept; those of `LinearSVC` are tol = 1e-4, at most
+1000 iterations and a penalised intercept. Times are processor times, the median of up to 7 fits of each, in turn.
+Compilation is not counted. Rows marked *scaled* have columns of mean 0 and variance 1.
+"""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from maxmargin.certificates.one_pass import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
 
-from .page import deliver, page_parser, table, versions
+from .page import compared, deliver, extent, page, page_parser, summary, system, table
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft
 from .rivals import signs, timed
 from .unscaled import SETS
@@ -160,58 +159,82 @@ def small() -> Iterator[list[str]]:
             ]  # fmt: skip
 
 
-_PAGE = """\
-# Minimum time of a certified fit
+def best(many: Sequence[Sequence[str]], few: Sequence[Sequence[str]]) -> str:
+    """Return the summary table: the costs of a certificate and our fits, beside the peers."""
+    groups: dict[
+        tuple[str, ...], list[tuple[float, float, float]]
+    ] = {}  # peer's time, sum of the costs, our fit
+    for line in many:
+        times = float(line[2]), float(line[7]), float(line[-1])
+        groups.setdefault((line[0], "squared_hinge", f"liblinear -s 2, to {GAP:g}"), []).append(times)
+    for line in few:
+        times = float(line[2]), float(line[6]), float(line[-1])
+        groups.setdefault(("sets of few rows", line[1], "LinearSVC, defaults"), []).append(times)
 
-Written by `python -m benchmarks.floor --write`; no number on this page is typed by hand. Machine: 2 shared cores,
-one thread used. Python {python}; {packages}.
+    def cells(some: Sequence[tuple[float, float, float]]) -> list[str]:
+        return [
+            extent([costs / peer for peer, costs, _ in some]), *compared([fit / peer for peer, _, fit in some])
+        ]  # fmt: skip
 
-A fit that ends with a certificate has costs that do not depend on the solver's iterations:
+    head = [
+        "data", "loss", "peer", "costs / peer", "rows", "our fit / peer: median (range)", "faster", "slower"
+    ]  # fmt: skip
+    return summary(head, groups, cells)
 
-* The **lengths** of the rows. The rounding error of every bound depends on them. Their computation also checks that
+
+_ABOUT = """\
+A fit that ends with a certificate has costs that do not depend on the iterations of the solver. The table shows these
+costs, and our whole fit, divided by the time of a peer, which proves nothing. No solver can be faster than the costs.
+The goal for fits at C >= 1 is a tenth of the time of liblinear.
+"""
+
+_METHOD = """\
+The costs are the sum of three parts:
+
+* The **lengths** of the rows, on which the rounding error of every bound depends. Their computation also checks that
   every entry is a number.
 * One **matrix** per class with the products of the columns, computed by BLAS, for Newton's method on the squared hinge.
   With many rows, our implementation computes the matrix of a sixteenth of the rows, and needs no matrix of all rows if
   the iteration from there converges.
 * The **proofs**, one per class: the scores of all rows, and a combination of all rows, with their rounding errors.
 
-Times are milliseconds of the processor, medians. If the sum of these costs exceeds a goal, no solver can reach the goal
-in this way. The choice of the algorithm and the merging of equal rows are not counted. **A step** is one pass over all
-rows besides the proof: scores and a combination of all rows. Newton's method takes at least one step if its start, even
-a good one, has some rows on the wrong side of the margin. (The method evaluates the scores at the start and at its next
-iterate; the proof can serve as the second evaluation.) The column *with it / goal* adds one step to the sum. The start
-and linear systems are not counted either.
+Times are milliseconds of the processor, medians. Not counted are the choice of the algorithm, the merging of equal
+rows, the start and linear systems. **A step** is one more pass over all rows: scores and a combination. Newton's method
+takes at least one step if some rows are on the wrong side of the margin at its start. The column *with it / goal* adds
+one step to the sum.
+"""
 
-## The squared hinge, a tenth of liblinear's time at C >= 1
-
+_MANY = """\
 The column `liblinear -s 2` is the time of liblinear's Newton method at the loosest tolerance at which it comes within
-{gap:g} of the optimum. A user does not know that tolerance. The goal is a tenth of this time. liblinear proves nothing.
+{gap:g} of the optimum. A user does not know that tolerance. The goal is a tenth of this time.
+"""
 
-{large}
-
-## Few rows, default settings, C = {low:g}
-
+_FEW = """\
 LinearSVC is fitted with its own defaults, except for a larger limit of iterations, so that it converges.
-
-{small}
 """
 
 
 def document(names: list[str]) -> str:
     """Measure, and return the page."""
-    parts = ["lengths", "matrix", "proofs", "sum"]
     with threadpool_limits(limits=1):
-        ends = ["sum / goal", "a step", "with it / goal", "our fit"]
-        many = table(["data", "C", "liblinear -s 2", "goal", *parts, *ends], large(names))
-        few = table(["data", "loss", "LinearSVC", *parts, "sum / LinearSVC", "our fit"], small())
-    return _PAGE.format(
-        python=platform.python_version(),
-        packages=versions("maxmargin", "numpy", "numba", "scikit-learn", "liblinear-official"),
-        gap=GAP,
-        low=LOW_C,
-        large=many,
-        small=few,
-    )
+        many, few = list(large(names)), list(small())
+    return page_of(many, few, system("maxmargin", "numpy", "numba", "scikit-learn", "liblinear-official"))
+
+
+def page_of(many: Sequence[Sequence[str]], few: Sequence[Sequence[str]], packages: str) -> str:
+    """Return the page for the lines of both tables."""
+    parts = ["lengths", "matrix", "proofs", "sum"]
+    ends = ["sum / goal", "a step", "with it / goal", "our fit"]
+    first = table(["data", "C", "liblinear -s 2", "goal", *parts, *ends], many)
+    second = table(["data", "loss", "LinearSVC", *parts, "sum / LinearSVC", "our fit"], few)
+    sections = {
+        "The costs": _METHOD,
+        "Squared hinge, a tenth of liblinear's time at C >= 1": f"{_MANY.format(gap=GAP)}\n{first}",
+        f"Few rows, default settings, C = {LOW_C:g}": f"{_FEW}\n{second}",
+        "Versions": packages,
+    }
+    title = "Minimum time of a certified fit"
+    return page(title, _ABOUT, best(many, few), "python -m benchmarks.floor --write", sections)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import MaxMarginClassifier
 
 from .datasets import _path, relevant
-from .page import deliver, page_parser, table, versions
+from .page import deliver, grouped, page, page_parser, summary, system, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "norms.md"
 TOL = 0.01
@@ -216,47 +215,59 @@ def document(repeats: int, limit: float) -> str:
                 f"* {data.name}: {ratio:.1f} times as fast as the faster HiGHS method (goal: {data.goal:g}), "
                 f"{'met' if met else 'not met'}."
             )
+    return page_of(rows, verdicts, repeats, limit, system("maxmargin", "numpy", "scipy", "scikit-learn"))
+
+
+def page_of(
+    rows: Sequence[Sequence[str]], verdicts: Sequence[str], repeats: int, limit: float, packages: str
+) -> str:
+    """Return the page for the lines of the table and the verdicts."""
     head = [
-        "data",
-        "learner",
-        "seconds",
-        "time / maxmargin",
-        "share of the bound",
-        "columns used",
-        "relevant found",
-    ]
-    return _PAGE.format(
-        python=platform.python_version(),
-        packages=versions("maxmargin", "numpy", "scipy", "scikit-learn"),
-        repeats=repeats,
-        limit=limit,
-        verdicts="\n".join(verdicts),
-        table=table(head, rows),
-    )
+        "data", "learner", "seconds", "time / maxmargin", "share of the bound", "columns used", "relevant found"
+    ]  # fmt: skip
+    sections = {
+        "How time is measured": _METHOD.format(repeats=repeats, limit=limit),
+        "Goals": "\n".join(verdicts),
+        "All learners": f"{table(head, rows)}\n\n{_DATA}",
+        "Versions": packages,
+    }
+    title = "The largest margin in the inf-norm"
+    return page(title, _ABOUT, best(rows), "python -m benchmarks.norms --write", sections)
 
 
-_PAGE = """\
-# The largest margin in the inf-norm
+def best(rows: Sequence[Sequence[str]]) -> str:
+    """Return the summary table: times of the peers divided by ours, and the margins of the L1 penalties."""
 
-Written by `python -m benchmarks.norms --write`; no number on this page is typed by hand. Machine: 2 shared cores, one
-thread used. Python {python}; {packages}.
+    def cells(some: Sequence[Sequence[str]]) -> list[str]:
+        exact = [row for row in some if row[1].startswith("HiGHS")]
+        others = [row for row in some[1:] if row not in exact]
+        shares = [float(row[4]) for row in others]
+        times = [row[3] for row in (*exact, *others)]
+        return [some[0][2], *times, f"{min(shares):.2f} to {max(shares):.2f}"]
 
-The page compares `MaxMarginClassifier(C=inf, p=inf, tol=0.01)` with default settings and HiGHS on the linear program
-min |w|_1 with all margins at least 1, on all rows and columns. HiGHS has no relative gap for linear programs, so it
-runs to its optimum. The time to build its matrix is not counted. HiGHS is stopped after {limit:g} s. Both are timed in
-{repeats} turns. The table shows medians of the seconds, and medians of the ratios within a turn.
+    peers = list(dict.fromkeys(row[1] for row in rows if not row[1].startswith("maxmargin")))
+    head = ["data", "maxmargin, s", *peers, "share of the bound, L1 penalties"]
+    return summary(head, grouped(rows, lambda row: (row[0],)), cells)
+
+
+_ABOUT = """\
+`MaxMarginClassifier(C=inf, p=inf, tol=0.01)` is compared with HiGHS, which solves the same linear program, and with
+classifiers with an L1 penalty, which solve another problem. A number is the time of the peer divided by ours; below 1,
+maxmargin is slower. The last column is the margin of these classifiers, divided by the proved upper bound.
+"""
+
+_METHOD = """\
+The linear program is min |w|_1 with all margins at least 1, on all rows and columns. HiGHS has no relative gap for
+linear programs, so it runs to its optimum, or at most {limit:g} s. The time to build its matrix is not counted. Both
+are timed in {repeats} turns. The table shows medians of the seconds, and medians of the ratios within a turn.
 
 The share of the bound is the margin of a learner divided by the smallest upper bound that dual variables prove. The
 benchmark computes every margin in the same way, with the best intercept. A negative margin separates nothing.
-Classifiers with an L1 penalty solve another problem; they are listed for the columns that they use.
-
-{verdicts}
-
-{table}
-
-arcene is 100 x 10,000 and prostate 102 x 12,600, both dense. The generated set is 20,000 x 5,000 with 50 entries in
-each row, and 20 of its columns determine the labels.
 """
+
+_DATA = """\
+arcene is 100 x 10,000 and prostate 102 x 12,600, both dense. The generated set is 20,000 x 5,000 with 50 entries in
+each row, and 20 of its columns determine the labels."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,14 +1,98 @@
-"""Pages of Markdown that benchmarks write: tables, versions of packages, arguments, delivery."""
+"""Pages of Markdown that benchmarks write: a summary table, folded sections, versions of packages, arguments."""
 
 from __future__ import annotations
 
 import argparse
+import platform
+import re
 import sys
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
+
+MOST_ROWS = 10  # of a summary table, so that it fits on a screen
+COMPARED = ("rows", "ratio: median (range)", "faster", "slower")  # the head of the cells of `compared`
+
+
+def page(
+    title: str,
+    about: str,
+    top: str,
+    command: str,
+    sections: Mapping[str, str],
+    machine: str = "2 shared cores, one thread used",
+) -> str:
+    """Return a page: what is compared, the summary table, the command that writes the page, and folded sections."""
+    written = f"Written by `{command}`; no number on this page is typed by hand. Machine: {machine}."
+    parts = (folded(name, text) for name, text in sections.items())
+    return "\n\n".join([f"# {title}", about.strip(), top, wrapped(written), *parts]) + "\n"
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph in lines of at most 120 characters; code between backticks stays on one line."""
+    whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)
+    return textwrap.fill(whole, 120, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+
+
+def folded(title: str, text: str) -> str:
+    """Return a section that is closed until a reader opens it, on GitHub and in the built pages.
+
+    The text has no headings: a heading would begin a section of the built page that ends after the folded one.
+    """
+    return f"<details>\n<summary>{title}</summary>\n\n{text.strip()}\n\n</details>"
+
+
+def summary(
+    head: Iterable[str],
+    groups: Mapping[tuple[str, ...], Sequence[T]],
+    cells: Callable[[Sequence[T]], Iterable[str]],
+    whole: str = "",
+) -> str:
+    """Return the table at the top of a page: one line per group, and one for all of them under the name `whole`.
+
+    The smallest groups share one line if there are more than MOST_ROWS lines.
+    """
+    most = MOST_ROWS - bool(whole)
+    kept = dict(groups)
+    if len(kept) > most:
+        large = sorted(kept, key=lambda key: -len(kept[key]))[: most - 1]
+        rest = [one for key, group in kept.items() if key not in large for one in group]
+        kept = {key: group for key, group in kept.items() if key in large}
+        kept[_padded("others", groups)] = rest
+    if whole:
+        kept[_padded(whole, groups)] = [one for group in groups.values() for one in group]
+    return table(head, [[*key, *cells(group)] for key, group in kept.items()])
+
+
+def _padded(name: str, groups: Mapping[tuple[str, ...], object]) -> tuple[str, ...]:
+    return (name, *[""] * (len(next(iter(groups))) - 1))
+
+
+def grouped(items: Iterable[T], key: Callable[[T], tuple[str, ...]]) -> dict[tuple[str, ...], list[T]]:
+    """Return the items by key, in the order of the first item of each key."""
+    groups: dict[tuple[str, ...], list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def compared(ratios: Sequence[float]) -> list[str]:
+    """Return the cells for ratios of our time to a peer's: number, median and range, numbers below 1 and not."""
+    faster = sum(ratio < 1.0 for ratio in ratios)
+    return [str(len(ratios)), extent(ratios), str(faster), str(len(ratios) - faster)]
+
+
+def extent(values: Sequence[float], form: str = ".2g") -> str:
+    """Return the median, with the least and the largest value in brackets."""
+    if len(values) == 1:
+        return f"{values[0]:{form}}"
+    return f"{np.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -21,6 +105,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def versions(*names: str) -> str:
     """Return the installed versions of these packages, as text."""
     return ", ".join(map(_version, names))
+
+
+def system(*names: str) -> str:
+    """Return the versions of Python and of these packages, as text."""
+    return wrapped(f"Python {platform.python_version()}; {versions(*names)}.")
 
 
 def _version(name: str) -> str:

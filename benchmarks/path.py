@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -23,7 +23,7 @@ from maxmargin import MarginPath, MaxMarginClassifier, margin_path
 from . import datasets
 from .datasets import Dataset
 from .objective import primal
-from .page import as_typed, deliver, page_parser, table
+from .page import as_typed, deliver, page, page_parser, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "path_benchmark.md"
 CS = np.logspace(-3.0, 3.0, 20)
@@ -111,38 +111,50 @@ def compare(data: Dataset) -> tuple[list[str], str]:
         ]
         for C, seconds, gap, own, peer in zip(CS, path.seconds, path.gaps_, alone, peers, strict=True)
     ]  # fmt: skip
-    return summary, f"## {data.name}\n\n" + table(head, rows)
+    return summary, table(head, rows)
 
 
-def page(command: str) -> str:
+def document(command: str) -> str:
     """Measure, and return the page."""
-    summaries, details = [], []
+    summaries, details = [], {}
     with threadpool_limits(1):
         for load in SETS:
             summary, detail = compare(load())
             summaries.append(summary)
-            details.append(detail)
+            details[summary[0]] = detail
+    return page_of(summaries, details, command, f"{platform.machine()}, one thread used")
+
+
+def page_of(
+    summaries: Sequence[Sequence[str]], details: Mapping[str, str], command: str, machine: str
+) -> str:
+    """Return the page for the lines of the summary, and the tables of the data sets."""
     head = [
         "set", "path, s", "with screening, s", "20 fits alone, s", "20 fits of LinearSVC, s", "of which got there",
         "path / alone", "path / LinearSVC",
     ]  # fmt: skip
-    return "\n\n".join([
-        "# Paths and separate fits",
-        f"Written by `{command}` on {platform.machine()}; no number on this page is typed by hand. One thread is used. "
-        "Times are those of the processor.",
-        "The problems are the hinge loss without intercept at 20 values of C from 1e-3 to 1e3, each certified to a gap "
-        f"of {TOL:g}. *path* is one `margin_path` over all values; *alone* are 20 fits, each from the start. LinearSVC "
-        f"counts at the loosest tolerance at which its true gap is at most {TOL:g}. If it does not reach this gap in "
-        f"{MAX_PASSES} passes, the time of these passes counts. The goal, on adult: the path takes at most {GOAL:g} "
-        "times as long as the fits of LinearSVC.",
-        table(head, summaries),
-        *details,
-    ]) + "\n"  # fmt: skip
+    sections = {"How time is measured": _METHOD.format(tol=TOL, passes=MAX_PASSES, goal=GOAL)}
+    sections |= {f"{name}, by C": detail for name, detail in details.items()}
+    about = _ABOUT.format(tol=TOL)
+    return page("Paths and separate fits", about, table(head, summaries), command, sections, machine)
+
+
+_ABOUT = """\
+One `margin_path` over 20 values of C from 1e-3 to 1e3 is compared with 20 separate fits of maxmargin and of
+`LinearSVC`, for the hinge loss without intercept, each at a gap of at most {tol:g}. Below 1, the path is faster.
+"""
+
+_METHOD = """\
+*path* is one `margin_path`; *alone* are 20 fits, each from the start. LinearSVC counts at the loosest tolerance at
+which its true gap is at most {tol:g}. If it does not reach this gap in {passes} passes, the time of these passes
+counts. Times are those of the processor. The goal, on adult: the path takes at most {goal:g} times as long as the fits
+of LinearSVC.
+"""
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = page_parser("path", __doc__, PAGE).parse_args(arguments)
-    deliver(page(as_typed("path", arguments)), PAGE if options.write else None)
+    deliver(document(as_typed("path", arguments)), PAGE if options.write else None)
     return 0
 
 

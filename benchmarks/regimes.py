@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gc
-import platform
 import sys
 import time
 import warnings
@@ -24,7 +23,7 @@ from .datasets import Dataset
 from .measure import search
 from .norms import bound, judged
 from .objective import primal, reference
-from .page import as_typed, deliver, page_parser, table, versions
+from .page import as_typed, deliver, extent, page, page_parser, summary, system, table
 from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
 from .unscaled import MICROARRAYS, SETS, Rows, unequal
@@ -375,22 +374,17 @@ def against_family(results: Sequence[Result]) -> str:
     return table(head, rows)
 
 
-def against_others(results: Sequence[Result]) -> str:
-    """Return the table of ours and each of the other peers."""
+def against_others(results: Sequence[Result], hard: bool) -> str:
+    """Return the table of ours and the other peers, one line per problem: soft margins, or hard margins."""
+    chosen = [result for result in results if (result.loss == Hard.loss) is hard]
+    peers = [rival for rival in (HARD if hard else OTHERS) if rival.installed]
     rows = []
-    for result in results:
-        for one in result.theirs:
-            if one.rival not in FAMILY:
-                rows.append(
-                    [
-                        *_cells(result), *_mine(result), one.rival.name, _reached(one), _ratio(result, one),
-                        _told(result.within(one, FASTER)),
-                    ]
-                )  # fmt: skip
-    return table(
-        ["set", "loss", "C", "gap", "ours", "certified gap / true excess", "peer", "took", "ratio", "met"],
-        rows,
-    )
+    for result in chosen:
+        cells = {one.rival: f"{_reached(one)}; {_ratio(result, one)}" for one in result.theirs}
+        mine = _mine(result) if hard else []
+        rows.append([*_cells(result), *mine, *(cells.get(rival, "") for rival in peers)])
+    ours = ["ours", "certified gap / true excess"] if hard else []
+    return table(["set", "loss", "C", "gap", *ours, *(rival.name for rival in peers)], rows)
 
 
 def family(results: Sequence[Result]) -> str:
@@ -416,42 +410,39 @@ def sizes(results: Sequence[Result]) -> str:
     )
 
 
-def verdict(results: Sequence[Result]) -> str:
-    """Return the list of goals, with the number of results that meet each."""
-    kinds = {
-        "at most a tenth of the time of the best of LinearSVC and liblinear, C >= 1": _counted(
-            results, lambda r: r.C >= 1.0
-        ),
-        "at most half of the time of the best of LinearSVC and liblinear, C < 1": _counted(
-            results, lambda r: r.C < 1.0
-        ),
-    }
+def best(results: Sequence[Result]) -> str:
+    """Return the summary table: the ratios and goals by peer, loss and C."""
+    groups: dict[tuple[str, ...], list[tuple[Result, Theirs, float]]] = {}
+    for result in results:
+        one = result.best()
+        if one is not None:
+            key = "best of LinearSVC and liblinear", result.loss, "C >= 1" if result.C >= 1.0 else "C < 1"
+            groups.setdefault(key, []).append((result, one, result.goal))
     for rival in (*OTHERS, *HARD):
         pairs = [(result, one) for result in results for one in result.theirs if one.rival is rival]
-        kinds[f"faster than {rival.name}"] = [result.within(one, FASTER) for result, one in pairs]
-    lines = [
-        f"* {what}: {sum(one is True for one in met)} of {len(met)}"
-        + (f", undecided for {met.count(None)}" if None in met else "")
-        for what, met in kinds.items()
-        if met
-    ]
-    missing = [rival.name for rival in (*OTHERS, *HARD) if not rival.installed]
-    lines += [f"* {name} is not installed and not compared." for name in missing]
-    return "\n".join(lines)
+        losses = dict.fromkeys(result.loss for result, _ in pairs)
+        if pairs:
+            key = rival.name, ", ".join(losses), "C = inf" if Hard.loss in losses else "all"
+            groups[key] = [(result, one, FASTER) for result, one in pairs]
+
+    def cells(some: Sequence[tuple[Result, Theirs, float]]) -> list[str]:
+        met = [result.within(one, goal) for result, one, goal in some]
+        return [
+            str(len(some)), extent([result.ratio(one) for result, one, _ in some]), f"{some[0][2]:g}",
+            str(met.count(True)), str(met.count(False)), str(met.count(None)),
+            str(sum(not one.reached for _, one, _ in some)),
+        ]  # fmt: skip
+
+    head = [
+        "peer", "loss", "C", "rows", "ratio: median (range)", "goal: at most", "met", "not met", "undecided",
+        "peer never reached the gap",
+    ]  # fmt: skip
+    return summary(head, groups, cells)
 
 
-def _counted(results: Sequence[Result], taken: Callable[[Result], bool]) -> list[bool | None]:
-    some = [(result, result.best()) for result in results if taken(result)]
-    return [result.within(best, result.goal) for result, best in some if best is not None]
-
-
-def document(results: Sequence[Result], command: str, turns: int) -> str:
+def document(results: Sequence[Result], command: str, turns: int, packages: str) -> str:
     """Return the page."""
-    return _PAGE.format(
-        command=command,
-        python=platform.python_version(),
-        packages=versions(*PACKAGES),
-        verdict=verdict(results),
+    method = _METHOD.format(
         limit=MAX_LIMIT,
         least=MIN_LIMIT,
         tenfold=FAMILY_LIMITS,
@@ -460,68 +451,49 @@ def document(results: Sequence[Result], command: str, turns: int) -> str:
         ample=PROBLEM_SECONDS,
         enough=TURN_SECONDS,
         many=MAX_FITS,
-        sizes=sizes(results),
-        best=against_family(results),
-        others=against_others(results),
-        family=family(results),
     )
+    sections = {
+        "How time is measured": method,
+        "Data": f"{sizes(results)}\n\n{_DATA}",
+        "The best of LinearSVC and liblinear, and our default problem": against_family(results),
+        "The other peers": against_others(results, hard=False),
+        "Hard margins": f"{_HARD}\n\n{against_others(results, hard=True)}",
+        "LinearSVC and liblinear, one by one": family(results),
+        "Versions": packages,
+    }
+    missing = [rival.name for rival in (*OTHERS, *HARD) if not rival.installed]
+    about = _ABOUT + (f"Not installed and not compared: {', '.join(missing)}.\n" if missing else "")
+    return page("Soft and hard margins on dense, unscaled data", about, best(results), command, sections)
 
 
-_PAGE = """\
-# Soft and hard margins on dense, unscaled data
-
-Written by `{command}`; no number on this page is typed by hand. Machine: 2 shared cores, one thread used.
-Python {python}; {packages}.
-
-{verdict}
-
-## How time is measured
-
-- **Ours** is `MaxMarginClassifier(C, loss=loss, tol=gap)`. The time is that of the whole `fit`, with validation,
-  packing of the rows and the certificate. A fit counts if it is certified and the judge (below) confirms the excess.
-  The peers have no free intercept, but a constant column whose weight is regularised. For the comparison ours solves
-  the same problem (`intercept="augmented"`). The last column of the first table is our default problem, whose
-  intercept is free.
-- **Peers** get dense rows with the constant column; liblinear gets its own problem object. Building either is not
-  counted. Each peer is fitted at a ladder of tolerances, six per decade from 1 to 1e-9. The loosest tolerance counts
-  at which the *true* excess over the optimum is at most the gap for all classes. A user does not know that tolerance.
-- **Time limit of a peer.** A peer is given as many passes as it makes in {tenfold[1]:g} times our time; in
-  {ahead[1]:g} times our time if the goal is only to be faster than this peer. This time is at least {least:g} s. It is
-  limited to {limit:g} s, unless {tenfold[0]:g} times ({ahead[0]:g} times) our time is more. liblinear has its own
-  limit of 300 passes. If a peer's passes or its time end before it reaches the gap, the tables show its best excess
-  and its longest fit, and the ratio is an upper bound from that time; *cannot tell* means that this bound does not
-  decide whether the goal is met. A peer that stops by itself at its tightest tolerance never reaches the gap; then the
-  goal counts as met.
-- **The judge** computes objectives from w and the data in float64, with code that neither side uses. Weak duality
-  bounds the optimum from below and above.
-- **Turns.** Times are processor seconds, in one process with one thread. The solvers are fitted in turn in random
-  order, with {turns} seeds; fewer if the turns take more than {ample:g} s, but at least one. Numbers are medians, and
-  ratios are medians of the ratios of the single turns. Compilation is not counted. In each turn the first fit of every
-  solver is not counted, because it reloads data that other fits have evicted from memory caches. Further fits are made
-  until they have taken {enough:g} s, at least one and at most {many}; their median counts.
-- **Goal**: a tenth of the time of the best of LinearSVC and liblinear at C >= 1, half of it at C < 1, and less time
-  than each of the other peers.
-
-{sizes}
-
-The sets *unequal* are generated: normal columns with scales from 0.01 to 100, labels from a linear function of all
-columns, and 10 % of the labels flipped.
-
-## The best of LinearSVC and liblinear, and our default problem
-
-{best}
-
-## The other peers, and the hard margin
-
-Hard margins have a free intercept for all solvers. Their gap is one minus the ratio of the margin to the largest
-margin.
-
-{others}
-
-## LinearSVC and liblinear, one by one
-
-{family}
+_ABOUT = """\
+`MaxMarginClassifier` is compared with the linear solvers of other packages, each at the same true gap (1e-4 and 1e-6).
+A ratio is our time divided by the peer's; below 1, maxmargin is faster. If a peer never reached the gap, its longest
+fit counts, and the ratio is an upper bound.
 """
+
+_METHOD = """\
+- **Ours**: the whole `fit`, with the certificate. It counts if it is certified and a judge, with code that neither side
+  uses, confirms the excess from the data. The peers regularise the weight of a constant column, and so does ours
+  (`intercept="augmented"`); the last column of the first table is the default problem with a free intercept.
+- **Peers**: building their dense rows or problem object is not counted. Each is fitted at a ladder of tolerances, six
+  per decade from 1 to 1e-9; the loosest counts at which the *true* excess is at most the gap for all classes. A user
+  does not know that tolerance.
+- **Limit of a peer**: {tenfold[1]:g} times our time ({ahead[1]:g} times if the goal is only to be faster than this
+  peer), at least {least:g} s, at most {limit:g} s or {tenfold[0]:g} times ({ahead[0]:g} times) our time. liblinear also
+  ends after 300 passes. *ended*: the limit ended the fit. *cannot tell*: the bound does not decide whether the goal is
+  met. It is met if a peer stops by itself at its tightest tolerance without the gap.
+- **Turns**: processor seconds of one process and thread, solvers in random order, {turns} seeds; fewer if they take
+  more than {ample:g} s. Medians, and medians of the ratios of single turns. In each turn a first fit is not counted;
+  further fits are made until {enough:g} s are spent, at most {many}, and their median counts.
+"""
+
+_DATA = """\
+The sets *unequal* are generated: normal columns with scales from 0.01 to 100, labels from a linear function of all
+columns, and 10 % of the labels flipped."""
+
+_HARD = """\
+The intercept is free for all solvers. The gap is one minus the ratio of the margin to the largest margin."""
 
 
 def problems(names: Sequence[str], losses: Sequence[str], costs: Sequence[float]) -> Iterator[Problem]:
@@ -557,7 +529,7 @@ def main(arguments: list[str] | None = None) -> int:
                 results.append(result)
                 _say(f"  to {result.tol:g}: {' '.join(_mine(result))}; {_beside(result)}")
     command = as_typed("regimes", arguments)
-    text = document(results, command, options.turns)
+    text = document(results, command, options.turns, system(*PACKAGES))
     deliver(text, PAGE if options.write else None)
     return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .breakdown import Part
 from .measure import Comparison, Row
 from .memory import Peak
-from .page import spread, table, versions
+from .page import COMPARED, compared, grouped, page, spread, summary, system, table, wrapped
 from .startup import Compilation, Timing
 
 PACKAGES = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official")
@@ -125,115 +124,78 @@ def document(
     started: dict[str, Timing],
 ) -> str:
     """Return the page."""
-    return _PAGE.format(
-        command=command,
-        repeats=repeats,
-        many=3 * repeats,
-        packages=versions(*PACKAGES),
-        python=platform.python_version(),
-        verdict=_verdict(results, peaks, started),
-        sets=sets(results),
-        times=times(results),
-        peers=peers(results),
-        profiles="\n\n".join(profiles) or "The goal is reached everywhere.",
-        compilation=compilation(compiled),
-        memory=memory(peaks),
-        startup=startup(started),
-    )
+    sections = {
+        "How time is measured": _METHOD.format(repeats=repeats, many=3 * repeats),
+        "Data": sets(results),
+        "Time of all algorithms": f"{times(results)}\n\n{_EXACT}",
+        "Time of the peers": peers(results),
+        "Compilation": f"{_COMPILATION}\n{compilation(compiled)}",
+        "Memory": f"{_MEMORY}\n{memory(peaks)}",
+        "Start-up": startup(started),
+    }
+    if profiles:
+        sections["Time by function, where the goal is not reached"] = "\n\n".join(profiles)
+    sections["Versions"] = system(*PACKAGES)
+    notes = _notes(peaks, started)
+    return page("Benchmarks", _ABOUT, f"{best(results)}\n\n{notes}", command, sections)
 
 
-def _verdict(results: Sequence[Comparison], peaks: Sequence[Peak], started: dict[str, Timing]) -> str:
-    """Return the list of goals that are met and of those that are not."""
-    met = [result for result in results if result.met(result.ours[0])]
-    missed = [
-        f"  - {result.data.name}, C = {result.C:g}: ratio {np.median(result.ratios(result.ours[0])):.2f}, "
-        f"goal {result.goal:g}"
-        for result in results
-        if not result.met(result.ours[0])
-    ]
-    mine = [peak.ratio for peak in peaks if peak.solver == "maxmargin"]
-    lines = [
-        f'- Time, `algorithm="{results[0].ours[0].solver}"`: the goal is reached on {len(met)} of '
-        f"{len(results)} problems{', not reached on' if missed else ''}",
-        *missed,
-        f"- Memory: at most {max(mine):.2f} times the bytes of the input, in addition to the input (limit: 1.5).",
-    ]
+def best(results: Sequence[Comparison]) -> str:
+    """Return the summary table: our first algorithm and the best peer, by data set."""
+
+    def cells(some: Sequence[Comparison]) -> list[str]:
+        ratios = [float(np.median(one.ratios(one.ours[0]))) for one in some]
+        met = sum(one.met(one.ours[0]) for one in some)
+        return [*compared(ratios), str(met), str(len(some) - met)]
+
+    head = ["set", *COMPARED, "goal met", "goal not met"]
+    return summary(head, grouped(results, lambda one: (one.data.name,)), cells, "all")
+
+
+def _notes(peaks: Sequence[Peak], started: dict[str, Timing]) -> str:
+    """Return the results for memory and start-up in two sentences."""
+    mine = max(peak.ratio for peak in peaks if peak.solver == "maxmargin")
     added = float(np.median(np.subtract(started["maxmargin"].seconds, started["base"].seconds)))
-    lines.append(
-        f"- Start-up: `from maxmargin import MaxMarginClassifier` adds {1e3 * added:.0f} ms (limit: 300)."
+    return wrapped(
+        f"Memory: a fit takes at most {mine:.2f} times the bytes of its input, in addition to the input (limit: 1.5). "
+        f"Start-up: `from maxmargin import MaxMarginClassifier` adds {1e3 * added:.0f} ms (limit: 300)."
     )
-    return "\n".join(lines)
 
 
-_PAGE = """\
-# Benchmarks
+_ABOUT = """\
+`MaxMarginClassifier(loss="hinge", fit_intercept=False, tol=1e-4)` is compared with the faster of `LinearSVC` and
+`liblinear-official`, each at a true excess of at most 1e-4. A ratio is our time divided by the peer's; below 1,
+maxmargin is faster. The goal is half of the peer's time, or its whole time if it needs at most 10 ms.
+"""
 
-Written by `{command}`; no number on this page is typed by hand. Machine: 2 shared cores, one thread used.
-Python {python}; {packages}.
+_METHOD = """\
+The problem is the hinge loss without intercept, `1/2 |w|^2 + C sum max(0, 1 - y_i w.x_i)`.
 
-{verdict}
-
-## How time is measured
-
-The problem is the hinge loss without intercept, `1/2 |w|^2 + C sum max(0, 1 - y_i w.x_i)`. It is solved to a
-relative accuracy of 1e-4.
-
-- **Ours** is `MaxMarginClassifier(loss="hinge", C=C, fit_intercept=False, tol=1e-4)`. The time is that of the whole
-  `fit`, with validation, packing of the rows and the certificate. A fit counts if its status is CERTIFIED with a
-  certified gap of at most 1e-4, and if the judge (below) confirms the excess.
-- **Peers** are `LinearSVC` (`max_iter=10**6`) and `liblinear-official` (`-s 3`). They certify nothing. The time in
-  which liblinear's problem object is built is not counted; liblinear ends after 300 passes, whatever the tolerance.
-  Each peer is fitted at a ladder of tolerances, six per decade from 1 to 1e-6. For each seed the loosest tolerance
-  counts at which the *true* excess over the optimum is at most 1e-4. This favours the peers: a user does not know that
-  tolerance. The *best peer* is the faster of the two.
+- **Ours**: the whole `fit`, with validation, packing of the rows and the certificate. A fit counts if its status is
+  CERTIFIED, its certified gap is at most 1e-4, and the judge confirms the excess.
+- **Peers**: `LinearSVC` (`max_iter=10**6`) and `liblinear-official` (`-s 3`). They certify nothing. The time to build
+  liblinear's problem object is not counted; liblinear ends after 300 passes, whatever the tolerance. Each peer is
+  fitted at a ladder of tolerances, six per decade from 1 to 1e-6. For each seed the loosest tolerance counts at which
+  the true excess is at most 1e-4. This favours the peers: a user does not know that tolerance.
 - **The judge** (`benchmarks/objective.py`) computes objectives from the data in float64, with code that neither side
-  uses. Weak duality bounds the optimum from below and above. The excess is the relative difference between an
-  objective and the lower bound.
-- All solvers are fitted in turn in one process, seed by seed, in random order. Compiled code is loaded before. Times
-  are those of the one thread that works; other processes on the shared cores disturb them less than they disturb wall
-  times. There are {repeats} seeds; {many} if fits take less than 50 ms, and 3 if they take more than 5 s. Numbers are
-  medians, with quartiles in brackets. A ratio is the median of the ratios of the single turns. The column *on the
-  wall* is the same ratio from wall times. Certified gaps are the largest over all seeds.
-- **Goal**: at most half of the best peer's time if that peer needs more than 10 ms, and otherwise at most its time.
+  uses. Weak duality bounds the optimum. The excess is the relative difference between an objective and the lower bound.
+- **Turns**: all solvers are fitted in turn in one process, seed by seed, in random order, with compiled code loaded.
+  Times are those of the one thread that works. There are {repeats} seeds; {many} if fits take less than 50 ms, and 3 if
+  they take more than 5 s. Numbers are medians, with quartiles in brackets. A ratio is the median of the ratios of the
+  single turns; *on the wall* is the same ratio from wall times. Certified gaps are the largest over all seeds.
+"""
 
-## Data
-
-{sets}
-
-## Time
-
-{times}
-
+_EXACT = """\
 Some certified gaps are far below 1e-4. They belong to problems of up to 2,000 rows, which are solved exactly whatever
-the tolerance. The peers' times are for 1e-4.
+the tolerance. The peers' times are for 1e-4."""
 
-The peers, one by one:
+_COMPILATION = """\
+The first fit of a process takes this much longer than later fits. Compiled code is cached on disk; a process that finds
+the cache only loads it. The last column is the time in which Numba initialises itself for the first compiled function
+of a process, of whichever package.
+"""
 
-{peers}
-
-## Time by function, where the goal is not reached
-
-Time in compiled code and in NumPy is counted for the function of maxmargin that called it.
-`compiled.sweeps.repeat` is the main loop; the rest is Python, NumPy and fixed costs.
-
-{profiles}
-
-## Compilation
-
-The table shows how much longer the first fit of a process takes than later fits. Compiled code is cached on disk. A
-process that finds the cache only loads it. Before that, Numba initialises itself for the first compiled function of
-the process, whichever package the function belongs to; the last column is that time.
-
-{compilation}
-
-## Memory
-
+_MEMORY = """\
 Peak resident memory of a fit (hinge, no intercept, tolerance 1e-4) beyond what the process held before the fit, for
 inputs above 50 MB. `LinearSVC` is shown for comparison, at tolerance 0.01.
-
-{memory}
-
-## Start-up
-
-{startup}
 """

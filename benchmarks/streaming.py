@@ -5,11 +5,10 @@ Vowpal Wabbit and River take part where they can be imported (`pip install "maxm
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import OnlineMarginClassifier
 
 from .datasets import _csr, _idx, _path, mnist_dense, reuters
-from .page import deliver, page_parser, table, versions
+from .page import deliver, page, page_parser, summary, system, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "streaming.md"
 BATCH = 1000
@@ -53,6 +52,10 @@ class Speed:
 
     learner: str
     rows: list[float] = field(default_factory=list)
+
+    def ahead(self, first: Speed) -> float:
+        """Return the median ratio of the rows a second of another learner to these, turn by turn."""
+        return float(np.median(np.array(first.rows) / np.array(self.rows)))
 
 
 def _batches(model: Any, X: Any, y: np.ndarray) -> float:
@@ -241,9 +244,8 @@ def _speed_table(found: dict[str, list[Speed]]) -> str:
         head += [f"{name}: rows a second", "ratio"]
     lines = {}
     for rows in found.values():
-        ours = np.array(rows[0].rows)
         for speed in rows:
-            ratio = "" if speed is rows[0] else f"{np.median(ours / np.array(speed.rows)):.3g}"
+            ratio = "" if speed is rows[0] else f"{speed.ahead(rows[0]):.3g}"
             lines.setdefault(speed.learner, []).extend([f"{np.median(speed.rows):,.0f}", ratio])
     return table(head, [[name, *cells] for name, cells in lines.items()])
 
@@ -261,17 +263,35 @@ def _accuracy_table(found: dict[str, dict[str, np.ndarray]]) -> str:
     return table(["learner", *found], rows)
 
 
-def _verdict(found: dict[str, list[Speed]]) -> str:
-    lost = []
-    for name, rows in found.items():
-        ours = np.array(rows[0].rows)
-        lost += [
-            f"{speed.learner} on {name}"
-            for speed in rows[len(OURS) :]
-            if np.median(ours / np.array(speed.rows)) <= 1.0
+def best(
+    found: dict[str, list[Speed]], accurate: dict[str, dict[str, np.ndarray]], digits: dict[str, np.ndarray]
+) -> str:
+    """Return the summary table: rows a second and accuracy, with one line for the fastest of a row-by-row package."""
+    groups: dict[tuple[str, ...], list[str]] = {(learner,): [learner] for learner in (*OURS, *SCIKIT)}
+    for package in ("Vowpal Wabbit", "River"):
+        names = [speed.learner for speed in next(iter(found.values())) if speed.learner.startswith(package)]
+        if names:
+            groups[f"{package}, the fastest of {len(names)}",] = names
+
+    def cells(names: Sequence[str]) -> list[str]:
+        line = []
+        for speeds in found.values():
+            fastest = max(
+                (one for one in speeds if one.learner in names), key=lambda one: np.median(one.rows)
+            )
+            ratio = "" if fastest is speeds[0] else f" ({fastest.ahead(speeds[0]):.3g})"
+            line.append(f"{np.median(fastest.rows):,.0f}{ratio}")
+        medians = [one[names[0]] for one in (*accurate.values(), digits) if names[0] in one]
+        return [
+            *line,
+            *(f"{np.median(one):.4f}" for one in medians),
+            *[""] * (len(accurate) + 1 - len(medians)),
         ]
-    exceptions = f", except {', '.join(lost)}" if lost else ""
-    return f"`OnlineMarginClassifier` is faster than all learners of other packages{exceptions}."
+
+    head = ["learner", *(f"{name}: rows a second" for name in found)]
+    return summary(
+        [*head, *(f"accuracy, {name}" for name in accurate), "accuracy, ten digits"], groups, cells
+    )
 
 
 def document(speed_repeats: int, accuracy_repeats: int) -> str:
@@ -281,57 +301,56 @@ def document(speed_repeats: int, accuracy_repeats: int) -> str:
         found, missing = speeds(speed_repeats)
         accurate = accuracies(accuracy_repeats)
         digits = ten_classes(DIGIT_ORDERS)
-    names = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river")
-    absent = f"\n\nNot there when this was measured: {', '.join(missing)}." if missing else ""
-    return _PAGE.format(
-        python=platform.python_version(),
-        packages=versions(*names),
-        absent=absent,
-        speed_repeats=speed_repeats,
-        accuracy_repeats=accuracy_repeats,
-        batch=BATCH,
-        some=ROW_BY_ROW,
-        verdict=_verdict(found),
-        speeds=_speed_table(found),
-        accuracies=_accuracy_table(accurate),
-        digit_orders=DIGIT_ORDERS,
-        digits=_digits_table(digits),
+    packages = system("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river")
+    absent = f" Not installed: {', '.join(missing)}." if missing else ""
+    return page_of(found, accurate, digits, (speed_repeats, accuracy_repeats), packages + absent)
+
+
+def page_of(
+    found: dict[str, list[Speed]],
+    accurate: dict[str, dict[str, np.ndarray]],
+    digits: dict[str, np.ndarray],
+    repeats: tuple[int, int],
+    packages: str,
+) -> str:
+    """Return the page; `repeats` are the turns of the speeds and the orders of the accuracies."""
+    speed = _SPEED.format(batch=BATCH, some=ROW_BY_ROW, repeats=repeats[0])
+    accuracy = _ACCURACY.format(repeats=repeats[1])
+    order = f"All ten digits of mnist, one against the rest; {DIGIT_ORDERS} orders."
+    sections = {
+        "Rows a second": f"{speed}\n{_speed_table(found)}",
+        "Accuracy after one pass": f"{accuracy}\n{_accuracy_table(accurate)}",
+        "Accuracy on ten classes": f"{order}\n\n{_digits_table(digits)}",
+        "Differences between streams and batches": _DIFFERENCES,
+        "Versions": packages,
+    }
+    about = _ABOUT.format(batch=BATCH)
+    return page(
+        "Streams", about, best(found, accurate, digits), "python -m benchmarks.streaming --write", sections
     )
 
 
-_PAGE = """\
-# Streams
+_ABOUT = """\
+`OnlineMarginClassifier` is compared with online learners of scikit-learn, Vowpal Wabbit and River, each with default
+settings, except for those in its name, on one pass over a stream in batches of {batch} rows. In brackets: rows a second
+of the first line divided by rows a second of the learner; above 1, the first line is faster.
+"""
 
-Written by `python -m benchmarks.streaming --write`; no number on this page is typed by hand. Machine: 2 shared cores,
-one thread used. Python {python}; {packages}.{absent}
+_SPEED = """\
+Vowpal Wabbit and River learn {some} rows one by one; the time to build their lines and dicts is not counted. All
+learners are timed in {repeats} turns, in random order. The numbers are medians over the turns, and the ratios medians
+of the ratio within a turn.
+"""
 
-## Rows a second
-
-The task is one pass of `partial_fit` in batches of {batch} rows. Each learner has its default settings, except for
-those in its name. Vowpal Wabbit and River learn {some} rows one by one; the time to build their lines and dicts is not
-counted. All learners are timed in {speed_repeats} turns, in random order. The numbers are medians over the turns. The
-ratios are medians of the ratio within a turn: rows a second of the first line, divided by rows a second of the learner.
-The first four lines are maxmargin.
-{verdict}
-
-{speeds}
-
-## Accuracy after one pass
-
-The accuracy is measured on the test part, after one pass over the training part in random order. The numbers are
-medians over {accuracy_repeats} orders. The default values of `b` (of the default algorithm, `local-perceptron`) and of
+_ACCURACY = """\
+The accuracy is measured on the test part, after one pass over the training part in random order; numbers are medians
+over {repeats} orders. The default values of `b` (of the default algorithm, `local-perceptron`) and of
 `intercept_scaling` were chosen from some forty pairs by the accuracy on these same test parts, with other orders. The
 other learners have their own default values. The difference between maxmargin and the best other learner is a few test
 rows. On reuters it is a tie: the sign of the difference depends on the orders.
+"""
 
-{accuracies}
-
-All ten digits of mnist, one against the rest; {digit_orders} orders.
-
-{digits}
-
-## Differences between streams and batches
-
+_DIFFERENCES = """\
 * ROMMA, CRAMMA and MICRA start with their first non-zero row. In a batch this row is presented again at once, and
   CRAMMA and MICRA may update on it. A stream presents it only once. PUMMA starts with the first row of the stream and
   the first row of the other class. It ignores the rows between them.

@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.numerics.threads import one_thread
 
-from .page import as_typed, deliver, page_parser, spread, table
+from .page import as_typed, deliver, grouped, page, page_parser, spread, summary, table
 from .unscaled import SETS, Rows, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "threads.md"
@@ -124,7 +124,7 @@ def measure(case: Case, turns: int) -> dict[int, list[float]]:
 
 def document(names: list[str], turns: int, command: str) -> str:
     """Measure, and return the page."""
-    rows, ratios = [], []
+    rows = []
     processors = _processors()
     for name in names:
         for jobs in (1, 2):
@@ -133,8 +133,6 @@ def document(names: list[str], turns: int, command: str) -> str:
             with competitors(places):
                 found = measure(CASES[name], turns)
             ratio = np.divide(found[2], found[1])
-            if not CASES[name].blas:
-                ratios.append(float(np.median(ratio)))
             met = "yes" if np.median(ratio) <= GOAL else "**no**"
             rows.append(
                 [
@@ -144,21 +142,37 @@ def document(names: list[str], turns: int, command: str) -> str:
                 ]
             )  # fmt: skip
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+    blas = ", ".join(
+        f"{one['internal_api']} {one['version']} with {one['num_threads']} threads"
+        for one in ThreadpoolController().select(user_api="blas").info()
+    )
+    packages = f"Python {platform.python_version()}; BLAS: {blas}."
+    machine = f"{len(processors)} shared cores, of which joblib may use {cpu_count()}"
+    return page_of(rows, turns, command, packages, machine)
+
+
+def page_of(rows: Sequence[Sequence[str]], turns: int, command: str, packages: str, machine: str) -> str:
+    """Return the page for the lines of the table."""
     head = ["fit", "beside it", "one thread, s", "two, s", "ratio", f"at most {GOAL:g}"]
-    return _PAGE.format(
-        command=command,
-        python=platform.python_version(),
-        processors=len(processors),
-        usable=cpu_count(),
-        blas=", ".join(
-            f"{one['internal_api']} {one['version']} with {one['num_threads']} threads"
-            for one in ThreadpoolController().select(user_api="blas").info()
-        ),
-        turns=turns,
-        met=sum(ratio <= GOAL for ratio in ratios),
-        count=len(ratios),
-        worst=max(ratios, default=np.nan),
-        table=table(head, rows),
+    sections = {
+        "How time is measured": _METHOD.format(turns=turns),
+        "All fits": table(head, rows),
+        "Where threads are used": _USE,
+        "Versions": packages,
+    }
+    return page("Time with two threads", _ABOUT.format(goal=GOAL), best(rows), command, sections, machine)
+
+
+def best(rows: Sequence[Sequence[str]]) -> str:
+    """Return the summary table: the ratios alone and beside busy processes."""
+
+    def cells(some: Sequence[Sequence[str]]) -> list[str]:
+        return [*(row[4] for row in some), ", ".join(dict.fromkeys(row[5] for row in some))]
+
+    return summary(
+        ["fit", "alone", "beside busy processes", f"at most {GOAL:g}"],
+        grouped(rows, lambda row: (row[0],)),
+        cells,
     )
 
 
@@ -169,20 +183,18 @@ def _processors() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-_PAGE = """\
-# Time with two threads
+_ABOUT = """\
+Whole fits with `n_jobs=2` are compared with fits with `n_jobs=1`, alone and while one busy process is pinned to every
+core. A number is the wall time with two threads divided by that with one: the median, with quartiles in brackets. Below
+1, two threads are faster; the goal is at most {goal:g} times the time with one.
+"""
 
-Written by `{command}`; no number on this page is typed by hand. Machine: {processors} shared cores, of which
-joblib may use {usable}. Python {python}; BLAS: {blas}.
-
-* With two threads a fit takes at most 1.3 times as long as with one: {met} of {count}; at worst {worst:.2f} times.
-
+_METHOD = """\
 Times are wall seconds of whole fits with default settings. Fits with `n_jobs` 1 and 2 alternate, {turns} turns of each.
-Numbers are medians with quartiles in brackets; ratios are taken turn by turn. The fits run alone, or while one busy
-process is pinned to every core (column *beside it*).
+Numbers are medians with quartiles in brackets; ratios are taken turn by turn.
+"""
 
-{table}
-
+_USE = """\
 * `n_jobs` is the number of classes, pairs of classes, or blocks of rows to predict that are processed at the same time.
   They run in threads of joblib, and the compiled code releases the lock of the interpreter. The number of threads never
   exceeds the number of processors that joblib counts, which takes the affinity of the process and the limit of its

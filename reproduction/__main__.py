@@ -15,7 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.page import folded
+
 from .data import data_folder
+from .record import markdown
 
 PAGE = Path(__file__).parent / "README.md"
 SECTIONS = (
@@ -24,13 +27,28 @@ SECTIONS = (
     "mpu_table1", "separable_or_not",
 )  # fmt: skip
 ROUGHLY = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
+PAPERS = {  # the lines of the summary table: the beginnings of the names of their sections
+    "CRAMMA, Tables 1 to 4": ("cramma",),
+    "PUMMA, Figures 3 and 4": ("pumma_figure", "pumma_large"),
+    "PUMMA, Tables 1 and 2": ("pumma_table",),
+    "PUMMA, the printed Newton iteration": ("pumma_newton",),
+    "IMA_p": ("ima",),
+    "Margin Perceptron with unlearning, Table 1": ("mpu",),
+    "Feature elimination": ("elimination",),
+    "Separable or not": ("separable",),
+}
 HEAD = """\
 # Published numbers, reproduced
 
+Numbers that papers print are compared with ours. They *agree* if they are equal in all printed digits, or lie as near
+as their table states; where they *differ*, the table states the difference, and its reason where it is known. *Not at
+hand* means that we do not have the published number. Where nothing is compared, the section holds only our numbers.
+
+{summary}
+
 Written by `python -m reproduction --write`, the command of `make reproduce`. `tests/project/test_reproduction.py` tests
-the same numbers. `=` means that the two numbers are equal in all printed digits. † marks results that only
-`make reproduce-all` computes; the last ones are stored in `long.json`. "Not at hand" means that we do not have the
-published number. Times were measured on 2 shared cores.
+the same numbers. † marks results that only `make reproduce-all` computes; the last ones are stored in `long.json`.
+Times were measured on 2 shared cores.
 """
 
 
@@ -58,9 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
         found = list(section.cells(folder, options.all))
         fine &= all(cell.fine for cell in found)
         text, seconds = shown(section, found), time.perf_counter() - began
-        print(f"{text}\n({name}: {seconds:.0f} s)\n", flush=True)
+        print(f"{section.TITLE}\n\n{text}\n({name}: {seconds:.0f} s)\n", flush=True)
         if options.write:
-            write(name, f"{text}\n{took(seconds, options.all)}\n")
+            write(name, folded(section.TITLE, f"{text}\n{took(seconds, options.all)}"))
             if hasattr(section, "picture"):
                 section.picture(found, PAGE.parent / f"{name}.png")
     if options.write:
@@ -69,8 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def shown(section: Any, found: list[Any]) -> str:
-    """Return a section of the page."""
-    return f"## {section.TITLE}\n\n{section.TEXT}\n{section.table(found)}\n"
+    """Return the text of a section of the page."""
+    return f"{section.TEXT}\n{section.table(found)}\n"
 
 
 def took(seconds: float, everything: bool) -> str:
@@ -80,12 +98,38 @@ def took(seconds: float, everything: bool) -> str:
     return f"*Takes {words}{', rows marked † included' if everything else ''}.*"
 
 
+def summary(sections: dict[str, str]) -> str:
+    """Return the table at the top of the page: the verdicts of all tables with published numbers, counted by paper."""
+    rows = []
+    for paper, starts in PAPERS.items():
+        words = [
+            word for name, text in sections.items() if name.startswith(starts) for word in verdicts(text)
+        ]
+        absent = words.count("not at hand")
+        apart = sum(bool(re.match(r"[+-]\d|differs|not at its end", word)) for word in words)
+        compared = len(words) - absent
+        cells = [str(compared), str(compared - apart), str(apart)] if compared else ["none", "", ""]
+        rows.append([paper, *cells, str(absent or "")])
+    return markdown(["paper or subject", "numbers compared", "agree", "differ", "not at hand"], rows)
+
+
+def verdicts(text: str) -> list[str]:
+    """Return the entries in the columns of verdicts of a section, of tables with published numbers."""
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines())
+        if any("published" in name for name in head):
+            places = [place for place, name in enumerate(head) if name == "verdict"]
+            found += [row[place] for row in rows for place in places if row[place]]
+    return found
+
+
 def write(name: str, text: str) -> None:
-    """Replace one section of the page."""
+    """Replace one section of the page, and the summary table."""
     page = PAGE.read_text() if PAGE.is_file() else ""
-    sections = dict(re.findall(r"<!-- (\w+) -->\n\n(.*?)\n(?=<!-- |\Z)", page, re.DOTALL)) | {name: text}
-    body = "\n".join(f"<!-- {key} -->\n\n{sections[key]}" for key in SECTIONS if key in sections)
-    PAGE.write_text(f"{HEAD}\n{body}\n")
+    sections = dict(re.findall(r"<!-- (\w+) -->\n\n(.*?)\n(?=\n<!-- |\Z)", page, re.DOTALL)) | {name: text}
+    body = "\n\n".join(f"<!-- {key} -->\n\n{sections[key]}" for key in SECTIONS if key in sections)
+    PAGE.write_text(f"{HEAD.format(summary=summary(sections))}\n{body}\n")
 
 
 if __name__ == "__main__":
