@@ -374,28 +374,25 @@ def against_family(results: Sequence[Result]) -> str:
     return table(head, rows)
 
 
-def against_others(results: Sequence[Result], hard: bool) -> str:
-    """Return the table of ours and the other peers, one line per problem: soft margins, or hard margins."""
-    chosen = [result for result in results if (result.loss == Hard.loss) is hard]
-    peers = [rival for rival in (HARD if hard else OTHERS) if rival.installed]
+def side_by_side(results: Sequence[Result], peers: Sequence[Rival], ours: bool = False) -> str:
+    """Return the table of these peers, one line per problem: what each needed, and our time divided by its time."""
     rows = []
-    for result in chosen:
+    for result in results:
         cells = {one.rival: f"{_reached(one)}; {_ratio(result, one)}" for one in result.theirs}
-        mine = _mine(result) if hard else []
-        rows.append([*_cells(result), *mine, *(cells.get(rival, "") for rival in peers)])
-    ours = ["ours", "certified gap / true excess"] if hard else []
-    return table(["set", "loss", "C", "gap", *ours, *(rival.name for rival in peers)], rows)
+        line = [cells.get(rival, "") for rival in peers]
+        if any(line):
+            rows.append([*_cells(result), *(_mine(result) if ours else []), *line])
+    mine = ["ours", "certified gap / true excess"] if ours else []
+    return table(["set", "loss", "C", "gap", *mine, *(rival.name for rival in peers)], rows)
 
 
 def family(results: Sequence[Result]) -> str:
-    """Return the table of all solvers of LinearSVC and liblinear."""
-    rows = [
-        [*_cells(result), one.rival.name, _reached(one), _ratio(result, one)]
-        for result in results
-        for one in result.theirs
-        if one.rival in FAMILY
-    ]
-    return table(["set", "loss", "C", "gap", "peer", "took", "ratio"], rows)
+    """Return the tables of all solvers of LinearSVC and liblinear, one per loss."""
+    parts = []
+    for loss in dict.fromkeys(result.loss for result in results if result.loss != Hard.loss):
+        some = [result for result in results if result.loss == loss]
+        parts.append(side_by_side(some, [rival for rival in FAMILY if loss in rival.losses]))
+    return "\n\n".join(parts)
 
 
 def sizes(results: Sequence[Result]) -> str:
@@ -455,9 +452,9 @@ def document(results: Sequence[Result], command: str, turns: int, packages: str)
     sections = {
         "How time is measured": method,
         "Data": f"{sizes(results)}\n\n{_DATA}",
-        "The best of LinearSVC and liblinear, and our default problem": against_family(results),
-        "The other peers": against_others(results, hard=False),
-        "Hard margins": f"{_HARD}\n\n{against_others(results, hard=True)}",
+        "The best of LinearSVC and liblinear": against_family(results),
+        "The other peers": side_by_side(results, [rival for rival in OTHERS if rival.installed]),
+        "Hard margins": f"{_HARD}\n\n{side_by_side(results, [rival for rival in HARD if rival.installed], ours=True)}",
         "LinearSVC and liblinear, one by one": family(results),
         "Versions": packages,
     }
@@ -467,33 +464,29 @@ def document(results: Sequence[Result], command: str, turns: int, packages: str)
 
 
 _ABOUT = """\
-`MaxMarginClassifier` is compared with the linear solvers of other packages, each at the same true gap (1e-4 and 1e-6).
-A ratio is our time divided by the peer's; below 1, maxmargin is faster. If a peer never reached the gap, its longest
-fit counts, and the ratio is an upper bound.
+`MaxMarginClassifier` is compared with linear solvers of other packages, each at the same true gap (1e-4 and 1e-6). A
+ratio is our time divided by the peer's, or an upper bound of it (`<`) if the peer never reached the gap; below 1,
+maxmargin is faster.
 """
 
 _METHOD = """\
-- **Ours**: the whole `fit`, with the certificate. It counts if it is certified and a judge, with code that neither side
-  uses, confirms the excess from the data. The peers regularise the weight of a constant column, and so does ours
-  (`intercept="augmented"`); the last column of the first table is the default problem with a free intercept.
-- **Peers**: building their dense rows or problem object is not counted. Each is fitted at a ladder of tolerances, six
-  per decade from 1 to 1e-9; the loosest counts at which the *true* excess is at most the gap for all classes. A user
-  does not know that tolerance.
-- **Limit of a peer**: {tenfold[1]:g} times our time ({ahead[1]:g} times if the goal is only to be faster than this
-  peer), at least {least:g} s, at most {limit:g} s or {tenfold[0]:g} times ({ahead[0]:g} times) our time. liblinear also
-  ends after 300 passes. *ended*: the limit ended the fit. *cannot tell*: the bound does not decide whether the goal is
-  met. It is met if a peer stops by itself at its tightest tolerance without the gap.
-- **Turns**: processor seconds of one process and thread, solvers in random order, {turns} seeds; fewer if they take
-  more than {ample:g} s. Medians, and medians of the ratios of single turns. In each turn a first fit is not counted;
-  further fits are made until {enough:g} s are spent, at most {many}, and their median counts.
+- **Ours** is the whole `fit`, with the certificate. A judge, with code that neither side uses, computes the true excess
+  from the data. The peers regularise the weight of a constant column, and so does ours (`intercept="augmented"`).
+- **Peers**: the time to build their input is not counted. Each counts at the loosest tolerance, of six per decade from
+  1 to 1e-9, at which the true excess is at most the gap for all classes.
+- **Limit of a peer**: {tenfold[1]:g} times our time ({ahead[1]:g} times for peers other than LinearSVC and liblinear),
+  between {least:g} s and {limit:g} s, or {tenfold[0]:g} ({ahead[0]:g}) times our time if that is more; 300 passes of
+  liblinear. *not reached*: its best excess, and its longest fit. *ended*: by the limit, and
+  undecided if the ratio does not decide the goal. A peer that stops by itself without the gap counts as slower.
+- **Turns**: processor seconds of one thread, random order, up to {turns} seeds within {ample:g} s; medians. The first
+  fit of a turn is not counted; fits follow until {enough:g} s are spent, at most {many}.
 """
 
 _DATA = """\
-The sets *unequal* are generated: normal columns with scales from 0.01 to 100, labels from a linear function of all
-columns, and 10 % of the labels flipped."""
+*unequal* is generated: normal columns with scales from 0.01 to 100, linear labels, 10 % of them flipped."""
 
 _HARD = """\
-The intercept is free for all solvers. The gap is one minus the ratio of the margin to the largest margin."""
+The intercept is free. The gap is one minus the ratio of the margin to the largest margin."""
 
 
 def problems(names: Sequence[str], losses: Sequence[str], costs: Sequence[float]) -> Iterator[Problem]:
