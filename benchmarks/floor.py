@@ -74,7 +74,7 @@ def fitted(fit: Callable[[], MaxMarginClassifier]) -> tuple[float, MaxMarginClas
 class Floor:
     """The seconds of the parts: the lengths of the rows, and for all classes the matrices of products and the proofs.
 
-    `step` is not one of them: scores and a combination of all rows in one pass, once per class. A proof is `certify` at
+    `step` is not one of them: scores and a combination of all rows, once per class. A proof is `certify` at
     the optimum that `model` has found, for this gap.
     """
 
@@ -82,13 +82,13 @@ class Floor:
         self.lengths = median(lambda: Patterns(X))
         rows = np.column_stack([X, np.ones(len(X))])
         squared = model.loss == "squared_hinge"
-        classes, n = len(model.coef_), len(X)
+        classes = len(model.coef_)
         blocks = centred_rows(
             Problem(model.loss, model.C, intercept="augmented"), np.ascontiguousarray(X, dtype=float)
         )
-        z, ones, slack, signed = np.full(blocks.size, 1e-3), np.ones(n), np.empty(n), np.empty(n)
+        z = np.full(blocks.size, 1e-3)
         self.products = classes * median(lambda: rows.T @ rows) if squared else 0.0
-        self.step = classes * median(lambda: blocks.weigh_at(z, ones, ones, slack, signed))
+        self.step = classes * median(lambda: blocks.combine(blocks.scores(z)))
         self.proofs = sum(self._proofs(X, y, model, gap))
 
     @staticmethod
@@ -199,7 +199,7 @@ The costs are the sum of three parts:
 * The **proofs**, one per class: the scores of all rows, and a combination of all rows, with their rounding errors.
 
 Times are milliseconds of the processor, medians. Not counted are the choice of the algorithm, the merging of equal
-rows, the start and linear systems. **A step** is one more pass over all rows: scores and a combination. Newton's method
+rows, the start and linear systems. **A step** is the scores and a combination of all rows once more. Newton's method
 takes at least one step if some rows are on the wrong side of the margin at its start. The column *with it / goal* adds
 one step to the sum.
 """

@@ -189,6 +189,24 @@ def test_links_and_tables_of_contents_name_existing_pages(page):
         assert name in {"index", *ALGORITHMS}, name
 
 
+MEASURED = [
+    page
+    for page in PAGES
+    if page.parent.name == "measurements" and page.stem not in ("index", "reproduction")
+]
+
+
+@pytest.mark.parametrize("page", [*MEASURED, ROOT / "reproduction/README.md"], ids=lambda page: page.stem)
+def test_measurement_pages_begin_with_one_short_table_and_fold_the_rest(page):
+    head, *sections = page.read_text(encoding="utf-8").split("<details>\n<summary>")
+    assert 3 <= len(re.findall(r"^\|", head, re.M)) <= 12  # with the two lines of the table's head
+    for section in sections:
+        text, end = section.split("\n\n</details>\n")
+        assert not re.sub(r"<!-- \w+ -->", "", end).strip()
+        assert re.match(r".+</summary>\n\n(?!#)", text)
+        assert not re.search(r"^#", text, re.M)  # a section of the built page would end after the folded one
+
+
 def entries(text):
     """Return the entries of the tables of contents of a page."""
     tables = re.findall(r"```\{toctree\}\n(.*?)```", text, re.S)
