@@ -470,14 +470,14 @@ maxmargin is faster.
 """
 
 _METHOD = """\
-- **Ours** is the whole `fit`, with the certificate. A judge, with code that neither side uses, computes the true excess
-  from the data. The peers regularise the weight of a constant column, and so does ours (`intercept="augmented"`).
-- **Peers**: the time to build their input is not counted. Each counts at the loosest tolerance, of six per decade from
-  1 to 1e-9, at which the true excess is at most the gap for all classes.
-- **Limit of a peer**: {tenfold[1]:g} times our time ({ahead[1]:g} times for peers other than LinearSVC and liblinear),
-  between {least:g} s and {limit:g} s, or {tenfold[0]:g} ({ahead[0]:g}) times our time if that is more; 300 passes of
-  liblinear. *not reached*: its best excess, and its longest fit. *ended*: by the limit, and
-  undecided if the ratio does not decide the goal. A peer that stops by itself without the gap counts as slower.
+- **Ours**: the whole `fit`, with the certificate. All solvers regularise the weight of a constant column
+  (`intercept="augmented"`). A judge, with code that neither side uses, computes the true excess from the data.
+- **Peers** count at the loosest tolerance, of six per decade from 1 to 1e-9, at which the true excess is at most the
+  gap for all classes. Building their input is not counted.
+- **Limit of a peer**: {tenfold[1]:g} times our time ({ahead[1]:g} times if it is not LinearSVC or liblinear) within
+  {least:g} to {limit:g} s, or {tenfold[0]:g} ({ahead[0]:g}) times our time if that is more; for liblinear 300 passes.
+  *not reached*: best excess, longest fit. *ended*: by the limit, and undecided if the ratio does not decide the goal.
+  A peer that stops by itself without the gap counts as slower.
 - **Turns**: processor seconds of one thread, random order, up to {turns} seeds within {ample:g} s; medians. The first
   fit of a turn is not counted; fits follow until {enough:g} s are spent, at most {many}.
 """
