@@ -76,7 +76,7 @@ REFUSED = {
     "fit --online data -o out --n-features 4 --hashing 8": "leave out --n-features or --hashing",
     "fit --online data -o out --n-features 2": "line 1: the index 3 is beyond the 2 features",
     "fit --online data -o out --classes a,b": "--classes takes whole numbers",
-    "fit --online data -o out --classes 1,2": "y holds -1, which is none of the classes announced",
+    "fit --online data -o out --classes 1,2": "y holds -1, not one of the classes announced",
     "predict model wide": "line 2: the index 5 is beyond the 4 features",
     "predict data data": "this is not a model file",
     "predict model model": "this is not a text file",

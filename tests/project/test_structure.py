@@ -28,7 +28,8 @@ LIMITS = GOALS | {
 }
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-# Measured: (163, 34), (230, 44) and (66, 16), with announced steps and the reason why a fit ended. The rounding of another processor may enter a few functions more.
+# Measured: (163, 34), (230, 44) and (66, 16), with announced steps and the reason why a fit ended. The rounding of
+# another processor may enter a few functions more.
 VISITED_LIMITS = {"linear fit": (165, 34), "kernel fit": (233, 44), "separate": (67, 16)}
 
 

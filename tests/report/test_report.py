@@ -120,11 +120,11 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
     alpha, margins, optimum = report.parts[0].dual, report.parts[0].margin, report.parts[0].optimum
     assert len(rows) == 8
     for row, label, dual, capped, margin, where in rows[1:]:
-        i = int(row)
+        i = int(row) - 1  # reports count from 1
         assert (label, capped) == (Y[i], "yes" if alpha[i] > 1.0 - 1e-9 else "no")
         assert [float(dual), float(margin)] == pytest.approx([alpha[i], margins[i]], rel=1e-5)
         assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
-    listed = [int(row[0]) for row in rows[1:]]
+    listed = [int(row[0]) - 1 for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
     assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: smallest margins first
     assert certain[1][1:3] == [str(int(optimum.weightless.sum())), str(int(optimum.inside.sum()))]
@@ -301,7 +301,7 @@ class TestModels:
         assert recheck.outcome is Outcome.HOLDS
         for words in ("INSEPARABLE — No surface separates the classes", "Some row is on the wrong side"):
             assert words in page.text
-        assert " ".join(str(model.verdict_).split()) in page.text
+        assert " ".join(model.verdict_.text(1).split()) in page.text
         model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
         assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
         several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE_CLASSES)
