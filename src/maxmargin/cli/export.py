@@ -105,7 +105,9 @@ def _format_of(path: Path) -> str:
     for kind, word in OPENINGS.items():
         if begin.startswith(word):
             return kind
-    raise ValueError(f"{path}: this is no model of liblinear or libsvm, and no JSON; name such a file")
+    raise ValueError(
+        f"{path}: no model of liblinear or libsvm, and no JSON; models of `maxmargin fit` need no import"
+    )
 
 
 def _whole_numbers(labels: str) -> list[int]:
