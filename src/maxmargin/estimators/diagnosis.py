@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, log
+from math import ceil, isfinite, log
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,8 @@ def _remedies(model: Any, X: Any, first: int, names: Sequence[str] | None) -> li
     if status in LIMITS:
         name, unit, suffix = LIMITS[status]
         needed = _needed(model, unit)
-        remedies.append(f"raise {name}" if needed is None else f"raise {name} to about {needed:.2g}{suffix}")
+        about = "" if needed is None else f" to about {float(f'{needed:.2g}'):g}{suffix}"
+        remedies.append(f"raise {name}{about}")
     elif status is Status.CONVERGED:
         remedies.append('set algorithm="auto", or another algorithm')
     elif large is None:
@@ -92,7 +93,7 @@ def _needed(model: Any, unit: str) -> float | None:
         begun = last if unit == "seconds" else 0.0
     # each problem gets an equal share of the time
     need = max(needs, default=np.inf) * (len(needs) if unit == "seconds" else 1)
-    return need if isfinite(need) else None
+    return None if not isfinite(need) else need if unit == "seconds" else ceil(need)
 
 
 def extrapolated(history: Sequence[Report], tol: float, unit: str) -> float | None:
