@@ -18,6 +18,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 from table import MUTATIONS, Mutation
 
@@ -41,6 +42,7 @@ def mutate(mutation: Mutation, folder: Path) -> None:
     ValueError
         If the text of the mutation does not occur exactly once.
     """
+    shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "src", folder, ignore=shutil.ignore_patterns("__pycache__"))
     path = folder / "maxmargin" / mutation.file
     source = path.read_text(encoding="utf-8")
@@ -49,31 +51,27 @@ def mutate(mutation: Mutation, folder: Path) -> None:
     path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
 
 
-def killed_by(mutation: Mutation) -> tuple[str, float]:
-    """Return the first test that fails with the fault, or "", and the seconds that this took."""
+def killed_by(mutation: Mutation, folder: Path) -> tuple[str, float]:
+    """Return the first test that fails with the fault, or "", and the seconds that this took.
+
+    The folder holds compiled code of earlier mutations, which is valid where the sources are the same.
+    """
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as work:
-        source = Path(work) / "src"
-        mutate(mutation, source)
-        for marks, variables in RUNS:
-            environment = {
-                **os.environ,
-                **variables,
-                "PYTHONPATH": str(source),
-                "NUMBA_CACHE_DIR": str(Path(work) / "cache"),
-            }
-            words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", marks]
-            done = subprocess.run(
-                [*words, *mutation.tests.split()],
-                cwd=ROOT,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode not in (0, NO_TESTS):
-                found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?:\[.*)?(?: - .*)?$", done.stdout, re.MULTILINE)
-                return found[1] if found else done.stdout[-500:], time.perf_counter() - began
+    mutate(mutation, folder / "src")
+    for marks, variables in RUNS:
+        paths = {"PYTHONPATH": str(folder / "src"), "NUMBA_CACHE_DIR": str(folder / "cache")}
+        words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", marks]
+        done = subprocess.run(
+            [*words, *mutation.tests.split()],
+            cwd=ROOT,
+            env=os.environ | variables | paths,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode not in (0, NO_TESTS):
+            found = re.search(r"^(?:FAILED|ERROR) (\S+?)(?:\[.*)?(?: - .*)?$", done.stdout, re.MULTILINE)
+            return found[1] if found else done.stdout[-500:], time.perf_counter() - began
     return "", time.perf_counter() - began
 
 
@@ -90,9 +88,19 @@ def main(arguments: list[str]) -> int:
     """Run the named mutations, or all; print what finds each."""
     chosen = [int(word) - 1 for word in arguments if word.isdigit()] or range(len(MUTATIONS))
     rows = []
-    with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda i: killed_by(MUTATIONS[i]), chosen)
-        for i, (test, seconds) in zip(chosen, found, strict=True):
+    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(2) as pool:
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for name in "ab":
+            folders.put(Path(work) / name)
+
+        def run(i: int) -> tuple[str, float]:
+            folder = folders.get()
+            try:
+                return killed_by(MUTATIONS[i], folder)
+            finally:
+                folders.put(folder)
+
+        for i, (test, seconds) in zip(chosen, pool.map(run, chosen), strict=True):
             rows.append((MUTATIONS[i], test))
             print(f"{i + 1:3} {seconds:5.0f} s  {MUTATIONS[i].what}: {test or 'NOT FOUND'}", flush=True)
     survivors = sum(not test for _, test in rows)
