@@ -174,3 +174,11 @@ def test_refusals_name_the_place_and_the_remedy(call, message):
 def test_a_callback_that_ends_a_fold_is_no_keyboard_interrupt():
     with pytest.raises(RuntimeError, match="callback ended a fit of a fold before C was chosen"):
         mm.MaxMarginClassifierCV(Cs=[0.1, 1.0], callback=lambda report: True).fit(X, Y)
+
+
+def test_verify_names_the_column_of_missing_and_text_entries():
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = MaxMarginClassifier().fit(frame, Y)
+    for value, words in ((pd.NA, "column 'b' is missing in 1 of 60 rows"), ("high", "column 'b' of X holds")):
+        with pytest.raises(mm.CertificateError, match=words):
+            mm.verify(model, frame.assign(b=[value, *X[1:, 1]]), Y)

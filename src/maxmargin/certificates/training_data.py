@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.column_errors import check_finite
+from ..numerics.column_errors import check_finite, column_message
 from ..numerics.sparse_columns import canonical, check_sparse
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
@@ -54,7 +54,11 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     require(X.ndim == 2, f"X must have two dimensions, rows and features; got {X.ndim}.")
     if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            message = column_message("could not convert string", given, None)
+            raise CertificateError(message or f"X must hold numbers: {error}") from None
     X = canonical(X)
     check_finite(X, given, CertificateError)
     labels = labels_of(X, y)
