@@ -31,9 +31,15 @@ def with_entry(row, column, value):
     return Z
 
 
-def damaged():
-    Z = sp.csr_matrix(X)
-    Z.indices[3] = 77
+def damaged(kind="csr"):
+    """Rows in a sparse format, with an index outside of their shape."""
+    Z = sp.csr_array(X).asformat(kind)
+    if kind == "coo":
+        Z.coords = Z.coords[0] + 50, Z.coords[1]
+    elif kind == "lil":
+        Z.rows[0] = [0, 1, 2, 3, 99]
+    else:
+        Z.indices[3] = 77
     return Z
 
 
@@ -140,10 +146,11 @@ REFUSED = [
     (fit(pd.DataFrame(with_entry(4, 1, np.inf), columns=list("abcde"))), INFINITE.format("'b'")),
     (lambda: separate(with_entry(4, 1, np.inf), Y), INFINITE.format(1)),
     (fit(with_entry(4, 1, np.nan)), "column 1 is missing in 1 of 60 rows; .*first in row 4"),
-    (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds text, '1000"),
+    (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds 1000.*, beyond float64"),
     (fit(pd.DataFrame(X, columns=list("aabcd"))), "two columns of X have the name 'a': rename one"),
     (fit(damaged()), "damaged sparse matrix"),
-    (lambda: separate(damaged(), Y), "damaged sparse matrix"),
+    (fit(damaged("coo")), "damaged sparse matrix"),
+    (lambda: separate(damaged("lil"), Y), "damaged sparse matrix"),
     (lambda: mm.verify(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
     (lambda: mm.support_report(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
     (fit(X, C=HUGE), "C must be a positive number, or inf"),

@@ -215,7 +215,7 @@ class TestCtrlC:
         data.write_text(text(50, 2))
         done = command(SMALL_BLOCKS + CTRL_C, 4000, 0, "fit", data, "-o", out, "--online")
         assert done.returncode == 130
-        assert done.stderr == "maxmargin: interrupted; nothing was written.\n"
+        assert done.stderr == "maxmargin: interrupted; every file is complete or was not written.\n"
         assert done.stdout == ""
         assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
 

@@ -23,7 +23,7 @@ GOALS = {
     "import circles": 0,
 }
 LIMITS = GOALS | {
-    "code lines": 19_935,
+    "code lines": 19_965,
     "modules in the longest chain of imports": 19,
 }
 # functions, files

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -44,4 +46,6 @@ def maxmargin(
 
 def main() -> None:
     """Run the command that the arguments of the process name."""
+    if sys.stderr is None:  # closed: `print` to None would write to standard output
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for the rest of the process
     app()

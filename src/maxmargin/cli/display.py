@@ -81,7 +81,7 @@ class Progress:
         """Return the share of the work that is done; None if it is not known."""
         done: float | None = None
         if self.report is not None and self.tol < 1.0:  # the powers of ten that the gap of a fit has passed
-            done = log(min(max(self.report.gap, self.tol), 1.0)) / log(self.tol)
+            done = abs(log(min(max(self.report.gap, self.tol), 1.0)) / log(self.tol))
         for step in reversed(self.steps):
             with suppress(OSError, ValueError):  # of a file that has been closed
                 done = done if step.share is None else step.share()

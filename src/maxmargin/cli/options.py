@@ -284,7 +284,7 @@ def errors_in_one_sentence() -> Iterator[None]:
     except MemoryError as error:
         raise _bad_input(f"there is not enough memory ({error}); use fewer rows or sparse data") from None
     except KeyboardInterrupt:
-        typer.echo("maxmargin: interrupted; nothing was written.", err=True)
+        typer.echo("maxmargin: interrupted; every file is complete or was not written.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, ImportError) as error:  # the latter for packages that are optional
         raise _bad_input(str(error)) from None

@@ -18,6 +18,9 @@ LEAST_REPORTS = 5
 # Correlation of the logarithms of gap and time from which the gap counts as converging, and the largest factor of an
 # extrapolation: beyond it the time is known to less than its order of magnitude. Round values; not tuned.
 LEAST_CORRELATION, MOST_FACTOR = 0.9, 100.0
+# Decades of the gap that are left, for each decade in the reports: the line is drawn no further. A round value; not
+# tuned.
+MOST_DECADES = 2.0
 REASONS = {
     Status.CERTIFIED: "the certified gap, {gap:.2g}, is at most tol={tol:g}",
     Status.CONVERGED: "the algorithm ended by its own criterion",
@@ -115,7 +118,9 @@ def extrapolated(history: Sequence[Report], tol: float, unit: str) -> float | No
     """
     points = [(getattr(report, unit), report.gap) for report in history if 0.0 < report.gap < np.inf]
     points = points[min(len(points) // 2, max(len(points) - LEAST_REPORTS, 0)) :]
-    if len(points) < LEAST_REPORTS or not points[0][0] > 0.0 or points[0][1] == points[-1][1]:
+    if len(points) < LEAST_REPORTS or not points[0][0] > 0.0 or not points[0][1] > points[-1][1]:
+        return None
+    if log(points[-1][1] / tol) > MOST_DECADES * log(points[0][1] / points[-1][1]):
         return None
     x, gaps = np.array(points, dtype=float).T
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from itertools import repeat
 from typing import Any
 
@@ -54,8 +55,12 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _exact = True  # whether small problems end with the exact step; False in comparisons of algorithms
 
     def __new__(cls, *values: Any, **parameters: Any) -> Any:
-        for name in ELSEWHERE.keys() & parameters.keys() - set(cls._get_param_names()):
-            raise TypeError(f"{cls.__name__} has no parameter {name!r}; it corresponds to {ELSEWHERE[name]}.")
+        for name in ELSEWHERE.keys() & parameters.keys():
+            accepted = signature(cls.__init__).parameters
+            if name not in accepted and all(one.kind is not one.VAR_KEYWORD for one in accepted.values()):
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}; it corresponds to {ELSEWHERE[name]}."
+                )
         return super().__new__(cls)
 
     def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from math import isinf
 from typing import Any
@@ -40,9 +41,9 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     """
     if error.startswith("The feature names should match"):
         return f"{error}Columns in the order of the fit: X[list(model.feature_names_in_)]."
-    names = [str(name) for name in getattr(X, "columns", ())]
-    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
-    if twice is not None:
+    counts = Counter(getattr(X, "columns", ()))
+    twice = next((name for name, count in counts.items() if count > 1), None)
+    if twice is not None and not re.search(SAYS_WHICH, error):
         return f"two columns of X have the name {twice!r}: rename one, or leave it out."
     if "not 'complex'" in error:
         return COMPLEX
@@ -99,7 +100,9 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
     for i in np.flatnonzero(~missing).tolist():
         try:
             infinite[i] = isinf(float(values[i]))
-        except (TypeError, ValueError, OverflowError):
+        except OverflowError:
+            return f"{place} of X holds {str(values[i])[:40]}, beyond float64: divide this column {FIRST.format(i)}."
+        except (TypeError, ValueError):
             shown = f"{kind}, {str(values[i])[:40]!r} for instance"
             return f"{place} of X holds {shown}, not numbers: {ENCODE} {FIRST.format(i)}."
     for what, word, bad, remedy in (

@@ -104,11 +104,23 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
 
 def check_sparse(X: Any) -> None:
     """Raise ValueError for a sparse matrix with damaged indices: compiled code would read outside of its arrays."""
-    if hasattr(X, "check_format"):
-        try:  # the check may change its matrix: it is made on a copy of the matrix, not of its arrays
-            type(X)((X.data, X.indices, X.indptr), X.shape).check_format()
-        except (ValueError, IndexError, TypeError) as error:
-            raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
+    kind: Any = type(X)
+    try:
+        if hasattr(X, "check_format"):
+            if X.indices.dtype.kind not in "iu":
+                raise TypeError("its indices are no integers")
+            # the check may change its matrix: it is made on a copy of the matrix, not of its arrays
+            kind((X.data, X.indices, X.indptr), X.shape).check_format()
+        elif sp.issparse(X) and X.format == "coo":
+            kind((X.data, X.coords), X.shape)  # checks the coordinates
+        elif sp.issparse(X) and X.format == "lil":
+            for columns, values in zip(X.rows, X.data, strict=True):
+                if len(columns) != len(values) or (
+                    columns and not 0 <= min(columns) <= max(columns) < X.shape[1]
+                ):
+                    raise IndexError("a list of columns does not fit its row")
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
 
 
 def canonical(X: Any) -> Any:
