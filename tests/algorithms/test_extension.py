@@ -9,12 +9,15 @@ from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
+from problems import conditioned
 
-from maxmargin import CRAMMA, MaxMarginClassifier, Problem
+from maxmargin import Problem
+from maxmargin.algorithms.batch.interior_point import interior_points
 from maxmargin.certificates.extension import Extension, extended_margin
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 
 HARD = Problem("hinge", np.inf, intercept="none")
-KIND = {"algorithm": "perceptron", "fit_intercept": False, "random_state": 0}
 
 
 @given(st.floats(1e-6, 1e6))
@@ -33,11 +36,16 @@ def test_invalid_constants_are_refused(invalid):
             make(invalid)
 
 
-def data(seed, n=24, d=3):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return rng.normal(size=(n, d)) + 0.7 * y[:, None], y
+def data(seed):
+    """Rows of two overlapping classes with their labels."""
+    return conditioned("plain", 24, 3, seed)[:2]
+
+
+def claim(X, y, weights=1.0, **options):
+    """Certificate of arbitrary dual weights."""
+    problem = Problem(**{"loss": "squared_hinge", "C": 0.5, "intercept": "none", **options})
+    alpha = np.random.default_rng(0).random(len(y))
+    return certify(problem, Sample(X, y, weights * np.ones(len(y))), X.T @ (alpha * y), 0.0, alpha)
 
 
 @thorough
@@ -46,53 +54,48 @@ def data(seed, n=24, d=3):
 def test_theorem_2_holds_and_is_tight_at_the_optimum(seed, Delta, rho):
     """(21): Gamma_opt^-2 <= J(u, gamma) <= Gamma^-2, d'_k >= d_k, and both meet at the optimum."""
     X, y = data(seed)
-    kind = {"intercept": "augmented", "intercept_scaling": rho} if rho else {"fit_intercept": False}
-    C = Extension(Delta).C
-    rough = MaxMarginClassifier(C, algorithm=CRAMMA(), random_state=0, **kind).fit(X, y)
-    found = extended_margin(rough.certificate_, X, y)
+    kind = {"intercept": "augmented", "intercept_scaling": rho} if rho else {"intercept": "none"}
+    problem, ones = Problem("squared_hinge", Extension(Delta).C, **kind), np.ones(24)
+    points = [point[:3] for point in interior_points(problem, X, y, ones)]
     # the extended patterns as explicit columns: their largest margin by the oracle
     Y = np.column_stack([X, np.full(len(y), rho), Delta * np.diag(y)])
-    truth = optimum(HARD, Y, y, np.ones(len(y)))
+    truth = optimum(HARD, Y, y, ones)
     best, ulp = float(truth.upper), 1.0 + 1e-12
-    assert 0.0 < found.Gamma <= best * ulp
-    assert best**-2 <= found.J * ulp
-    assert found.Gamma**-2 * ulp >= found.J
-    assert found.D_prime * ulp >= found.D
-    assert found.Gamma_bounds[0] <= best * ulp
-    assert found.Gamma_bounds[1] * ulp >= float(truth.lower)
-    assert found.deviation >= 1.0 - found.Gamma / float(truth.lower) - 1e-12
-    exact = MaxMarginClassifier(C, tol=1e-10, random_state=0, **kind).fit(X, y).certificate_
-    exact = extended_margin(exact, sp.csr_matrix(X), y)
-    assert exact.Gamma == pytest.approx(best, rel=1e-6)
+    for point in points:
+        found = extended_margin(certify(problem, Sample(X, y, ones), *point), X, y)
+        if found.Gamma <= 0.0:
+            continue
+        assert found.Gamma <= best * ulp
+        assert best**-2 <= found.J * ulp
+        assert found.Gamma**-2 * ulp >= found.J
+        assert found.D_prime * ulp >= found.D
+        assert found.Gamma_bounds[0] <= best * ulp
+        assert found.Gamma_bounds[1] * ulp >= float(truth.lower)
+        assert found.deviation >= 1.0 - found.Gamma / float(truth.lower) - 1e-12
+    exact = extended_margin(certify(problem, Sample(X, y, ones), *points[-1]), sp.csr_matrix(X), y)
+    assert exact.Gamma == pytest.approx(best, rel=1e-4)  # slacks of the last point: the root of its gap
     assert pytest.approx(best**-2, rel=1e-6) == exact.J
     assert abs(exact.excess) < 1e-4
 
 
-def test_other_problems_are_refused():
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": np.inf}, "only the 2-norm soft margin without a free intercept"),
+        ({"loss": "hinge"}, "only the 2-norm soft margin without a free intercept"),
+        ({"intercept": "free"}, "only the 2-norm soft margin without a free intercept"),
+        ({"weights": 2.0}, r"each with weight 1 .*: give X and y of the fit; with sample or"),
+        ({"weights": np.arange(24) > 0}, r"each with weight 1 .*: give X and y of the fit; with sample or"),
+    ],
+)
+def test_other_problems_and_weights_are_refused(options, message):
     X, y = data(0)
-    for options in ({"C": np.inf, "fit_intercept": False}, {"loss": "hinge", "fit_intercept": False}, {}):
-        with pytest.raises(ValueError, match="only the 2-norm soft margin without a free intercept"):
-            extended_margin(MaxMarginClassifier(**options).fit(X, y).certificate_, X, y)
-
-
-def test_weighted_fits_are_refused():
-    X, y = data(1)
-    for weights in (np.full(len(y), 2.0), np.append(0.0, np.ones(len(y) - 1))):
-        model = MaxMarginClassifier(0.5, **KIND).fit(X, y, weights)
-        with pytest.raises(
-            ValueError, match=r"each with weight 1 .*: give X and y of the fit; with sample or"
-        ):
-            extended_margin(model.certificate_, X, y)
-    balanced = MaxMarginClassifier(0.5, class_weight={-1: 3.0, 1: 1.0}, **KIND).fit(X, y)
-    with pytest.raises(ValueError, match="with sample or class weights, Delta differs from row to row"):
-        extended_margin(balanced.certificate_, X, y)
-    ones = MaxMarginClassifier(0.5, **KIND).fit(X, y, np.ones(len(y)))
-    assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=message):
+        extended_margin(claim(X, y, **options), X, y)
 
 
 def test_other_rows_labels_and_values_are_refused():
     X, y = data(1)
-    certificate = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
     for rows, labels, message in (
         (X[:-1], y[:-1], r"\(24 rows then, 23 now\)"),
         (X[:-1], y, "X has 23 rows and y 24 labels"),
@@ -102,5 +105,5 @@ def test_other_rows_labels_and_values_are_refused():
         (X + 1e-3, y, "sizes agree, values, labels, weights or row order do not"),
     ):
         with pytest.raises(ValueError, match=message):
-            extended_margin(certificate, rows, labels)
-    assert extended_margin(certificate, X, y.astype(int)) == extended_margin(certificate, X, y)
+            extended_margin(claim(X, y), rows, labels)
+    assert extended_margin(claim(X, y), X, y.astype(int)) == extended_margin(claim(X, y), X, y)

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from effort import selected
+from effort import interpreted
 from naive import replay
 from oracle import optimum
 from presenting import BUSY, ONE_BY_ONE, bias, dual, reflected
@@ -32,7 +32,6 @@ PROBLEMS = [
     )
 ]
 SOLVED = [(name, p) for name in KERNELISED for p in PROBLEMS if ALGORITHMS[name]().refuses(p) is None]
-TURN = {name: [p for other, p in SOLVED if other == name] for name in KERNELISED}
 TOL = 0.02
 FAST = {  # parameters with which rules end soon
     "alma": {"alpha": 0.5},
@@ -44,11 +43,6 @@ FAST = {  # parameters with which rules end soon
     "fmp": {"schedule": "plain", "gamma": 0.01},
 }
 SMOOTH = Polynomial(0.5, 2, 1.0)
-
-
-def compiled_once(name: str, problem: Problem) -> bool:
-    """Return whether `make test` compiles this algorithm for this problem: one problem for each, in turn."""
-    return problem == TURN[name][KERNELISED.index(name) % len(TURN[name])]
 
 
 class FewKernelRows:
@@ -96,22 +90,8 @@ def rounds(run, most=300, between=lambda: None):
     raise AssertionError("the schedule does not end")
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    selected(
-        [
-            (name, p)
-            for name, p in SOLVED
-            if name in ONE_BY_ONE and p.free <= (ALGORITHMS[name].bias is not Bias.COORDINATE)
-        ],
-        lambda name, p: (
-            compiled_once(name, p) or (name in ("perceptron", "dcd") and p.C == 3.0 and p.rho > 0.0)
-        ),
-    ),
-    ids=str,
-)
-def test_trajectory_equals_the_naive_one_on_features(name, problem):
-    """For any number of cached rows; rows of weight 0 are ignored.
+def compare(name, problem):
+    """Compare steps with the naive version on features, for any number of cached rows; some rows have weight 0.
 
     Data with a decision within 1e-9 of its threshold are skipped. A free intercept that is set from outside is
     constant between two updates of it.
@@ -153,10 +133,30 @@ def test_trajectory_equals_the_naive_one_on_features(name, problem):
     assert steps >= 4 * compared
 
 
+@interpreted
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (name, p)
+        for name, p in SOLVED
+        if name in ONE_BY_ONE and p.free <= (ALGORITHMS[name].bias is not Bias.COORDINATE)
+    ],
+    ids=str,
+)
+def test_trajectory_equals_the_naive_one_on_features(name, problem):
+    compare(name, problem)
+
+
+@pytest.mark.parametrize(("name", "problem"), [("perceptron", PROBLEMS[7]), ("dcd", PROBLEMS[4])], ids=str)
+def test_compiled_trajectory_equals_the_naive_one_on_features(name, problem):
+    compare(name, problem)
+
+
 def fingerprint(run):
     return run.steps, run.presentations, run.h.alpha.tolist(), run.best.lower, run.best.upper
 
 
+@interpreted
 @pytest.mark.parametrize("name", KERNELISED)
 def test_cached_rows_do_not_change_results(name):
     """Bit for bit: all kernel rows cached, a few, or a few shared with other users between rounds."""
@@ -181,6 +181,7 @@ def test_cached_rows_do_not_change_results(name):
     assert fingerprint(rounds(run, most_rounds))[:3] == results[0][:3]
 
 
+@interpreted
 @pytest.mark.parametrize("name", ["pumma", "pegasos", "ima", "mpu"])
 def test_linear_kernel_equals_the_linear_algorithm(name):
     """The same orders and steps; bounds are at least as near, as every primal point has its best length."""
@@ -208,15 +209,22 @@ OTHER_SCHEDULES = [
     MPU(schedule="plain"),
     DualCoordinateDescent(schedule="shrinking"),
 ]
+FIRST = {
+    name: k % 3 for k, name in enumerate(KERNELISED)
+}  # one problem of each algorithm is in the fast suite
 BRACKETED = [
-    *selected(
-        [(ALGORITHMS[name](**FAST.get(name, {})), p) for name, p in SOLVED],
-        lambda a, p: compiled_once(a.name, p),
+    *(
+        pytest.param(
+            ALGORITHMS[name](**FAST.get(name, {})), p, marks=() if k == FIRST[name] else pytest.mark.slow
+        )
+        for name in KERNELISED
+        for k, p in enumerate(p for other, p in SOLVED if other == name)
     ),
     *((algorithm, PROBLEMS[5]) for algorithm in OTHER_SCHEDULES),
 ]
 
 
+@interpreted
 @pytest.mark.parametrize(("algorithm", "problem"), BRACKETED, ids=str)
 def test_bounds_bracket_the_optimum(algorithm, problem):
     """With few cached rows and rows of weight 0; bounds are those of the primal and dual points of the run."""
@@ -258,6 +266,7 @@ def test_bounds_bracket_the_optimum(algorithm, problem):
 # warm starts, interruption, degenerate rows
 
 
+@interpreted
 @pytest.mark.parametrize(
     ("algorithm", "problem"),
     [(DualCoordinateDescent(), PROBLEMS[2]), (MPU(), PROBLEMS[5]), (MPU(), PROBLEMS[8])],
@@ -278,6 +287,7 @@ def test_warm_start_from_dual_weights_keeps_their_bound(algorithm, problem):
     assert rounds(warm).best.gap <= TOL
 
 
+@interpreted
 @pytest.mark.parametrize(
     "algorithm", [PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos(), ALGORITHMS["ima"]()]
 )

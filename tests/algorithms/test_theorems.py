@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from effort import examples, thorough
+from effort import examples, interpreted, thorough
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from naive import inverse_link, p_norm
@@ -145,7 +145,7 @@ class Theorem(NamedTuple):
     norms: tuple[float, ...] = (2.0,)
 
 
-LINKED, EXPONENTS = (2.0, 2.5, 6.8, 100.0), (1.0, 1.5, 2.0, 3.0, np.inf)
+LINKED, EXPONENTS = (2.0, 2.5, 6.8), (1.0, 1.5, 2.0, 3.0, np.inf)
 THEOREMS = {
     "perceptron": Theorem(
         ((0.0, 0.3, 1.0, 5.0, 30.0),),
@@ -202,9 +202,14 @@ THEOREMS = {
 
 @thorough
 @pytest.mark.parametrize(
-    ("name", "p"), [(name, p) for name, theorem in THEOREMS.items() for p in theorem.norms]
+    ("name", "p"),
+    [
+        pytest.param(name, p, marks=() if p == 2.0 else interpreted)
+        for name, theorem in THEOREMS.items()
+        for p in theorem.norms
+    ],
 )
-@settings(max_examples=examples(12, 100))
+@settings(max_examples=examples(8, 100))
 @given(seed=seeds, n=st.integers(4, 20), d=st.integers(2, 8))
 def test_updates_and_margin_satisfy_the_theorem(name, p, seed, n, d):
     theorem, rng = THEOREMS[name], np.random.default_rng(seed)
@@ -371,11 +376,11 @@ def run_of(algorithm, X, y, problem: Problem, tol: float = 1e-9, start=None) -> 
     return run
 
 
-@pytest.mark.parametrize("normalise", [False, True])
-@pytest.mark.parametrize("p", [2.0, 6.8])
+@interpreted
+@pytest.mark.parametrize(("p", "normalise"), [(2.0, True), (6.8, False)])
 def test_alma_satisfies_its_bound_from_any_dual_weights(p, normalise):
     """The number of updates, those that stand for the start included, and the margin; normalised margins are larger."""
-    for seed in range(4):
+    for seed in range(2):
         X, y, _ = planted(seed, 15, 5, p)
         rng = np.random.default_rng(seed)
         start = rng.random(15) * (rng.random(15) < 0.7)
