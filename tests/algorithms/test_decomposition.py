@@ -13,15 +13,12 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from maxmargin import Problem
 from maxmargin.algorithms.batch import kernel_rows
 from maxmargin.algorithms.batch.decomposition import (
-    argmax,
     decomposed_points,
-    largest,
     solve_by_pairs,
 )
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
 from maxmargin.fit.tracker import GramTracker
 from maxmargin.kernels.functions import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
-from maxmargin.kernels.gram import gram_product
 
 RBF, HINGE = Gaussian(0.4), Problem("hinge", 1.0)
 KERNELS = {
@@ -116,21 +113,6 @@ def test_kernel_rows_are_computed_once_and_only_for_rows_of_positive_weight():
     assert rows.computed <= np.count_nonzero(used)
 
 
-def test_products_use_cached_rows_and_the_others():
-    X, y, weights = rings(700, 12)
-    K = RBF.block(X, X)
-    c = np.stack([y * weights, np.where(weights > 1.0, y, 0.0)])
-    for kernel, data in ((RBF, X), (Precomputed(), K)):
-        rows, some = KernelRows(kernel, data, 10.0), np.arange(5, 190, 2)
-        rows.slots(np.arange(0, 700, 5))
-        np.testing.assert_allclose(rows.product(c), c @ K, atol=1e-10)
-        np.testing.assert_allclose(rows.product(c[1]), c[1] @ K, atol=1e-10)
-        np.testing.assert_allclose(rows.submatrix(some), K[np.ix_(some, some)], atol=1e-14)
-        assert rows.computed == 140
-    np.testing.assert_allclose(gram_product(RBF, X, c), c @ K, atol=1e-10)
-    assert np.array_equal(KernelRows(Precomputed(), K, 1.0).part(some).X, K[np.ix_(some, some)])
-
-
 # points
 
 
@@ -170,17 +152,3 @@ def test_steps_without_curvature_and_caps_are_finite(intercept):
     problem = Problem("hinge", np.inf, intercept=intercept)
     for alpha, scores in islice(decomposed_points(problem, rows, np.tile(y, 2), np.ones(4)), 10):
         assert np.isfinite([*alpha, *scores]).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_first_of_equal_values_is_selected(seed):
-    rng = np.random.default_rng(seed)
-    value = rng.integers(-4, 5, 60) / 4.0  # many equal values
-    value[rng.random(60) < 0.2] = -np.inf
-    assert argmax(value) == np.argmax(value)
-    assert argmax(np.full(3, -np.inf)) == argmax(np.zeros(0)) == -1
-    for least in (-np.inf, -0.3, 0.25, 2.0):
-        for most in (1, 7, 30, 60):
-            allowed = np.flatnonzero(value >= least)
-            requested = allowed[np.argsort(-value[allowed], kind="stable")[:most]]
-            assert np.array_equal(np.sort(largest(value, least, most)), np.sort(requested))

@@ -15,13 +15,10 @@ from problems import rings
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, MPU, PUMMA, Bias, DualCoordinateDescent, Pegasos
-from maxmargin.algorithms.batch.kernel_rows import KernelRows
-from maxmargin.data.rows import Patterns
-from maxmargin.data.task import GramTask, Task
+from maxmargin.data.task import GramTask
 from maxmargin.fit.gram_run import GramRun
-from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
-from maxmargin.kernels.functions import Gaussian, Linear, Polynomial
+from maxmargin.kernels.functions import Gaussian, Polynomial
 from maxmargin.problem.intercept import best_intercept
 
 KERNELISED = [name for name in ALGORITHMS if ALGORITHMS[name].kernelised]
@@ -147,7 +144,7 @@ def test_trajectory_equals_the_naive_one_on_features(name, problem):
     compare(name, problem)
 
 
-@pytest.mark.parametrize(("name", "problem"), [("perceptron", PROBLEMS[7]), ("dcd", PROBLEMS[4])], ids=str)
+@pytest.mark.parametrize(("name", "problem"), [("dcd", PROBLEMS[4])], ids=str)
 def test_compiled_trajectory_equals_the_naive_one_on_features(name, problem):
     compare(name, problem)
 
@@ -160,7 +157,7 @@ def fingerprint(run):
 @pytest.mark.parametrize("name", KERNELISED)
 def test_cached_rows_do_not_change_results(name):
     """Bit for bit: all kernel rows cached, a few, or a few shared with other users between rounds."""
-    X, y, weights = rings(50, 1)
+    X, y, weights = rings(25 if name == "pegasos" else 50, 1)
     options = {"k": 7} if name == "pegasos" else FAST.get(name, {})
     K, algorithm = Gaussian(0.4).block(X, X), ALGORITHMS[name](**options)
     problem = next(p for p in (PROBLEMS[5], PROBLEMS[8]) if algorithm.refuses(p) is None)
@@ -179,28 +176,6 @@ def test_cached_rows_do_not_change_results(name):
     used = np.flatnonzero(weights)
     run = started_run(problem, FewKernelRows(K[np.ix_(used, used)]), y[used], weights[used], algorithm)
     assert fingerprint(rounds(run, most_rounds))[:3] == results[0][:3]
-
-
-@interpreted
-@pytest.mark.parametrize("name", ["pumma", "pegasos", "ima", "mpu"])
-def test_linear_kernel_equals_the_linear_algorithm(name):
-    """The same orders and steps; bounds are at least as near, as every primal point has its best length."""
-    rng = np.random.default_rng(3)
-    y = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)
-    X = (
-        rng.normal(size=(24, 60)) + 0.4 * y[:, None]
-    )  # more columns than rows: linear algorithms use look-ups, too
-    algorithm = ALGORITHMS[name](**BUSY.get(name, {}), **({"schedule": "plain"} if name == "mpu" else {}))
-    problem = next(p for p in (PROBLEMS[5], PROBLEMS[8]) if algorithm.refuses(p) is None)
-    linear = Run(Task(problem, Patterns(X), y, np.ones(24)), algorithm, 1e-6, np.random.default_rng(0), bool)
-    kernel = started_run(problem, KernelRows(Linear(), X, 1.0), y, np.ones(24), algorithm, 1e-6)
-    for run in (linear, kernel):
-        rounds(run, 6)
-    assert kernel.steps == linear.steps > 0
-    assert kernel.presentations == linear.presentations
-    assert kernel.converged == linear.converged
-    assert dual(kernel.h) == pytest.approx(dual(linear.h), rel=0, abs=1e-9 * dual(linear.h).max())
-    assert kernel.best.gap <= linear.best.gap * (1.0 + 1e-3)
 
 
 CERTIFYING = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")
@@ -228,7 +203,7 @@ BRACKETED = [
 @pytest.mark.parametrize(("algorithm", "problem"), BRACKETED, ids=str)
 def test_bounds_bracket_the_optimum(algorithm, problem):
     """With few cached rows and rows of weight 0; bounds are those of the primal and dual points of the run."""
-    X, y, weights = rings(40, 0, noise=0.0)
+    X, y, weights = rings(24, 0, noise=0.0)
     weights[::6] = 0.0
     K = SMOOTH.block(X, X)
     exact = optimum(problem, features(K), y, weights)

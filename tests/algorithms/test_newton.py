@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems import bounds_of, conditioned
-from scipy.optimize import minimize_scalar
 
 from maxmargin import MaxMarginClassifier, Problem, Status
-from maxmargin.algorithms.batch import centred_rows, semismooth, semismooth_steps
+from maxmargin.algorithms.batch import centred_rows, semismooth
 from maxmargin.algorithms.batch.newton import Settings, _State, newton_points
-from maxmargin.algorithms.batch.semismooth import ActiveHessian
-from maxmargin.algorithms.batch.semismooth_steps import DIRECTION, line_minimum
+from maxmargin.algorithms.batch.semismooth_steps import DIRECTION
 
 INTERCEPTS = ("free", "augmented", "none")
 STORES = {
@@ -79,51 +77,6 @@ def test_the_direction_equals_the_newton_direction(intercept, storage, monkeypat
             assert db == pytest.approx(rho * expected[5:].sum(), rel=1e-7, abs=1e-9)
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-def test_hessian_updates_equal_a_recomputed_hessian(storage, monkeypatch):
-    """Including changes that remove rows of nearly the whole weight."""
-    X, y, _ = conditioned("plain", 60, 4, 0)
-    monkeypatch.setattr(semismooth_steps, "SMALL_PRODUCT", 0)  # else the matrix is recomputed each time
-    heavy = np.where(np.arange(60) < 5, 1e9, 1.0)
-    state = newton_state(Problem("squared_hinge", 1.0), STORES[storage](X), y, heavy)
-    rng, active = np.random.default_rng(0), np.ones(60, bool)
-    system = ActiveHessian(state.rows, state.costs, lambda: False)
-    for k in range(8):
-        followed = system.regularised(active)
-        fresh = ActiveHessian(state.rows, state.costs, lambda: False).regularised(active)
-        assert (np.abs(followed - fresh) <= 1e-12 * np.sqrt(np.outer(np.diag(fresh), np.diag(fresh)))).all()
-        active = active.copy()
-        active[:5] = k % 2 == 1
-        some = rng.integers(5, 60, size=4)
-        active[some] = ~active[some]
-
-
-@pytest.mark.parametrize("most", [np.inf, 1.0], ids=["squared hinge", "smoothed hinge"])
-@pytest.mark.parametrize("sigma", [1e-3, 1.0, 1e3])
-def test_line_minimum_minimises_the_objective(sigma, most):
-    """Against a search without derivatives; shares lie in [0, most], and the function is convex."""
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        near, slack, step, cap = (most < np.inf) * rng.random(60), *rng.normal(size=(2, 60)), rng.random(60)
-
-        def shares(t, near=near, slack=slack, step=step):
-            return np.clip(near + sigma * (slack - t * step), 0.0, most)
-
-        slope = cap @ (step * shares(0.0)) - 1.0 - 5.0 * rng.random()  # negative at zero
-
-        def value(t, near=near, slack=slack, step=step, cap=cap, slope=slope, shares=shares):
-            s = shares(t)
-            return slope * t + 5.0 * t * t + cap @ (s * (slack - t * step) - (s - near) ** 2 / (2.0 * sigma))
-
-        data = np.array([np.zeros(60), cap, near, slack, np.zeros(60), step])
-        t = line_minimum(sigma, most, data, slope, 10.0, 0.0)
-        least = minimize_scalar(
-            value, bounds=(0.0, max(4.0 * t, 1.0)), method="bounded", options={"xatol": 1e-12}
-        )
-        assert t > 0.0
-        assert value(t) <= least.fun + 1e-9 * (1.0 + abs(least.fun))
-
-
 @pytest.mark.parametrize("condition", ["plain", "one class", "sorted", "every 16th is longer", "outliers"])
 def test_starts_from_samples_reach_the_same_bounds(condition, visits):
     """Samples of any quality; if they are representative, the first gap of all rows is small."""
@@ -167,17 +120,6 @@ def test_bfgs_steps_from_the_hessian_of_a_sample_reach_the_gap(intercept, storag
     found = [best_bounds(problem, X, y, weights, min_sample_rows=8000, bfgs_steps=steps) for steps in (8, 0)]
     assert found[0] == pytest.approx(found[1], rel=1e-10)
     assert problem.gap(*found[0]) <= 1e-10
-
-
-def test_stages_of_costs_reach_the_same_optimum():
-    """Separable classes and large C, with and without stages."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((300, 40)) < 0.2, 1.0, 0.0)
-    y = np.where(X @ rng.normal(size=40) > 0.0, 1.0, -1.0)
-    problem = Problem("squared_hinge", 1e4)
-    ends = [best_bounds(problem, X, y, np.ones(300), direct_steps=steps) for steps in (1, 100)]
-    assert max(problem.gap(*end) for end in ends) <= 1e-10
-    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
 
 
 def test_failed_factorisation_falls_back_on_steepest_descent(monkeypatch):

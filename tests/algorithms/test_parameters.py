@@ -25,7 +25,6 @@ from maxmargin.algorithms import (
     MICRA,
     MPU,
     PUMMA,
-    ROMMA,
     AggressiveROMMA,
     FixedDirectionalMargin,
 )
@@ -80,24 +79,18 @@ def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
 
 
 def test_refusals_name_algorithms_for_the_norm():
-    hard, soft = (Problem("squared_hinge", C, p=np.inf) for C in (np.inf, 1.0))
-    for name in ("ima", "fmp", "flexible-ima"):
-        algorithm = ALGORITHMS[name]()
-        assert algorithm.refuses(soft) is None
-        assert algorithm.refuses(Problem("squared_hinge", 1.0)) is None
-        assert (algorithm.refuses(hard) is None) == (name != "flexible-ima")
-        assert algorithm.refuses(Problem("squared_hinge", 1.0, p=1.0, power=1)) == "norm_power=2"
-    for name in ("alma", "pumma"):
-        algorithm = ALGORITHMS[name]()
-        assert 'p="log"' in algorithm.refuses(hard)
-        assert "ima" in algorithm.refuses(Problem("squared_hinge", 1.0, p=1.5))
-        assert algorithm.refuses(Problem("squared_hinge", 1.0, p=6.8)) is None
-    for name in ("dcd", "mpu", "perceptron", "romma"):
-        assert "pumma" in ALGORITHMS[name]().refuses(Problem("squared_hinge", np.inf, p=3.0))
-    for name in ("newton", "proximal-point", "interior-point"):
-        loss = "squared_hinge" if name == "newton" else "hinge"
-        assert ALGORITHMS[name]().refuses(Problem(loss, 1.0)) is None
-        assert ALGORITHMS[name]().refuses(Problem(loss, 1.0, 3.0)) == "p=2 with norm_power=2"
+    for name, problem, remedy in (
+        ("ima", {"p": np.inf}, None),
+        ("ima", {"p": 1.0, "power": 1}, "norm_power=2"),
+        ("flexible-ima", {"p": np.inf, "C": np.inf}, "C"),
+        ("alma", {"p": np.inf}, 'p="log"'),
+        ("pumma", {"p": 1.5}, "ima"),
+        ("pumma", {"p": 6.8}, None),
+        ("dcd", {"p": 3.0}, "pumma"),
+        ("newton", {"p": 3.0}, "p=2 with norm_power=2"),
+    ):
+        refusal = ALGORITHMS[name]().refuses(Problem(**{"loss": "squared_hinge", "C": 1.0, **problem}))
+        assert refusal is None if remedy is None else remedy in refusal
 
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
@@ -115,48 +108,33 @@ POSITIVE = "must be a positive"
 ACCURACY = "must lie above 0 and be at most 1"
 INVALID = [
     (MPU, {"delta": 0.0}, "delta must lie between 0 and 1"),
-    (MPU, {"delta": 1.0}, "delta must lie between 0 and 1"),
     (MPU, {"delta": "x"}, "delta must be a number"),
     (MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
     (MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
     (MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
-    (MPU, {"Nep1": 1.5}, "Nep1 must be a whole number"),
-    (MPU, {"schedule": "shrinking"}, "mpu has the schedules 'gap', 'two-level', "),
+    (MPU, {"schedule": "shrinking"}, "mpu has the schedules .'gap', 'two-level', "),
     (Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
-    (Perceptron, {"b": float("nan")}, r"b, in units of R\^2, must be at least 0"),
-    (Perceptron, {"b": np.inf}, r"b, in units of R\^2, must be at least 0"),
     (Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
     (ALMA, {"alpha": 0.0}, ACCURACY),
-    (ALMA, {"alpha": 1.5}, ACCURACY),
-    (ALMA, {"B": -1.0}, POSITIVE),
     (ALMA, {"C": 0.0}, POSITIVE),
-    (ALMA, {"C": np.inf}, POSITIVE),
     (ALMA, {"normalise": 0.0}, "normalise must be True or False"),
     (CRAMMA, {"beta": 0.0}, r"beta must be a positive number \(in units of R\)"),
     (CRAMMA, {"eta": np.inf}, POSITIVE),
-    (CRAMMA, {"epsilon": 0.0}, POSITIVE),
-    (MICRA, {"epsilon": True}, POSITIVE),
     (MICRA, {"zeta": 1.5}, "zeta must lie between 0 and 1"),
     (FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
-    (FixedDirectionalMargin, {"eta": 0}, POSITIVE),
     (AggressiveROMMA, {"delta": 0.0}, ACCURACY),
-    (PUMMA, {"delta": 1.01}, ACCURACY),
     (PUMMA, {"halving": 2}, "halving must be True or False"),
-    (PUMMA, {"schedule": "gap"}, "pumma has the schedules 'active', 'plain'"),
-    (ROMMA, {"schedule": "shrinking"}, "romma has the schedules 'active', 'plain'"),
     (FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
     (FMP, {"constant": 0.0}, POSITIVE),
     (IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
     (IMA, {"increment": 0.0}, POSITIVE),
     (IMA, {"budget": 0}, "budget must be a whole number"),
-    (Pegasos, {"k": 0}, "k must be a whole number of patterns, at least 1"),
     (Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
     (Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
     (Pegasos, {"projection": "yes"}, "projection must be a bool"),
     (CuttingPlane, {"variant": "perf"}, "variant must be 'ocas' or 'svmperf'"),
     (CuttingPlane, {"eps": 0.0}, POSITIVE),
     (CuttingPlane, {"mu": 0.0}, "mu must lie above 0 and be at most 1"),
-    (CuttingPlane, {"idle": 0}, "idle must be a whole number of turns, at least 1"),
 ]
 
 

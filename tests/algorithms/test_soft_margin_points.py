@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
-import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import _solve
 from problems import bounds_of, conditioned
 
-import maxmargin.algorithms.programs
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status
-from maxmargin.algorithms.batch import centred_rows, newton, sifting
-from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
+from maxmargin.algorithms.batch import sifting
+from maxmargin.algorithms.batch.proximal_point import SETTINGS, _State, proximal_points
 from maxmargin.algorithms.batch.sifting import (
     Rows,
     Settings,
-    _samples,
     _solve_grouped,
     by_interior_points,
     by_proximal_points,
@@ -56,39 +52,6 @@ def steps(monkeypatch):
 
 
 # proximal points
-
-
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("sigma", [0.3, 20.0])
-def test_solved_subproblem_is_the_proximal_point(intercept, sigma):
-    """Against Clarabel: every share has its own quadratic term, of weight 1 / (sigma c) about `near`."""
-    X, y, weights = conditioned("plain", 60, 3, 2)
-    problem, near = Problem("hinge", 0.7, intercept=intercept), np.random.default_rng(1).random(60)
-    rows, c = centred_rows.centred_rows(problem, X), problem.caps(weights)
-    rules = SETTINGS.rules._replace(gradient_share=1e-12)
-    options = SETTINGS._replace(rules=rules, first_report_gap=np.inf)
-    state = _State(rows, y, c * rows.unit**2, 1.0, lambda: False, options)
-    state.start_from(Start(np.zeros(3), 0.0, near, sigma))
-    state.solve(100, -1.0)
-    full = np.column_stack([X, np.full(60, problem.rho)]) * (y * c)[:, None]
-    one, balance = sp.eye_array(60), sp.csr_array((c * y)[None, :]) if problem.free else sp.csr_array((0, 60))
-    cones = [clarabel.ZeroConeT(balance.shape[0]), clarabel.NonnegativeConeT(120)]
-    right = np.concatenate([np.zeros(balance.shape[0]), np.zeros(60), np.ones(60)])
-    matrix, constraints = full @ full.T + np.diag(c) / sigma, sp.vstack([balance, -one, one])
-    found, _ = _solve(matrix, -c - c * near / sigma, constraints, right, cones, 1e-9)
-    assert state.alpha() / c == pytest.approx(found, abs=1e-5)  # the root of Clarabel's 1e-9, less a digit
-
-
-def test_warm_start_saves_steps(steps):
-    """Shares and sigma of a nearly optimal hyperplane take fewer steps than a start at w = 0."""
-    X, y, weights = conditioned("plain", 3000, 4, 5)
-    *_, (w, b, *_) = proximal_points(HINGE, X, y, weights)
-    cold = len(steps)
-    steps.clear()
-    _, start = Rows(HINGE, X, y, weights).grouped([(w * 1.001, b), (w * 0.9999, b)])
-    *_, last = proximal_points(HINGE, X, y, weights, start=start)
-    assert last.gap <= 1e-10
-    assert len(steps) < cold
 
 
 @pytest.mark.parametrize("C", [1e-12, 1e-6, 1.0, 1e3])
@@ -143,35 +106,6 @@ def test_arbitrary_groups_end_at_the_optimum(seed, scales, C, intercept, solver)
     assert problem.gap(*best_bounds(problem, X, y, weights, points)) <= 1e-6
 
 
-def test_groups_restrict_the_dual():
-    """A share of a group's cap is the same share of each member's cap: the same w, sums and total dual weight."""
-    X, y, weights = conditioned("plain", 200, 3, 0)
-    rows = Rows(Problem("hinge", 2.0), X, y, weights)
-    z, groups = rows.margins(np.ones(3), 0.1), rows.grouped([(np.ones(3), 0.0), (np.ones(3), 0.1)])[0]
-    few, position = rows.merged(groups)
-    alone = groups < 0
-    assert 0 < np.count_nonzero(alone) < 100
-    assert few.y.size < 150
-    for group in np.unique(groups[~alone]):  # one class and one side of the margin each
-        assert len({*y[groups == group]}) == len({*(z[groups == group] < 1.0)}) == 1
-    shares = np.random.default_rng(1).random(few.y.size)
-    alpha, parts = shares[position] * rows.caps, shares * few.caps
-    assert (alpha * y) @ X == pytest.approx((parts * few.y) @ few.X, rel=1e-12)
-    assert (alpha * y).sum() == pytest.approx((parts * few.y).sum(), rel=1e-12)
-    assert alpha.sum() == pytest.approx(parts.sum(), rel=1e-12)
-
-
-def test_samples_are_of_both_classes_and_nested():
-    """A class of one row in a hundred has a quarter of the sample, or all its rows if there are fewer."""
-    y = np.where(np.arange(50_000) < 500, 1.0, -1.0)
-    samples = list(_samples(y, 1000))
-    assert [np.count_nonzero(y[places] > 0.0) for places in samples] == [250, 500]
-    assert np.isin(samples[0], samples[1]).all()
-    some = Rows(HINGE, np.zeros((y.size, 1)), y, np.ones(y.size)).sample(samples[0])
-    assert some.weights[some.y > 0.0].sum() == pytest.approx(500)
-    assert some.weights[some.y < 0.0].sum() == pytest.approx(49_500)
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("method", ["grouped", "merged"])
 def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver, monkeypatch):
@@ -193,12 +127,6 @@ def test_interrupt_after_sampling_yields_a_point_near_the_optimum(method, solver
     assert not any(point.near for point in found)
 
 
-# interior points
-
-
-# handovers
-
-
 def test_proximal_points_take_over_from_dual_descent(rules_alone, capsys):
     """On badly scaled data: proximal points keep its bounds, improve them monotonically, and certify."""
     X, y, _ = conditioned("plain", 2000, 60, 5)
@@ -216,16 +144,6 @@ def test_proximal_points_take_over_from_dual_descent(rules_alone, capsys):
     lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # up to rounding of the objectives
-
-
-def test_interior_points_take_over_from_newton(rules_alone, monkeypatch):
-    """After Newton's method has lost its digits, interior points start from its bounds."""
-    none = partial(newton.newton_points, settings=newton.Settings(max_steps=0))
-    monkeypatch.setattr(maxmargin.algorithms.programs, "newton_points", none)
-    X, y, _ = conditioned("plain", 2000, 4, 5)
-    model = MaxMarginClassifier(1e3, loss="squared_hinge", tol=1e-13).fit(X, y)
-    assert list(dict.fromkeys(report.stage for report in model.history_)) == ["newton", "interior-point"]
-    assert model.history_[-1].gap <= model.history_[0].gap
 
 
 def test_algorithms_are_chosen_by_shape_storage_and_loss(request):
@@ -249,13 +167,3 @@ def test_algorithms_are_chosen_by_shape_storage_and_loss(request):
         (Problem("hinge", 1.0, 1.5), (50, 3)),
     ):
         assert fallback(problem, Patterns(np.ones(rows))) is None
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("intercept", ["none", "augmented"])
-def test_indistinguishable_rows_end_with_a_finite_model(intercept, seed):
-    """Products of dual weights and slacks vanish in float64: the status is certified or stalled."""
-    X = 1e12 * (1e3 + 1e-4 * np.random.default_rng(seed).normal(size=(10, 3)))
-    model = MaxMarginClassifier(fit_intercept=intercept != "none", intercept="augmented", random_state=0)
-    assert model.fit(X, np.arange(10) % 2).status_ in (Status.CERTIFIED, Status.STALLED)
-    assert np.isfinite(model.coef_).all()

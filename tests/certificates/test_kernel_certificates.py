@@ -90,15 +90,6 @@ def test_kernel_values_are_within_their_error(kernel, X):
     assert kernel.error(rows) <= kernel.error(X)
 
 
-@pytest.mark.parametrize("scale", [1e-153, 1e120])
-def test_kernel_values_near_the_limits_of_float64_are_within_their_error(scale):
-    """Including the smallest squares that are normal numbers: underflow costs no more than rounding."""
-    X, kernel = REAL * scale, Gaussian(0.3 / scale / scale)
-    rows = kernel.prepared(X)
-    assert np.abs(kernel.block(rows, rows) - kernel_in_80_bits(kernel, X)).max() <= kernel.error(rows)
-    KernelSample(kernel, X)
-
-
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("cancel", [False, True])
 def test_sums_of_rows_are_within_their_error(store, cancel, monkeypatch):

@@ -6,7 +6,7 @@ from effort import examples, thorough
 from problems import shifted_classes
 from test_screening import exact, near
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, support_report
+from maxmargin import MaxMarginClassifier, support_report
 from maxmargin.certificates.leave_one_out import InnerProducts, left_out
 from maxmargin.certificates.sample import Sample
 from maxmargin.problem.problem import Problem
@@ -55,19 +55,6 @@ def test_certain_predictions_equal_those_of_refitted_classifiers(loss, C, interc
     # rows without a dual weight are certain by their own margin, and rows that the soft fit itself misclassifies
     assert found.right[(alpha < 1e-12) & (margins > 1.0 + 1e-3)].all()
     assert found.wrong[margins < -1e-2].all()
-
-
-def test_kernel_predictions_equal_those_of_refitted_classifiers():
-    _, X, y = shifted_classes(4, n=30, d=2)
-    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    clf = KernelMaxMarginClassifier(C=0.5, kernel="rbf", gamma=0.5, tol=1e-9).fit(X, y)
-    claim, margins = clf.certificate_, y * clf.decision_function(X)
-    rows = InnerProducts(lambda c: c @ K, np.ones(y.size), 1e-14, y.size)
-    found = left_out(claim.problem, y, np.ones(y.size), claim.alpha, margins, claim.upper, rows)
-    truth = without_each(y, lambda rest, i: y[i] * clf.fit(X[rest], y[rest]).decision_function(X[[i]])[0])
-    assert (truth[found.right] > 0.0).all()
-    assert (truth[found.wrong] < 0.0).all()
-    assert (found.right | found.wrong).sum() > 8
 
 
 @thorough

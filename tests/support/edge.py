@@ -157,29 +157,8 @@ def ties(rng: np.random.Generator, bias: bool) -> Edge:
     return Edge("ties", X, y, bias, simplex(X, y, bias))
 
 
-def overlapping(rng: np.random.Generator, bias: bool) -> Edge:
-    """Separable rows, and one row inside the hull of the other class by 1e-9 of their size."""
-    d = int(rng.integers(2, 21))
-    n = int(rng.integers(4 * d + 4, 6 * d + 20))
-    scale = 2.0 ** int(rng.integers(-20, 21))
-    X = np.round(rng.standard_normal((n, d)) * 2.0**20) / 2.0**20
-    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
-    corners = np.flatnonzero(y > 0)[: 1 << int(np.log2(d))]
-    corners = corners[: 1 << (corners.size.bit_length() - 1)]
-    depth = 2.0**-30
-    x = X[corners].mean(axis=0)
-    far = X[corners[0]] * depth + x * (1.0 - depth)  # between a corner and the mean: inside, if not rounded
-    alpha = {int(i): Fraction(1, corners.size) * (1 - Fraction(depth)) for i in corners}
-    alpha[int(corners[0])] += Fraction(depth)
-    alpha[n] = Fraction(1)
-    X, y = np.vstack([X, far]) * scale, np.append(y, -1.0)
-    if not cancels(X, y, alpha, bias):  # more than 53 binary digits were needed
-        return touching(rng, bias)
-    return Edge("overlapping", X, y, bias, False)
-
-
 KINDS: tuple[Callable[[np.random.Generator, bool], Edge], ...] = (
-    narrow, touching, contradictory, zeros, ties, overlapping,
+    narrow, touching, contradictory, zeros, ties,
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ class Run(NamedTuple):
     moved: list[int]  # rows that made a step, in the order of the steps
     nearest: float  # distance of the nearest decision from its threshold; below 1e-9 rounding decides
     bias: float = 0.0
+    mistakes: int = 0  # rows whose score was not positive when presented; counted by PUMMA only
 
 
 def perceptron(Y, order, caps, b):
@@ -183,7 +184,7 @@ def pumma_p(Y, delta2, order, delta, y, p):
     """
     i, one = order[0], np.eye(len(Y))
     j = next((j for j in order if y[j] != y[i]), i)
-    held, moved, nearest, a = {y[i]: i, y[j]: j}, [], np.inf, 0.5 * (one[i] + one[j])
+    held, moved, nearest, mistakes, a = {y[i]: i, y[j]: j}, [], np.inf, 0, 0.5 * (one[i] + one[j])
 
     def gradient(a):
         return Y @ inverse_link(a @ Y, p) + delta2 * a  # of half the squared norm
@@ -196,6 +197,7 @@ def pumma_p(Y, delta2, order, delta, y, p):
     for k in order:
         n2, s = p_norm(a @ Y, p) ** 2 + delta2 @ a**2, scores[k] + y[k] * b
         nearest = min(nearest, abs(s - (1.0 - delta) * n2) / n2 if n2 else 0.0)
+        mistakes += s <= 0.0
         if s < (1.0 - delta) * n2:
             held[y[k]] = k
             pair = 0.5 * (one[held[1.0]] + one[held[-1.0]])
@@ -211,7 +213,7 @@ def pumma_p(Y, delta2, order, delta, y, p):
             scores = gradient(a)
             b = bias(scores)
             moved.append(k)
-    return Run(inverse_link(a @ Y, p), a, moved, nearest, b)
+    return Run(inverse_link(a @ Y, p), a, moved, nearest, b, mistakes)
 
 
 def pumma(Y, order, caps, delta, y):
@@ -323,7 +325,9 @@ def once(name, Y, y, numbers):
     between them are not presented again either.
     """
     if name == "pumma":
-        return once_pumma(Y, y, numbers(1.0)[0])
+        j = int(np.argmax(y != y[0]))
+        run = pumma(Y, [0, j, *range(j + 1, len(Y))], None, numbers(1.0)[0], y)
+        return Stream(run.weights, [j, *run.moved], run.nearest, j + 1 + run.mistakes, run.bias)
     w, t, R2, moved, nearest, mistakes = np.zeros(Y.shape[1]), 1, 0.0, [], np.inf, 0
     begun = name not in ("romma", "aggressive-romma", "cramma", "micra", "fixed-margin")
     for k, row in enumerate(Y):
@@ -340,23 +344,3 @@ def once(name, Y, y, numbers):
             w, t = new, t + 1
             moved.append(k)
     return Stream(w, moved, nearest, mistakes)
-
-
-def once_pumma(Y, y, delta):
-    """PUMMA on a stream: the first pair, then every later row."""
-    j = int(np.argmax(y != y[0]))
-    held, moved, nearest, mistakes = {y[0]: 0, y[j]: j}, [j], np.inf, j + 1
-    m = 0.5 * (Y[0] + Y[j])
-    b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
-    for k in range(j + 1, len(Y)):
-        p, n2 = m @ Y[k] + y[k] * b, m @ m
-        nearest = min(nearest, abs(p - (1.0 - delta) * n2), abs(p))
-        mistakes += p <= 0.0
-        if p < (1.0 - delta) * n2:
-            held[y[k]] = k
-            z = 0.5 * (Y[held[1.0]] + Y[held[-1.0]])
-            s = segment(m, z)
-            m = (1.0 - s) * m + s * z
-            b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
-            moved.append(k)
-    return Stream(m, moved, nearest, mistakes, b)

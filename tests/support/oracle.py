@@ -16,7 +16,6 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 from naive import p_norm
-from scipy.optimize import linprog
 
 from maxmargin import Problem
 
@@ -238,16 +237,15 @@ class Interval:
 
 
 def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Interval:
-    """Interval of the optimum for any p: HiGHS for linear programs, otherwise Clarabel, with power cones if needed."""
+    """Interval of the optimum for any p, with power cones if needed."""
     kept = weights > 0
     X, y, s = np.asarray(X, float)[kept], y[kept], weights[kept]
     A = y[:, None] * X
     if problem.intercept == "augmented":
         A = np.column_stack([A, problem.intercept_scaling * y])
-    linear = problem.p in (1.0, np.inf) and (problem.hard or (problem.loss == "hinge" and problem.power == 1))
     best = Interval(0.0 if problem.hard else -np.inf, np.inf)
     for tol in TOLERANCES:
-        for w, b, alpha in (_by_highs if linear else _by_clarabel)(problem, A, y, s, tol):
+        for w, b, alpha in _by_clarabel(problem, A, y, s, tol):
             if np.isfinite([*w, b, *alpha]).all():
                 lower, upper = _norm_bounds(problem, A, y, s, w, b, alpha)
                 best = Interval(max(lower, best.lower), min(upper, best.upper))
@@ -281,35 +279,6 @@ def _norm_bounds(problem, A, y, s, w, b, alpha):
         return total - curve - 0.5 * v * v, upper
     t = 1.0 / max(1.0, v)
     return t * total - t * t * curve, upper
-
-
-def _by_highs(problem, A, y, s, tol):
-    """max g, |w|_q <= 1, or min |w|_q + C sum s_i xi_i, with -u_j <= w_j <= u_j (p = inf) or -u <= w_j <= u (p = 1)."""
-    (n, d), hard = A.shape, problem.hard
-    unit = float(np.abs(A).max()) or 1.0
-    spread = np.eye(d) if np.isinf(problem.p) else np.ones((d, 1))
-    bias = y[:, None] if problem.intercept == "free" else np.zeros((n, 0))
-    k, m = bias.shape[1], spread.shape[1]
-    last = np.ones((n, 1)) if hard else -np.eye(n)  # g, or xi
-    l, none = last.shape[1], np.zeros((d, k))
-    rows = [np.hstack([-A / unit, -bias, np.zeros((n, m)), last])]
-    rows += [np.hstack([sign * np.eye(d), none, -spread, np.zeros((d, l))]) for sign in (1.0, -1.0)]
-    h, ball = (
-        np.append(np.full(n, 0.0 if hard else -1.0), np.zeros(2 * d)),
-        np.append(np.zeros(d + k), np.ones(m)),
-    )
-    if hard:
-        rows, h = [*rows, np.append(ball, 0.0)[None, :]], np.append(h, 1.0)
-    cost = np.append(0.0 * ball, -1.0) if hard else np.append(ball, problem.C * s * unit)
-    bounds = [(None, None)] * (d + k) + [(0.0, None)] * m + ([(None, None)] if hard else [(0.0, None)] * n)
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    for method in ("highs-ds", "highs-ipm"):
-        found = linprog(
-            cost, sp.csr_matrix(np.vstack(rows)), h, bounds=bounds, method=method, options=options
-        )
-        if found.x is not None:
-            w, b, alpha = found.x[:d], (found.x[d] if k else 0.0), -found.ineqlin.marginals[:n]
-            yield (w, unit * b, alpha) if hard else (w / unit, b, alpha / unit)
 
 
 def _by_clarabel(problem, A, y, s, tol):
