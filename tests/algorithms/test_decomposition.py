@@ -73,9 +73,6 @@ def test_sparse_rows_are_stored_and_multiplied_as_sparse(kernel, share):
         assert kernel.block(rows[5:20], rows).dtype == rows.dtype == float
 
 
-# the cache
-
-
 @pytest.mark.parametrize("n", [900, 1300, 2500])
 def test_requested_rows_are_present(n, monkeypatch):
     """Requests of few and many rows; the memory is limited, and rows of one request do not evict each other."""
@@ -111,9 +108,6 @@ def test_kernel_rows_are_computed_once_and_only_for_rows_of_positive_weight():
     assert np.array_equal(scores[used], alone.scores)
     assert not alpha[~used].any()
     assert rows.computed <= np.count_nonzero(used)
-
-
-# points
 
 
 @pytest.mark.parametrize("megabytes", [0.0, 100.0])

@@ -238,9 +238,6 @@ def test_bounds_bracket_the_optimum(algorithm, problem):
         assert problem.dual(v2, alpha, weights) == pytest.approx(run.best.lower, rel=0.02)
 
 
-# warm starts, interruption, degenerate rows
-
-
 @interpreted
 @pytest.mark.parametrize(
     ("algorithm", "problem"),

@@ -51,9 +51,6 @@ def steps(monkeypatch):
     return made
 
 
-# proximal points
-
-
 @pytest.mark.parametrize("C", [1e-12, 1e-6, 1.0, 1e3])
 @pytest.mark.parametrize("d", [1, 4])
 def test_number_of_steps_is_bounded_for_all_costs(steps, d, C):
@@ -84,9 +81,6 @@ def test_interior_points_replace_proximal_points(wide, monkeypatch):
     X, y, weights = conditioned("plain", 200, 40 if wide else 4, 6)
     *_, last = by_proximal_points(Rows(HINGE, X, y, weights), None)
     assert last.gap <= 1e-10
-
-
-# sifting
 
 
 @settings(max_examples=15)

@@ -344,9 +344,6 @@ def test_parameters_of_mpu_follow_from_the_accuracy(c, digits, delta_b, R2):
     assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
 
 
-# whole runs
-
-
 def run_of(algorithm, X, y, problem: Problem, tol: float = 1e-9, start=None) -> Run:
     """A run until it has converged or is within tol."""
     run = Run(

@@ -268,9 +268,6 @@ def test_pegasos_trajectory_equals_the_naive_one(problem, projection):
     assert compared >= 3
 
 
-# thresholds, and patterns of length zero
-
-
 @interpreted
 @pytest.mark.parametrize("score", [40.0, 42.0, 68.0, 70.0, 72.0, 74.0])
 def test_mpu_updates_at_its_thresholds_as_stated(score):

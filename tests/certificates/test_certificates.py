@@ -43,9 +43,6 @@ problems = st.booleans().flatmap(lambda hard: cases(hard=hard))
 sizes = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
 
 
-# bounds of arbitrary points
-
-
 @thorough
 @settings(max_examples=examples(40, 500))
 @given(problems, st.integers(0, 2**20), sizes, sizes, st.sampled_from((0.0, 0.3, 1.0)))
@@ -138,14 +135,6 @@ def test_feasible_dual_weights_are_capped_and_balanced(c, seed):
         exact = [Fraction(v) for v in out.tolist()]
         balance = sum(v * int(l) for v, l in zip(exact, c.y, strict=True))
         assert abs(balance) <= Fraction(2 * n * EPS) * sum(exact)
-
-
-def test_many_equal_dual_weights_are_balanced():
-    """Rounding errors of equal summands have one sign: the remainder is subtracted from one of them."""
-    n = 1_000_000
-    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
-    alpha = feasible(Problem("hinge", 0.1), y, np.ones(n), np.full(n, 0.1))
-    assert abs(Compensated.total(alpha * y)) <= 1e-14 * alpha.sum()
 
 
 @pytest.mark.parametrize("arithmetic", [Plain, Compensated])
@@ -322,9 +311,6 @@ def test_verify_refuses_other_estimators_with_a_remedy():
             verify(model, X, y)
 
 
-# printing, gaps and fingerprints
-
-
 def test_certificates_print_their_bounds_and_their_gap():
     for name, what in (("squared", "objective"), ("hard", "margin")):
         claim = fitted(name)[0].certificate_
@@ -347,32 +333,6 @@ def test_fingerprints_of_large_numbers_differ_for_different_data():
     assert one.difference(Sample(X.copy(), y, ones).fingerprint) is None
     assert all(one.difference(other) is not None for other in others)
     assert first.difference(second) is not None
-
-
-# how bounds are computed
-
-
-@pytest.mark.parametrize("stored", [np.asarray, sp.csr_matrix])
-def test_compensated_sums_end_at_the_deadline(stored, monkeypatch):
-    """Before the next block of rows, with the wider bounds of plain sums; later sums are complete."""
-    monkeypatch.setattr(maxmargin.numerics.sums, "_BLOCK", 16)
-    X, y = clouds(40, 5)
-    model = MaxMarginClassifier(1.0, tol=1e-12).fit(X, y)
-    sample = Sample(stored(X), np.where(y > 0, 1.0, -1.0), np.ones(y.size))
-    claim, polls, limit = model.certificate_, [], np.inf
-    task = claim.problem, sample, model.coef_[0], float(model.intercept_[0]), claim.alpha
-    affords = lambda seconds: polls.append(seconds) or len(polls) <= limit  # noqa: E731
-    narrow, times = certify(*task, 0.0, affords), len(polls)
-    assert polls[0] == Compensated.SECONDS * X.size
-    assert times > 10
-    for limit in (0, 1, times // 2, times - 1):
-        polls.clear()
-        wide = certify(*task, 0.0, affords)
-        assert len(polls) == limit + 1
-        assert wide.lower < narrow.lower <= narrow.upper < wide.upper
-        assert wide.gap < 1e-9
-    verified = certify(*task)
-    assert (verified.lower, verified.upper) == (narrow.lower, narrow.upper)
 
 
 def test_certificates_need_no_compiler():

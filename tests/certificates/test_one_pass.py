@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from oracle import exact_bounds
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
@@ -54,25 +53,6 @@ def test_one_pass_bounds_equal_those_of_separate_sums(loss, intercept, dtype, mo
         assert found.support.tolist() == separate.support.tolist()
         np.testing.assert_allclose(found.dual, separate.dual, rtol=1e-11)
         assert found.fingerprint.difference(separate.fingerprint) is None
-
-
-def test_problems_beyond_the_compiled_sums_use_separate_sums(monkeypatch):
-    """Sparse or column-major rows, huge numbers, other norms, hard margins, and invalid points."""
-    calls, (sample, w, b, alpha), soft = [], task(0), Problem("hinge", 1.0)
-    monkeypatch.setattr(one_pass, "certify_any", lambda *arguments: calls.append(arguments[0]))
-    certify(soft, sample, w, b, alpha)
-    assert not calls
-    nan, inf = np.nan, np.inf
-    for problem, X, point in (
-        (soft, sp.csr_array(sample.X), (w, b, alpha)),
-        (soft, np.asfortranarray(sample.X), (w, b, alpha)),
-        (soft, 1e160 * sample.X, (w, b, alpha)),
-        *((Problem("hinge", **other), sample.X, (w, b, alpha)) for other in ({"C": 1, "p": 3}, {"C": inf})),
-        *((soft, sample.X, point) for point in ((w, nan, alpha), (inf * w, b, alpha), (w, b, 0 * alpha))),
-    ):
-        calls.clear()
-        certify(problem, Sample(X, sample.y, sample.weights), *point)
-        assert calls == [problem]
 
 
 def test_millions_of_equal_dual_weights_are_balanced(monkeypatch):

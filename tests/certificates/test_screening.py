@@ -53,13 +53,6 @@ def test_intercept_interval_holds_the_best_intercepts(loss):
             assert slopes(loss, *task, ends[0][0])[0] >= 0 >= slopes(loss, *task, ends[1][0])[1]
 
 
-def test_intercept_interval_of_hard_margins_and_of_one_class():
-    z, y = np.array([3.0, 2.0, -4.0]), np.array([1.0, 1.0, -1.0])
-    hard = intercept_interval(Problem("hinge", np.inf), z - 0.5, z + 0.5, y, np.ones(3))
-    assert hard == (-1.5, 3.5)  # 2.5 + b >= 1, and -4.5 + b <= -1
-    assert intercept_interval(Problem("hinge", 1.0), z[:2], z[:2], y[:2], np.ones(2))[1] == np.inf
-
-
 def exact(problem, X, y, weights):
     """Return the optimum to rounding and its dual weights; check the gap of its certificate."""
     intercept = "augmented" if problem.intercept == "augmented" else "free"
