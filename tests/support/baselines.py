@@ -91,22 +91,9 @@ def margins() -> Figure:
 
 
 @picture
-def kernel_margins() -> Figure:
-    model = KernelMaxMarginClassifier().fit(PETALS, SPECIES)
-    return MarginDisplay.from_estimator(model, PETALS, SPECIES).figure_
-
-
-@picture
 def surface() -> Figure:
     model = KernelMaxMarginClassifier(gamma=1.0).fit(PETALS, SPECIES)
     display = DecisionSurfaceDisplay.from_estimator(model, PETALS, SPECIES, feature_names=NAMES)
-    return display.figure_
-
-
-@picture
-def linear_surface() -> Figure:
-    model = MaxMarginClassifier(random_state=0).fit(X, Y)
-    display = DecisionSurfaceDisplay.from_estimator(model, X, Y, label=2, plane="weights")
     return display.figure_
 
 

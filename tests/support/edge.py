@@ -114,18 +114,6 @@ def touching(rng: np.random.Generator, bias: bool) -> Edge:
     return Edge("touching", X[order], y[order], bias, False)
 
 
-def contradictory(rng: np.random.Generator, bias: bool) -> Edge:
-    """Separable rows with many copies, and one copy with the other label."""
-    d, n = int(rng.integers(1, 21)), int(rng.integers(4, 80))
-    X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4)
-    y = np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)
-    duplicated = rng.integers(0, n, n // 2)
-    X, y = np.vstack([X, X[duplicated], X[:1]]), np.concatenate([y, y[duplicated], -y[:1]])
-    assert cancels(X, y, {0: Fraction(1), y.size - 1: Fraction(1)}, bias)
-    order = rng.permutation(y.size)
-    return Edge("contradictory", X[order], y[order], bias, False)
-
-
 def zeros(rng: np.random.Generator, bias: bool) -> Edge:
     """A row of zeros among separable rows: a proof without a bias, an ordinary row with one."""
     d, n = int(rng.integers(1, 21)), int(rng.integers(4, 60))
@@ -158,7 +146,7 @@ def ties(rng: np.random.Generator, bias: bool) -> Edge:
 
 
 KINDS: tuple[Callable[[np.random.Generator, bool], Edge], ...] = (
-    narrow, touching, contradictory, zeros, ties,
+    narrow, touching, zeros, ties,
 )  # fmt: skip
 
 

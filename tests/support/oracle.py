@@ -26,15 +26,15 @@ CLOSE = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class Optimum:
-    """The optimum lies in [lower, upper]; exact numbers."""
+    """The optimum lies in [lower, upper]: exact numbers, in other norms than p = 2 up to the rounding of a few sums."""
 
-    lower: Fraction
-    upper: Fraction
+    lower: Fraction | float
+    upper: Fraction | float
 
     @property
-    def e(self) -> Fraction:
+    def e(self) -> Fraction | float:
         """Width of the interval."""
-        return self.upper - self.lower
+        return max(self.upper - self.lower, 0)
 
 
 def _solve(P, q, A, b, cones, tol):
@@ -223,32 +223,19 @@ def _root(v: Fraction, up: bool) -> Fraction:
 # norms other than p = 2: intervals in floating point
 
 
-@dataclass(frozen=True)
-class Interval:
-    """The optimum lies in [lower, upper], up to the rounding of a few sums."""
-
-    lower: float
-    upper: float
-
-    @property
-    def e(self) -> float:
-        """Width of the interval."""
-        return max(self.upper - self.lower, 0.0)
-
-
-def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Interval:
+def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Optimum:
     """Interval of the optimum for any p, with power cones if needed."""
     kept = weights > 0
     X, y, s = np.asarray(X, float)[kept], y[kept], weights[kept]
     A = y[:, None] * X
     if problem.intercept == "augmented":
         A = np.column_stack([A, problem.intercept_scaling * y])
-    best = Interval(0.0 if problem.hard else -np.inf, np.inf)
+    best = Optimum(0.0 if problem.hard else -np.inf, np.inf)
     for tol in TOLERANCES:
         for w, b, alpha in _by_clarabel(problem, A, y, s, tol):
             if np.isfinite([*w, b, *alpha]).all():
-                lower, upper = _norm_bounds(problem, A, y, s, w, b, alpha)
-                best = Interval(max(lower, best.lower), min(upper, best.upper))
+                lower, upper = norm_bounds(problem, A, y, s, w, b, alpha)
+                best = Optimum(max(lower, best.lower), min(upper, best.upper))
         if best.e <= 1e-10 * abs(best.upper):
             break
     return best
@@ -258,8 +245,8 @@ def _dual_exponent(p: float) -> float:
     return np.inf if p == 1.0 else 1.0 if np.isinf(p) else p / (p - 1.0)
 
 
-def _norm_bounds(problem, A, y, s, w, b, alpha):
-    """Return the bounds of a primal and a dual point, from the definitions."""
+def norm_bounds(problem, A, y, s, w, b, alpha):
+    """Return the bounds of a primal and a dual point, from the definitions; rows of A are y_k x_k."""
     cost, margins, size = problem.C * s, A @ w + y * b, p_norm(w, _dual_exponent(problem.p))
     hinge, a = problem.loss == "hinge", np.maximum(alpha, 0.0)
     if not problem.hard and hinge:
