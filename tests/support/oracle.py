@@ -234,7 +234,7 @@ def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.
     for tol in TOLERANCES:
         for w, b, alpha in _by_clarabel(problem, A, y, s, tol):
             if np.isfinite([*w, b, *alpha]).all():
-                lower, upper = norm_bounds(problem, A, y, s, w, b, alpha)
+                lower, upper = _norm_bounds(problem, A, y, s, w, b, alpha)
                 best = Optimum(max(lower, best.lower), min(upper, best.upper))
         if best.e <= 1e-10 * abs(best.upper):
             break
@@ -245,7 +245,7 @@ def _dual_exponent(p: float) -> float:
     return np.inf if p == 1.0 else 1.0 if np.isinf(p) else p / (p - 1.0)
 
 
-def norm_bounds(problem, A, y, s, w, b, alpha):
+def _norm_bounds(problem, A, y, s, w, b, alpha):
     """Return the bounds of a primal and a dual point, from the definitions; rows of A are y_k x_k."""
     cost, margins, size = problem.C * s, A @ w + y * b, p_norm(w, _dual_exponent(problem.p))
     hinge, a = problem.loss == "hinge", np.maximum(alpha, 0.0)
