@@ -157,7 +157,7 @@ def fingerprint(run):
 @pytest.mark.parametrize("name", KERNELISED)
 def test_cached_rows_do_not_change_results(name):
     """Bit for bit: all kernel rows cached, a few, or a few shared with other users between rounds."""
-    X, y, weights = rings(25 if name == "pegasos" else 50, 1)
+    X, y, weights = rings(15 if name == "pegasos" else 50, 1)
     options = {"k": 7} if name == "pegasos" else FAST.get(name, {})
     K, algorithm = Gaussian(0.4).block(X, X), ALGORITHMS[name](**options)
     problem = next(p for p in (PROBLEMS[5], PROBLEMS[8]) if algorithm.refuses(p) is None)

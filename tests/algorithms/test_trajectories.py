@@ -181,7 +181,7 @@ def test_trajectory_equals_the_naive_one(name, problem, flexible):
     compare(name, problem, flexible, STORES.values(), 40 if THOROUGH else 12)
 
 
-@pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name in ("perceptron", "mpu")))
+@pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name == "perceptron"))
 def test_compiled_trajectory_equals_the_naive_one(name):
     """One storage for each rule."""
     problem = next(problem for other, problem, _ in EUCLIDEAN if other == name)

@@ -22,7 +22,9 @@ class Run(NamedTuple):
     moved: list[int]  # rows that made a step, in the order of the steps
     nearest: float  # distance of the nearest decision from its threshold; below 1e-9 rounding decides
     bias: float = 0.0
-    mistakes: int = 0  # rows whose score was not positive when presented; counted by PUMMA only
+    mistakes: int = (
+        0  # of streams and PUMMA: rows whose score was not positive when presented, and all rows at w = 0
+    )
 
 
 def perceptron(Y, order, caps, b):
@@ -307,16 +309,6 @@ def presented_once(name, w, t, y, numbers):
     return w @ y / R - beta / t**epsilon, new / np.linalg.norm(new)
 
 
-class Stream(NamedTuple):
-    """Result of a naive stream."""
-
-    weights: np.ndarray
-    moved: list[int]
-    nearest: float
-    mistakes: int  # rows whose score was not positive when presented; every row at w = 0
-    bias: float = 0.0
-
-
 def once(name, Y, y, numbers):
     """A stream through a rule; numbers(R^2) are the parameters of its record for the largest length R so far.
 
@@ -327,7 +319,7 @@ def once(name, Y, y, numbers):
     if name == "pumma":
         j = int(np.argmax(y != y[0]))
         run = pumma(Y, [0, j, *range(j + 1, len(Y))], None, numbers(1.0)[0], y)
-        return Stream(run.weights, [j, *run.moved], run.nearest, j + 1 + run.mistakes, run.bias)
+        return run._replace(moved=[j, *run.moved], mistakes=j + 1 + run.mistakes)
     w, t, R2, moved, nearest, mistakes = np.zeros(Y.shape[1]), 1, 0.0, [], np.inf, 0
     begun = name not in ("romma", "aggressive-romma", "cramma", "micra", "fixed-margin")
     for k, row in enumerate(Y):
@@ -343,4 +335,4 @@ def once(name, Y, y, numbers):
         if far < 0.0 if name == "aggressive-romma" else far <= 0.0:
             w, t = new, t + 1
             moved.append(k)
-    return Stream(w, moved, nearest, mistakes)
+    return Run(w, np.zeros(0), moved, nearest, 0.0, mistakes)
