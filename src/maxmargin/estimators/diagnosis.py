@@ -20,7 +20,7 @@ LEAST_REPORTS = 5
 LEAST_CORRELATION, MOST_FACTOR = 0.9, 100.0
 # Decades of the gap that are left, for each decade in the reports: the line is drawn no further. A round value; not
 # tuned.
-MOST_DECADES = 2.0
+MOST_DECADES = 3.0
 REASONS = {
     Status.CERTIFIED: "the certified gap, {gap:.2g}, is at most tol={tol:g}",
     Status.CONVERGED: "the algorithm ended by its own criterion",
