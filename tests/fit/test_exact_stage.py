@@ -1,232 +1,136 @@
-"""The exact step of small problems: coordinates, settled points, interruption, data shared by classes."""
+"""The exact stage of small problems: optimality conditions, tolerance, interruption, warm starts, shared classes."""
 
 from __future__ import annotations
 
+import signal
 import time
 from itertools import pairwise
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import INTERCEPTS, cases, conditioned
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import PolynomialFeatures
 
-import maxmargin.fit.attempt
-import maxmargin.fit.certifier
+import maxmargin.fit.driver
 import maxmargin.fit.exact
-import maxmargin.fit.presolve
 import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch.active_set import candidates
+from maxmargin.algorithms.batch.centred_rows import SmallDenseRows
+from maxmargin.algorithms.batch.iterate import Reached
+from maxmargin.algorithms.batch.newton import newton_points
+from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis, quadratic
+from maxmargin.algorithms.batch.semismooth import ActiveHessian
+from maxmargin.algorithms.batch.semismooth_steps import update_hessian
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
-from maxmargin.data.rows import Patterns
-from maxmargin.fit.presolve import distinct_rows
-from maxmargin.problem.intercept import best_intercept
+from maxmargin.engine.row_products import add_combined, scores, scores_in_cache
 
-SLOW = pytest.mark.slow
+LOSSES = ("hinge", "squared_hinge")
+SOLVERS = {"hinge": "proximal_points", "squared_hinge": "newton_points"}
+each_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
-def wide(n: int, d: int, seed: int = 0, alike: float = 1.0):
+def noisy(n: int, d: int, seed: int = 0):
+    """Rows, noisy labels of a linear rule, and weights."""
+    return conditioned("plain", n, d, seed)
+
+
+def wide(n: int, d: int, alike: float = 1.0):
     """Rows with more columns than rows; the last is the first plus `alike` times another."""
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(n, d))
+    A = np.random.default_rng(0).normal(size=(n, d))
     A[-1] = A[0] + alike * A[-1]
     return A
 
 
-class TestBasis:
-    @pytest.mark.parametrize("alike", [1.0, 1e-2, 1e-6, 0.0])
-    def test_coordinates_preserve_products(self, alike):
-        """Products of rows with each other and with combinations of rows, in coordinates of an orthonormal basis."""
-        A = wide(20, 900, alike=alike)
-        basis = SpanBasis(A)
-        size = np.linalg.norm(A) ** 2
-        assert np.abs(basis.coefficients @ basis.coefficients.T - A @ A.T).max() <= 1e-14 * size
-        a = np.random.default_rng(1).exponential(size=20)
-        w = basis.expand(basis.coefficients.T @ a)
-        assert np.abs(w - A.T @ a).max() <= 1e-13 * np.linalg.norm(A) * a.sum()
-        assert np.abs(A @ w - basis.coefficients @ (basis.coefficients.T @ a)).max() <= 1e-13 * size * a.sum()
-
-    @pytest.mark.parametrize(
-        ("C", "loss", "intercept", "alike"),
-        [
-            (0.01, "hinge", {}, 1.0),
-            (1.0, "hinge", {"intercept": "augmented"}, 1e-6),
-            (np.inf, "hinge", {"fit_intercept": False}, 1.0),
-            (0.01, "squared_hinge", {"fit_intercept": False}, 1e-6),
-            (1.0, "squared_hinge", {}, 1.0),
-            (np.inf, "hinge", {}, 1e-6),
-        ],
-    )
-    def test_wide_rows_are_certified_to_rounding(self, C, loss, intercept, alike):
-        X = wide(24, 800, alike=alike)
-        y = np.where(np.arange(24) % 3 == 0, 1, -1)
-        y[-1] = y[0]
-        model = MaxMarginClassifier(C, loss=loss, tol=1e-9, **intercept).fit(X, y)
-        assert model.status_ is Status.CERTIFIED
-        assert [report.stage for report in model.history_] == ["exact"]
+def points(problem: Problem, rows, y, weights, tol: float = 0.0, **options):
+    """The iterates of the method of small dense rows for this loss."""
+    solver = proximal_points if problem.loss == "hinge" else newton_points
+    return solver(problem, rows, y, weights, tol=tol, **options)
 
 
-def certified_gaps(problem, X, y, points):
-    """Pairs (settled, certified gap) of each point."""
-    qp = quadratic(problem, X, y, np.ones(y.size))
-    sample = Sample(X, y, np.ones(y.size))
-    for point in points(qp):
-        w, b = qp.primal(point.w)
-        b = best_intercept(problem, X @ w, y, sample.weights) if problem.free else b
-        yield point.settled, certify(problem, sample, w, b, qp.dual(point.a)).gap
+def replace_points(monkeypatch, iterates) -> None:
+    """Replace the iterates that the stage of small dense rows receives; `iterates` has the true ones as argument."""
+
+    def replaced(problem, *task, **options):
+        return iterates(points(problem, *task[:3], task[4], interrupted=task[3], **options))
+
+    for name in SOLVERS.values():
+        monkeypatch.setattr(maxmargin.fit.small_dense, name, replaced)
 
 
-def noisy(n: int, d: int, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+# wide rows
 
 
-class TestWideRows:
-    def test_equal_rows_are_merged(self):
-        X, y = wide(20, 900), np.where(np.arange(20) % 2, -1.0, 1.0)
-        X[4] = X[2]
-        found = distinct_rows(Patterns(X), y, np.ones(20))
-        assert found.patterns.n == 19
-        assert sorted(found.merged.weights) == [1.0] * 18 + [2.0]
-
-    @pytest.mark.parametrize(
-        ("mean", "share", "C"),
-        [(0.5, 1.0, 1.0), (2.0, 1.0, np.inf), (1e3, 1.0, 1.0), (1e5, 0.1, np.inf), (1e5, 1.0, 1.0)],
-    )
-    def test_far_columns_of_wide_rows_are_centred_and_certified(self, mean, share, C):
-        """Columns are centred only if products lose digits otherwise; the optimum is certified in either case."""
-        X, y = wide(30, 900), np.where(np.arange(30) % 2, -1.0, 1.0)
-        X[:, : int(share * 900)] += mean
-        problem = Problem("hinge", C)
-        shared = SharedRows(problem, X)
-        quadratic(problem, shared, y, np.ones(30))
-        spread = np.sum((X - X.mean(axis=0)) ** 2) / np.sum(X**2)
-        assert (shared.shift != 0.0).any() == (spread < 0.1)
-        np.testing.assert_array_equal(shared.X, X - shared.shift)
-        centred = X - shared.shift
-        scale = np.sum(centred**2)
-        assert np.abs(shared.products(lambda: False) - centred @ centred.T).max() <= 1e-14 * scale
-        model = MaxMarginClassifier(C, loss="hinge", tol=1e-7).fit(X, y)
-        assert model.status_ is Status.CERTIFIED
-        assert verify(model, X, y).gap <= 1e-7
+@pytest.mark.parametrize("alike", [1e-2, 1e-6, 0.0])
+def test_coordinates_in_an_orthonormal_basis_preserve_products(alike):
+    """Products of rows with each other and with combinations of rows, to n eps |A|^2."""
+    A = wide(20, 900, alike)
+    basis = SpanBasis(A)
+    size = np.linalg.norm(A) ** 2
+    assert np.abs(basis.coefficients @ basis.coefficients.T - A @ A.T).max() <= 1e-14 * size
+    a = np.random.default_rng(1).exponential(size=20)
+    w = basis.expand(basis.coefficients.T @ a)
+    assert np.abs(w - A.T @ a).max() <= 1e-13 * np.linalg.norm(A) * a.sum()
+    assert np.abs(A @ w - basis.coefficients @ (basis.coefficients.T @ a)).max() <= 1e-13 * size * a.sum()
 
 
-class TestPolynomialsOfRawColumns:
+@pytest.mark.parametrize(
+    ("C", "loss", "options", "alike", "mean"),
+    [
+        (0.01, "hinge", {}, 1.0, 0.0),
+        (1.0, "hinge", {"intercept": "augmented"}, 1e-6, 0.0),
+        (np.inf, "hinge", {"fit_intercept": False}, 1.0, 0.0),
+        (0.01, "squared_hinge", {"fit_intercept": False}, 1e-6, 0.0),
+        (np.inf, "hinge", {}, 1e-6, 0.0),
+        (1.0, "squared_hinge", {}, 1.0, 0.5),
+        (1.0, "hinge", {}, 1.0, 1e3),
+        (np.inf, "hinge", {}, 1.0, 1e5),
+    ],
+)
+def test_wide_rows_are_certified(C, loss, options, alike, mean):
+    """Columns are centred only if products lose digits otherwise."""
+    X, y = wide(24, 800, alike), np.where(np.arange(24) % 3 == 0, 1, -1)
+    X[:, : 400 if np.isinf(C) else 800] += mean
+    y[-1] = y[0]
+    tol = 1e-7 if mean else 1e-9
+    model = MaxMarginClassifier(C, loss=loss, tol=tol, **options).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert [report.stage for report in model.history_] == ["exact"]
+    assert verify(model, X, y).gap <= tol
+    problem = Problem("hinge", C)
+    shared = SharedRows(problem, X)
+    quadratic(problem, shared, y, np.ones(24))
+    assert (shared.shift != 0.0).any() == (np.sum((X - X.mean(axis=0)) ** 2) < 0.1 * np.sum(X**2))
+    centred = X - shared.shift
+    np.testing.assert_array_equal(shared.X, centred)
+    assert np.abs(shared.products(lambda: False) - centred @ centred.T).max() <= 1e-14 * np.sum(centred**2)
+
+
+# columns of unequal scale
+
+
+@pytest.mark.parametrize(("columns", "degree", "C"), [(3, 4, 1.0), (4, 3, 1e3)])
+def test_polynomials_of_raw_columns_are_certified(columns, degree, C):
     """Columns of magnitudes 28 to 1e11 that are nearly linearly dependent."""
-
-    @pytest.mark.parametrize(
-        ("columns", "degree", "C", "loss"),
-        [(3, 4, 1.0, "hinge"), pytest.param(3, 4, 1e3, "hinge", marks=SLOW), (4, 3, 1e3, "hinge")],
-    )
-    def test_degrees_three_and_four_are_certified(self, columns, degree, C, loss):
-        X, y = load_breast_cancer(return_X_y=True)
-        Z = PolynomialFeatures(degree, include_bias=False).fit_transform(X[:, :columns])
-        model = MaxMarginClassifier(C, loss=loss, random_state=0).fit(Z, y)
-        assert model.status_ is Status.CERTIFIED
-        assert verify(model, Z, y).gap <= 1e-3
-
-
-class TestCandidates:
-    @pytest.mark.parametrize(("C", "intercept"), [(1e-3, "free"), (1.0, "augmented"), (1e3, "none")])
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_first_settled_point_is_the_optimum(self, loss, C, intercept):
-        """The optimality conditions hold to rounding."""
-        X, y = noisy(300, 7)
-        problem = Problem(loss, C, intercept=intercept)
-        settled, gap = next(found for found in certified_gaps(problem, X, y, candidates) if found[0])
-        assert settled
-        assert gap <= 1e-11
-
-    @pytest.mark.parametrize(
-        ("loss", "patience"),
-        # A call takes several steps, and several proximal problems, per poll: both methods end soon after these.
-        [("hinge", 0), ("hinge", 3), ("squared_hinge", 0), ("squared_hinge", 2)],
-    )
-    def test_interrupt_stops_the_search(self, loss, patience):
-        """One unsettled point is yielded."""
-        X, y = noisy(400, 10)
-        polls = iter([False] * patience)
-        problem = Problem(loss, 1.0)
-        found = list(
-            certified_gaps(problem, X, y, lambda qp: candidates(qp, None, lambda: next(polls, True)))
-        )
-        assert len(found) == 1
-        assert not found[0][0]
-
-    def test_expired_time_is_reported_as_max_time(self):
-        """For a problem whose optimality conditions no float64 point satisfies."""
-        X, y = noisy(1200, 200)
-        begin = time.perf_counter()
-        model = MaxMarginClassifier(1e20, loss="hinge", max_time=0.05).fit(X, y)
-        assert model.status_ is Status.MAX_TIME
-        assert time.perf_counter() - begin < 5.0  # includes compilation
-        assert np.isfinite(model.coef_).all()
-
-
-class TestTolerance:
-    """Many rows end with the first point that proves the tolerance, few rows with the optimum."""
-
-    @pytest.mark.parametrize(
-        ("intercept", "C", "tol", "far"),
-        [
-            ("free", 1e-3, 1e-2, 0.0),
-            ("augmented", 1.0, 1e-5, 1e5),
-            ("free", 100.0, 1e-5, 1e5),
-            ("free", 1.0, 1e-5, 0.0),
-        ],
-    )
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_points_reported_as_near_are_within_tolerance(self, loss, C, intercept, tol, far):
-        """Up to the cost of balancing the classes; no point is settled before the first such point."""
-        X, y = noisy(3000, 6)
-        X[:, 2] += far
-        problem = Problem(loss, C, intercept=intercept)
-        qp = quadratic(problem, X, y, np.ones(y.size))
-        sample = Sample(X, y, np.ones(y.size))
-        point = next(point for point in candidates(qp, enough=tol) if point.near or point.settled)
-        assert point.near
-        w, b = qp.primal(point.w, point.beta)
-        assert certify(problem, sample, w, b, qp.dual(point.a)).gap <= 1.1 * tol
-
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_sufficient_warm_start_is_not_solved_again(self, loss, monkeypatch):
-        """A warm start within the tolerance takes one certificate and no step."""
-        X, y = noisy(3000, 6)
-        model = MaxMarginClassifier(1.0, loss=loss, warm_start=True).fit(X, y)
-        first = model.certificate_
-        monkeypatch.setattr(maxmargin.fit.exact, "candidates", None)
-        assert model.fit(X, y).status_ is Status.CERTIFIED
-        assert model.certificate_.gap <= first.gap * (1.0 + 1e-6)
-        assert verify(model, X, y).gap <= 1e-3
-
-
-class TestClasses:
-    @pytest.mark.parametrize(("store", "loss"), [(np.asarray, "hinge"), (sp.csr_matrix, "squared_hinge")])
-    def test_multiclass_fits_equal_one_versus_rest_fits(self, loss, store):
-        """With repeated rows, rows of several classes, weights, and rows of weight zero."""
-        rng = np.random.default_rng(5)
-        X = rng.integers(-2, 3, size=(240, 4)).astype(float)
-        y = rng.integers(0, 4, 240)
-        weights = rng.integers(0, 3, 240) / 2.0
-        assert np.unique(X, axis=0).shape[0] < 220
-        model = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y, weights)
-        for k in range(4):
-            alone = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y == k, weights)
-            np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-9, atol=1e-12)
-            np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=1e-9, atol=1e-12)
+    X, y = load_breast_cancer(return_X_y=True)
+    Z = PolynomialFeatures(degree, include_bias=False).fit_transform(X[:, :columns])
+    model = MaxMarginClassifier(C, loss="hinge", random_state=0).fit(Z, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, Z, y).gap <= 1e-3
 
 
 @pytest.mark.parametrize(
     ("seed", "tol"),
     [
-        *(pytest.param(seed, 1e-8, marks=SLOW if seed >= 10 else ()) for seed in range(40)),
-        (114, 1e-6),
-        (188, 1e-6),
-        (318, 1e-6),
+        *(pytest.param(seed, 1e-8, marks=pytest.mark.slow if seed >= 10 else ()) for seed in range(40)),
+        *((seed, 1e-6) for seed in (114, 188, 318)),
     ],
 )
 def test_rows_with_columns_of_unequal_scale_are_certified(seed, tol):
@@ -237,56 +141,281 @@ def test_rows_with_columns_of_unequal_scale_are_certified(seed, tol):
     X[: n // 4] = X[-(n // 4) :]
     y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
     y[:2] = 1.0, -1.0
-    model = MaxMarginClassifier(
-        10.0 ** rng.uniform(-3.0, 3.0),
-        loss=("hinge", "squared_hinge")[seed % 2],
-        fit_intercept=bool(seed // 2 % 2),
-        tol=tol,
-    )
+    C, intercept = 10.0 ** rng.uniform(-3.0, 3.0), bool(seed // 2 % 2)
+    model = MaxMarginClassifier(C, loss=LOSSES[seed % 2], fit_intercept=intercept, tol=tol)
     assert model.fit(X, y, rng.integers(1, 4, n) / 2.0).status_ is Status.CERTIFIED
 
 
-@pytest.fixture(scope="module")
-def columns_of_powers():
-    """Inseparable rows with columns of scale 1 to 1e9; in the first units tried, another problem is solved."""
+@each_loss
+def test_reported_bounds_hold_for_the_unscaled_problem_and_are_monotone(loss):
+    """Columns of scale 1 to 1e9: in the first units tried, another problem is solved."""
     rng = np.random.default_rng(2)
     Z = rng.normal(size=(60, 2))
     X = np.column_stack([Z, 1e9 * (Z + 0.1 * rng.normal(size=(60, 2)))])
-    return X, Z[:, 0] + 0.5 * rng.normal(size=60) > 0.0
+    y = Z[:, 0] + 0.5 * rng.normal(size=60) > 0.0
+    model = MaxMarginClassifier(1e3, loss=loss, random_state=0).fit(X, y)
+    proved, history = verify(model, X, y), model.history_
+    for report in history:
+        assert report.lower <= proved.upper * (1.0 + 1e-9)
+        assert report.upper >= proved.lower * (1.0 - 1e-9)
+    for name, sign in (("lower", 1), ("upper", -1), ("gap", -1), ("presentations", 1), ("steps", 1)):
+        values = [getattr(report, name) for report in history]
+        assert all(sign * after >= sign * before for before, after in pairwise(values)), name
 
 
-class TestReports:
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_bounds_hold_for_the_unscaled_problem_and_are_monotone(self, columns_of_powers, loss):
-        X, y = columns_of_powers
-        model = MaxMarginClassifier(1e3, loss=loss, random_state=0).fit(X, y)
-        proved, history = verify(model, X, y), model.history_
-        for report in history:
-            assert report.lower <= proved.upper * (1.0 + 1e-9)
-            assert report.upper >= proved.lower * (1.0 - 1e-9)
-        for name, sign in (("lower", 1), ("upper", -1), ("gap", -1), ("presentations", 1), ("steps", 1)):
-            values = [getattr(report, name) for report in history]
-            assert all(sign * after >= sign * before for before, after in pairwise(values)), name
+# iterates of the active set method
 
 
-class TestEarlyStops:
-    """A fit that is stopped before or within the exact step still has a model."""
+def certified_gap(problem, qp, X, y, point) -> float:
+    w, b = qp.primal(point.w, point.beta)
+    return certify(problem, Sample(X, y, np.ones(y.size)), w, b, qp.dual(point.a)).gap
 
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_without_a_point_one_pass_over_the_rows_is_made(self, loss):
-        X, y = noisy(5000, 6)
-        model = MaxMarginClassifier(loss=loss, max_time=1e-9, random_state=0).fit(X, y)
-        assert model.status_ is Status.MAX_TIME
-        assert [report.stage for report in model.history_] == ["exact", "dcd"]
-        assert model.certificate_.gap < 100.0
-        assert model.score(X, y) > 0.75
-        verify(model, X, y)
 
-    @pytest.mark.parametrize(("n", "loss"), [(1500, "hinge"), (1500, "squared_hinge"), (5000, "hinge")])
-    def test_warm_start_is_kept(self, n, loss):
-        X, y = noisy(n, 6)
-        model = MaxMarginClassifier(loss=loss, warm_start=True, random_state=0).fit(X, y)
-        best = model.certificate_.gap
-        model.set_params(max_time=1e-9).fit(X, y)
-        assert model.status_ is Status.CERTIFIED
-        assert model.certificate_.gap <= best + 1e-10
+@pytest.mark.parametrize(("C", "intercept"), [(1e-3, "free"), (1.0, "augmented"), (1e3, "none")])
+@each_loss
+def test_first_settled_point_is_the_optimum_to_rounding(loss, C, intercept):
+    X, y, _ = noisy(300, 7)
+    problem = Problem(loss, C, intercept=intercept)
+    qp = quadratic(problem, X, y, np.ones(y.size))
+    settled = next(point for point in candidates(qp) if point.settled)
+    assert certified_gap(problem, qp, X, y, settled) <= 1e-11
+
+
+@pytest.mark.parametrize(
+    ("intercept", "C", "tol", "far"),
+    [("free", 1e-3, 1e-2, 0.0), ("augmented", 1.0, 1e-5, 1e5), ("free", 100.0, 1e-5, 1e5)],
+)
+@each_loss
+def test_points_reported_as_near_are_within_tolerance(loss, C, intercept, tol, far):
+    """Up to the cost of balancing the classes; no point is settled before the first such point."""
+    X, y, _ = noisy(3000, 6)
+    X[:, 2] += far
+    problem = Problem(loss, C, intercept=intercept)
+    qp = quadratic(problem, X, y, np.ones(y.size))
+    point = next(point for point in candidates(qp, enough=tol) if point.near or point.settled)
+    assert point.near
+    assert certified_gap(problem, qp, X, y, point) <= 1.1 * tol
+
+
+# a call takes several steps, and several proximal problems, per poll: both methods end soon after these
+@pytest.mark.parametrize(("loss", "polls"), [("hinge", 0), ("hinge", 3), ("squared_hinge", 2)])
+def test_interrupt_stops_the_search_with_one_unsettled_point(loss, polls):
+    X, y, _ = noisy(400, 10)
+    answers = iter([False] * polls)
+    qp = quadratic(Problem(loss, 1.0), X, y, np.ones(y.size))
+    (point,) = candidates(qp, None, lambda: next(answers, True))
+    assert not point.settled
+
+
+# fits that end early
+
+
+def test_expired_time_is_reported_as_max_time():
+    """For a problem whose optimality conditions no float64 point satisfies."""
+    X, y, _ = noisy(1200, 200)
+    begin = time.perf_counter()
+    model = MaxMarginClassifier(1e20, loss="hinge", max_time=0.05).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert time.perf_counter() - begin < 5.0  # includes compilation
+    assert np.isfinite(model.coef_).all()
+
+
+@each_loss
+def test_one_pass_over_the_rows_is_made_if_time_ends_before_a_point(loss):
+    X, y, _ = noisy(5000, 6)
+    model = MaxMarginClassifier(loss=loss, max_time=1e-9, random_state=0).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert [report.stage for report in model.history_] == ["exact", "dcd"]
+    assert model.certificate_.gap < 100.0
+    assert model.score(X, y) > 0.75
+    verify(model, X, y)
+
+
+@pytest.mark.parametrize(
+    ("n", "loss", "max_time"),
+    [(1500, "squared_hinge", 1e-9), (5000, "hinge", None), (5000, "squared_hinge", None)],
+)
+def test_sufficient_warm_start_is_kept_without_a_step(n, loss, max_time, monkeypatch):
+    X, y, _ = noisy(n, 6)
+    model = MaxMarginClassifier(loss=loss, warm_start=True, random_state=0).fit(X, y)
+    best = model.certificate_.gap
+    monkeypatch.setattr(maxmargin.fit.exact, "candidates", None)
+    model.set_params(max_time=max_time).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert model.certificate_.gap <= best * (1.0 + 1e-6) + 1e-10
+    assert verify(model, X, y).gap <= 1e-3
+
+
+@pytest.mark.parametrize(("n", "loss"), [(80, "hinge"), (3000, "squared_hinge")])
+def test_iterates_short_of_tolerance_are_kept_on_an_interrupt(n, loss, monkeypatch):
+    """Their bounds are those of the certificate and of the first report."""
+
+    def last_point(iterates):
+        *_, last = iterates
+        signal.raise_signal(signal.SIGINT)
+        yield Reached(last.w * 1.2, *last[1:3], 0.0, False)
+
+    replace_points(monkeypatch, last_point)
+    X, y, weights = noisy(n, 4)
+    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    assert model.status_ is Status.INTERRUPTED
+    assert 1e-5 < model.certificate_.gap < 0.1
+    assert model.history_[0].gap == model.certificate_.gap
+    verify(model, X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(("store", "loss"), [(np.asarray, "hinge"), (sp.csr_matrix, "squared_hinge")])
+def test_multiclass_fits_equal_one_versus_rest_fits(loss, store):
+    """With repeated rows, rows of several classes, weights, and rows of weight zero."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(-2, 3, size=(240, 4)).astype(float)
+    y, weights = rng.integers(0, 4, 240), rng.integers(0, 3, 240) / 2.0
+    assert np.unique(X, axis=0).shape[0] < 220
+    model = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y, weights)
+    for k in range(4):
+        alone = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y == k, weights)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=1e-9, atol=1e-12)
+
+
+# small dense rows
+
+
+def largest_violation(problem: Problem, X, y, weights, w, b, alpha) -> float:
+    """The largest relative violation of any optimality condition."""
+    pattern = X * y[:, None]
+    sizes = np.abs(X) @ np.abs(w) + abs(b) + 1.0
+    slack = (1.0 - pattern @ w - y * b) / sizes
+    total = float(alpha.sum())
+    violations = [float(np.abs(pattern.T @ alpha - w).max()) / (float(np.abs(pattern.T).max()) * total)]
+    if problem.free:
+        violations.append(abs(float(alpha @ y)) / total)
+    if problem.rho:
+        violations.append(abs(problem.rho**2 * float(alpha @ y) - b) / (problem.rho**2 * total))
+    if problem.loss == "squared_hinge":
+        own = 1.0 / (2.0 * problem.C * weights)
+        violations.append(float(np.abs(alpha * own / sizes - np.maximum(slack, 0.0)).max()))
+    else:
+        share = alpha / (problem.C * weights)
+        assert share.min() >= 0.0
+        assert share.max() <= 1.0 + 1e-15
+        violations.append(float(np.minimum(share, np.maximum(-slack, 0.0)).max()))
+        violations.append(float(np.minimum(1.0 - share, np.maximum(slack, 0.0)).max()))
+    assert np.isfinite(violations).all()
+    return max(violations)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(6, 60),
+    d=st.integers(1, 8),
+    C=st.sampled_from([1e-4, 1e-2, 1.0, 1e2, 1e4]),
+    loss=st.sampled_from(LOSSES),
+    intercept=st.sampled_from(INTERCEPTS),
+)
+def test_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, intercept):
+    X, y, weights = noisy(n, d, seed)
+    problem = Problem(loss, C, intercept=intercept, intercept_scaling=1.5)
+    *_, last = points(problem, SmallDenseRows(problem, X), y, weights)
+    assert largest_violation(problem, X, y, weights, *last[:3]) <= 1e-11
+
+
+@each_loss
+@pytest.mark.parametrize("options", [{}, {"intercept": "augmented"}, {"fit_intercept": False}])
+def test_a_small_dense_problem_is_certified_by_one_round_to_rounding(loss, options, monkeypatch):
+    refused = Mock(side_effect=AssertionError("no other stage is needed"))
+    monkeypatch.setattr(maxmargin.fit.driver, "run_stages", refused)
+    X, y, weights = noisy(80, 4)
+    model = MaxMarginClassifier(loss=loss, **options).fit(X, y, sample_weight=weights)
+    (report,) = model.history_
+    assert (report.stage, report.round, model.n_iter_) == ("exact", 1, 1)
+    assert report.gap == model.certificate_.gap
+    assert report.margin == pytest.approx(1.0 / np.linalg.norm(model.coef_))
+    assert "the optimality conditions on the support" in report.reason
+    assert verify(model, X, y, sample_weight=weights).gap <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_iterates_reported_as_near_are_within_tolerance(seed):
+    """Including nearly collinear columns, for which a factorisation has few digits."""
+    X, y, weights = noisy(2500, 8, seed)
+    X[:, 4:] = X[:, :4] + 1e-5 * X[:, 4:]
+    problem, tol = Problem("squared_hinge", 1e9, intercept="augmented"), 1e-6
+    for w, b, alpha, _, near in points(problem, SmallDenseRows(problem, X), y, weights, tol):
+        rows = np.hstack([X, np.ones((len(y), 1))]) * y[:, None]
+        z, cost = np.append(w, b), 2.0 * problem.C * weights
+        primal = 0.5 * z @ z + 0.5 * cost @ np.maximum(1.0 - rows @ z, 0.0) ** 2
+        product = alpha @ rows
+        dual = 0.5 * alpha.sum() ** 2 / (product @ product + (alpha * alpha / cost).sum())
+        assert not near or primal - dual <= 2.0 * tol * dual
+
+
+@each_loss
+@pytest.mark.parametrize(("n", "tol"), [(3000, 1e-6), (12_000, 1e-2)])
+def test_many_rows_stop_at_the_first_iterate_that_proves_tol(loss, n, tol):
+    X, y, _ = noisy(n, 5)
+    model = MaxMarginClassifier(10.0, loss=loss, tol=tol).fit(X, y)
+    assert model.history_[-1].reason.endswith("the first point that proves tol")
+    assert verify(model, X, y).gap <= tol
+    optimal = MaxMarginClassifier(10.0, loss=loss, tol=1e-10).fit(X, y)
+    assert optimal.certificate_.lower >= model.certificate_.lower * (1.0 - 1e-12)
+    assert optimal.certificate_.upper <= model.certificate_.upper * (1.0 + 1e-12)
+
+
+@each_loss
+def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
+    """The fit then equals that of the unperturbed solver."""
+    X, y, weights = noisy(80, 4)
+    right = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    replace_points(monkeypatch, lambda iterates: (point._replace(w=point.w * 1.001) for point in iterates))
+    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
+
+
+@each_loss
+def test_nan_ends_the_iteration(loss):
+    problem = Problem(loss, 1.0)
+    X, y, weights = noisy(20, 3)
+    rows = SmallDenseRows(problem, X)
+    rows.rows[3, 1] = np.nan
+    found = list(points(problem, rows, y, weights))
+    assert len(found) <= 2
+    assert not any(point.gap < np.inf for point in found)
+
+
+@given(problem=cases(sparse=False, loss="squared_hinge"), pick=st.randoms(use_true_random=False))
+def test_hessian_updates_equal_a_recomputed_hessian(problem, pick):
+    """For arbitrary sequences of active sets."""
+    n, rows = len(problem.y), SmallDenseRows(problem.problem, problem.X)
+    costs = np.linspace(1.0, 2.0, n)
+    hessian = ActiveHessian(rows, costs, lambda: False)
+    size = float(np.abs(rows.rows.T @ (costs[:, None] * rows.rows)).max())
+    (active, inside), places = np.zeros((2, n), bool), np.empty((2, n), np.uint32)
+    largest, matrix, columns = np.zeros(rows.size), np.zeros((rows.size, rows.size)), np.empty((rows.size, 3))
+    for _ in range(5):
+        share = pick.random()
+        active[:] = [pick.random() < share for _ in range(n)]
+        sigma = 10.0 ** pick.uniform(-3.0, 9.0)
+        some = rows.rows[active]
+        product = some.T @ (costs[active, None] * some)
+        error = np.abs(hessian.regularised(active, sigma) - sigma * product - np.diag(rows.regular))
+        assert error.max(initial=0.0) <= 1e-12 * (1.0 + sigma * size)
+        update_hessian(rows.rows, costs, np.array([active, inside]), places, largest, matrix, columns)
+        inside[:] = active
+        error = np.abs(np.tril(matrix - product))
+        assert error.max(initial=0.0) <= 1e-12 * size
+        assert (np.diag(error) <= 1e-11 * np.diag(product)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_products_equal_numpy(n):
+    rng = np.random.default_rng(n)
+    for d in (1, 8, 9, 101):  # narrow and wide rows
+        rows, z, c = rng.normal(size=(n, d)), rng.normal(size=d), rng.normal(size=n)
+        out, sums, part = np.empty(n), np.ones(d), np.empty(d)
+        for function in (scores, scores_in_cache):
+            function(rows, z, out)
+            assert out == pytest.approx(rows @ z)
+        c[n // 2] = 0.0
+        add_combined(rows, c, np.empty(n, np.uint32), part, sums)
+        assert sums == pytest.approx(1.0 + c @ rows)
