@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from effort import COMPILED, THOROUGH, compiled_for, examples, thorough
+from effort import COMPILED, THOROUGH, examples, thorough
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import Optimum, optimum
-from presenting import ONE_BY_ONE
 from problems import Case, Spec, case, cases
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
@@ -23,6 +22,9 @@ CONVERGENT = [name for name in ALGORITHMS if ALGORITHMS[name].convergent]
 FOR_SOFT = [name for name in ALGORITHMS if name != "lp"]  # not of p = 2
 FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
 FOR_ALL = [name for name in CONVERGENT if name in FOR_HARD]
+COMPILES = [name for name in ALGORITHMS if ALGORITHMS[name].schedules[0] not in ("points", "planes")]
+# Rules with slack coordinates compile soft and hard margins separately: the fast suite has one of both.
+SOFT_ONLY = ("perceptron", "alma", "micra", "fixed-margin", "pumma")
 EPS = float(np.finfo(float).eps)
 
 
@@ -50,43 +52,56 @@ def assert_bracketed(certificate, expected: Optimum) -> None:
 
 
 settings.register_profile("truth", parent=settings.default, suppress_health_check=[HealthCheck.too_slow])
-EXAMPLES = {
-    name: examples(12, 200) for name in ("dcd", "mpu", "perceptron")
-}  # other rules have fewer examples
-MAX_ROUNDS = {"perceptron": 20}  # the assertions hold after any number of rounds
+MANY = ("dcd", "mpu", "perceptron")  # rules with more examples
 
 
 def run_on_examples(name: str, strategy: st.SearchStrategy[Case], body: Callable[[Case], None]) -> None:
     """Run the body on a number of examples that depends on the speed of the rule."""
-    profile = settings(settings.get_profile("truth"), max_examples=EXAMPLES.get(name, examples(3, 15)))
-    profile(given(strategy)(body))()
+    number = examples(12, 200) if name in MANY else examples(3, 15)
+    settings(settings.get_profile("truth"), max_examples=number)(given(strategy)(body))()
 
 
 def max_rounds(name: str) -> int:
-    """Return the largest number of rounds: 1000 for convergent rules, few for others."""
-    return 1000 if name in CONVERGENT else MAX_ROUNDS.get(name, 10)
+    """Return the largest number of rounds; the assertions hold after any number of them."""
+    return 1000 if name in CONVERGENT else 20 if name == "perceptron" else 10
 
 
-def tolerances(names: list[str]) -> list[Any]:
-    """Rules with a tight tolerance and a loose one; with the latter, most are slow tests."""
-    tight = [pytest.param(name, 1e-8) for name in names]
-    loose = [pytest.param(name, 1e-3, marks=() if name in EXAMPLES else pytest.mark.slow) for name in names]
-    return tight + loose
+def accepts_hinge(name: str) -> bool:
+    return ALGORITHMS[name]().refuses(Problem("hinge", 1.0)) is None
+
+
+def tolerances(names: list[str], soft: bool) -> list[Any]:
+    """Rules with a tight tolerance and a loose one; most of the latter are slow tests."""
+
+    def slow(name, tol):
+        other = name in COMPILES and not accepts_hinge(name) and (name in SOFT_ONLY) != soft
+        return other or (tol > 1e-8 and name not in MANY)
+
+    return [
+        pytest.param(name, tol, marks=pytest.mark.slow if slow(name, tol) else ())
+        for tol in (1e-8, 1e-3)
+        for name in names
+    ]
 
 
 def solvable(name: str, c: Case) -> Case:
-    """Return the problem, or a similar one that the rule solves."""
+    """Return the problem, or a similar one that the rule solves; in the fast suite, with code compiled for others."""
+
+    def changed(c, **change):
+        return replace(c, problem=replace(c.problem, **change), spec=replace(c.spec, **change))
+
     for change in ({}, {"loss": "hinge"}, {"loss": "squared_hinge"}, {"intercept": "free"}):
         if ALGORITHMS[name]().refuses(c.problem):
-            c = replace(c, problem=replace(c.problem, **change), spec=replace(c.spec, **change))
+            c = changed(c, **change)
     assert ALGORITHMS[name]().refuses(c.problem) is None
-    if COMPILED and not THOROUGH and name in ONE_BY_ONE and not compiled_for(name, "csr"):
+    if COMPILED and not THOROUGH and name in COMPILES:
         c = replace(c, spec=replace(c.spec, sparse=False))
+        c = changed(c, loss="hinge") if accepts_hinge(name) else c
     return c
 
 
 @thorough
-@pytest.mark.parametrize(("name", "tol"), tolerances(FOR_SOFT))
+@pytest.mark.parametrize(("name", "tol"), tolerances(FOR_SOFT, True))
 def test_bounds_of_soft_margins_enclose_the_optimum(name, tol):
     def body(c):
         c = solvable(name, c)
@@ -141,7 +156,7 @@ def test_nearly_collinear_columns_of_any_scale_are_certified(name, loss):
 
 
 @thorough
-@pytest.mark.parametrize(("name", "tol"), tolerances(FOR_HARD))
+@pytest.mark.parametrize(("name", "tol"), tolerances(FOR_HARD, False))
 def test_bounds_and_status_of_hard_margins_are_correct(name, tol):
     """Separable data are certified; inseparable data end as inseparable or undecided, without a positive margin."""
 
@@ -176,6 +191,7 @@ def test_bounds_and_status_of_hard_margins_are_correct(name, tol):
 )
 def test_larger_problems_are_certified(name, c):
     """Problems too large for the oracle: only the certificate is verified."""
+    c = solvable(name, c)
     model = fit(c, name)
     if model.certificate_.lower > 0.0:
         assert model.status_ is Status.CERTIFIED
@@ -203,13 +219,6 @@ def assert_equal_models(c: Case, a, b) -> None:
 
 
 any_margin = st.booleans().flatmap(lambda hard: cases(hard=hard))
-
-
-def is_certified(model) -> bool:
-    """Tell whether there is an optimum to compare; the hard margin of inseparable data has none."""
-    return model.status_ is Status.CERTIFIED
-
-
 # A problem, a changed problem, and the known relation of their optima: w is a factor times the changed one, and b
 # differs by a shift times the sum of w. Factors are powers of two, so that the data change without rounding.
 Change = tuple[Case, Case, float, float]
@@ -256,7 +265,7 @@ def shifted(c: Case, rng) -> Change:
 def test_changed_problems_have_the_expected_optimum(change, c, seed):
     c, changed, factor, shift = change(c, np.random.default_rng(seed))
     first = fit(c)
-    if not is_certified(first):
+    if first.status_ is not Status.CERTIFIED:  # the hard margin of inseparable data has no optimum
         return
     second = fit(changed, seed=seed % 1000)
     second.coef_ = second.coef_ * factor
@@ -270,6 +279,7 @@ def test_changed_problems_have_the_expected_optimum(change, c, seed):
 @settings(max_examples=examples(4, 80))
 @given(c=any_margin, loose=st.booleans())
 def test_model_does_not_depend_on_the_rule(name, c, loose):
+    c = solvable(name, c)
     first = fit(c)
-    if is_certified(first):
+    if first.status_ is Status.CERTIFIED:
         assert_equal_models(c, first, fit(c, name, tol=1e-3 if loose else 1e-8))
