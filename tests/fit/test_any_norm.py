@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from effort import examples, interpreted
 from oracle import optimum_in_norm
+from problems import conditioned
 
 from maxmargin import IMA, MaxMarginClassifier, Status, verify
 
@@ -29,11 +30,10 @@ def option_names(options: dict) -> str:
 
 
 def clouds(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    y = np.where(X @ rng.normal(size=d) > 0.0, 1.0, -1.0)
-    y[: n // 8] *= -1.0
-    y[:2] = 1.0, -1.0
+    """Overlapping classes, with a row of zeros, repeated rows and contradictory rows."""
+    X, y, _ = conditioned("plain", n, d, seed)
+    X[4], X[5], X[7] = 0.0, X[6], X[8]
+    y[5], y[6], y[7] = 1.0, -1.0, y[8]
     return X, y
 
 
@@ -56,17 +56,13 @@ def assert_bounds_contain_the_oracle(model, X, y, weights=None) -> None:
     assert certificate.upper >= oracle.lower
 
 
-# Each norm with each kind of problem; intercepts in turn in the fast suite, all in the slow one.
-ALL_FITS = [(p, k, i) for p in EXPONENTS for k in range(len(KINDS)) for i in range(len(INTERCEPTS))]
-
-
 @pytest.mark.parametrize(
     ("p", "kind", "intercept"),
-    [
-        pytest.param(
-            p, KINDS[k], INTERCEPTS[i], marks=() if (EXPONENTS.index(p) + k) % 3 == i else pytest.mark.slow
-        )
-        for p, k, i in ALL_FITS
+    [  # each norm with each kind of problem; intercepts in turn in the fast suite, all in the slow one
+        pytest.param(p, kind, intercept, marks=() if (j + k) % 3 == i else pytest.mark.slow)
+        for j, p in enumerate(EXPONENTS)
+        for k, kind in enumerate(KINDS)
+        for i, intercept in enumerate(INTERCEPTS)
     ],
     ids=lambda value: option_names(value) if isinstance(value, dict) else str(value),
 )
@@ -118,30 +114,6 @@ def test_rescaled_data_are_certified(p, scale):
         soft = MaxMarginClassifier(C=C, p=p, norm_power=power, tol=1e-4, random_state=0).fit(X * scale, y)
         assert soft.status_ is Status.CERTIFIED
         verify(soft, X * scale, y)
-
-
-@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
-def test_inseparable_data_are_recognised(p):
-    X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    y = np.array([1.0, 1.0, -1.0, -1.0])
-    model = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
-    assert model.status_ is Status.INSEPARABLE
-    assert model.certificate_.upper < 1e-9
-    verify(model, X, y)
-
-
-@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
-def test_zero_repeated_and_contradictory_rows_are_certified(p):
-    X, y = clouds(20, 3, 6)
-    X[4] = 0.0
-    X[5] = X[6]
-    y[5], y[6] = 1.0, -1.0
-    X[7], y[7] = X[8], y[8]
-    for kind in KINDS[1:]:
-        model = MaxMarginClassifier(p=p, tol=1e-4, random_state=0, **kind).fit(X, y)
-        assert model.status_ is Status.CERTIFIED
-        assert_bounds_contain_the_oracle(model, X, y)
-        verify(model, X, y)
 
 
 def test_log_is_twice_the_logarithm_of_the_number_of_features():
@@ -231,9 +203,8 @@ def test_certified_bounds_hold_in_exact_arithmetic(p, kind):
     for seed in range(examples(2, 6)):
         for intercept in INTERCEPTS[1:]:  # without a balance constraint the dual value is exact
             X, y = separable(9, 3, seed) if kind["C"] == INF else clouds(9, 3, seed)
-            model = MaxMarginClassifier(p=p, tol=1e-9, max_iter=60, random_state=0, **kind, **intercept).fit(
-                X, y
-            )
+            options = {"tol": 1e-9, "max_iter": 60, "random_state": 0, **kind, **intercept}
+            model = MaxMarginClassifier(p=p, **options).fit(X, y)
             certificate = model.certificate_
             lower, upper = decimal_bounds(certificate, X, y, model.coef_.ravel(), model.intercept_[0])
             assert Decimal(certificate.lower) <= lower
@@ -247,15 +218,8 @@ def test_bounds_hold_for_scores_without_correct_digits():
     X = np.array([[-1.5129765647850685e-150], [-1.6082160558452114e-151], [1.0821818752667496e-150]])
     y = np.array([1.0, -1.0, 1.0])
     for p in (1.5, 3.0):
-        model = MaxMarginClassifier(
-            C=INF,
-            p=p,
-            algorithm="fmp",
-            intercept="augmented",
-            intercept_scaling=1000,
-            random_state=0,
-            max_iter=20,
-        ).fit(X, y)
+        options = {"algorithm": "fmp", "intercept": "augmented", "intercept_scaling": 1000, "max_iter": 20}
+        model = MaxMarginClassifier(C=INF, p=p, random_state=0, **options).fit(X, y)
         lower, _ = decimal_bounds(model.certificate_, X, y, model.coef_.ravel(), model.intercept_[0])
         assert Decimal(model.certificate_.lower) <= lower
 
@@ -280,15 +244,15 @@ def test_linear_program_with_optimum_zero_is_certified(p, size):
         verify(model, X * size, y)
 
 
+@interpreted
 def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
     monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
     X, y = separable(30, 4, 15)
-    separated = MaxMarginClassifier(C=INF, p=3.0, tol=1e-2, random_state=0).fit(X, y)
+    separated = MaxMarginClassifier(C=INF, p=3.0, tol=0.1, random_state=0).fit(X, y)
     assert separated.status_ is Status.CERTIFIED
     assert (separated.history_[0].stage, "separable" in separated.history_[0].reason) == ("pumma", True)
     X[1], y[1] = X[0], -y[0]
-    for p in (1.5, 3.0):
-        inseparable = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
-        assert inseparable.status_ is Status.INSEPARABLE
-        assert "not separable" in inseparable.history_[0].reason
-        verify(inseparable, X, y)
+    inseparable = MaxMarginClassifier(C=INF, p=3.0, random_state=0).fit(X, y)
+    assert inseparable.status_ is Status.INSEPARABLE
+    assert "not separable" in inseparable.history_[0].reason
+    verify(inseparable, X, y)

@@ -14,7 +14,6 @@ from maxmargin import (
     Inseparable,
     KernelMaxMarginClassifier,
     MaxMarginClassifier,
-    Problem,
     Separable,
     Status,
     Undecided,
@@ -23,10 +22,7 @@ from maxmargin import (
     separate,
     verify,
 )
-from maxmargin.certificates.rows import certify
-from maxmargin.certificates.sample import Sample
 from maxmargin.certificates.separators import LinearSeparator
-from maxmargin.numerics.norms import norm
 
 INF = np.inf
 
@@ -45,21 +41,33 @@ def flipped(n=350, d=10, flips=5, seed=0):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"intercept": "augmented"}, {"fit_intercept": False}, {"p": 3}, {"p": INF}]
+    ("size", "options"),
+    [
+        ((350, 10, 5), {"intercept": "augmented"}),
+        ((350, 10, 5), {"fit_intercept": False}),
+        ((350, 10, 5), {"p": 3}),
+        ((350, 10, 5), {"p": INF}),
+        ((20_000, 30, 2000), {}),
+    ],
 )
-def test_inseparability_is_proved_exactly(options):
-    X, y = flipped()
+def test_inseparability_is_proved_exactly_and_promptly(size, options):
+    """Tens of thousands of rows: without the separability test the fit takes minutes."""
+    X, y = flipped(*size)
+    begin = time.perf_counter()
     model = fitted(X, y, **options)
+    assert time.perf_counter() - begin < 30.0
     assert model.status_ is Status.INSEPARABLE
     verdict = model.verdict_
     assert isinstance(verdict, Inseparable)
     assert verdict.verify(X, y) is verdict
     bias = options.get("fit_intercept", True)
     assert verdict.bias is bias
+    assert verdict.support.size <= size[1] + 2
     assert cancels(X, 1.0 * y, dict(zip(verdict.support, verdict.weights, strict=True)), bias)
-    # the certificate holds the same weights, rounded
+    # the certificate holds the same weights, rounded to float64: a sum of so many rows, each with an error of eps
     assert model.certificate_.support.tolist() == verdict.support.tolist()
-    assert 0.0 <= model.certificate_.upper <= 1e-14 * np.abs(X).max()
+    error = (verdict.support.size + 10.0) * np.finfo(float).eps * np.linalg.norm(X, axis=1).max()
+    assert 0.0 <= model.certificate_.upper <= error
     verify(model, X, y)
 
 
@@ -77,17 +85,6 @@ def test_status_agrees_with_exact_separability(p):
             assert model.status_ is Status.UNDECIDED
         assert model.verdict_.separable is edge.separable
         model.verdict_.verify(edge.X, edge.y)
-
-
-def test_large_inseparable_data_end_promptly():
-    """Tens of thousands of rows: without the separability test the fit takes minutes."""
-    X, y = flipped(20_000, 30, 2000)
-    begin = time.perf_counter()
-    model = fitted(X, y)
-    assert time.perf_counter() - begin < 30.0
-    assert model.status_ is Status.INSEPARABLE
-    assert model.verdict_.support.size <= 32
-    model.verdict_.verify(X, y)
 
 
 def test_rows_of_weight_zero_are_ignored():
@@ -118,10 +115,6 @@ def test_multiclass_verdicts_name_the_inseparable_class():
     model.fit(X[y != "right"], y[y != "right"])
     assert model.status_ is Status.CERTIFIED
     assert not hasattr(model, "verdict_")
-
-
-def test_max_time_ends_the_test_of_separability():
-    assert fitted(*flipped(4000, 200, 1500), max_time=0.05).status_ in (Status.MAX_TIME, Status.INSEPARABLE)
 
 
 @pytest.mark.parametrize("reach", [2048, 6])
@@ -191,22 +184,6 @@ def test_separators_found_before_an_interrupt_are_kept():
     verified: Any = verify(model, X, y)
     assert min(model.certificate_.lower, verified.lower) > 0.0
     assert not hasattr(model, "verdict_")
-
-
-@pytest.mark.parametrize(
-    ("p", "kind"), [(1.0, "free"), (1.5, "none"), (2.0, "free"), (3.0, "none"), (INF, "free")]
-)
-def test_certified_margin_of_uneven_columns_is_attained(p, kind):
-    rng = np.random.default_rng(5)
-    exact, w = rng.integers(-8, 9, (40, 6)).astype(float), np.array([1.0, -2.0, 3.0, 1.0, -1.0, 2.0])
-    exact = exact[exact @ w != 0.0]
-    scale = 2.0 ** np.array([-40.0, -20.0, -5.0, 10.0, 25.0, 34.0])
-    X, y = exact * scale, np.sign(exact @ w)  # scores are integers, and exact
-    problem = Problem("hinge", INF, p=p, intercept=kind)
-    found = certify(problem, Sample(X, y, np.ones(y.size)), w / scale, 0.0, np.ones(y.size))
-    attained = float(np.abs(exact @ w).min()) / norm(w / scale, problem.q)
-    assert found.lower == pytest.approx(attained, rel=1e-9)
-    assert found.lower <= min(attained, found.upper)
 
 
 # kernels

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-import subprocess
-import sys
+import signal
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from command import run
 from effort import interpreted
 from naive import once
+from processes import run_python
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import (
@@ -33,7 +34,7 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS, Facts
 from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
-from maxmargin.fit.streaming import streams
+from maxmargin.fit.streaming import Stream, streams
 from maxmargin.io.readers import svmlight
 
 RUNS = [
@@ -138,42 +139,26 @@ def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
 
 # maxmargin fit --online
 
-SMALL_BLOCKS = """
-import functools, os, signal, sys
-from maxmargin.fit import streaming as stream
-from maxmargin.io.readers import svmlight
-svmlight.stream_svmlight = functools.partial(svmlight.stream_svmlight, size=int(sys.argv.pop(1)))
-"""
-# a real SIGINT during partial_fit, between two of its problems; or before the first block
-CTRL_C = """
-original, calls, at = stream.Stream.present, [], int(sys.argv.pop(1))
-def present(self, *arguments):
-    calls.append(1)
-    if len(calls) == at:
-        os.kill(os.getpid(), signal.SIGINT)
-    original(self, *arguments)
-stream.Stream.present = present
-import sklearn.datasets
-parsed = sklearn.datasets.load_svmlight_file
-def read(*arguments, **options):
-    if at == 0:
-        os.kill(os.getpid(), signal.SIGINT)
-    return parsed(*arguments, **options)
-sklearn.datasets.load_svmlight_file = read
-"""
-MAIN = "from maxmargin.cli import main; main()"
 PEAK = """
-import atexit, re
-atexit.register(lambda: print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr))
+import atexit, functools, re, sys
+from maxmargin.io.readers import svmlight
+svmlight.stream_svmlight = functools.partial(svmlight.stream_svmlight, size=1 << 18)
+atexit.register(lambda: print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]))
+from maxmargin.cli import main; main()
 """
 
 
-def text(n, classes, seed=0, entries=5):
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(svmlight, "stream_svmlight", partial(svmlight.stream_svmlight, size=4000))
+
+
+def text(n, classes):
     """Return random svmlight lines."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = rng.integers(0, classes, n)
-    columns = 1 + np.sort(rng.random((n, 30)).argsort(axis=1)[:, :entries], axis=1)
-    values = rng.random((n, entries)) + (columns % classes == y[:, None])
+    columns = 1 + np.sort(rng.random((n, 30)).argsort(axis=1)[:, :5], axis=1)
+    values = rng.random((n, 5)) + (columns % classes == y[:, None])
     lines = (
         f"{label} " + " ".join(f"{j}:{v:.3f}" for j, v in zip(row, line, strict=True))
         for label, row, line in zip(y.tolist(), columns.tolist(), values.tolist(), strict=True)
@@ -181,76 +166,58 @@ def text(n, classes, seed=0, entries=5):
     return "\n".join(lines) + "\n"
 
 
-def command(code, *options):
-    """Run the command after this code in a new process."""
-    return subprocess.run(
-        [sys.executable, "-c", code + MAIN, *map(str, options)],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-
-
-def partial_fit_on(path, n, **options):
+def partial_fit_on(path, n):
     X, y = load_svmlight_file(str(path), n_features=30)
-    model = OnlineMarginClassifier(**options)
-    return model.partial_fit(X[:n], y[:n].astype(int), classes=np.unique(y).astype(int))
+    return OnlineMarginClassifier().partial_fit(X[:n], y[:n].astype(int), classes=np.unique(y).astype(int))
 
 
-class TestCtrlC:
-    def test_interrupted_model_has_equal_rows_for_all_classes(self, tmp_path):
-        data, out = tmp_path / "rows.svm", tmp_path / "m"
-        data.write_text(text(400, 3))
-        options = ("fit", data, "-o", out, "--online", "--n-features", 30, "--classes", "0,1,2")
-        done = command(SMALL_BLOCKS + CTRL_C, 4000, 8, *options)  # the second class of the third block
-        assert done.returncode == 3, done.stderr
-        assert "stopped before the end" in done.stdout
-        model = load(out)
-        n_rows = int(re.match(r"(\d+) rows", done.stdout)[1])
-        assert 0 < n_rows < 400
-        assert {stream.seen for stream in model._streams} == {n_rows}
-        assert np.array_equal(model.coef_, partial_fit_on(data, n_rows).coef_)
-        assert [int(a.sum()) for a in (s.arrays["counts"] for s in model._streams)] == [n_rows] * 3
+def test_interrupted_model_has_equal_rows_for_all_classes(tmp_path, small_blocks, monkeypatch):
+    """SIGINT in a block, after the first of three classes."""
+    data, out, calls, present = tmp_path / "rows.svm", tmp_path / "m", itertools.count(1), Stream.present
 
-    def test_interrupt_before_the_first_block_writes_no_file(self, tmp_path):
-        data, out = tmp_path / "rows.svm", tmp_path / "m"
-        data.write_text(text(50, 2))
-        done = command(SMALL_BLOCKS + CTRL_C, 4000, 0, "fit", data, "-o", out, "--online")
-        assert done.returncode == 130
-        assert done.stderr == "maxmargin: interrupted; every file is complete or was not written.\n"
-        assert done.stdout == ""
-        assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+    def interrupted(stream, *task):
+        if next(calls) == 8:
+            signal.raise_signal(signal.SIGINT)
+        present(stream, *task)
+
+    monkeypatch.setattr(Stream, "present", interrupted)
+    data.write_text(text(400, 3))
+    done = run("fit", data, "-o", out, "--online", "--n-features", 30, "--classes", "0,1,2")
+    assert done.exit_code == 3, done.stderr
+    assert "stopped before the end" in done.stdout
+    model = load(out)
+    n_rows = int(re.match(r"(\d+) rows", done.stdout)[1])
+    assert 0 < n_rows < 400
+    assert {stream.seen for stream in model._streams} == {n_rows}
+    assert np.array_equal(model.coef_, partial_fit_on(data, n_rows).coef_)
+    assert [int(stream.arrays["counts"].sum()) for stream in model._streams] == [n_rows] * 3
 
 
-class TestBadLines:
-    @pytest.mark.parametrize(
-        ("line", "message"),
-        [
-            ("1 3:x", "line 401: the value 'x' of '3:x' is not a number"),
-            ("1 3:1e200", "Squares of entries of X overflow: divide X by a large number"),
-        ],
-    )  # fmt: skip
-    def test_model_of_the_rows_before_a_bad_line_is_written(self, line, message, tmp_path, monkeypatch):
-        monkeypatch.setattr(svmlight, "stream_svmlight", partial(svmlight.stream_svmlight, size=4000))
-        data, out = tmp_path / "rows.svm", tmp_path / "m"
-        data.write_text(text(400, 2) + line + "\n")
-        done = run("fit", data, "-o", out, "--online", "--json", "--n-features", 30)
-        assert done.exit_code == 3
-        facts = json.loads(done.stdout)
-        rows = facts["rows"]
-        assert 0 < rows <= 400
-        assert message in facts["stopped"]
-        assert message in done.stderr
-        assert done.stderr.rstrip().endswith(f"; the model was learnt from the first {rows} rows.")
-        good = tmp_path / "good.svm"
-        good.write_text(text(400, 2))
-        assert np.array_equal(load(out).coef_, partial_fit_on(good, rows).coef_)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 3:x", "line 401: the value 'x' of '3:x' is not a number"),
+        ("1 3:1e200", "Squares of entries of X overflow: divide X by a large number"),
+    ],
+)
+def test_model_of_the_rows_before_a_bad_line_is_written(line, message, tmp_path, small_blocks):
+    data, out, good = (tmp_path / name for name in ("rows.svm", "m", "good.svm"))
+    good.write_text(text(400, 2))
+    data.write_text(text(400, 2) + line + "\n")
+    done = run("fit", data, "-o", out, "--online", "--json", "--n-features", 30)
+    assert done.exit_code == 3
+    facts = json.loads(done.stdout)
+    assert 0 < facts["rows"] <= 400
+    assert message in facts["stopped"]
+    assert message in done.stderr
+    assert done.stderr.rstrip().endswith(f"; the model was learnt from the first {facts['rows']} rows.")
+    assert np.array_equal(load(out).coef_, partial_fit_on(good, facts["rows"]).coef_)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--algorithm", "cramma"], "--algorithm cramma needs a rate, and the command line has no option for it"),
-        (["--algorithm", "mpu"], "where each row occurs only once: leave out --online, or name one of perceptron, "),
-        (["--algorithm", "smo"], "--algorithm must be auto or one of perceptron, local-perceptron"),
         (["--algorithm", "pumma", "--no-intercept"], "pumma learns an intercept: leave out --no-intercept"),
         (["--C", "0"], "--C must be a positive number, or inf for the hard margin; got 0."),
     ],
@@ -276,27 +243,9 @@ def test_memory_does_not_grow_with_the_length_of_the_file(tmp_path):
             for _ in range(copies):
                 file.write(piece)
         options = ("fit", data, "-o", tmp_path / "m", "--online", "--trail", "vote", "--quiet")
-        done = command(SMALL_BLOCKS + PEAK, 1 << 18, *options)
-        assert done.returncode == 0, done.stderr
+        printed = run_python("-c", PEAK, *options)
         assert load(tmp_path / "m").n_seen_ == 20_000 * copies
-        peaks.append(int(done.stderr.split()[-1]) / 1024.0)
+        peaks.append(int(printed.split()[-1]) / 1024.0)
     size = data.stat().st_size / 2**20
     assert size > 32.0
     assert peaks[1] < peaks[0] + 0.5 * size  # in MB; peaks vary by up to 8 MB between runs
-
-
-@pytest.mark.parametrize(
-    "algorithm",
-    [CRAMMA(eta=0.1), pytest.param(MICRA(eta=0.3), marks=pytest.mark.slow)],
-    ids=["cramma", "micra"],
-)
-def test_recommended_rates_reach_the_default_accuracy_on_adult(algorithm, data_folder):
-    """Accuracy after one pass is within 0.01 of the default; the majority class has 0.764."""
-    X, y = load_svmlight_file(str(data_folder / "adult" / "a9a.gz"), n_features=123)
-    T, z = load_svmlight_file(str(data_folder / "adult" / "a9a.t.gz"), n_features=123)
-    order = np.random.default_rng(0).permutation(len(y))
-    scores = [
-        OnlineMarginClassifier(rule).partial_fit(X[order], y[order], classes=[-1, 1]).score(T, z)
-        for rule in ("auto", algorithm)
-    ]
-    assert scores[1] > scores[0] - 0.01
