@@ -40,11 +40,10 @@ TASKS = [
 def rows(n: int, d: int, k: int, index: type = np.int32) -> tuple[sp.csr_matrix, np.ndarray]:
     """n rows of k entries in random columns of d, with two separable classes."""
     rng = np.random.default_rng(0)
-    columns = np.concatenate([np.sort(rng.choice(2**40, k, replace=False) % d) for _ in range(n)])
-    pointers = np.arange(0, n * k + 1, k)
-    X = sp.csr_matrix(
-        (rng.standard_normal(n * k), columns.astype(index), pointers.astype(index)), shape=(n, d)
+    columns = np.concatenate([np.sort(rng.choice(2**40, k, replace=False) % d) for _ in range(n)]).astype(
+        index
     )
+    X = sp.csr_matrix((rng.standard_normal(n * k), columns, np.arange(0, n * k + 1, k, index)), shape=(n, d))
     X.sum_duplicates()
     return X, np.arange(n) % 2
 

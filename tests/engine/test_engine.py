@@ -26,11 +26,15 @@ from presenting import (
 )
 
 import maxmargin.data.rows
-from maxmargin import MaxMarginClassifier, Problem
+from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS
-from maxmargin.data.rows import PackedRows
+from maxmargin.algorithms.batch.kernel_rows import KernelRows
+from maxmargin.algorithms.online.perceptron import Learn
+from maxmargin.data.rows import KernelPatterns, PackedRows, Patterns
 from maxmargin.engine.state import BIAS
-from maxmargin.engine.storage import Dense, Sparse
+from maxmargin.engine.storage import Dense, Gram, Sparse
+from maxmargin.engine.sweep import repeat, score_rows
+from maxmargin.kernels.functions import Linear
 
 HARD = Problem("hinge", np.inf, intercept="none")
 
@@ -233,17 +237,6 @@ def test_float32_values_are_summed_in_float64(store):
     assert (moved, scores.tolist()) == (expected_moved, expected.tolist())
 
 
-def test_unsorted_repeated_and_zero_entries_are_summed():
-    indptr, columns = np.array([0, 5, 5, 8]), np.array([3, 0, 3, 1, 2, 2, 2, 0])
-    X = sp.csr_matrix((np.array([3.0, 1.0, -2.0, 5.0, 0.0, 4.0, -4.0, 1.0]), columns, indptr), shape=(3, 4))
-    before = [part.copy() for part in (X.data, X.indices, X.indptr)]
-    y, rule = np.array([1.0, -1.0, -1.0]), plan("perceptron", HARD, X.toarray()).rule
-    found = [outcome(rule, start(rows, y, HARD), [range(3)] * 4) for rows in (X, X.toarray())]
-    assert_equal_outcomes("perceptron", *found)
-    for old, new in zip(before, (X.data, X.indices, X.indptr), strict=True):
-        assert old.tolist() == new.tolist()  # the caller's matrix is unchanged
-
-
 # memory
 
 
@@ -268,28 +261,6 @@ def test_data_are_not_copied(tmp_path, monkeypatch):
         for part, shared in zip(parts[:2], (h.space.data, h.space.indices), strict=True):
             assert np.shares_memory(part, shared)
         present(rule, h, [range(4)] * 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "loss", "store"),
-    [
-        ("auto", "squared_hinge", np.asarray),
-        ("newton", "squared_hinge", sp.csr_matrix),
-        ("perceptron", "squared_hinge", np.asarray),
-        ("dcd", "hinge", sp.csr_matrix),
-        ("interior-point", "hinge", np.asarray),
-    ],
-)
-def test_fit_does_not_modify_the_data_of_the_caller(name, loss, store):
-    rng = np.random.default_rng(11)
-    X = rng.integers(-2, 3, (30, 4)).astype(float)
-    X[3] = X[2]
-    X, y, s = store(X), signs(30, rng), rng.integers(0, 3, 30).astype(float)
-    s[:2] = 1.0
-    parts = [X.data, X.indices, X.indptr, y, s] if sp.issparse(X) else [X, y, s]
-    before = [part.tobytes() for part in parts]
-    MaxMarginClassifier(loss=loss, algorithm=name, max_iter=5).fit(X, y, s)
-    assert before == [part.tobytes() for part in parts]
 
 
 @interpreted
@@ -325,3 +296,30 @@ def test_packed_memory_grows_for_long_rows():
     memory.pack(h, np.arange(20, dtype=np.uint32))
     rows = np.arange(29, 24, -1, dtype=np.uint32)
     assert scored(memory.pack(h, rows), 5).tolist() == scored(h)[rows].tolist()
+
+
+# rows of a kernel
+
+
+@pytest.mark.parametrize("rho", [0.0, 2.0])
+def test_kernel_rows_of_integers_give_identical_results(rho):
+    """The perceptron on integers, packed and unpacked."""
+    n, rng = 24, np.random.default_rng(0)
+    y = 2.0 * (np.arange(n) % 2) - 1.0
+    X = rng.integers(-3, 4, (n, 60)) + 1.0 * y[:, None]
+    problem = Problem("hinge", np.inf, intercept="none")
+    kernel = KernelPatterns(KernelRows(Linear(), X, 1.0), np.arange(n))
+    kernel.fetch(np.arange(n, dtype=np.uint32))
+    line = np.arange(n, dtype=np.uint32)
+    scores, moved = np.empty(n), np.empty(n, np.uint32)
+    results = []
+    for patterns in (Patterns(X), kernel):
+        h = patterns.weight(problem, y, np.ones(n), 1.0, rho)
+        assert isinstance(h.space, Gram) == (patterns is kernel)
+        for _ in range(5):
+            repeat(Learn(500.0), h, line[::-1].copy(), scores, moved, 1)
+            packed = PackedRows().pack(h, line[3:17])
+            repeat(Learn(700.0), packed, line[:14], scores, moved, 2)
+        score_rows(h, line, scores)
+        results.append((h.alpha.tolist(), scores.tolist()))
+    assert results[0] == results[1]

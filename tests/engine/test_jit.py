@@ -167,23 +167,6 @@ def python(code: str, *folders: Path) -> str:
     return run_python("-c", code, PYTHONPATH=path, NUMBA_CACHE_DIR=cache, NUMBA_DISABLE_JIT="0")
 
 
-@pytest.mark.slow
-def test_user_rules_do_not_share_a_cache_index(tmp_path):
-    """An index that names a record which cannot be imported is discarded, so each rule needs its own."""
-    (tmp_path / "engine.py").write_text(HEAD + FUNCTION.format("limit", "x.threshold(x)"))
-    for number in (1, 2):
-        (tmp_path / str(number)).mkdir()
-        (tmp_path / str(number) / f"rule_{number}.py").write_text(RULE.format("", f"self.a + {number}"))
-
-    def hits(number):
-        code = f"from engine import limit; from rule_{number} import Rule; print(limit(Rule(1.0)))"
-        return python(code + "; print(len(limit.stats.cache_hits))", tmp_path, tmp_path / str(number)).split()
-
-    assert hits(1) == ["2.0", "0"]
-    assert hits(2) == ["3.0", "0"]
-    assert hits(1) == ["2.0", "1"]
-
-
 @needs_jit
 def test_edit_recompiles_only_a_function_and_its_callers(tmp_path):
     """Callers: direct, through another function, and by a method of a record argument."""
@@ -213,3 +196,86 @@ print(json.dumps(out))
     values = {"leaf": 3.0, "direct": 6.0, "indirect": 18.0, "by_record": 3.0, "other": 8.0}
     again = {name: [value, int(name != "other")] for name, value in values.items()}
     assert json.loads(python(script, tmp_path)) == again
+
+
+# read-only and full disks: imports and fits work, with one warning
+
+# Permissions do not restrict the superuser, so the calls with which Numba writes are replaced and fail.
+READ_ONLY = """
+import builtins, errno, os, tempfile
+original_open = builtins.open
+def refuse(*args, **kwargs):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+def open_read_only(file, mode="r", *args, **kwargs):
+    return refuse() if set(mode) & set("wax+") else original_open(file, mode, *args, **kwargs)
+builtins.open, os.makedirs, tempfile.TemporaryFile = open_read_only, refuse, refuse
+"""
+FULL = """
+import builtins, errno, io, os
+original_open = builtins.open
+class FullFile(io.FileIO):
+    def write(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def on_full_disk(file, mode="r", *args, **kwargs):
+    return FullFile(file, mode) if mode == "wb" else original_open(file, mode, *args, **kwargs)
+builtins.open = on_full_disk
+"""
+REPORT = """
+import json, warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import maxmargin
+    from functions import thrice, twice
+    imported = len(caught)
+    results = [twice(4.0), {more}]
+hits = [sum(f.stats.cache_hits.values()) for f in (twice, thrice)]
+texts = [[w.category.__name__, str(w.message)] for w in caught]
+print(json.dumps({"results": results, "hits": hits, "at_import": imported, "warnings": texts}))
+"""
+
+
+def run(folder: Path, conditions: str = "", more: str = "thrice(4.0)", **environment: str) -> dict:
+    """Import the package and call two functions in a new process without a home, under these conditions."""
+    functions = FUNCTION.format("twice", "2.0 * x") + FUNCTION.format("thrice", "3.0 * x")
+    (folder / "functions.py").write_text(HEAD + functions)
+    path = os.pathsep.join(map(str, (SOURCE.parent, folder)))
+    variables = {"HOME": os.devnull, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    code = conditions + REPORT.replace("{more}", more)
+    return json.loads(run_python("-c", code, clean=("NUMBA_", "XDG_"), **variables))
+
+
+def warned_once(result):
+    """Tell whether there is one RuntimeWarning, at the first compilation, that names NUMBA_CACHE_DIR."""
+    assert result["at_import"] == 0
+    ((category, message),) = result["warnings"]
+    return category == "RuntimeWarning" and "NUMBA_CACHE_DIR" in message
+
+
+def test_code_is_compiled_in_memory_where_no_folder_can_be_created(tmp_path):
+    """A file has the name of every cache folder, whatever the permissions, and NUMBA_CACHE_DIR is below a file."""
+    cache = tmp_path / "__pycache__"
+    cache.write_text("a file")
+    result = run(tmp_path, NUMBA_CACHE_DIR=str(cache / "cache"))
+    assert (result["results"], result["hits"]) == ([8.0, 12.0], [0, 0])
+    assert warned_once(result)
+
+
+def test_numba_cache_dir_is_used_and_left_unchanged_once_it_is_read_only(tmp_path):
+    """Cached functions are loaded; missing ones are compiled in memory."""
+    cache = tmp_path / "__pycache__"
+    cache.write_text("a file")
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    assert run(tmp_path, more="0.0", **folder)["warnings"] == []
+    before = sorted(tmp_path.rglob("*"))
+    result = run(tmp_path, READ_ONLY, **folder)
+    assert (result["results"], result["hits"]) == ([8.0, 12.0], [1, 0])
+    assert warned_once(result)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_code_is_compiled_in_memory_on_a_full_disk(tmp_path):
+    """The folder exists and a file can be created but not written: no partial file remains."""
+    result = run(tmp_path, FULL)
+    assert result["results"] == [8.0, 12.0]
+    assert warned_once(result)
+    assert not list((tmp_path / "__pycache__").iterdir())
