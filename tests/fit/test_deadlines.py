@@ -96,13 +96,11 @@ def test_highs_is_abandoned_and_the_fit_has_a_valid_certificate(endless_solver, 
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap)
 
 
-@pytest.mark.parametrize("options", LINEAR_PROGRAMS[1:3])
-def test_unreached_time_limits_do_not_change_the_result(options):
+def test_unreached_time_limits_do_not_change_the_result():
     X, y = half_at_the_margin(0.5, 200, 10)
-    unlimited, limited = (MaxMarginClassifier(**options, max_time=limit).fit(X, y) for limit in (None, 1e4))
-    assert np.array_equal(unlimited.coef_, limited.coef_)
-    assert np.array_equal(unlimited.intercept_, limited.intercept_)
-    assert unlimited.status_ is limited.status_
+    one, two = (MaxMarginClassifier(**LINEAR_PROGRAMS[2], max_time=limit).fit(X, y) for limit in (None, 1e4))
+    assert one.status_ is two.status_
+    assert (one.coef_.tobytes(), one.intercept_[0]) == (two.coef_.tobytes(), two.intercept_[0])
 
 
 def test_stop_check_returns_the_remaining_time():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from itertools import pairwise
 from unittest.mock import Mock
 
@@ -25,12 +24,11 @@ from maxmargin.algorithms.batch.centred_rows import SmallDenseRows
 from maxmargin.algorithms.batch.iterate import Reached
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
-from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis, quadratic
+from maxmargin.algorithms.batch.quadratic_program import SharedRows, quadratic
 from maxmargin.algorithms.batch.semismooth import ActiveHessian
 from maxmargin.algorithms.batch.semismooth_steps import update_hessian
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
-from maxmargin.engine.row_products import add_combined, scores, scores_in_cache
 
 LOSSES = ("hinge", "squared_hinge")
 SOLVERS = {"hinge": "proximal_points", "squared_hinge": "newton_points"}
@@ -66,19 +64,6 @@ def replace_points(monkeypatch, iterates) -> None:
 
 
 # wide rows
-
-
-@pytest.mark.parametrize("alike", [1e-2, 1e-6, 0.0])
-def test_coordinates_in_an_orthonormal_basis_preserve_products(alike):
-    """Products of rows with each other and with combinations of rows, to n eps |A|^2."""
-    A = wide(20, 900, alike)
-    basis = SpanBasis(A)
-    size = np.linalg.norm(A) ** 2
-    assert np.abs(basis.coefficients @ basis.coefficients.T - A @ A.T).max() <= 1e-14 * size
-    a = np.random.default_rng(1).exponential(size=20)
-    w = basis.expand(basis.coefficients.T @ a)
-    assert np.abs(w - A.T @ a).max() <= 1e-13 * np.linalg.norm(A) * a.sum()
-    assert np.abs(A @ w - basis.coefficients @ (basis.coefficients.T @ a)).max() <= 1e-13 * size * a.sum()
 
 
 @pytest.mark.parametrize(
@@ -197,16 +182,6 @@ def test_interrupt_stops_the_search_with_one_unsettled_point(loss, polls):
 
 
 # fits that end early
-
-
-def test_expired_time_is_reported_as_max_time():
-    """For a problem whose optimality conditions no float64 point satisfies."""
-    X, y, _ = noisy(1200, 200)
-    begin = time.perf_counter()
-    model = MaxMarginClassifier(1e20, loss="hinge", max_time=0.05).fit(X, y)
-    assert model.status_ is Status.MAX_TIME
-    assert time.perf_counter() - begin < 5.0  # includes compilation
-    assert np.isfinite(model.coef_).all()
 
 
 @each_loss
@@ -346,17 +321,6 @@ def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
 
 
-@each_loss
-def test_nan_ends_the_iteration(loss):
-    problem = Problem(loss, 1.0)
-    X, y, weights = noisy(20, 3)
-    rows = SmallDenseRows(problem, X)
-    rows.rows[3, 1] = np.nan
-    found = list(points(problem, rows, y, weights))
-    assert len(found) <= 2
-    assert not any(point.gap < np.inf for point in found)
-
-
 @given(problem=cases(sparse=False, loss="squared_hinge"), pick=st.randoms(use_true_random=False))
 def test_hessian_updates_equal_a_recomputed_hessian(problem, pick):
     """For arbitrary sequences of active sets."""
@@ -379,17 +343,3 @@ def test_hessian_updates_equal_a_recomputed_hessian(problem, pick):
         error = np.abs(np.tril(matrix - product))
         assert error.max(initial=0.0) <= 1e-12 * size
         assert (np.diag(error) <= 1e-11 * np.diag(product)).all()
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
-def test_products_equal_numpy(n):
-    rng = np.random.default_rng(n)
-    for d in (1, 8, 9, 101):  # narrow and wide rows
-        rows, z, c = rng.normal(size=(n, d)), rng.normal(size=d), rng.normal(size=n)
-        out, sums, part = np.empty(n), np.ones(d), np.empty(d)
-        for function in (scores, scores_in_cache):
-            function(rows, z, out)
-            assert out == pytest.approx(rows @ z)
-        c[n // 2] = 0.0
-        add_combined(rows, c, np.empty(n, np.uint32), part, sums)
-        assert sums == pytest.approx(1.0 + c @ rows)

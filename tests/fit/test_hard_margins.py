@@ -208,11 +208,8 @@ def test_proved_hyperplane_becomes_the_model_of_a_kernel():
 def test_contradictory_rows_are_found_before_the_kernel_solver_starts(kernel):
     X, y = flipped(3000, 10, 300)
     X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
-    begin = time.perf_counter()
     model: Any = KernelMaxMarginClassifier(INF, kernel=kernel).fit(X, y)
-    assert time.perf_counter() - begin < 3.0  # 0.1 s on an idle machine
-    assert model.status_ is Status.INSEPARABLE
-    assert model.n_iter_ == 0
+    assert (model.status_, model.n_iter_) == (Status.INSEPARABLE, 0)
     assert np.ptp(model.decision_function(X[:50])) == 0.0
     assert model.verdict_.support.tolist() == [0, 3000]
     assert model.verdict_.verify(X, y) is model.verdict_
