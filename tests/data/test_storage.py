@@ -65,17 +65,12 @@ def test_read_only_arrays_give_the_results_of_writable_ones(dtype, order):
         assert np.allclose(found, expected, rtol=16 * unit, atol=64 * unit)
 
 
-@pytest.fixture(scope="module")
-def mapped(tmp_path_factory):
-    """Memory-mapped rows of 32 MB, and labels."""
-    path, rng = tmp_path_factory.mktemp("mapped") / "rows.npy", np.random.default_rng(0)
-    rows = rng.normal(size=(40_000, 100))
-    np.save(path, rows)
-    return np.load(path, mmap_mode="r"), (rows[:, 0] + 0.3 * rng.normal(size=len(rows)) > 0).astype(int)
-
-
-def test_memory_maps_are_not_copied(mapped):
-    X, y = mapped
+def test_memory_maps_are_not_copied_and_streams_use_memory_of_one_batch(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40_000, 100))  # 32 MB
+    y = (rows[:, 0] + 0.3 * rng.normal(size=len(rows)) > 0).astype(int)
+    np.save(tmp_path / "rows.npy", rows)
+    X = np.load(tmp_path / "rows.npy", mmap_mode="r")
     model = MaxMarginClassifier()
     for work, most in ((model.fit, 0.95), (lambda X, y: verify(model, X, y), 0.95), (model.score, 0.15)):
         found, memory = with_peak_memory(lambda work=work: work(X, y))
@@ -83,17 +78,13 @@ def test_memory_maps_are_not_copied(mapped):
     assert model.status_ == "CERTIFIED"
     assert found > 0.85
 
+    def learn(n):
+        stream = OnlineMarginClassifier()
+        for k in range(0, n, 1_000):
+            stream.partial_fit(X[k : k + 1_000], y[k : k + 1_000], classes=[0, 1])
+        return stream
 
-def test_streams_use_memory_of_one_batch(mapped):
-    X, y = mapped
-
-    def learn():
-        model = OnlineMarginClassifier()
-        for first in range(0, len(X), 1_000):
-            model.partial_fit(X[first : first + 1_000], y[first : first + 1_000], classes=[0, 1])
-        return model
-
-    learn()  # compiles; compilation takes memory
-    model, memory = with_peak_memory(learn)
+    learn(1_000)  # compiles, which takes memory
+    stream, memory = with_peak_memory(lambda: learn(len(X)))
     assert memory < 0.03 * X.nbytes
-    assert model.n_seen_ == len(X)
+    assert stream.n_seen_ == len(X)

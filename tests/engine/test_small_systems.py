@@ -68,11 +68,6 @@ class TestCholesky:
             assert factorise(matrix) is None
 
 
-def test_several_right_hand_sides_are_solved():
-    solve, right = factor(definite(5, 9.0)), np.arange(10.0).reshape(5, 2)
-    np.testing.assert_array_equal(solve(right), np.column_stack([solve(column) for column in right.T]))
-
-
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.float32])
 def test_products_equal_the_sums_over_rows(storage, monkeypatch):
     """For any subset of rows, in one chunk or several, with and without a copy of the rows."""

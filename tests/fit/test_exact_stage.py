@@ -31,7 +31,6 @@ from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
 
 LOSSES = ("hinge", "squared_hinge")
-SOLVERS = {"hinge": "proximal_points", "squared_hinge": "newton_points"}
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
@@ -59,7 +58,7 @@ def replace_points(monkeypatch, iterates) -> None:
     def replaced(problem, *task, **options):
         return iterates(points(problem, *task[:3], task[4], interrupted=task[3], **options))
 
-    for name in SOLVERS.values():
+    for name in ("proximal_points", "newton_points"):
         monkeypatch.setattr(maxmargin.fit.small_dense, name, replaced)
 
 

@@ -14,7 +14,6 @@ import maxmargin.fit.state
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS, Bias
 from maxmargin.algorithms.base import PerceptronLike
-from maxmargin.algorithms.online.halving import accuracies
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
@@ -61,15 +60,6 @@ def run_rounds(run: Run, most: int = 400) -> int:
 
 
 # halving
-
-
-@given(st.floats(1e-9, 1.0))
-def test_halving_decreases_from_one_to_the_target(target):
-    visited = accuracies(target, True)
-    assert visited[-1] == target
-    assert visited[:-1] == [0.5**k for k in range(len(visited) - 1)]
-    assert len(visited) == 1 or visited[-2] > target >= 0.5 * visited[-2]
-    assert accuracies(target, False) == [target]
 
 
 @interpreted

@@ -46,7 +46,6 @@ def assert_bracketed(certificate, expected: Optimum) -> None:
     assert certificate.upper >= expected.upper - expected.e
 
 
-settings.register_profile("truth", parent=settings.default, suppress_health_check=[HealthCheck.too_slow])
 MANY = ("dcd", "mpu", "perceptron")  # rules with more examples
 
 
@@ -108,7 +107,8 @@ def test_bounds_enclose_the_optimum_and_status_is_correct(name, hard):
         assert c.problem.intercept != "none" or model.intercept_[0] == 0.0
 
     number = examples(12, 200) if name in MANY else examples(3, 15)
-    settings(settings.get_profile("truth"), max_examples=number)(given(cases(hard=hard))(body))()
+    some = settings(max_examples=number, suppress_health_check=[HealthCheck.too_slow])
+    some(given(cases(hard=hard))(body))()
 
 
 @thorough
