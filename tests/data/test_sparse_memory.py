@@ -20,8 +20,7 @@ from maxmargin import (
     verify,
 )
 
-# Bytes beside the weights: a fixed number for a solver (with small dense copies), and a number for each entry.
-# A dense copy of the wide data takes 1.5 GB.
+# Bytes beside the weights, for a solver and for each entry; a dense copy of the wide data takes 1.5 GB.
 FIXED, PER_ENTRY = 2**26, 500
 WIDE = 61, 3_000_000, 4
 TASKS = [
@@ -57,8 +56,7 @@ def in_linear_memory(X: Any, call: Any) -> Any:
 def test_newton_on_many_sparse_rows_needs_no_matrix_of_the_columns():
     """Such a matrix would take 200 MB; steps of wide rows use conjugate gradients."""
     X, y = rows(8_000, 5_000, 4)
-    model = MaxMarginClassifier(algorithm="newton", max_iter=20)
-    model.fit(X, y)  # compiles
+    model = MaxMarginClassifier(algorithm="newton", max_iter=20).fit(X, y)  # compiles
     _, memory = with_peak_memory(lambda: model.fit(X, y))
     assert memory <= FIXED + PER_ENTRY * X.nnz
 
@@ -71,8 +69,7 @@ def test_memory_is_linear_and_the_model_is_that_of_the_columns_with_entries(task
     options = {name: value for name, value in task.items() if name != "index"}
     # compiles, which takes memory
     other: Any = MaxMarginClassifier(random_state=0, **options).fit(compact, y)
-    model: Any = MaxMarginClassifier(random_state=0, **options)
-    in_linear_memory(X, lambda: model.fit(X, y))
+    model: Any = in_linear_memory(X, lambda: MaxMarginClassifier(random_state=0, **options).fit(X, y))
     assert model.status_ is Status.CERTIFIED
     claim = in_linear_memory(X, lambda: verify(model, X, y))
     assert (claim.lower, claim.upper) == pytest.approx(

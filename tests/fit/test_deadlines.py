@@ -18,8 +18,6 @@ from maxmargin import MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.factors import factor
 from maxmargin.algorithms.batch.sifting import sifted_points
-from maxmargin.fit.deadline import Deadline
-from maxmargin.numerics.stop_check import StopCheck, seconds_left
 from maxmargin.problem.problem import Problem
 
 RELEASE_AFTER = 30.0  # seconds after which an abandoned call ends by itself, and its test fails
@@ -101,16 +99,6 @@ def test_unreached_time_limits_do_not_change_the_result():
     one, two = (MaxMarginClassifier(**LINEAR_PROGRAMS[2], max_time=limit).fit(X, y) for limit in (None, 1e4))
     assert one.status_ is two.status_
     assert (one.coef_.tobytes(), one.intercept_[0]) == (two.coef_.tobytes(), two.intercept_[0])
-
-
-def test_stop_check_returns_the_remaining_time():
-    assert seconds_left(lambda: False) == np.inf
-    assert seconds_left(StopCheck(Deadline().interrupted, Deadline().remaining)) == np.inf
-    limited = Deadline(100.0)
-    assert 0.0 < seconds_left(StopCheck(limited.interrupted, limited.remaining)) <= 100.0
-    limited.split(2).stopped.set()
-    assert StopCheck(limited.interrupted, limited.remaining)()
-    assert not StopCheck(lambda: False, lambda: 1.0)()
 
 
 @pytest.mark.parametrize(
