@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from clouds import clouds
@@ -28,10 +27,8 @@ BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
         (X4, ["a"] * 4, None, r"2 classes.*class 'a' \(one class\)"),
         (X4, [b"a", b"b", b"a", b"b"], None, "decode"),
         (X4, np.array(["a", 1, "b", 2], dtype=object), None, "label"),
-        (X4, np.array(Y4, dtype=object), None, r"astype\(int\)"),
         (X4, np.array([False, True, False, True], dtype=object), None, r"astype\(bool\)"),
         (X4, pd.Series([None, 1, 0, 1], dtype="Int64"), None, "1 of 4 rows have no label"),
-        (X4, pl.Series([None, 1, 0, None]), None, "2 of 4 rows have no label"),
         (X4, [NAN, 1, 0, 1], None, "1 of 4 rows have no label"),
         (X4, Y4, [1.0, 1.0, 1.0], r"\(3,\)"),
         (X4, Y4, [1.0, -1.0, 1.0, 1.0], "[Nn]egative"),
@@ -46,23 +43,16 @@ def test_unusable_rows_labels_and_weights_are_refused(cls, X, y, weights, words)
         cls().fit(X, y, weights)
 
 
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-@pytest.mark.parametrize("store", [np.asarray, sp.csr_array, np.float32])
-@pytest.mark.parametrize("cls", BOTH)
-def test_nan_and_infinity_are_refused(cls, value, store):
-    """Rows of weight 0 are checked as well, and so are rows to predict; the previous fit is kept."""
+@pytest.mark.parametrize("model", ALL)
+@pytest.mark.parametrize(("store", "value"), [(np.asarray, NAN), (sp.csr_array, -INF), (np.float32, INF)])
+def test_nan_and_infinity_are_refused_also_in_rows_of_weight_zero(model, store, value):
     X, y = clouds()
-    model = cls().fit(X, y)
-    before = model.decision_function(X)
-    rows, weights = X.copy(), np.ones(60)
-    rows[7, 1], weights[7] = value, 0.0
-    words = "NaN" if np.isnan(value) else "infinity"
-    for call in (lambda: model.fit(store(rows), y), lambda: model.fit(store(rows), y, weights)):
-        with pytest.raises(ValueError, match=words):
+    model, rows = clone(model).fit(X, y), X.copy()
+    rows[7, 1] = value
+    weights = () if isinstance(model, OnlineMarginClassifier) else (np.arange(60) != 7,)
+    for call in (lambda: model.fit(store(rows), y, *weights), lambda: model.predict(store(rows))):
+        with pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"):
             call()
-    with pytest.raises(ValueError, match=words):
-        model.predict(store(rows))
-    assert np.array_equal(model.decision_function(X), before)
 
 
 @pytest.mark.parametrize("model", ALL)

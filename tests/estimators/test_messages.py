@@ -1,13 +1,11 @@
 """Messages say what is wrong, where, and what to do."""
 
 import inspect
-import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
 import maxmargin as mm
 from maxmargin import (
@@ -123,12 +121,7 @@ def test_probabilities_are_those_of_calibration(kind):
 def test_parameters_of_scikit_learn_have_a_pointer(name, instead):
     with pytest.raises(TypeError, match=f"MaxMarginClassifier has no parameter '{name}'; .*{instead}"):
         MaxMarginClassifier(**{name: "l2"})
-
-
-def test_signatures_copies_and_clones_are_as_without_pointers():
     assert next(iter(inspect.signature(MaxMarginClassifier).parameters)) == "C"
-    model = KernelMaxMarginClassifier(multi_class="ovo", C=2.0)
-    assert clone(model).get_params() == pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
 
 
 HUGE = 10**400
@@ -141,7 +134,6 @@ def fit(Z, labels=Y, **parameters):
 
 REFUSED = [
     (fit(with_entry(4, 1, np.inf)), INFINITE.format(1)),
-    (fit(with_entry(4, 1, np.inf).tolist()), INFINITE.format(1)),
     (fit(sp.csc_matrix(with_entry(4, 1, -np.inf))), INFINITE.format(1)),
     (fit(pd.DataFrame(with_entry(4, 1, np.inf), columns=list("abcde"))), INFINITE.format("'b'")),
     (lambda: separate(with_entry(4, 1, np.inf), Y), INFINITE.format(1)),
@@ -153,18 +145,8 @@ REFUSED = [
     (lambda: separate(damaged("lil"), Y), "damaged sparse matrix"),
     (lambda: mm.verify(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
     (lambda: mm.support_report(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
-    (fit(X, C=HUGE), "C must be a positive number, or inf"),
-    (fit(X, tol=HUGE), "tol must be positive"),
     (lambda: separate(X, Y, tol=HUGE), "tol must be a number"),
     (lambda: mm.margin_path(X, Y, Cs=[HUGE]), "Cs must be positive numbers"),
-    (
-        lambda: KernelMaxMarginClassifier(gamma=None).fit(X, Y),
-        'gamma must be a number of at least 0, "scale" or',
-    ),
-    (lambda: KernelMaxMarginClassifier(kernel="poly", coef0=HUGE).fit(X, Y), "coef0 must be a finite number"),
-    (fit(X, verbose="a"), "verbose must be 0, 1, False or True"),
-    (fit(X, callback=lambda report: np.ones(2)), "callback must return True to end the fit"),
-    (fit(X, class_weight={0: 0, 1: 0}), "class_weight leaves no class with a positive weight"),
     (fit(X, class_weight={0: 0, 1: 1}), "class_weight leaves only one class with a positive weight"),
     (lambda: OnlineMarginClassifier().partial_fit(X, Y, classes=[0, np.inf]), "labels hold NaN or infinity"),
     (lambda: compare(X, Y, [1, "dcd", None]), r"names and rule objects such as MPU\(\); got 1"),

@@ -23,6 +23,7 @@ from sklearn.utils.fixes import parse_version
 
 from interop.scikit_learn_tests import Difference, compared, page
 from maxmargin import (
+    MPU,
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
@@ -46,15 +47,40 @@ def name(model) -> str:
 
 
 @parametrize_with_checks(
-    [OnlineMarginClassifier(), MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=3), MarginRFE("auto", p=2)]
+    [
+        MaxMarginClassifier(),
+        KernelMaxMarginClassifier(),
+        OnlineMarginClassifier(),
+        MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=3),
+        MarginRFE("auto", p=2),
+    ]
 )
 def test_scikit_learn_checks_pass(estimator, check):
     """Every check, with no expected failure; of OnlineMarginClassifier without those of sample weights."""
     check(estimator)
 
 
+def expected_failures(estimator):
+    """Return the checks that pass matrices with eigenvalues of -2 and less as kernels, which are refused."""
+    names = "check_estimators_dtypes", "check_positive_only_tag_during_fit"
+    return dict.fromkeys(names, "no kernel") if getattr(estimator, "kernel", "") == "precomputed" else {}
+
+
 @pytest.mark.slow
-@parametrize_with_checks([OnlineMarginClassifier("pumma", C=1.0), MarginRFE("auto", p=2, cv=2, step=1)])
+@parametrize_with_checks(
+    [
+        MaxMarginClassifier(loss="hinge", algorithm=MPU(schedule="two-level"), n_jobs=2),
+        MaxMarginClassifier(loss="hinge", intercept="augmented", class_weight="balanced"),
+        MaxMarginClassifier(C=100.0, tol=1e-6, warm_start=True),
+        MaxMarginClassifier(algorithm="perceptron", max_iter=20),
+        KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
+        KernelMaxMarginClassifier(kernel="precomputed"),
+        KernelMaxMarginClassifier(kernel="poly", loss="squared_hinge", intercept="augmented"),
+        OnlineMarginClassifier("pumma", C=1.0),
+        MarginRFE("auto", p=2, cv=2, step=1),
+    ],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from clouds import ENDLESS, clouds, signs
-from effort import THOROUGH, thorough
+from effort import THOROUGH, interpreted, thorough
 from problems import rings
 from sklearn.base import clone
 
@@ -117,8 +117,6 @@ def failing(report):
 @pytest.mark.parametrize(
     ("changes", "columns", "weights"),
     [
-        ({"algorithm": "nothing"}, 4, None),
-        ({"class_weight": {7: 1.0}}, 3, None),
         ({"callback": failing}, 3, None),
         ({}, 3, np.zeros(60)),
         ({}, 0, None),
@@ -150,6 +148,7 @@ def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
 
 
 @thorough
+@interpreted
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "lp"])
 def test_every_schedule_ends_with_a_certificate_or_by_max_iter(name):
     """Hard margins end even if the criterion of the schedule is never met: classes overlap, or a row is the origin."""
