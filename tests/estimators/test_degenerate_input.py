@@ -24,7 +24,6 @@ def degenerate_data():
     few = np.array([0, 1, 0, 1, 1, 1])
     return {
         "all-zero rows": (zero, y),
-        "only zeros": (np.zeros((6, 3)), few),
         "identical rows with opposite labels": (np.vstack([X, X[:10]]), np.append(y, 1 - y[:10])),
         "only identical rows": (np.ones((6, 3)), few),
         "duplicate columns": (np.hstack([X, X]), y),
@@ -36,40 +35,24 @@ def degenerate_data():
 
 
 DEGENERATE = degenerate_data()
-COMBINATIONS = list(product(DEGENERATE, LOSSES, (1e-3, 1.0, 1e3), (np.asarray, sp.csr_matrix)))
+COMBINATIONS = enumerate(product(DEGENERATE, LOSSES, (1e-3, 1.0, 1e3), (np.asarray, sp.csr_matrix)))
 
 
-@pytest.mark.parametrize(
+@pytest.mark.parametrize(  # 5 has no factor in common with 2 and 3
     ("name", "loss", "C", "store"),
-    [
-        pytest.param(
-            *c, marks=() if k % 5 == 0 else pytest.mark.slow
-        )  # 5 has no factor in common with 2 and 3
-        for k, c in enumerate(COMBINATIONS)
-    ],
+    [pytest.param(*c, marks=[pytest.mark.slow] * (k % 5 > 0)) for k, c in COMBINATIONS],
 )
 def test_degenerate_data_are_certified(name, loss, C, store):
     X, y = DEGENERATE[name]
-    model = MaxMarginClassifier(C, loss=loss, random_state=0).fit(store(X), y)
-    assert model.status_ is Status.CERTIFIED
-    assert_optimum_is_bracketed(model, store(X), y)
+    for free in (True, False):
+        model = MaxMarginClassifier(C, loss=loss, fit_intercept=free, random_state=0).fit(store(X), y)
+        assert model.status_ is Status.CERTIFIED
+        assert_optimum_is_bracketed(model, store(X), y)
     kernel = KernelMaxMarginClassifier(C, loss=loss).fit(store(X), y)
     assert kernel.status_ is Status.CERTIFIED
     verify(kernel, store(X), y)
     if not X.std():
         assert kernel.gamma_ == 1.0
-
-
-def test_zero_rows_without_an_intercept():
-    """Each costs exactly C for every w."""
-    X, y = clouds(40, 3)
-    padded, labels = np.vstack([X, np.zeros((7, 3))]), np.append(y, [0, 1, 1, 0, 1, 1, 1])
-    options = {"loss": "hinge", "C": 0.3, "fit_intercept": False, "random_state": 0, "tol": 1e-8}
-    plain = MaxMarginClassifier(**options).fit(X, y)
-    extended = MaxMarginClassifier(**options).fit(padded, labels)
-    assert extended.coef_ == pytest.approx(plain.coef_, rel=1e-9)
-    assert extended.certificate_.lower == pytest.approx(plain.certificate_.lower + 7 * 0.3, rel=1e-9)
-    assert extended.certificate_.dual[-7:].tolist() == [0.3] * 7
 
 
 def narrow(seed):
@@ -120,12 +103,10 @@ def test_kernel_margins_scale_with_the_features(scale, loss):
     ("model", "scale", "weight"),
     [
         (MaxMarginClassifier(1e-200, loss="hinge"), 1.0, 1e200),
-        (MaxMarginClassifier(1e-200), 1e-120, 1.0),
         (MaxMarginClassifier(1e200, loss="hinge"), 1e110, 1e80),
         (MaxMarginClassifier(INF), 1e140, 1e200),
         (KernelMaxMarginClassifier(1e-100, kernel="linear", loss="squared_hinge"), 1e-120, 1.0),
         (KernelMaxMarginClassifier(1e-200), 1.0, 1e300),
-        (KernelMaxMarginClassifier(), 1e140, 1e200),
         (KernelMaxMarginClassifier(1e306, loss="squared_hinge"), 1.0, 1.0),
     ],
     ids=str,

@@ -8,7 +8,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
 
 from maxmargin import MaxMarginClassifier, MaxMarginClassifierCV, Status, load, margin_path, save, verify
-from maxmargin.estimators.path import MarginPath
 
 CS = np.logspace(-2, 2, 4)
 FEW_ROUNDS = {"loss": "hinge", "algorithm": "dcd", "max_iter": 5, "random_state": 0}  # too few to certify
@@ -39,20 +38,15 @@ class TestPoints:
         X, y = cancer
         data = sp.csr_array(X) if sparse else X
         path = margin_path(data, y, CS, loss=loss, fit_intercept=fit_intercept, tol=1e-4, random_state=0)
-        assert isinstance(path, MarginPath)
         assert len(path) == path.seconds.size == 4
         np.testing.assert_array_equal(path.Cs, CS)
         for C, model in zip(CS, path, strict=True):
-            assert type(model) is MaxMarginClassifier
             assert model.status_ is Status.CERTIFIED
-            assert model.get_params()["C"] == C
             assert verify(model, data, y).gap <= 1e-4
             alone = MaxMarginClassifier(C, loss=loss, fit_intercept=fit_intercept, tol=1e-9).fit(data, y)
             assert model.certificate_.lower <= alone.certificate_.upper
             assert model.certificate_.upper >= alone.certificate_.lower
-        assert path.coefs_.shape == (4, 30)
-        assert path.intercepts_.shape == (4,)
-        assert (path.gaps_ <= 1e-4).all()
+        assert (path.coefs_.shape, path.intercepts_.shape) == ((4, 30), (4,))
         assert "CERTIFIED" in str(path)
 
     def test_points_keep_the_given_order(self, cancer):
@@ -60,23 +54,19 @@ class TestPoints:
         path = margin_path(*cancer, [10.0, np.inf, 0.1], [2, np.inf], random_state=0, max_time=60)
         assert list(path.Cs) == [10.0, np.inf, 0.1] * 2
         assert list(path.ps) == [2.0] * 3 + [np.inf] * 3
-        assert [model.certificate_.problem.C for model in path] == list(path.Cs)
+        assert (
+            [model.certificate_.problem.C for model in path] == [model.C for model in path] == list(path.Cs)
+        )
         assert path.statuses_ == (Status.CERTIFIED,) * 6
-        assert (path.lower_ <= path.upper_).all()
-        assert path[1].get_params()["max_time"] == 60
         alone = MaxMarginClassifier(np.inf, random_state=0).fit(*cancer)
         np.testing.assert_array_equal(path[1].coef_, alone.coef_)
         np.testing.assert_allclose(margin_path(*cancer, 3, tol=0.1).Cs, [1e-4, 1.0, 1e4])
-        assert margin_path(*cancer, 1).Cs == [1.0]
 
     def test_multiclass_bounds_are_sums_and_of_hard_margins_minima(self):
         X, y = load_iris(return_X_y=True)
         path = margin_path(X, y, [0.1, 1.0], loss="hinge", random_state=3)
-        assert path.coefs_.shape == (2, 3, 4)
-        assert path.intercepts_.shape == (2, 3)
+        assert (path.coefs_.shape, path.intercepts_.shape) == ((2, 3, 4), (2, 3))
         np.testing.assert_allclose(path.lower_[1], sum(part.lower for part in path[1].certificate_))
-        again = margin_path(X, y, [0.1, 1.0], loss="hinge", random_state=3)
-        np.testing.assert_array_equal(again.coefs_, path.coefs_)
         rng = np.random.default_rng(0)
         hard = margin_path(
             np.repeat(np.eye(3), 9, 0) + 0.1 * rng.random((27, 3)), np.arange(27) // 9, [np.inf]
@@ -86,11 +76,8 @@ class TestPoints:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            ({"Cs": []}, "Cs must be .*at least one"),
-            ({"Cs": [1.0, -1.0]}, "Cs must be positive"),
             ({"Cs": True}, "Cs must be positive"),
             ({"Cs": 0}, "Cs must be"),
-            ({"ps": []}, "ps must"),
             ({"C": 1.0}, "does not know 'C'"),
         ],
     )
@@ -101,14 +88,6 @@ class TestPoints:
 
 class TestRestarts:
     """Points that a warm start leaves uncertified are fitted again from a cold start."""
-
-    def test_uncertified_points_end_with_the_exact_step(self, cancer):
-        path = margin_path(*cancer, [100.0, 1000.0], **FEW_ROUNDS)
-        assert path.statuses_ == (Status.CERTIFIED,) * 2
-        for model in path:
-            assert type(model) is MaxMarginClassifier
-            assert model.history_[-1].stage == "exact"
-            assert model.get_params()["max_iter"] == 5
 
     def test_better_of_warm_and_cold_start_is_kept(self, rules_alone):
         """Without the exact step, a warm start from dual variables in proportion to C has a smaller gap."""
@@ -121,17 +100,20 @@ class TestRestarts:
         assert path.statuses_[2] is separate.status_ is Status.MAX_ITER
         assert path.gaps_[2] < 0.5 * separate.certificate_.gap
 
-    def test_interrupt_ends_the_path_with_the_current_point(self, cancer):
+    def test_uncertified_points_end_with_the_exact_step_unless_interrupted(self, cancer):
         """The callback interrupts the restarted fit; the path holds that point only."""
-        stages = []
+        path = margin_path(*cancer, [100.0, 1000.0], **FEW_ROUNDS)
+        assert path.statuses_ == (Status.CERTIFIED,) * 2
+        assert all((model.history_[-1].stage, model.max_iter) == ("exact", 5) for model in path)
+        rounds = []
 
         def stop(report):
-            stages.append(report.round)
-            return stages.count(1) == 2
+            rounds.append(report.round)
+            return rounds.count(1) == 2
 
         path = margin_path(*cancer, [100.0, 1000.0], callback=stop, **FEW_ROUNDS)
         assert path.statuses_ == (Status.INTERRUPTED,)
-        assert stages[-2:] == [5, 1]
+        assert rounds[-2:] == [5, 1]
 
 
 class TestScreening:
@@ -166,7 +148,6 @@ class TestCrossValidation:
         clf = MaxMarginClassifierCV(CS, cv=folds, **settings).fit(X, y)
         grid = GridSearchCV(MaxMarginClassifier(**settings), {"C": CS}, cv=folds).fit(X, y)
         assert clf.scores_.shape == clf.gaps_.shape == (4, 1, 4)
-        assert not {"C", "p", "warm_start"} & clf.get_params().keys()
         assert (clf.gaps_ <= 1e-6).all()
         expected = np.array([grid.cv_results_[f"split{k}_test_score"] for k in range(4)])
         # one row of a fold may be on the boundary to within the gap
@@ -174,19 +155,15 @@ class TestCrossValidation:
         assert clf.best_score_ == clf.scores_.mean(axis=0).max()
         assert clf.Cs_[clf.scores_.mean(axis=0)[0].argmax()] == clf.C_  # the smallest of equally good ones
         verify(clf, X, y)
-        again = MaxMarginClassifier(clf.C_, loss="hinge").fit(X, y)
-        np.testing.assert_allclose(clf.coef_, again.coef_, rtol=1e-6)
         save(clf, tmp_path / "model.safetensors")
         saved = load(tmp_path / "model.safetensors")
-        assert isinstance(saved, MaxMarginClassifier)
-        assert saved.C == clf.C_
+        assert (type(saved), saved.C) == (MaxMarginClassifier, clf.C_)
         verify(saved, X, y)
 
     def test_cross_validation_selects_the_norm_and_the_smallest_cost(self):
         X = np.random.default_rng(0).normal(size=(120, 200))
         y = np.sign(X[:, 0] + X[:, 1])
         clf = MaxMarginClassifierCV([0.1, 0.01], ps=["log", 2, np.inf], cv=4, random_state=0).fit(X, y)
-        assert clf.ps_.tolist() == ["log", 2, np.inf]
         assert clf.scores_.shape == (4, 3, 2)
         assert clf.p_ == np.inf  # two features of 200 suffice
         assert np.count_nonzero(np.abs(clf.coef_) > 1e-2 * np.abs(clf.coef_).max()) < 50
@@ -203,21 +180,9 @@ class TestCrossValidation:
         assert one.best_score_ > 0.99
         verify(one, X, y, s)
 
-    def test_failed_and_interrupted_fits_leave_the_estimator_unchanged(self, cancer):
+    def test_ties_select_the_smallest_cost_and_the_first_norm(self, cancer):
         X, y = cancer
-        clf = MaxMarginClassifierCV([0.1, 1.0], cv=3, random_state=0).fit(X, y)
-        before = dict(vars(clf))
-        for change, error, words in (
-            ({"Cs": [-1.0]}, ValueError, "Cs must be positive"),
-            ({"cv": []}, ValueError, "cv has no splits"),
-            ({"scoring": lambda model, X, y: np.nan}, ValueError, r"fold 0 is nan at C = 0\.1"),
-            ({"callback": lambda report: True}, RuntimeError, "callback ended a fit"),
-        ):
-            with pytest.raises(error, match=words):
-                clf.set_params(**change).fit(X, y)
-            clf.set_params(**{name: before[name] for name in change})
-            assert vars(clf) == before
-        equal = MaxMarginClassifierCV([1.0, 0.1], ps=[2, 1.5], cv=2, scoring=lambda model, X, y: 1.0)
-        assert (equal.fit(X[::9], y[::9]).C_, equal.p_) == (0.1, 2)  # the smallest cost, and the first norm
+        clf = MaxMarginClassifierCV([1.0, 0.1], ps=[2, 1.5], cv=2, scoring=lambda model, X, y: 1.0)
+        assert (clf.fit(X[::9], y[::9]).C_, clf.p_) == (0.1, 2)
         with pytest.raises(TypeError, match="sample_weight"):
-            equal.fit(X, y, np.ones(y.size))
+            clf.fit(X, y, np.ones(y.size))

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from interop.scikit_learn_tests import Difference, compared, page
+from interop.scikit_learn_tests import Difference, compared
 from maxmargin import (
     MPU,
     KernelMaxMarginClassifier,
@@ -113,10 +113,9 @@ def test_weight_k_equals_k_copies_in_pipelines_and_searches(model, routing):
         X, Y, sample_weight=weights.astype(float)
     )
     other = GridSearchCV(scaled(model), grid, cv=copied).fit(X[copies], Y[copies])
-    for k in range(3):
-        actual, reference = (found.cv_results_[f"split{k}_test_score"] for found in (one, other))
-        assert np.allclose(actual, reference, rtol=0, atol=1e-12)  # sums of a few dozen numbers of at most 1
     assert one.best_params_ == other.best_params_
+    scores = [found.cv_results_["mean_test_score"] for found in (one, other)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-12)  # sums of a few dozen numbers of at most 1
     # of order sqrt(tol) at most, as both are within tol of one objective
     assert np.allclose(one.decision_function(X), other.decision_function(X), rtol=1e-5, atol=1e-5)
 
@@ -155,6 +154,9 @@ def test_callbacks_receive_every_round(model, monkeypatch):
     assert recorder.below_root()
     assert [context.report for context in recorder.rounds] == reports
     assert {id(report) for report in reports} == {id(report) for report in fitted.history_}
+    if not model.n_jobs:
+        complete = [recorder.models[context][0] is not None for context in recorder.rounds]
+        assert complete == [len({one.label for one in reports[: k + 1]}) == 3 for k in range(len(reports))]
     silent = clone(model).fit(*rows)
     assert silent.decision_function(rows[0]).tobytes() == fitted.decision_function(rows[0]).tobytes()
     assert not any("callback" in key for key in vars(silent) if key != "callback")
@@ -193,17 +195,6 @@ def test_model_of_a_round_has_the_reported_objective(model, rules_alone):
         assert 0.5 * square + weights @ losses == pytest.approx(report.upper, rel=1e-9)
         assert fitted.n_iter_ == report.round
         assert set(fitted.predict(rows)) <= {0, 1}
-
-
-@CALLBACKS
-def test_multiclass_round_models_exist_after_a_round_of_each_class():
-    recorder = Recorder()
-    fitted = clone(LINEAR).set_callbacks(recorder).fit(X, Y)
-    reported = set()
-    for context in recorder.rounds:
-        reported.add(context.report.label)
-        assert (recorder.models[context][0] is not None) == (len(reported) == 3)
-    assert np.array_equal(recorder.models[recorder.rounds[-1]][0].predict(X), fitted.predict(X))
 
 
 @CALLBACKS
@@ -294,7 +285,7 @@ def test_online_fit_reports_passes_and_bounds():
 @CALLBACKS
 def test_cross_validated_fit_reports_folds_and_final_fit():
     recorder = PropagatedRecorder()
-    fitted = MaxMarginClassifierCV([0.1, 1.0], cv=3, loss="hinge").set_callbacks(recorder).fit(X, Y)
+    fitted = MaxMarginClassifierCV([0.1, 1.0], cv=3).set_callbacks(recorder).fit(X, Y)
     names = [context.source_task_name or context.task_name for context in recorder.below_root()]
     assert names == ["paths of 3 folds", f"all rows with C = {fitted.C_:g}"]
     assert [context.report for context in recorder.rounds] == fitted.history_
@@ -317,11 +308,8 @@ for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginCl
 
 def test_unexpected_outcomes_of_scikit_learns_tests_are_reported():
     failed = {"outcome": "failed", "said": "TypeError: no such thing as dual"}
-    found = {"m::a[1]": failed, "m::a[2]": failed, "m::b": {"outcome": "passed"}, "m::c[x-1]": failed}
-    listed = [Difference("why", ["m::a", "m::c[*-1]"], "dual$")]
-    assert compared(found, listed) == []
-    assert listed[0].met == ["m::a[1]", "m::a[2]", "m::c[x-1]"]
-    assert "| 3 | why |" in page(found, listed)
+    found = {"m::a[1]": failed, "m::b": {"outcome": "passed"}, "m::c[x-1]": failed}
+    assert compared(found, [Difference("why", ["m::a", "m::c[*-1]"], "dual$")]) == []
     for tests, says, words in (
         (["m::a"], "dual", "m::c.* not on the list"),
         (["m::a", "m::c"], "Value", "for another reason"),

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from command import refused, run
+from effort import interpreted
 from sklearn.base import clone
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from maxmargin import IMA, MarginRFE, MaxMarginClassifier, verify
-from maxmargin.estimators.elimination import elimination_sizes, rank_features
+from maxmargin import MarginRFE, MaxMarginClassifier, verify
+
+DESCENT = MaxMarginClassifier(algorithm="dcd", random_state=0)
 
 
 def rows(n=80, d=12, useful=3, classes=2, noise=0.3, seed=0):
@@ -41,26 +42,20 @@ class TestElimination:
         table = pd.DataFrame(X, columns=[f"gene {j}" for j in range(12)])
         selector = MarginRFE("auto", p=2, n_features_to_select=3, random_state=0)
         selector.set_output(transform="pandas").fit(table, y)
-        kept = table.iloc[:, :3]
-        assert selector.support_.nonzero()[0].tolist() == [0, 1, 2]
+        kept, inner = table.iloc[:, :3], selector.estimator_
+        assert selector.support_.nonzero()[0].tolist() == sorted(selector.order_[:3]) == [0, 1, 2]
         assert selector.n_features_ == (selector.ranking_ == 1).sum() == 3
-        assert set(selector.order_[:3]) == {0, 1, 2}
         assert sorted(selector.order_) == list(range(12))
-        assert selector.reason_.startswith("3 features")
         pd.testing.assert_frame_equal(selector.transform(table), kept)
-        assert np.array_equal(selector.predict(table), selector.estimator_.predict(kept.to_numpy()))
-        assert selector.score(table, y) == selector.estimator_.score(kept.to_numpy(), y) > 0.85
-        assert np.array_equal(
-            selector.certified_radius(table), selector.estimator_.certified_radius(kept.to_numpy())
-        )
-        verify(selector.estimator_, kept.to_numpy(), y)
+        assert np.array_equal(selector.predict(table), inner.predict(kept.to_numpy()))
+        assert selector.score(table, y) == inner.score(kept.to_numpy(), y) > 0.85
+        assert np.array_equal(selector.certified_radius(table), inner.certified_radius(kept.to_numpy()))
+        verify(inner, kept.to_numpy(), y)
 
-    def test_warm_starts_take_fewer_updates(self):
-        X, y = separable()
-        selector = MarginRFE(
-            IMA(), p=3.0, C=np.inf, tol=5e-2, n_features_to_select=29, step=1, random_state=0
-        )
-        warm = selector.fit(X, y).estimator_
+    def test_warm_starts_take_fewer_updates(self, rules_alone):
+        X, y = rows(200)
+        selector = MarginRFE("dcd", p=2, tol=1e-6, n_features_to_select=11, step=1, random_state=0).fit(X, y)
+        warm = selector.estimator_
         cold = clone(warm).set_params(warm_start=False).fit(selector.transform(X), y)
         assert warm.history_[-1].steps < 0.5 * cold.history_[-1].steps
 
@@ -76,16 +71,6 @@ class TestElimination:
         assert all(np.isnan(stage.upper) and stage.status is None for stage in actual.path_)
         assert not hasattr(svc, "coef_")  # a clone was trained
 
-    def test_sizes_follow_the_step_and_ranks_the_weights(self):
-        assert elimination_sizes(10, 1, 3) == [10, 7, 4, 1]
-        assert elimination_sizes(10, 2, 3) == [10, 7, 4, 2]
-        assert elimination_sizes(100, 10, 0.5) == [100, 50, 25, 13, 10]
-        assert elimination_sizes(3, 1, 0.1) == [3, 2, 1]
-        coef = np.array([[3.0, 0.0, 2.5, -1e-200], [0.0, 0.0, 2.5, 0.0]])
-        assert rank_features(coef, "sum").tolist() == [2, 0, 3, 1]
-        assert rank_features(coef, "max").tolist() == [0, 2, 3, 1]
-        assert rank_features(coef * 1e200, "sum").tolist() == [2, 0, 3, 1]
-
     def test_features_of_weight_zero_are_removed_first(self):
         X, y = rows()
         X[:, 5:] = 0.0
@@ -95,30 +80,22 @@ class TestElimination:
         kept = MarginRFE("auto", p=2, n_features_to_select=8, step=1).fit(X, y)
         assert kept.n_features_ == 8  # the requested number
 
-    def test_sparse_float32_and_weighted_rows_are_supported(self):
+    def test_sparse_and_float32_rows_are_supported(self):
         X, y = rows()
         X[np.abs(X) < 0.5] = 0.0
-        weights = np.arange(80) % 3
         selector = MarginRFE("auto", p=2, n_features_to_select=3, random_state=0)
-        copies = clone(selector).fit(X.repeat(weights, axis=0), y.repeat(weights))
-        for data in (X, sp.csr_array(X)):
-            found = clone(selector).fit(data, y, sample_weight=weights)
-            assert np.array_equal(found.ranking_, copies.ranking_)
-            assert found.estimator_.coef_ == pytest.approx(copies.estimator_.coef_, rel=1e-6)
-            assert sp.issparse(found.transform(data)) == sp.issparse(data)
+        dense, sparse = clone(selector).fit(X, y), clone(selector).fit(sp.csr_array(X), y)
+        assert np.array_equal(sparse.ranking_, dense.ranking_)
+        assert sparse.estimator_.coef_ == pytest.approx(dense.estimator_.coef_, rel=1e-6)
+        assert sp.issparse(sparse.transform(sp.csr_array(X)))
         narrow = X.astype(np.float32)
         assert clone(selector).fit(narrow, y).transform(narrow).dtype == np.float32
 
-    @pytest.mark.parametrize(("engine", "p"), [("ima", "log"), ("auto", np.inf)])
-    def test_algorithms_of_every_norm_keep_the_informative_features(self, engine, p):
+    def test_margins_of_the_1_norm_keep_the_informative_features(self):
         X, y = separable(useful=3)
-        selector = MarginRFE(engine, p=p, C=np.inf, n_features_to_select=3, step=0.3, random_state=0).fit(
-            X, y
-        )
+        selector = MarginRFE("auto", p=np.inf, C=np.inf, n_features_to_select=3, step=0.3).fit(X, y)
         assert selector.support_.nonzero()[0].tolist() == [0, 1, 2]
-        assert all(0.0 < stage.lower <= stage.upper for stage in selector.path_)
-        # a margin raised by 2 % each time, or a certified one
-        assert all(stage.lower > 0.9 * stage.upper for stage in selector.path_)
+        assert all(0.9 * stage.upper < stage.lower <= stage.upper for stage in selector.path_)
 
 
 class TestBounds:
@@ -137,8 +114,9 @@ class TestBounds:
             side, sign = ("upper", -1.0) if np.isinf(C) else ("lower", 1.0)
             assert (sign * np.diff([getattr(stage, side) for stage in path]) >= 0.0).all()
 
+    @interpreted
     def test_loose_bounds_of_a_set_are_improved_by_those_of_a_larger_one(self):
-        X, y = separable(60, 20)
+        X, y = separable(40, 12)
         loose = MaxMarginClassifier(np.inf, algorithm="perceptron", tol=1e-3, max_iter=50, random_state=0)
         path = MarginRFE(loose, n_features_to_select=6, step=1).fit(X, y).path_
         assert (np.diff([stage.upper for stage in path]) <= 0.0).all()
@@ -176,9 +154,6 @@ class TestCrossValidation:
         best = results["n_features"][results["mean_test_score"] == results["mean_test_score"].max()].min()
         assert selector.n_features_ == selector.estimator_.n_features_in_ == best
         assert [stage.accuracy for stage in selector.path_] == results["mean_test_score"].tolist()
-        with joblib.parallel_config("threading"):
-            two = clone(selector).set_params(n_jobs=2).fit(X, y)
-        assert np.array_equal(two.cv_results_["mean_test_score"], results["mean_test_score"])
 
     def test_features_are_selected_within_each_fold(self):
         """On pure noise, selection on all rows gives optimistic scores; selection within folds does not."""
@@ -186,6 +161,7 @@ class TestCrossValidation:
         X, y = rng.normal(size=(60, 1000)), np.arange(60) % 2
         cv = StratifiedKFold(5, shuffle=True, random_state=1)
         selector = MarginRFE("auto", p=2, cv=cv, n_features_to_select=10, step=0.5, random_state=0).fit(X, y)
+        assert selector.cv_results_["n_features"].tolist() == [1000, 500, 250, 125, 63, 32, 16, 10]
         assert np.abs(selector.cv_results_["mean_test_score"] - 0.5).max() < 0.25
         assert cross_val_score(MaxMarginClassifier(), selector.transform(X), y, cv=5).mean() > 0.8
         for k, (train, test) in enumerate(cv.split(X, y)):
@@ -201,39 +177,18 @@ class TestCrossValidation:
         assert not hasattr(search.best_estimator_, "certified_radius")
         assert not hasattr(MarginRFE("auto"), "predict_proba")
         assert not hasattr(MarginRFE(KNeighborsClassifier()), "decision_function")
+        with pytest.raises(ValueError, match="takes no sample weights"):
+            MarginRFE(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(80))
 
     def test_interrupt_keeps_the_current_set(self, capsys, rules_alone):
         X, y = rows()
-        interrupted = MaxMarginClassifier(algorithm="perceptron", tol=1e-9, callback=lambda report: True)
+        interrupted = clone(DESCENT).set_params(tol=1e-9, callback=lambda report: True)
         selector = MarginRFE(interrupted, n_features_to_select=2, verbose=1).fit(X, y)
         assert selector.n_features_ == 12
         assert "interrupted" in selector.reason_
         assert capsys.readouterr().err.count("features") == 1
         with pytest.raises(KeyboardInterrupt):
             selector.set_params(cv=2).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"step": 1.5}, "step must be"),
-        ({"n_features_to_select": 13}, "13 features cannot be kept of 12"),
-        ({"p": "ln"}, "p must be .*log"),
-        ({"estimator": KNeighborsClassifier()}, "no coef_"),
-        ({"C": np.inf}, "12 features .*finite C"),
-        ({"C": 1e-300}, "of 12 features are 0"),
-        ({"cv": GroupKFold(4)}, "GroupKFold: give its splits"),
-    ],
-)
-def test_invalid_parameters_are_refused(parameters, words):
-    X, y = rows(noise=3.0)
-    selector = MarginRFE("auto", p=2).fit(X, y)
-    before = {name: value for name, value in vars(selector).items() if name.endswith("_")}
-    with pytest.raises(ValueError, match=words):
-        selector.set_params(**parameters).fit(X, y)
-    assert all(vars(selector)[name] is value for name, value in before.items())
-    with pytest.raises(ValueError, match="takes no sample weights"):
-        MarginRFE(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(80))
 
 
 def test_output_of_the_command_equals_that_of_the_selector(tmp_path):
@@ -248,10 +203,9 @@ def test_output_of_the_command_equals_that_of_the_selector(tmp_path):
     assert facts["ranking"] == [f"gene{j}" for j in selector.order_]
     assert (facts["kept"], facts["reason"]) == (selector.n_features_, selector.reason_)
     assert [size["accuracy"] for size in facts["sizes"]] == [stage.accuracy for stage in selector.path_]
-    assert all(size["lower"] <= size["upper"] for size in facts["sizes"])
-    lines = run("select", table, *options, "--keep", 3, "--top", 3).stdout.splitlines()
-    assert lines[0].startswith("3 of 12 features")
-    assert {line.split()[1] for line in lines[-3:]} == {"gene0", "gene1", "gene2"}
+    kept = run("select", table, *options, "--keep", 3, "--top", 3).stdout
+    assert kept.startswith("3 of 12 features")
+    assert {line.split()[1] for line in kept.splitlines()[-3:]} == {"gene0", "gene1", "gene2"}
     early = run("select", table, *options[2:], "--algorithm", "perceptron", "--max-iter", 1, "--tol", 1e-9)
     assert early.exit_code == 3
     assert "MAX_ITER" in early.stdout

@@ -115,21 +115,15 @@ def failing(report):
 
 @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
 @pytest.mark.parametrize(
-    ("changes", "columns", "weights"),
-    [
-        ({"callback": failing}, 3, None),
-        ({}, 3, np.zeros(60)),
-        ({}, 0, None),
-    ],
+    ("callback", "columns", "weights"), [(failing, 3, None), (None, 3, np.zeros(60)), (None, 0, None)]
 )
-def test_a_failed_fit_leaves_the_fitted_model_unchanged(cls, changes, columns, weights):
+def test_a_failed_fit_leaves_the_fitted_model_unchanged(cls, callback, columns, weights):
     X, y = clouds()
-    model = cls(random_state=0).fit(X, y)
-    fitted, scores = dict(vars(model)), model.decision_function(X)
+    model = cls(random_state=0).fit(X, y).set_params(callback=callback)
+    fitted = dict(vars(model))
     with pytest.raises((ValueError, RuntimeError)):
-        model.set_params(**changes).fit(X[:, :columns], y, weights)
-    assert {**vars(model), **dict.fromkeys(changes)} == {**fitted, **dict.fromkeys(changes)}
-    assert model.set_params(callback=None).decision_function(X).tolist() == scores.tolist()
+        model.fit(X[:, :columns], y, weights)
+    assert vars(model) == fitted
 
 
 @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
@@ -137,10 +131,9 @@ def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
     X, y, _ = rings(700, 8)
     model = cls(verbose=1, random_state=0).fit(X, y)
     out, err = capsys.readouterr()
-    lines = [line for line in err.splitlines() if line.startswith("round")]
+    lines = [line for line in err.splitlines() if line.startswith("round") and "gap" in line]
     assert not out
     assert len(lines) == len(model.history_) > 0
-    assert all("gap" in line for line in lines)
     stages = {report.stage for report in model.history_}  # each begins with a line of its reason
     assert len(err.splitlines()) == len(lines) + len(stages)
     cls().fit(X, y)
@@ -152,12 +145,12 @@ def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "lp"])
 def test_every_schedule_ends_with_a_certificate_or_by_max_iter(name):
     """Hard margins end even if the criterion of the schedule is never met: classes overlap, or a row is the origin."""
-    X, y = clouds(2500 if THOROUGH else 60, 4)
+    X, y = clouds(2500, 4) if THOROUGH else clouds(20, 2, gap=0.2)
     Z = X + 6.0 * signs(y)[:, None]
     Z[17] = 0.0
     cls = ALGORITHMS[name]
     options = {"loss": "hinge" if cls().refuses(Problem("hinge", 0.05)) is None else "squared_hinge"}
-    options |= {"random_state": 0, "max_iter": 300, "tol": 1e-3 if THOROUGH else 1e-2}
+    options |= {"random_state": 0, "max_iter": 300, "tol": 1e-3 if THOROUGH else 0.05}
     for schedule in cls.schedules:
         algorithm = name if schedule == cls().schedule else cls(schedule=schedule)
         model = MaxMarginClassifier(0.05, algorithm=algorithm, **options).fit(X, y)
@@ -170,8 +163,8 @@ def test_every_schedule_ends_with_a_certificate_or_by_max_iter(name):
         ):
             if name == "pumma" and not intercept:  # which it needs
                 continue
-            model.set_params(C=np.inf, fit_intercept=intercept, max_iter=3).fit(rows, y)
-            assert model.n_iter_ <= 3
+            model.set_params(C=np.inf, fit_intercept=intercept, max_iter=1).fit(rows, y)
+            assert model.n_iter_ == 1
             assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
             assert model.certificate_.lower <= 0.0 <= model.certificate_.upper
             verify(model, rows, y)
