@@ -90,7 +90,7 @@ FITTED = {
 @pytest.mark.parametrize(
     ("model", "name", "values"),
     [(model, *item) for model, table in FITTED.items() for item in table.items()],
-    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else str(value),
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_invalid_values_are_refused_with_the_name_of_the_parameter(model, name, values):
     """The fitted model is unchanged."""

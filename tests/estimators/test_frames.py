@@ -46,11 +46,9 @@ def test_feature_names_are_stored_and_checked(frame, model):
 FEATURES = {
     "pandas Int64": PANDAS.assign(b=pd.Series(range(60), dtype="Int64")),
     "pandas boolean": PANDAS.assign(b=pd.Series([True, False] * 30, dtype="boolean")),
-    "pandas Float64": PANDAS.astype("Float64"),
     "pandas, Arrow": PANDAS.astype("double[pyarrow]"),
     "polars, whole numbers": POLARS.with_columns(b=pl.int_range(60)),
     "float32": X.astype(np.float32),
-    "Fortran order": np.asfortranarray(X),
 }
 
 
@@ -67,7 +65,6 @@ def test_numbers_of_every_type_are_accepted(kind):
 FILL, ENCODE = "SimpleImputer", "OneHotEncoder"
 REFUSED = {
     "pandas NaN": (PANDAS.assign(b=[np.nan, np.nan] + [1.0] * 58), "'b'.* 2 of 60", FILL),
-    "pandas Int64": (PANDAS.assign(b=pd.Series([None, *range(59)], dtype="Int64")), "'b'.* 1 of 60", FILL),
     "pandas NA": (PANDAS.assign(b=pd.Series([pd.NA, 1] * 30, dtype=object)), "'b'.* 30 of 60", FILL),
     "pandas text": (PANDAS.assign(b="Oslo"), "'b'.* 'Oslo'", ENCODE),
     "pandas categories": (PANDAS.assign(b=pd.Categorical(["u", "v"] * 30)), "'b'.* 'u'", ENCODE),
@@ -77,9 +74,7 @@ REFUSED = {
     "polars dates": (POLARS.with_columns(b=pl.date(2020, 2, 2)), "'b'.* Date", ENCODE),
     "a query": (POLARS.lazy(), "query", "collect()"),
     "array of text": (np.array([["1", "2", "x"]] * 60), "column 2.* 'x'", ENCODE),
-    "array with NaN": (np.where(np.arange(3) == 1, np.nan, X), "column 1.* 60 of 60", FILL),
     "CSR with NaN": (sp.csr_matrix(np.where(np.arange(3) == 1, np.nan, X)), "column 1.* 60 of 60", FILL),
-    "infinity": (PANDAS.assign(b=np.inf), "infinity", ""),
 }
 
 
@@ -101,14 +96,11 @@ def test_other_columns_are_refused_with_their_name_and_the_remedy(kind):
 
 LABELS = {
     "fractions": (2.0 * Y - 1.0, [-1.0, 1.0]),
-    "text": (pd.Series(STRING_LABELS), ["down", "up"]),
     "categories": (pd.Series(STRING_LABELS).astype("category"), ["down", "up"]),
     "Int64": (pd.Series(Y, dtype="Int64"), [0, 1]),
     "boolean": (pd.Series(Y == 1, dtype="boolean"), [False, True]),
     "Arrow numbers": (pd.Series(Y, dtype="int64[pyarrow]"), [0, 1]),
-    "polars text": (pl.Series(STRING_LABELS.tolist()), ["down", "up"]),
     "polars categories": (pl.Series(STRING_LABELS.tolist(), dtype=pl.Categorical), ["down", "up"]),
-    "polars numbers": (pl.Series(Y), [0, 1]),
 }
 
 
@@ -117,8 +109,7 @@ def test_labels_keep_their_type(kind):
     y, names = LABELS[kind]
     for model in MODELS:
         classes = model.fit(PANDAS, y).classes_.tolist()
-        assert classes == names
-        assert [type(name) for name in classes] == [type(name) for name in names]
+        assert [(type(name), name) for name in classes] == [(type(name), name) for name in names]
     model = MaxMarginClassifier().fit(X, y)
     assert model.coef_.tolist() == MaxMarginClassifier().fit(X, Y).coef_.tolist()
     assert verify(model, PANDAS, y).gap < 1e-3

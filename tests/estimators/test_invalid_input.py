@@ -25,7 +25,6 @@ BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
     [
         (X4 + 1j, Y4, None, "[Cc]omplex"),
         (X4, ["a"] * 4, None, r"2 classes.*class 'a' \(one class\)"),
-        (X4, [b"a", b"b", b"a", b"b"], None, "decode"),
         (X4, np.array(["a", 1, "b", 2], dtype=object), None, "label"),
         (X4, np.array([False, True, False, True], dtype=object), None, r"astype\(bool\)"),
         (X4, pd.Series([None, 1, 0, 1], dtype="Int64"), None, "1 of 4 rows have no label"),
@@ -109,7 +108,6 @@ NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
         (None, lambda X: sp.csr_matrix(X) * 1e300, "entry of X is.*scale the features"),
         ({"kernel": "linear"}, lambda X: X * 1e-160, "underflow.*scale the features"),
         ({"kernel": "linear", "C": INF}, lambda X: X * 1e126, "overflows in sums.*scale the features"),
-        ({"kernel": "precomputed"}, lambda X: X @ X.T * 1e-253, "underflows in sums.*scale the matrix"),
         (
             {"kernel": "precomputed", "C": INF},
             lambda X: X @ X.T * 1e250,
@@ -126,7 +124,6 @@ NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
             "not symmetric.*rows 1 and 38",
         ),
         ({"kernel": "precomputed"}, lambda X: np.tanh(2.0 * X @ X.T - 1.0), NOT_A_KERNEL),
-        ({"kernel": "sigmoid", "gamma": 2.0, "coef0": -1.0}, lambda X: X, NOT_A_KERNEL),
         ({"kernel": lambda A, B: -(A @ B.T)}, lambda X: X, NOT_A_KERNEL),
         ({"kernel": lambda A, B: np.ones(3)}, lambda X: X, "shape"),
     ],

@@ -226,18 +226,14 @@ def test_certificates_of_indefinite_matrices_are_refused():
 # hard margins of inseparable data
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 def test_contradictory_rows_are_inseparable_unless_one_has_no_weight(kernel):
     X, y, _ = rings(40, 13, noise=0.0)
-    X, y, weights = np.vstack([X, X[:1]]), np.append(y, -y[0]), np.ones(41)
-    data = X @ X.T if kernel == "precomputed" else X
+    X, y, weights = np.vstack([X, X[:1]]), np.append(y, -y[0]), np.arange(41) < 40
+    data = rbf_kernel(X) if kernel == "precomputed" else X
     model = KernelMaxMarginClassifier(INF, kernel=kernel).fit(data, y)
     assert model.status_ is Status.INSEPARABLE
-    assert model.verdict_.verify(data, y) == model.verdict_
+    assert model.verdict_.verify(data, y).support.tolist() == [0, 40]
     assert not verify(model, data, y).lower > 0.0
-    assert model.certificate_.upper < 1e-6
-    if kernel == "rbf":
-        weights[40] = 0.0
-        assert model.verdict_.support.tolist() == [0, 40]
-        assert model.fit(X, y, weights).status_ is Status.CERTIFIED
-        assert not hasattr(model, "verdict_")
+    assert model.fit(data, y, weights).status_ is Status.CERTIFIED
+    assert not hasattr(model, "verdict_")

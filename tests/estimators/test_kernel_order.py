@@ -6,6 +6,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import interpreted
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.algorithms import LocalPerceptron, Perceptron
@@ -39,6 +40,7 @@ def naive_fit(rule, problem, X, y, weights):
         updates, passes = len(run.moved), 2 * passes
 
 
+@interpreted
 @pytest.mark.parametrize(
     ("kernel", "rule", "problem", "store"),
     [

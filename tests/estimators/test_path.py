@@ -39,7 +39,6 @@ class TestPoints:
         data = sp.csr_array(X) if sparse else X
         path = margin_path(data, y, CS, loss=loss, fit_intercept=fit_intercept, tol=1e-4, random_state=0)
         assert len(path) == path.seconds.size == 4
-        np.testing.assert_array_equal(path.Cs, CS)
         for C, model in zip(CS, path, strict=True):
             assert model.status_ is Status.CERTIFIED
             assert verify(model, data, y).gap <= 1e-4
@@ -164,7 +163,6 @@ class TestCrossValidation:
         X = np.random.default_rng(0).normal(size=(120, 200))
         y = np.sign(X[:, 0] + X[:, 1])
         clf = MaxMarginClassifierCV([0.1, 0.01], ps=["log", 2, np.inf], cv=4, random_state=0).fit(X, y)
-        assert clf.scores_.shape == (4, 3, 2)
         assert clf.p_ == np.inf  # two features of 200 suffice
         assert np.count_nonzero(np.abs(clf.coef_) > 1e-2 * np.abs(clf.coef_).max()) < 50
 

@@ -68,8 +68,6 @@ class TestElimination:
         assert np.array_equal(actual.ranking_, reference.ranking_)
         assert np.array_equal(actual.support_, reference.support_)
         assert np.array_equal(actual.predict(X), reference.predict(X))
-        assert all(np.isnan(stage.upper) and stage.status is None for stage in actual.path_)
-        assert not hasattr(svc, "coef_")  # a clone was trained
 
     def test_features_of_weight_zero_are_removed_first(self):
         X, y = rows()
@@ -91,22 +89,15 @@ class TestElimination:
         narrow = X.astype(np.float32)
         assert clone(selector).fit(narrow, y).transform(narrow).dtype == np.float32
 
-    def test_margins_of_the_1_norm_keep_the_informative_features(self):
-        X, y = separable(useful=3)
-        selector = MarginRFE("auto", p=np.inf, C=np.inf, n_features_to_select=3, step=0.3).fit(X, y)
-        assert selector.support_.nonzero()[0].tolist() == [0, 1, 2]
-        assert all(0.9 * stage.upper < stage.lower <= stage.upper for stage in selector.path_)
-
 
 class TestBounds:
-    @pytest.mark.parametrize("p", [2, "log"])
-    @pytest.mark.parametrize("C", [1.0, np.inf])
+    @pytest.mark.parametrize(("C", "p"), [(1.0, 2), (np.inf, 2), (np.inf, "log"), (np.inf, np.inf)])
     def test_bounds_hold_and_are_monotone_along_the_path(self, C, p):
         X, y = separable(40, 60)
         path = MarginRFE("auto", p=p, C=C, n_features_to_select=5, step=0.3).fit(X, y).path_
         for stage in path:
             assert stage.hard == np.isinf(C)
-            assert stage.p == (p if p == 2 else max(2.0, np.log(stage.n_features)))
+            assert stage.p == (max(2.0, np.log(stage.n_features)) if p == "log" else p)
             exact = MaxMarginClassifier(C, p=stage.p, tol=1e-3).fit(X[:, stage.features], y).certificate_
             assert stage.lower <= exact.upper
             assert stage.upper >= exact.lower
@@ -132,7 +123,6 @@ class TestBounds:
         assert verify(selector.estimator_, selector.transform(X), y).lower > 0.0
         mean = selector.cv_results_["mean_test_score"]  # no score of sizes that some fold does not reach
         assert np.isnan(mean[-1])
-        assert selector.path_[0].accuracy == mean[0]
 
     def test_multiclass_bounds_are_sums(self):
         X, y = rows(120, 8, 3, classes=3)

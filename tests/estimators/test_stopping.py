@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from clouds import ENDLESS, clouds, signs
-from effort import THOROUGH, interpreted, thorough
+from effort import COMPILED, THOROUGH, interpreted, thorough
 from problems import rings
 from sklearn.base import clone
 
@@ -38,6 +38,7 @@ def assert_best_model_is_kept(model, X, y):
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
 
 
+INF, QUICK = np.inf, ("dcd", "mpu", "perceptron", "romma", "ima")
 MODELS = {"linear": endless(), "kernel": KernelMaxMarginClassifier(100.0, tol=1e-12)}
 
 
@@ -143,9 +144,9 @@ def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
 @thorough
 @interpreted
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "lp"])
-def test_every_schedule_ends_with_a_certificate_or_by_max_iter(name):
-    """Hard margins end even if the criterion of the schedule is never met: classes overlap, or a row is the origin."""
-    X, y = clouds(2500, 4) if THOROUGH else clouds(20, 2, gap=0.2)
+def test_every_schedule_ends_with_a_certificate(name):
+    """Hard margins of inseparable data, for which the criterion of a schedule is never met, end by `max_iter`."""
+    X, y = clouds(2500, 4) if THOROUGH and COMPILED else clouds(20, 2, gap=0.2)
     Z = X + 6.0 * signs(y)[:, None]
     Z[17] = 0.0
     cls = ALGORITHMS[name]
@@ -158,16 +159,13 @@ def test_every_schedule_ends_with_a_certificate_or_by_max_iter(name):
         if cls.convergent and name != "pegasos":  # its steps shrink with time
             assert model.status_ is Status.CERTIFIED
         verify(model, X, y)
-        for rows, intercept in (
-            ((X, True), (Z, False)) if cls().refuses(Problem("hinge", np.inf)) is None else ()
-        ):
-            if name == "pumma" and not intercept:  # which it needs
-                continue
-            model.set_params(C=np.inf, fit_intercept=intercept, max_iter=1).fit(rows, y)
-            assert model.n_iter_ == 1
+        # rules with a rate for the data estimate the margin first, by many presentations
+        if cls().refuses(Problem("hinge", INF)) is None and name != "pumma" and (COMPILED or name in QUICK):
+            model.set_params(C=INF, fit_intercept=False, max_iter=3).fit(Z, y)
+            assert model.n_iter_ <= 3
             assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
             assert model.certificate_.lower <= 0.0 <= model.certificate_.upper
-            verify(model, rows, y)
+            verify(model, Z, y)
 
 
 @pytest.mark.parametrize("kind", ["linear", "kernel"])
