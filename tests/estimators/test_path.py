@@ -128,16 +128,6 @@ class TestScreening:
             exact = MaxMarginClassifier(model.C, loss="hinge", tol=1e-9).fit(X, y, s).certificate_
             assert exact.lower <= model.certificate_.upper <= exact.upper * (1 + 1e-6)
 
-    def test_features_are_screened_at_p_inf(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(60, 400))
-        X[:, 0] *= 3
-        y = np.sign(X[:, 0] + 0.5 * rng.normal(size=60))
-        path = margin_path(X, y, np.logspace(-3, -2.5, 4), [np.inf], screen=True, tol=1e-5)
-        assert path.features_left_out.max() > 100
-        for model in path:
-            assert verify(model, X, y).gap <= 1e-5
-
 
 class TestCrossValidation:
     def test_scores_equal_those_of_a_grid_search(self, cancer, tmp_path):
