@@ -205,7 +205,6 @@ FORGERIES = {
     "kernel": (lambda m, c: {"certificate_": replace(c, kernel=Gaussian(0.9))}, "bound"),
     "coefficients": (lambda m, c: {"dual_coef_": m.dual_coef_ * 1.5}, "upper"),
     "vectors": (lambda m, c: {"support_vectors_": -m.support_vectors_}, "not the rows"),
-    "row too large": (lambda m, c: {"support_": first(m.support_, 80)}, "do not have"),
     "equal rows": (lambda m, c: {"support_": np.full_like(m.support_, 3)}, "each once"),
     "counts": (lambda m, c: {"n_support_": m.n_support_ + np.array([1, -1])}, "n_support_|do not fit"),
     "a missing column": (lambda m, c: {"dual_coef_": m.dual_coef_[:, 1:]}, "do not fit"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -58,12 +56,6 @@ def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
 
 
-def expected_failures(estimator):
-    """Return the checks that pass matrices with eigenvalues of -2 and less as kernels, which are refused."""
-    names = "check_estimators_dtypes", "check_positive_only_tag_during_fit"
-    return dict.fromkeys(names, "no kernel") if getattr(estimator, "kernel", "") == "precomputed" else {}
-
-
 @pytest.mark.slow
 @parametrize_with_checks(
     [
@@ -72,12 +64,10 @@ def expected_failures(estimator):
         MaxMarginClassifier(C=100.0, tol=1e-6, warm_start=True),
         MaxMarginClassifier(algorithm="perceptron", max_iter=20),
         KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
-        KernelMaxMarginClassifier(kernel="precomputed"),
         KernelMaxMarginClassifier(kernel="poly", loss="squared_hinge", intercept="augmented"),
         OnlineMarginClassifier("pumma", C=1.0),
         MarginRFE("auto", p=2, cv=2, step=1),
-    ],
-    expected_failed_checks=expected_failures,
+    ]
 )
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):
     check(estimator)
@@ -137,7 +127,6 @@ def noisy_rows(n: int = 300, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 DESCENT = MaxMarginClassifier(algorithm="dcd", tol=1e-5, random_state=0)
 DECOMPOSITION = KernelMaxMarginClassifier(tol=1e-4, gamma=0.3)
-many_rounds = pytest.mark.parametrize("model", [DESCENT, DECOMPOSITION], ids=name)
 
 
 @CALLBACKS
@@ -160,28 +149,18 @@ def test_callbacks_receive_every_round(model, monkeypatch):
 
 
 @CALLBACKS
-@many_rounds
-def test_tasks_are_the_decades_of_the_gap(model, rules_alone):
-    recorder = Recorder()
-    clone(model).set_callbacks(recorder).fit(*noisy_rows())
-    root, stages = recorder.begun[0], recorder.below_root()
-    assert len(stages) <= root.max_subtasks == round(-np.log10(model.tol)) + 1
-    for context in stages:
-        gaps = [one.report.gap for one in recorder.rounds if one.parent is context]
-        assert all(gap > 10.0 ** -(context.task_id + 1) for gap in gaps[:-1])
-        assert context.task_id == 0 or all(gap <= 10.0**-context.task_id for gap in gaps)
-
-
-@CALLBACKS
-@many_rounds
+@pytest.mark.parametrize("model", [DESCENT, DECOMPOSITION], ids=name)
 def test_model_of_a_round_has_the_reported_objective(model, rules_alone):
+    """Rounds are below tasks for the decades of the gap; a callback may end the fit after a round."""
     rows, y = noisy_rows(600)
-    recorder, weights = Recorder(), np.linspace(0.5, 1.5, y.size)
-    clone(model).set_params(tol=1e-6).set_callbacks(recorder).fit(rows, y, weights)
-    assert len(recorder.rounds) > 2
-    for report, (fitted, metadata) in (
-        (context.report, recorder.models[context]) for context in recorder.rounds
-    ):
+    recorder = Recorder(stop=lambda context: context.task_name == "round" and context.report.round == 3)
+    weights = np.linspace(0.5, 1.5, y.size)
+    stopped = clone(model).set_params(tol=1e-9).set_callbacks(recorder).fit(rows, y, weights)
+    assert (stopped.status_, stopped.n_iter_, len(recorder.rounds)) == ("INTERRUPTED", 3, 3)
+    assert recorder.begun[0].max_subtasks == 10
+    for context in recorder.rounds:
+        report, (fitted, metadata), decade = context.report, recorder.models[context], context.parent.task_id
+        assert decade == 0 or report.gap <= 10.0**-decade
         assert metadata["sample_weight"] is weights
         losses = np.maximum(0.0, 1.0 - (2 * y - 1) * fitted.decision_function(rows))
         if model is DESCENT:
@@ -192,18 +171,6 @@ def test_model_of_a_round_has_the_reported_objective(model, rules_alone):
         assert 0.5 * square + weights @ losses == pytest.approx(report.upper, rel=1e-9)
         assert fitted.n_iter_ == report.round
         assert set(fitted.predict(rows)) <= {0, 1}
-
-
-@CALLBACKS
-@many_rounds
-def test_callbacks_can_interrupt_the_fit(model, rules_alone, monkeypatch):
-    monkeypatch.setattr("maxmargin.fit.exact.MAX_EIGEN_ROWS", 0)
-    recorder = Recorder(stop=lambda context: context.task_name == "round" and context.report.round == 2)
-    fitted = clone(model).set_params(tol=1e-9).set_callbacks(recorder).fit(*noisy_rows())
-    assert fitted.status_ == "INTERRUPTED"
-    assert len(recorder.rounds) == fitted.n_iter_ == 2
-    assert fitted.certificate_.gap < np.inf
-    assert recorder.ended[-1].task_name == "fit"
 
 
 def fail(*arguments):
@@ -281,15 +248,3 @@ def test_cross_validated_fit_reports_folds_and_final_fit():
     names = [context.source_task_name or context.task_name for context in recorder.below_root()]
     assert names == ["paths of 3 folds", f"all rows with C = {fitted.C_:g}"]
     assert [context.report for context in recorder.rounds] == fitted.history_
-
-
-@pytest.mark.slow
-def test_estimators_work_without_sklearn_callback():
-    code = """import sys, sklearn.feature_extraction, sklearn.feature_selection, sklearn.linear_model, sklearn.svm
-import sklearn.model_selection
-sys.modules["sklearn.callback"] = None
-from maxmargin import *
-for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginClassifier(), MarginRFE("auto", p=2)):
-    print(hasattr(model, "set_callbacks"), model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[9.0]]))"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == 4 * "False [1]\n"

@@ -124,13 +124,6 @@ class TestBounds:
         mean = selector.cv_results_["mean_test_score"]  # no score of sizes that some fold does not reach
         assert np.isnan(mean[-1])
 
-    def test_multiclass_bounds_are_sums(self):
-        X, y = rows(120, 8, 3, classes=3)
-        selector = MarginRFE("auto", p=2, n_features_to_select=3, step=1).fit(X, y)
-        parts = selector.estimator_.certificate_
-        assert selector.path_[-1].lower == pytest.approx(sum(part.lower for part in parts))
-        assert selector.support_[:3].all()
-
 
 class TestCrossValidation:
     def test_smallest_size_of_best_score_is_selected(self):

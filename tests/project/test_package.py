@@ -25,6 +25,7 @@ def test_versions_agree():
 def test_type_checking_imports_name_exactly_the_public_names():
     """Type checkers see the imports under TYPE_CHECKING, and no __getattr__ that accepts any name."""
     tree = ast.parse(Path(maxmargin.__file__).read_text())
+    assert Path(maxmargin.__file__).with_name("py.typed").is_file()
     branches = [node for node in tree.body if isinstance(node, ast.If)]
     typed, untyped = branches
     assert ast.unparse(typed.test) == "TYPE_CHECKING"
@@ -36,7 +37,3 @@ def test_type_checking_imports_name_exactly_the_public_names():
     assert "__getattr__" not in {getattr(node, "name", None) for node in tree.body}
     with pytest.raises(ImportError, match="Nonsense"):
         exec("from maxmargin import Nonsense")
-
-
-def test_package_has_the_py_typed_marker():
-    assert (Path(maxmargin.__file__).parent / "py.typed").is_file()
