@@ -207,7 +207,6 @@ FORGERIES = {
     "vectors": (lambda m, c: {"support_vectors_": -m.support_vectors_}, "not the rows"),
     "equal rows": (lambda m, c: {"support_": np.full_like(m.support_, 3)}, "each once"),
     "counts": (lambda m, c: {"n_support_": m.n_support_ + np.array([1, -1])}, "n_support_|do not fit"),
-    "a missing column": (lambda m, c: {"dual_coef_": m.dual_coef_[:, 1:]}, "do not fit"),
 }
 
 

@@ -87,9 +87,8 @@ def test_ionosphere_margins_equal_those_of_the_pumma_paper(data_folder: Path) ->
 def test_updates_of_pumma_are_invariant_under_translation() -> None:
     rules = list(pumma_figure3.ALGORITHMS.values())
     near, far = data.r_of_k(4, 1), data.r_of_k(4, 1, shift=4.0)
-    assert set(np.unique(near[0])) == {-1.0, 1.0}
     assert np.array_equal(near[1] > 0, (near[0][:, :16] > 0).sum(axis=1) >= 4)
-    assert near[1].sum() == 0.0
+    assert (set(near[0].flat), near[1].sum()) == ({-1.0, 1.0}, 0.0)
     assert pumma_figure3.run(rules[0], *near)[0] == pumma_figure3.run(rules[0], *far)[0]
     assert pumma_figure3.run(rules[1], *far)[0] > 4 * pumma_figure3.run(rules[1], *near)[0]
 
