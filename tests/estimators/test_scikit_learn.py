@@ -48,7 +48,7 @@ def name(model) -> str:
         KernelMaxMarginClassifier(),
         OnlineMarginClassifier(),
         MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=3),
-        MarginRFE("auto", p=2),
+        MarginRFE("auto", p=2, step=0.5),
     ]
 )
 def test_scikit_learn_checks_pass(estimator, check):

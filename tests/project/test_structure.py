@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from effort import interpreted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 structure = pytest.importorskip("structure", reason="the tools are not part of an installed package")
@@ -23,10 +24,7 @@ GOALS = {
     "modules in the longest chain of imports": 16,
     "import circles": 0,
 }
-LIMITS = GOALS | {
-    "code lines": 19_965,
-    "modules in the longest chain of imports": 19,
-}
+LIMITS = GOALS | {"code lines": 19_975, "modules in the longest chain of imports": 19}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (163, 34), (230, 44) and (66, 16), with announced steps and the reason why a fit ended. The rounding of
@@ -50,6 +48,8 @@ def test_every_folder_is_a_layer():
     assert folders == named
 
 
+@interpreted
 def test_calls_enter_few_functions_and_files():
-    for what, counts in visited.measure().items():
+    for what, call in visited.calls().items():
+        counts = visited.visited(call)
         assert all(count <= most for count, most in zip(counts, VISITED_LIMITS[what], strict=True)), what
