@@ -45,13 +45,13 @@ def refusal(function, *arguments, **options):
 
 
 class TestMeaning:
-    @pytest.mark.parametrize("form", ["liblinear", "json"])
-    def test_every_double_survives(self, form, path):
+    def test_every_double_survives(self, path):
         numbers = [0.1, -0.0, 5e-324, -1.7976931348623157e308, 1 / 3, 2.0**-1074 * 3, np.nextafter(1, 2)]
         model = mm.from_dict(JSON)
         model.coef_, model.n_features_in_ = np.array([numbers]), len(numbers)
-        getattr(mm, f"to_{form}")(model, path)
-        assert getattr(mm, f"from_{form}")(path).coef_.tobytes() == model.coef_.tobytes()
+        for write, read in ((mm.to_liblinear, mm.from_liblinear), (mm.to_json, mm.from_json)):
+            write(model, path)
+            assert read(path).coef_.tobytes() == model.coef_.tobytes()
 
     def test_files_have_the_documented_layout(self, path):
         model = mm.from_dict(JSON)
@@ -118,6 +118,10 @@ class TestMeaning:
             assert "must be a whole number" in refusal(mm.from_libsvm, path, n_features=wrong)
 
 
+class CustomMPU(mm.MPU):
+    """An algorithm that model files do not know."""
+
+
 class TestUnsupportedModels:
     def test_string_labels_need_integer_labels(self, path):
         model = MaxMarginClassifier().fit(X, NAMES)
@@ -143,6 +147,9 @@ class TestUnsupportedModels:
             (mm.to_json, mm.MarginRFE(), "Write its estimator_"),
             (mm.to_libsvm, KernelMaxMarginClassifier(kernel="laplacian", **OVO), "laplacian"),
             (mm.to_libsvm, KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T, **OVO), "function"),
+            (mm.save, KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T), "cannot hold code"),
+            (mm.save, MaxMarginClassifier(algorithm=CustomMPU()), 'algorithm="auto"'),
+            (mm.save, mm.MarginRFE(), "save writes models of"),
         ],
     )
     def test_models_that_no_file_can_hold_are_refused(self, write, model, expected, path):
@@ -154,12 +161,14 @@ class TestUnsupportedModels:
         assert not path.exists()
 
     def test_unfitted_and_infinite_models_are_refused(self, path):
-        for write in (mm.to_liblinear, mm.to_libsvm, mm.to_json):
+        for write in (mm.to_liblinear, mm.to_libsvm, mm.to_json, mm.save):
             with pytest.raises(NotFittedError):
                 write(MaxMarginClassifier(), path)
         broken = mm.from_dict(JSON)
         broken.coef_ = broken.coef_ * np.inf
         assert "not finite" in refusal(mm.to_liblinear, broken, path)
+        odd = MaxMarginClassifier().fit(X, TWO_CLASSES).set_params(max_time=object())
+        assert "a model file can hold numbers and strings" in refusal(mm.save, odd, path)
 
     def test_imported_models_have_no_certificate_and_learn_nothing(self, path):
         path.write_text(LIBSVM)
@@ -189,7 +198,6 @@ def test_every_truncation_is_refused(form, path):
         ("liblinear", "L2R_LR", "L2R_L2LOSS_SVR", "'L2R_L2LOSS_SVR' is not a classifier of liblinear"),
         ("liblinear", "nr_class 2", "nr_class 1", "'nr_class' must be at least 2"),
         ("liblinear", "nr_class 2", "nr_class two", "'nr_class' must be whole numbers; got 'two'"),
-        ("liblinear", "nr_feature 2", f"nr_feature {10**30}", "'nr_feature' must be whole numbers"),
         ("liblinear", "nr_class 2", f"nr_class {10**18}", "'label' must be"),
         ("liblinear", "nr_class 2\n", "", "there is no line 'nr_class'"),
         ("liblinear", "label 1 -1", "label 1", "'label' must be 2 numbers; got 1"),
@@ -198,7 +206,6 @@ def test_every_truncation_is_refused(form, path):
         ("liblinear", "nr_feature 2", "nr_feature 1", "is too long"),
         ("liblinear", "bias 1", "bias inf", "finite"),
         ("liblinear", "-1 \n", "-1x \n", "'-1x' is not a finite number"),
-        ("liblinear", "-1 \n", "nan \n", "'nan' is not a finite number"),
         ("liblinear", "w\n", "v\n", "no line 'w'"),
         ("liblinear", "bias", "b\xefas", "line 5: this line is not ASCII text"),
         ("libsvm", "c_svc", "epsilon_svr", "'epsilon_svr' is not a classifier of libsvm"),
@@ -230,21 +237,18 @@ class TestJson:
     @pytest.mark.parametrize("C", [2.0, np.inf])
     def test_record_holds_names_parameters_and_bounds(self, C, path):
         names = ["length", "width, of leaves", "Länge", "4"]
-        frame = pd.DataFrame(X, columns=names)
-        model = MaxMarginClassifier(C=C).fit(frame, NAMES == "setosa")
+        model = MaxMarginClassifier(C=C).fit(pd.DataFrame(X, columns=names), NAMES == "setosa")
         mm.to_json(model, path)
         record = json.loads(path.read_text(encoding="utf-8"))
         assert record == mm.to_dict(model)
         assert (record["model"], record["classes"]) == ("MaxMarginClassifier", [False, True])
-        (decision,) = record["decisions"]
+        (decision,), certificate = record["decisions"], model.certificate_
         assert decision["coef"] == dict(zip(names, model.coef_[0].tolist(), strict=True))
-        bounds, certificate = decision["bounds"], model.certificate_
-        assert bounds["of"] == ("objective" if C == 2.0 else "margin")
-        assert [bounds["lower"], bounds["upper"]] == [certificate.lower, certificate.upper]
+        bounds = {"of": "objective" if C == 2.0 else "margin", "lower": certificate.lower}
+        assert decision["bounds"].items() >= (bounds | {"upper": certificate.upper}).items()
         assert record["parameters"]["C"] == ("inf" if np.inf == C else C)
         copy = mm.from_json(path)
         assert copy.feature_names_in_.tolist() == names
-        assert np.array_equal(copy.decision_function(frame), model.decision_function(frame))
         assert mm.to_dict(copy)["decisions"] == record["decisions"]
 
     def test_cross_validated_and_online_models_are_written(self):
@@ -257,6 +261,10 @@ class TestJson:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
+            (b"[1]", "not a model"),
+            (b"\xff", "UTF-8"),
+            (b'{"a": NaN}', "NaN is not a number"),
+            (b'{"version": ' + b"1" * 5000 + b"}", "a whole number is too long"),
             ({"format": "PMML"}, "not a model that to_json wrote"),
             ({"version": 2}, "install a newer maxmargin"),
             ({"version": 0}, '"version" must be at least 1'),
@@ -276,18 +284,7 @@ class TestJson:
             ({"decisions": [{**JSON["decisions"][0], "class": -1}]}, "decision 0 must have the class 1"),
         ],
     )
-    def test_invalid_records_are_refused_with_the_reason(self, change, message):
-        assert message in refusal(mm.from_dict, {**JSON, **change})
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            (b"[1]", "not a model"),
-            (b"\xff", "UTF-8"),
-            (b'{"a": NaN}', "NaN is not a number"),
-            (b'{"version": ' + b"1" * 5000 + b"}", "a whole number is too long"),
-        ],
-    )
-    def test_other_files_are_refused(self, path, text, message):
+    def test_invalid_records_are_refused_with_the_reason(self, change, message, path):
+        text = change if isinstance(change, bytes) else json.dumps({**JSON, **change}).encode()
         path.write_bytes(text)
         assert message in refusal(mm.from_json, path)

@@ -14,12 +14,11 @@ import pytest
 import scipy.sparse as sp
 from safetensors.numpy import save as save_arrays
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 import maxmargin as mm
 from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, ModelFileError, load, save, verify
 from maxmargin.io.sealed_file import FORMAT, pack, unpack
-from maxmargin.numerics.files import check_place, written_whole
+from maxmargin.numerics.files import written_whole
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -114,11 +113,8 @@ def check_round_trip(model, path, rows, y):
             assert copied.flags.writeable == value.flags.writeable, name
     assert str(verify(copy, rows, y)) == str(verify(model, rows, y))
     for one, two in zip(copy.certificate_.certificates, model.certificate_.certificates, strict=True):
-        assert (one.problem, one.lower, one.upper, one.fingerprint) == (
-            two.problem, two.lower, two.upper, two.fingerprint
-        )  # fmt: skip
-        assert np.array_equal(one.support, two.support)
-        assert np.array_equal(one.dual, two.dual)
+        for name in ("problem", "lower", "upper", "fingerprint", "support", "dual"):
+            assert np.array_equal(getattr(one, name), getattr(two, name)), name
     content = path.read_bytes()
     save(copy, path)
     assert path.read_bytes() == content
@@ -181,30 +177,6 @@ class TestRoundTrip:
         assert load_copy(machine, path).verdict_.kernel == machine.verdict_.kernel == machine.kernel_
         wide = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T * 1e200, Y)
         assert load_copy(wide, path).gamma_ == np.inf
-
-
-class CustomMPU(MPU):
-    """An algorithm that model files do not know."""
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda model: 3, "save writes models of .*Classifier; got int"),
-        (lambda model: MaxMarginClassifier(), None),
-        (
-            lambda model: model.set_params(algorithm=CustomMPU()),
-            'cannot name the algorithm.*algorithm="auto"',
-        ),
-        (lambda model: model.set_params(max_time=object()), "a model file can hold numbers and strings"),
-        (lambda model: KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T).fit(X, Y), "cannot hold code"),
-    ],
-    ids=["int", "unfitted", "algorithm", "object", "code"],
-)
-def test_models_that_no_file_can_hold_are_refused(saved, tmp_path, change, expected):
-    with pytest.raises(ModelFileError if expected else NotFittedError, match=expected):
-        save(change(load(saved)), tmp_path / "new")
-    assert not (tmp_path / "new").exists()
 
 
 def newer_format(content):
@@ -306,11 +278,3 @@ class TestAtomicWriting:
         assert path.read_bytes() == b"new"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
-
-    def test_invalid_places_are_refused(self, tmp_path, path):
-        with pytest.raises(IsADirectoryError, match="this is a folder; name a file in it"):
-            check_place(tmp_path)
-        with pytest.raises(FileNotFoundError, match="there is no such folder"):
-            check_place(tmp_path / "nowhere" / "file")
-        with pytest.raises(FileNotFoundError):
-            load(path)

@@ -194,7 +194,6 @@ class TestCsv:
         ("content", "expected"),
         [
             (b"1,,x", "column 'v' is empty; fill it in"),
-            (b"1,two,x", "column 'v': 'two' is not a number"),
             (b"1,nan,x", "column 'v' is 'nan'; fill it in"),
             (b"inf,1,x", "column 'u' is 'inf', which is not a finite float64 number"),
             (b"1,-1e400,x", "column 'v' is '-1e400', which is not a finite float64 number"),
@@ -274,31 +273,30 @@ class TestCsv:
 
 
 class TestNpz:
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
-    def test_dense_arrays_are_read(self, tmp_path, dtype):
-        X = np.arange(6).reshape(3, 2).astype(dtype)
-        np.savez(tmp_path / "a.npz", X=X, y=["a", "b", "a"])
-        table = read(tmp_path / "a.npz")
-        assert np.array_equal(table.X, X)
-        assert table.X.dtype == (np.float32 if dtype is np.float32 else np.float64)
-        assert table.y.tolist() == ["a", "b", "a"]
+    def test_dense_arrays_are_read(self, tmp_path):
+        for dtype in (np.float32, np.float64, np.int16, bool):
+            X = np.arange(6).reshape(3, 2).astype(dtype)
+            np.savez(tmp_path / "a.npz", X=X, y=["a", "b", "a"])
+            table = read(tmp_path / "a.npz")
+            assert np.array_equal(table.X, X)
+            assert table.X.dtype == (np.float32 if dtype is np.float32 else np.float64)
+            assert table.y.tolist() == ["a", "b", "a"]
+        np.savez(tmp_path / "a.npz", X=np.full((3, 2), 1.7e308), y=[0, 1, 1])
+        assert read(tmp_path / "a.npz").X.max() == 1.7e308
+        assert refusal_of(tmp_path / "a.npz", 3).startswith("the model has 3 features, and X has 2")
 
     @pytest.mark.parametrize("kind", ["csr", "csc"])
     def test_sparse_arrays_are_read(self, tmp_path, kind):
-        X = sp.csr_matrix(DENSE).asformat(kind)
-        np.savez_compressed(
-            tmp_path / "a.npz",
-            data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, format=kind.encode(), y=LABELS,
-        )  # fmt: skip
-        table = read(tmp_path / "a.npz", n_features=6)
+        X, path = sp.csr_matrix(DENSE).asformat(kind), tmp_path / "a.npz"
+        arrays = {name: getattr(X, name) for name in ("data", "indices", "indptr", "shape")}
+        np.savez_compressed(path, format=kind.encode(), y=LABELS, **arrays)
+        table = read(path, n_features=6)
         assert table.X.format == "csr"
         assert np.array_equal(table.X.toarray(), np.hstack([DENSE, np.zeros((4, 2))]))
         assert np.array_equal(table.y, LABELS)
-
-    def test_scipy_save_npz_has_no_labels(self, tmp_path):
-        sp.save_npz(tmp_path / "a.npz", sp.csr_matrix(DENSE))
-        assert read(tmp_path / "a.npz", n_features=4).y is None
-        assert refusal_of(tmp_path / "a.npz").startswith("there is no array 'y' with the labels")
+        sp.save_npz(path, X)
+        assert read(path, n_features=4).y is None
+        assert refusal_of(path).startswith("there is no array 'y' with the labels")
 
     @pytest.mark.parametrize(
         ("arrays", "expected"),
@@ -321,11 +319,6 @@ class TestNpz:
     def test_invalid_arrays_are_refused(self, tmp_path, arrays, expected):
         np.savez(tmp_path / "a.npz", **arrays)
         assert refusal_of(tmp_path / "a.npz").startswith(expected)
-
-    def test_large_finite_numbers_are_accepted(self, tmp_path):
-        np.savez(tmp_path / "a.npz", X=np.full((3, 2), 1.7e308), y=[0, 1, 1])
-        assert read(tmp_path / "a.npz").X.max() == 1.7e308
-        assert refusal_of(tmp_path / "a.npz", 3).startswith("the model has 3 features, and X has 2")
 
     def test_arrays_larger_than_memory_are_refused_before_reading(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:
