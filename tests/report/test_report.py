@@ -11,9 +11,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from typer.testing import CliRunner
 
@@ -28,7 +26,9 @@ X = np.round(RNG.normal(size=(60, 4)), 3)
 Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, "yes", "no")
 THREE_CLASSES = np.digitize(X[:, 0] + 0.2 * RNG.normal(size=60), [-0.5, 0.5])
 VOID = ("meta", "img")
-REPORT_OPTIONS = {"name": "made up", "feature_names": ["length", "width", "height", "weight"], "top": 7}
+ODD = ["<b>", "&amp;", '"', "price in \\$ $\\foo$ \ud800"]
+REPORT_OPTIONS = {"name": '<script>alert("x")</script>', "feature_names": ODD, "top": 7}
+NAMES = [name.replace("\ud800", "?") for name in ODD]
 
 
 class Page(HTMLParser):
@@ -89,9 +89,9 @@ def linear():
 
 @pytest.fixture(scope="module")
 def report_file(linear, tmp_path_factory):
-    """A full report of the linear model: (result of the recheck, path)."""
+    """A full report of the linear model: (result of the recheck, text)."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(linear, X, Y, path, **REPORT_OPTIONS), path
+    return write_report(linear, X, Y, path, **REPORT_OPTIONS), path.read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -101,11 +101,11 @@ def without_figures(monkeypatch):
 
 
 def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_file):
-    recheck, page = report_file[0], Page(report_file[1].read_text(encoding="utf-8"))
+    recheck, page = report_file[0], Page(report_file[1])
     assert (recheck.outcome, recheck.words) == (Outcome.HOLDS, "")
     right = int(np.sum(linear.predict(X) == Y))
     for words in (
-        "Maximum-margin report: made up",
+        'Maximum-margin report: <script>alert("x")</script>',
         "CERTIFIED — The certified gap",
         "every bound was recomputed from the 60 rows of these data, and holds",
         f"No linear function has an objective below {recheck.certificate.lower:.12g}",
@@ -130,21 +130,10 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
     assert certain[1][1:3] == [str(int(optimum.weightless.sum())), str(int(optimum.inside.sum()))]
     effects = linear.coef_[0] * X.std(axis=0)
     order = np.argsort(-np.abs(effects))
-    assert [line[0] for line in features[1:]] == [REPORT_OPTIONS["feature_names"][j] for j in order]
+    assert [line[0] for line in features[1:]] == [NAMES[j] for j in order]
     for column, expected in ((1, linear.coef_[0]), (2, effects)):
         # printed with four digits at least
         assert [float(line[column]) for line in features[1:]] == pytest.approx(expected[order], rel=1e-3)
-
-
-def test_features_are_ranked_whatever_their_units(tmp_path, without_figures):
-    scales, model = np.array([1e-3, 1e3, 1.0, 1e200]), MaxMarginClassifier(random_state=0).fit(X, Y)
-    model.coef_ = model.coef_ / scales
-    effects = np.abs(model.coef_[0] * scales) * X.std(axis=0)
-    for rows in (X * scales, sp.csr_matrix(X * scales)):
-        _, page = write_and_parse(tmp_path, model, rows, Y)
-        assert [int(line[0].split()[1]) for line in page.tables[-1][1:]] == (
-            1 + np.argsort(-effects)
-        ).tolist()
 
 
 @pytest.mark.parametrize(("C", "useful"), [(1.0, False), (1e3, True)])
@@ -153,19 +142,22 @@ def test_useless_bounds_on_leave_one_out_errors_are_left_out(C, useful, tmp_path
     model = MaxMarginClassifier(loss="hinge", C=C, random_state=0).fit(X, y)
     least, most = support_report(model, X, y).leave_one_out
     assert (most < np.sum(y == "yes")) == useful
-    _, page = write_and_parse(tmp_path, model, X, y)
-    assert (f"between {least} and {most} of 60 rows would be labelled wrongly" in page.text) == useful
-    assert ("No useful upper bound is proved" in page.text) != useful
-    assert (f"at least {least} of 60 rows" in str(support_report(model, X, y))) != useful
+    text = write_and_parse(tmp_path, model, X, y)[1].text
+    assert (f"between {least} and {most} of 60 rows would be labelled wrongly" in text) == useful
+    assert ("No useful upper bound is proved" in text) != useful
 
 
-def test_report_has_no_external_resources_and_escapes_names(linear, tmp_path):
-    odd = ["<b>", "&amp;", '"', "'"]
-    _, page = write_and_parse(tmp_path, linear, X, Y, name='<script>alert("x")</script>', feature_names=odd)
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+def test_report_has_accessible_markup_and_no_external_resources(report_file):
+    text = report_file[1]
+    page = Page(text)
+    assert ("html", {"lang": "en"}) in page.tags
+    assert {attributes["scope"] for tag, attributes in page.tags if tag == "th"} == {"col", "row"}
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 3
+    assert tags.count("h1") == tags.count("main") == tags.count("title") == 1
+    named = {attributes["id"] for tag, attributes in page.tags if tag == "h2"}
+    assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
     assert "<script" not in text
-    assert '<script>alert("x")</script>' in page.text
-    assert {line[0] for line in page.tables[-1][1:]} == set(odd)
     for _, attributes in page.tags:
         assert not {"href", "srcset", "action", "onload"} & attributes.keys()
         assert attributes.get("src", "data:").startswith("data:")
@@ -174,48 +166,14 @@ def test_report_has_no_external_resources_and_escapes_names(linear, tmp_path):
         drawing = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
         assert "prefers-color-scheme:dark" in drawing
         assert "#1f2933" not in drawing.replace("--c0:#1f2933", "")  # ink depends on the colour scheme
-        links = [
-            value
-            for node in ElementTree.fromstring(drawing).iter()
-            for key, value in node.items()
-            if "href" in key
-        ]
+        nodes = ElementTree.fromstring(drawing).iter()
+        links = [value for node in nodes for key, value in node.items() if "href" in key]
         assert all(value.startswith("#") for value in links)
 
 
-def test_names_are_drawn_literally(tmp_path):
-    names = [r"price in \$ $\foo$ half \ud800", "日本 over $50K"]
-    labels = np.where(Y == "yes", "over $50K", "under $5^{ 日本")
-    # with two features the axes have their names
-    model = MaxMarginClassifier(random_state=0).fit(X[:, :2], labels)
-    _, page = write_and_parse(tmp_path, model, X[:, :2], labels, name="$x \ud800$", feature_names=names)
-    assert page.text.startswith("Maximum-margin report: $x ?$")
-    assert {line[0] for line in page.tables[-1][1:]} == {name.replace("\ud800", "?") for name in names}
-    for words in (
-        "class under $5^{ 日本 against class over $50K",
-        "The decision surface in its two features",
-    ):
-        assert any(words in image["alt"] for image in page.images)
-
-
-def test_report_has_accessible_markup(report_file):
-    page = Page(report_file[1].read_text(encoding="utf-8"))
-    assert ("html", {"lang": "en"}) in page.tags
-    assert {attributes["scope"] for tag, attributes in page.tags if tag == "th"} == {"col", "row"}
-    tags = [tag for tag, _ in page.tags]
-    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 3
-    assert tags.count("h1") == tags.count("main") == tags.count("title") == 1
-    named = {attributes["id"] for tag, attributes in page.tags if tag == "h2"}
-    assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
-
-
-def test_equal_input_gives_equal_files(linear, report_file, tmp_path, monkeypatch):
-    copy = load_copy(linear, tmp_path)
-    assert write_and_parse(tmp_path, copy, X, Y, **REPORT_OPTIONS)[1].text
-    assert (tmp_path / "report.html").read_bytes() == report_file[1].read_bytes()
-    monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
-    texts = [write_and_parse(tmp_path, linear, rows, Y)[1].text for rows in (X, sp.csr_matrix(X))]
-    assert texts[0] == texts[1]
+def test_equal_input_gives_equal_files(linear, report_file, tmp_path):
+    write_report(load_copy(linear, tmp_path), X, Y, tmp_path / "again.html", **REPORT_OPTIONS)
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == report_file[1]
 
 
 class TestData:
@@ -234,20 +192,11 @@ class TestData:
         unknown = write_and_parse(tmp_path, linear, X, np.arange(60) % 2)[1]
         assert len(unknown.images) == 1  # the bounds of the fit
 
-    def test_failing_bounds_are_reported(self, linear, tmp_path, without_figures):
-        forged, claim = load_copy(linear, tmp_path), linear.certificate_
-        forged.certificate_ = dataclasses.replace(claim, lower=1.01 * claim.lower, upper=1.02 * claim.upper)
-        recheck, page = write_and_parse(tmp_path, forged, X, Y)
-        assert recheck.outcome is Outcome.FAILS
-        assert "The proof does not hold — the lower bound fails" in page.text
-        assert any(attributes.get("class") == "verdict bad" for _, attributes in page.tags)
-
-    def test_sample_and_class_weights_determine_the_caps(self, tmp_path, without_figures):
+    def test_sample_and_class_weights_are_part_of_the_data(self, tmp_path, without_figures):
         weights = np.linspace(0.2, 2.0, 60)
         model = MaxMarginClassifier(loss="hinge", class_weight={"yes": 3.0, "no": 0.5}, C=0.1, random_state=0)
         model.fit(X, Y, sample_weight=weights)
-        recheck, page = write_and_parse(tmp_path, model, X, Y, sample_weight=weights, top=60)
-        assert recheck.outcome is Outcome.HOLDS
+        _, page = write_and_parse(tmp_path, model, X, Y, sample_weight=weights, top=60)
         for row, label, dual, capped, *_ in page.tables[0][1:]:
             cap = 0.1 * weights[int(row) - 1] * (3.0 if label == "yes" else 0.5)
             assert (float(dual) > cap * (1.0 - 1e-5)) == (capped == "yes")
@@ -256,19 +205,16 @@ class TestData:
 
 class TestModels:
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-    def test_multiclass_kernel_report_has_a_table_per_problem(self, scheme, tmp_path):
+    def test_multiclass_kernel_report_has_a_table_per_problem(self, scheme, tmp_path, without_figures):
         model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
         recheck, page = write_and_parse(tmp_path, model, X, THREE_CLASSES)
         assert recheck.outcome is Outcome.HOLDS
         bounds, *rows, certain = page.tables
-        assert [line[0] for line in certain[1:]] == [line[0] for line in bounds[1:]]
         names = {"ovr": [f"class {k} against the rest" for k in range(3)]}
         names["ovo"] = [f"class {i} against class {j}" for i, j in ((0, 1), (0, 2), (1, 2))]
-        assert [line[0] for line in bounds[1:]] == names[scheme]
+        assert [line[0] for line in certain[1:]] == [line[0] for line in bounds[1:]] == names[scheme]
         for line, part in zip(bounds[1:], recheck.certificate, strict=True):
-            assert float(line[1]) == pytest.approx(part.lower, rel=1e-8)
-            assert float(line[2]) == pytest.approx(part.upper, rel=1e-8)
-        assert len(rows) == 3
+            assert [float(cell) for cell in line[1:3]] == pytest.approx([part.lower, part.upper], rel=1e-8)
         for found, part in zip(rows, model.certificate_, strict=True):
             assert {int(line[0]) - 1 for line in found[1:]} <= set(part.support.tolist())
         assert "has no weights of single features" in page.text
@@ -276,69 +222,58 @@ class TestModels:
 
     def test_tables_of_many_classes_are_shortened(self, tmp_path, without_figures):
         y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 9)[1:-1]))
-        frame = pd.DataFrame(X, columns=["one", "two", "three", "four"])
-        model = MaxMarginClassifier(random_state=0).fit(frame, y)
-        _, page = write_and_parse(tmp_path, model, frame, y, top=1)
+        model = MaxMarginClassifier(random_state=0).fit(X, y)
+        _, page = write_and_parse(tmp_path, model, X, y, top=1)
         assert len(page.tables[0]) == 1 + 8  # bounds of all
         for words in ("Margins of 2 more problems are not drawn", "Rows of 2 more problems are not listed"):
             assert words in page.text
         head, line = page.tables[-1]
         assert head == ["feature", *(f"class {k} against the rest" for k in range(6))]
-        coef = model.coef_[:6, list(frame).index(line[0])]
+        coef = model.coef_[:6, int(line[0].split()[1]) - 1]
         assert [float(cell) for cell in line[1:]] == pytest.approx(coef, rel=1e-5)
 
     def test_hard_margin_report_states_the_margin(self, tmp_path, without_figures):
-        y = X[:, 0] > 0.0
-        model = MaxMarginClassifier(C=np.inf, p=np.inf, random_state=0).fit(X, y)
-        recheck, page = write_and_parse(tmp_path, model, X, y)
-        assert f"{recheck.certificate.lower:.10g} away from it at least, measured in the ∞-norm" in page.text
-        assert f"has a margin above {recheck.certificate.upper:.10g}" in page.text
+        model = MaxMarginClassifier(C=np.inf, p=np.inf, random_state=0).fit(X, X[:, 0] > 0.0)
+        recheck, page = write_and_parse(tmp_path, model, X, X[:, 0] > 0.0)
+        lower, upper = recheck.certificate.lower, recheck.certificate.upper
+        assert f"{lower:.10g} away from it at least, measured in the ∞-norm" in page.text
+        assert f"has a margin above {upper:.10g}" in page.text
         assert "speaks for class True, one of negative weight for class False" in page.text
 
     def test_inseparable_report_states_the_proof(self, tmp_path, without_figures):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
         recheck, page = write_and_parse(tmp_path, model, X, Y)
         assert recheck.outcome is Outcome.HOLDS
-        for words in ("INSEPARABLE — No surface separates the classes", "Some row is on the wrong side"):
-            assert words in page.text
+        assert "INSEPARABLE — No surface separates the classes" in page.text
         assert " ".join(model.verdict_.text(1).split()) in page.text
         model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
         assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
-        several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE_CLASSES)
-        assert "The exact proof about class 1" in write_and_parse(tmp_path, several, X, THREE_CLASSES)[1].text
+        model.fit(X, THREE_CLASSES)
+        assert "The exact proof about class 1" in write_and_parse(tmp_path, model, X, THREE_CLASSES)[1].text
 
-    def test_report_of_an_unfinished_fit_states_the_gap(self, linear, tmp_path, without_figures):
-        model = load_copy(linear, tmp_path)
-        model.status_ = Status.MAX_ITER
-        _, page = write_and_parse(tmp_path, model, X, Y)
-        assert "MAX_ITER — All max_iter=1000 rounds were made" in page.text
-        assert any(attributes.get("class") == "verdict fair" for _, attributes in page.tags)
-
-    def test_only_pictures_that_exist_are_drawn(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("model", "rows", "labels", "absent"),
+        [
+            (KernelMaxMarginClassifier(kernel="precomputed"), X @ X.T, Y, "surface"),
+            (MaxMarginClassifier(random_state=0), X[:, :2], THREE_CLASSES, "support vectors of other data"),
+            (MaxMarginClassifier(C=np.inf, random_state=0), X[:, :1], Y, "time|surface"),
+        ],
+    )
+    def test_only_pictures_that_exist_are_drawn(self, tmp_path, model, rows, labels, absent):
         """A precomputed kernel and a single feature have no plane, and a missing margin has no bounds to draw."""
-        kernel = KernelMaxMarginClassifier(kernel="precomputed")
-        thin, hard = MaxMarginClassifier(random_state=0), MaxMarginClassifier(C=np.inf, random_state=0)
-        for model, rows, absent in (
-            (kernel, X @ X.T, "surface"),
-            (thin, X[:, :1], "surface"),
-            (hard, X, "time"),
-        ):
-            recheck, page = write_and_parse(tmp_path, model.fit(rows, Y), rows, Y)
-            assert recheck.outcome is Outcome.HOLDS
-            assert page.images
-            assert not any(absent in image["alt"] for image in page.images)
+        recheck, page = write_and_parse(tmp_path, model.fit(rows, labels), rows, labels)
+        assert recheck.outcome is Outcome.HOLDS
+        assert page.images
+        assert not any(re.search(absent, image["alt"]) for image in page.images)
+
+
+STREAM = mm.OnlineMarginClassifier(random_state=0).fit(X, Y)
 
 
 @pytest.mark.parametrize(
     ("model", "rows", "labels", "options", "expected"),
     [
-        (
-            mm.OnlineMarginClassifier(random_state=0).fit(X, Y),
-            X,
-            Y,
-            {},
-            r"about a certificate.*got OnlineMargin",
-        ),
+        (STREAM, X, Y, {}, r"about a certificate.*got OnlineMargin"),
         (None, X, Y, {"top": 0}, "top must be a whole number of at least 1; got 0"),
         (None, X[:, :2], Y, {}, "expecting 4 features"),
         (None, X, Y[:5], {}, "inconsistent numbers of samples"),
@@ -356,21 +291,14 @@ def test_invalid_input_is_refused(linear, tmp_path, model, rows, labels, options
     assert not list(tmp_path.iterdir())
 
 
-def test_faults_while_drawing_keep_the_old_report(linear, tmp_path, monkeypatch):
+def test_a_missing_matplotlib_keeps_the_old_report(linear, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("the old one")
-
-    def fail(*arguments, **options):
-        raise MemoryError("no more")
-
-    monkeypatch.setattr("maxmargin.report.figures.MarginDisplay.from_estimator", fail)
-    with pytest.raises(MemoryError):
-        write_report(linear, X, Y, path)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"need matplotlib: pip install 'maxmargin\[plot\]'"):
         write_report(linear, X, Y, path)
     assert path.read_text() == "the old one"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 class TestCommand:
@@ -394,34 +322,44 @@ class TestCommand:
         assert result.exit_code == 0
         assert result.stdout.splitlines()[0] == f"report: {path}"
         assert f"verified: recomputed from the 60 rows of {data}" in result.stdout
-        page = Page(path.read_text(encoding="utf-8"))
-        assert "Maximum-margin report: train.csv" in page.text
+        assert "Maximum-margin report: train.csv" in Page(path.read_text(encoding="utf-8")).text
         facts = json.loads(self.run(model, data, "-o", path, "--json", "--name", "mine").stdout)
         assert (facts["outcome"], facts["report"]) == ("HOLDS", str(path))
         assert self.run(model, data, "-o", path, "--quiet").stdout == ""
 
-    def test_command_reports_other_data_and_failing_bounds(self, files, tmp_path, without_figures):
+    @pytest.mark.parametrize(
+        ("factors", "tol", "code", "words"),
+        [
+            ((1.0, 1.0), 1e-3, 0, "not verified: the data are not those of the fit (60 rows then, 29 now)"),
+            ((0.9, 1.0), 1e-300, 3, ""),
+            ((0.98, 0.99), 1e-3, 2, "the certificate does not hold: the upper bound fails"),
+            ((1.01, 1.02), 1e-3, 2, "the certificate does not hold: the lower bound fails"),
+        ],
+    )
+    def test_command_reports_other_data_and_failing_bounds(
+        self, files, without_figures, factors, tol, code, words
+    ):
         data, model, path = files
-        other = tmp_path / "other.csv"
-        other.write_text("\n".join(data.read_text().splitlines()[:30]) + "\n")
-        result = self.run(model, other, "-o", path)
-        assert result.exit_code == 0
-        assert "not verified: the data are not those of the fit (60 rows then, 29 now)" in result.stdout
-        for factors, tol, code in (((0.9, 1.0), 1e-300, 3), ((0.98, 0.99), 1e-3, 2)):
-            fitted = load(model)
-            claim, fitted.tol = fitted.certificate_, tol
-            lower, upper = factors[0] * claim.lower, factors[1] * (claim.upper if code == 3 else claim.lower)
-            fitted.certificate_ = dataclasses.replace(claim, lower=lower, upper=upper)
-            save(fitted, tmp_path / "forged")
-            result = self.run(tmp_path / "forged", data, "-o", path)
-            assert result.exit_code == code
-        assert "the certificate does not hold: the upper bound fails" in result.stdout
+        fitted = load(model)
+        claim, fitted.tol = fitted.certificate_, tol
+        fitted.status_ = Status.MAX_ITER
+        lower, upper = factors[0] * claim.lower, factors[1] * (claim.lower if code == 2 else claim.upper)
+        fitted.certificate_ = dataclasses.replace(claim, lower=lower, upper=upper)
+        save(fitted, model)
+        if code == 0:
+            data.write_text("\n".join(data.read_text().splitlines()[:30]) + "\n")
+        result = self.run(model, data, "-o", path)
+        assert (result.exit_code, words in result.stdout) == (code, True)
+        page = Page(path.read_text(encoding="utf-8"))
+        bad = any(attributes.get("class") == "verdict bad" for _, attributes in page.tags)
+        assert bad == ("The proof does not hold" in page.text) == (code == 2)
+        assert code == 0 or "MAX_ITER — All max_iter=1000 rounds were made" in page.text
 
     def test_command_refuses_invalid_input(self, files, tmp_path, without_figures):
         data, model, path = files
         assert "this file is read from" in self.run(model, data, "-o", data).stderr
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
-        save(mm.OnlineMarginClassifier(random_state=0).fit(X, Y), tmp_path / "stream")
+        save(STREAM, tmp_path / "stream")
         save(mm.from_dict(mm.to_dict(load(model))), tmp_path / "again")
         for arguments, expected in (
             ((model, tmp_path / "new.csv", "-o", path), "the file has none"),
