@@ -83,6 +83,7 @@ REFUSED = {
     "predict model data -o model": "is read from",
     "check model data --label y": "--label names a column",
     "check model other": "made for other data",
+    "select one": "all rows are of class 1, and a selection needs 2 classes",
     "separate data --tol 0": "tol must be positive",
     "separate data --kernel precomputed": "use maxmargin.separate in Python",
     "separate data --kernel sigmoid --gamma 9 --coef0 -9": "not positive semidefinite",
@@ -190,15 +191,6 @@ class TestModels:
         save(MaxMarginClassifier().fit(X, THREE), tmp_path / "m")  # a score for each of several classes
         label, *row = run("predict", tmp_path / "m", data, "--scores").stdout.splitlines()[0].split("\t")
         assert (len(row), int(label)) == (3, np.argmax([float(score) for score in row]))
-
-    def test_table_columns_are_matched_by_name(self, table_model, table, data, tmp_path):
-        result, new = run("predict", table_model, table), tmp_path / "new.csv"
-        assert run("predict", table_model, data).stdout == result.stdout  # svmlight text has no names
-        rows = "".join(f"p{k},{x[3]},{x[2]},{x[1]},{x[0]}\n" for k, x in enumerate(X))
-        new.write_text("id,d,c,b,a\n" + rows)
-        again = run("predict", table_model, new)
-        assert (again.stdout, again.stderr) == (result.stdout, "")  # there are no labels
-        assert "a check needs labels" in refused("check", table_model, new)
 
     def test_first_index_of_the_fit_and_unknown_labels(self, tmp_path):
         new, model = tmp_path / "new", tmp_path / "m"

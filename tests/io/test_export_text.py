@@ -167,6 +167,8 @@ class TestUnsupportedModels:
         broken = mm.from_dict(JSON)
         broken.coef_ = broken.coef_ * np.inf
         assert "not finite" in refusal(mm.to_liblinear, broken, path)
+        gram = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, TWO_CLASSES)
+        assert "fit with kernel='linear'" in refusal(mm.to_liblinear, gram, path).replace('"', "'")
         odd = MaxMarginClassifier().fit(X, TWO_CLASSES).set_params(max_time=object())
         assert "a model file can hold numbers and strings" in refusal(mm.save, odd, path)
 

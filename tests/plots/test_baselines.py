@@ -13,22 +13,8 @@ from matplotlib.testing import compare
 TOLERANCE = 1.0
 
 
-@pytest.fixture(scope="module")
-def drawn_picture(tmp_path_factory):
-    """Return the path of a picture; each picture is drawn once."""
-    folder = tmp_path_factory.mktemp("pictures")
-
-    def path_of(name):
-        path = folder / f"{name}.png"
-        if not path.exists():
-            baselines.draw(name, path)
-        return path
-
-    return path_of
-
-
 @pytest.mark.parametrize("name", list(baselines.PICTURES))
-def test_pictures_equal_their_baselines(name, drawn_picture, tmp_path):
+def test_pictures_equal_their_baselines(name, tmp_path):
     baseline = baselines.FOLDER / f"{name}.png"
     version = ".".join(matplotlib.__version__.split(".")[:2])
     if baselines.version_of(baseline) != version:
@@ -38,7 +24,9 @@ def test_pictures_equal_their_baselines(name, drawn_picture, tmp_path):
         )
     expected = tmp_path / f"{name}-expected.png"
     expected.write_bytes(baseline.read_bytes())  # the difference image is written to this folder
-    assert compare.compare_images(str(expected), str(drawn_picture(name)), tol=TOLERANCE) is None
+    found = tmp_path / f"{name}.png"
+    baselines.draw(name, found)
+    assert compare.compare_images(str(expected), str(found), tol=TOLERANCE) is None
 
 
 def test_every_picture_has_a_baseline():

@@ -34,7 +34,6 @@ X = RNG.normal(size=(80, 3))
 Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=80) > 0.0, 1, -1)
 SEPARABLE = np.where(X[:, 0] > 0.0, 1, -1)
 THREE_CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
-COEFS = np.outer([1.0, 2.0, 3.0], [0.1, -2.0, 0.5, 0.0, 1.0, 0.2, 0.3, 0.4])
 PLACES = {"places": [[0, 0]], "codes": [0], "classes": ["a", "b"]}
 NAN = [np.nan, np.nan]
 surface, margins_of = DecisionSurfaceDisplay.from_estimator, MarginDisplay.from_estimator
@@ -87,30 +86,27 @@ class TestBounds:
         assert legend == ["upper bound", "lower bound", "optimum in between", "target: tol = 0.001"]
 
     @pytest.mark.parametrize(
-        ("arguments", "options", "title", "ticks"),
+        ("arguments", "title", "tick"),
         [
             (
-                ([1, 20, 60], [-np.inf, 1.0, 2.0], [9, 8, 3.0]),
-                {},
+                ([1, 20, 60], [-np.inf, 1.0, 2.0], [9.0, 8.0, 3.0]),
                 "2 ≤ best objective ≤ 3, gap 50 %",
-                "+100 %",
+                "+10 %",
             ),
-            (([1], [2.0], [4.0]), {"quantity": "margin"}, "2 ≤ best margin ≤ 4, gap 50 %", "+100 %"),
-            (([0.02], [1.0], [1.0 + 1e-9]), {"tol": 1e-3}, "best objective 1", "+0.01 %"),
+            (([0.02], [1.0], [1.0 + 1e-9]), "best objective 1", "+0.01 %"),
             # hundreds of decades apart
-            (([1, 2], [5e-10, 7.4e-301], [6e-10, 7.5e-301]), {"tol": 1e-3}, "7.4e-301 ≤ best", "+$10^{-5}$"),
+            (([1, 2], [5e-10, 7.4e-301], [6e-10, 7.5e-301]), "7.4e-301 ≤ best", "+$10^{-5}$"),
         ],
     )
-    def test_titles_and_ticks(self, arguments, options, title, ticks):
-        display = BoundsDisplay(*arguments, name="a", **options).plot()
+    def test_titles_and_ticks(self, arguments, title, tick):
+        display = BoundsDisplay(*arguments, name="a", tol=1e-3).plot()
         display.figure_.canvas.draw()
         assert title_of(display.ax_).startswith(f"a: {title}")
-        assert ticks in texts(display.ax_.get_yticklabels())
+        assert tick in texts(display.ax_.get_yticklabels())
         low, high = display.ax_.get_ylim()
         assert -np.inf < low < 0.0 < np.nanmax(display.upper_line_.get_ydata()) <= high < np.inf
         if len(arguments[0]) == 1:
             assert texts(display.ax_.texts)[0].startswith("certified once, after ")
-            assert display.ax_.get_xlim()[1] == 2.0 * display.upper_line_.get_xdata()[0]
 
     def test_one_of_several_problems_is_drawn_into_given_axes(self, several):
         _, (left, right) = plt.subplots(1, 2)
@@ -186,27 +182,21 @@ class TestElimination:
         assert texts(accuracy.get_legend().get_texts()) == ["mean", "± deviation of folds", "kept"]
         assert bounds.get_ylabel() == "least objective"
 
-    def test_accuracies_end_at_one_and_wide_bounds_are_logarithmic(self):
-        options = {"accuracy": [0.99, 0.5], "accuracy_std": [0.2, 0.6]}
-        accuracy, bounds = EliminationDisplay([2, 1], [1e-6, 9.0], [2e-6, 10.0], **options).plot().axes_
-        (band,) = accuracy.collections
+    def test_accuracies_end_at_one_and_ticks_are_plain_numbers(self):
+        options = {"accuracy": [0.99, 0.5, 0.5], "accuracy_std": [0.2, 0.6, 0.1]}
+        display = EliminationDisplay([2000, 100, 1], [1e-6, 1, 9.0], [2e-6, 1, 10.0], **options).plot()
+        (band,) = display.axes_[0].collections
         points = band.get_paths()[0].vertices[:, 1]
         assert (points.min(), points.max()) == (0.0, 1.0)
-        assert accuracy.get_ylim()[1] <= 1.01
-        assert bounds.get_yscale() == "log"
-
-    def test_tick_labels_are_plain_numbers_that_do_not_overlap(self):
-        for sizes, ticks in (([40, 18, 4, 1], [1, 2, 5, 10, 20, 40]), ([2000, 100, 1], [1, 10, 100, 2000])):
-            display = EliminationDisplay(sizes, np.ones(len(sizes)), np.ones(len(sizes))).plot()
-            display.figure_.canvas.draw()
-            assert texts(display.axes_[0].get_xticklabels()) == [str(tick) for tick in ticks]
+        assert display.axes_[1].get_yscale() == "log"
+        display.figure_.canvas.draw()
+        assert texts(display.axes_[0].get_xticklabels()) == ["1", "10", "100", "2000"]
 
     def test_missing_numbers_are_not_drawn_into_given_axes(self):
         selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1).fit(X, SEPARABLE)
         axes = plt.subplots(1, 2)[1]
         display = EliminationDisplay.from_estimator(selector, axes=axes)
-        assert display.axes_ == (axes[0],)
-        assert display.accuracy_line_ is None
+        assert (display.axes_, display.accuracy_line_) == ((axes[0],), None)
         assert axes[0].get_ylabel() == "largest margin"
         only = EliminationDisplay([2, 1], NAN, NAN, accuracy=[0.5, 0.6]).plot()
         assert (only.upper_line_, only.panels) == (None, 1)
@@ -258,13 +248,13 @@ class TestMargins:
         rounded = MarginDisplay([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0], np.ones(5, bool)).plot()
         assert rounded.bars_["positive"][list(rounded.edges_).index(1.0)].get_height() == 3
 
-    @pytest.mark.parametrize(("scheme", "label"), [("ovr", 1), ("ovo", (0, 2))])
-    def test_margins_of_one_class_or_pair_are_drawn(self, scheme, label):
-        fitted = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
-        display = margins_of(fitted, X, THREE_CLASSES, label=label)
-        assert display.margins.size == (80 if scheme == "ovr" else np.sum(THREE_CLASSES != 1))
-        part = fitted.certificate_[fitted.certificate_.classes.index(label)]
-        assert display.support.sum() == part.support.size
+    def test_margins_of_one_class_or_pair_are_drawn(self):
+        for scheme, label in (("ovr", 1), ("ovo", (0, 2))):
+            fitted = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
+            display = margins_of(fitted, X, THREE_CLASSES, label=label)
+            assert display.margins.size == (80 if scheme == "ovr" else np.sum(THREE_CLASSES != 1))
+            part = fitted.certificate_[fitted.certificate_.classes.index(label)]
+            assert display.support.sum() == part.support.size
 
     def test_support_vectors_are_those_of_the_data_of_the_fit(self, model):
         assert set(margins_of(model, X[:50], Y[:50]).bars_) == {"positive", "negative"}
@@ -345,13 +335,6 @@ class TestSurface:
         assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
         assert many.contours_ is None  # no level is crossed
 
-    def test_equal_and_collinear_rows_are_drawn(self):
-        line = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 2.0])
-        for rows, plane in ((np.ones((20, 3)), "components"), (line, "weights")):
-            fitted = MaxMarginClassifier(fit_intercept=False, random_state=0).fit(rows, line[:, 0] > 0.1)
-            display = surface(fitted, rows, line[:, 0] > 0.1, plane=plane, grid_resolution=5)
-            assert display.places[:, 1] == pytest.approx(np.zeros(20), abs=1e-12)
-
 
 class TestSparsity:
     def test_weights_above_a_share_of_the_largest_are_counted(self):
@@ -374,19 +357,6 @@ class TestSparsity:
 
 
 class TestPath:
-    def test_points_of_a_path_are_drawn_in_the_order_of_C(self):
-        bounds = ([9.0, 1.0, 5.0], [9.0, 1.1, 5.1])
-        display = PathDisplay([10, 0.1, 1], COEFS[[2, 0, 1]], *bounds, scores=[0.3, 0.1, 0.2]).plot()
-        assert numbers(*display.weight_lines_) == COEFS.T.tolist()
-        assert all(line.get_xdata().tolist() == [0.1, 1.0, 10.0] for line in display.weight_lines_)
-        assert numbers(*display.interval_) == [[1.1, 5.1, 9.0], [1.0, 5.0, 9.0]]
-        assert numbers(display.score_line_) == [[0.1, 0.2, 0.3]]
-        legend = display.axes_[0].get_legend()
-        # ordered by the largest weight along the path
-        assert texts(legend.get_texts()) == [f"feature {j}" for j in (1, 4, 2, 7, 6, 5)]
-        assert legend.get_title().get_text() == "2 more in grey"
-        assert title_of(display.axes_[0]) == "bounds at most 10 % apart along C"
-
     @pytest.mark.parametrize(
         ("parameter", "grid", "ylabel"),
         [
@@ -425,15 +395,11 @@ REFUSED = {
     r"one of the classes .*got \(0, 1\)": lambda m, s: BoundsDisplay.from_estimator(s, label=(0, 1)),
     "nothing to draw: no report": lambda m, s: BoundsDisplay([1.0], [-np.inf], [1.0]).plot(),
     "A MarginRFE is drawn": lambda m, s: EliminationDisplay.from_estimator(LogisticRegression()),
-    "nothing to draw: the classifier": lambda m, s: EliminationDisplay([2, 1], NAN, NAN).plot(),
     "no certified_radius": lambda m, s: robustness.from_estimator(LogisticRegression(), X, Y),
-    r"samples: \[80, 5\]": lambda m, s: robustness.from_estimator(m, X, Y[:5]),
     "y holds the class 7": lambda m, s: robustness.from_estimator(m, X, np.full(80, 7)),
     "one radius for every row": lambda m, s: robustness([1.0], [True, False]).plot(),
-    "class 8": lambda m, s: margins_of(m, X, np.full(80, 8)),
     r"samples: \[80, 80, 3\]": lambda m, s: margins_of(m, X, Y, sample_weight=np.ones(3)),
     "column 0 is missing in 80": lambda m, s: margins_of(m, X * [np.nan, 1, 1], Y),
-    "one margin and one side": lambda m, s: MarginDisplay([1.0, 2.0], [True]).plot(),
     "margins must be finite": lambda m, s: MarginDisplay([1.0, np.inf], [True, False]).plot(),
     "no row is of class 0 or of class 1": lambda m, s: margins_of(
         KernelMaxMarginClassifier(**OVO).fit(X, THREE_CLASSES), X[:1], [2], label=(0, 1)
@@ -442,23 +408,18 @@ REFUSED = {
     "a precomputed kernel": lambda m, s: surface(
         KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, Y), X @ X.T, Y
     ),
-    "takes one linear function": lambda m, s: surface(s, X, THREE_CLASSES, plane="weights"),
     "values for each of 3 x 1": lambda m, s: DecisionSurfaceDisplay([0], [0, 1, 2], [[1]], **PLACES).plot(),
     "plane must be a pair": lambda m, s: surface(m, X, Y, plane="axes"),
-    "two different features": lambda m, s: surface(m, X, Y, plane=(1, 1)),
     "from 0 to 2; got 3": lambda m, s: surface(m, X, Y, plane=(1, 3)),
     'must be "mean" or': lambda m, s: surface(m, X, Y, center="mode"),
     "above 1; got 1": lambda m, s: surface(m, X, Y, grid_resolution=1),
     "no fit is given": lambda m, s: sparsity.from_estimators([]),
     r"in \[0, 1\); got 1": lambda m, s: sparsity.from_data([2], [[1.0]], threshold=1),
-    "a row for each of 2 fits": lambda m, s: sparsity.from_data([1, 2], [[1.0]]),
     "takes 2 axes; got 1": lambda m, s: PathDisplay(*POINT).plot(axes=plt.subplots()[1]),
     "A path that margin_path found": lambda m, s: PathDisplay.from_path(m),
     "a path of two classes": lambda m, s: PathDisplay.from_path(margin_path(X, THREE_CLASSES, Cs=[0.1])),
     "both C and p change": lambda m, s: PathDisplay.from_path(margin_path(X, Y, Cs=[0.1, 1], ps=[2, 3])),
     "for each of 2 points": lambda m, s: PathDisplay(*POINTS).plot(),
-    "give 1 names of features": lambda m, s: PathDisplay(*POINT, feature_names=["a", "b"]).plot(),
-    'must be "C" or "p"': lambda m, s: PathDisplay(*POINT, parameter="gamma").plot(),
 }
 
 

@@ -136,17 +136,6 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
         assert [float(line[column]) for line in features[1:]] == pytest.approx(expected[order], rel=1e-3)
 
 
-@pytest.mark.parametrize(("C", "useful"), [(1.0, False), (1e3, True)])
-def test_useless_bounds_on_leave_one_out_errors_are_left_out(C, useful, tmp_path, without_figures):
-    y = np.where(X[:, 0] > 1.2, "yes", "no")
-    model = MaxMarginClassifier(loss="hinge", C=C, random_state=0).fit(X, y)
-    least, most = support_report(model, X, y).leave_one_out
-    assert (most < np.sum(y == "yes")) == useful
-    text = write_and_parse(tmp_path, model, X, y)[1].text
-    assert (f"between {least} and {most} of 60 rows would be labelled wrongly" in text) == useful
-    assert ("No useful upper bound is proved" in text) != useful
-
-
 def test_report_has_accessible_markup_and_no_external_resources(report_file):
     text = report_file[1]
     page = Page(text)
@@ -155,8 +144,6 @@ def test_report_has_accessible_markup_and_no_external_resources(report_file):
     tags = [tag for tag, _ in page.tags]
     assert tags.count("table") == tags.count("caption") == tags.count("thead") == 3
     assert tags.count("h1") == tags.count("main") == tags.count("title") == 1
-    named = {attributes["id"] for tag, attributes in page.tags if tag == "h2"}
-    assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
     assert "<script" not in text
     for _, attributes in page.tags:
         assert not {"href", "srcset", "action", "onload"} & attributes.keys()
@@ -189,8 +176,6 @@ class TestData:
         assert len(page.tables) == 1  # features
         assert len(page.images) == 4
         assert not any("support vectors" in image["alt"] for image in page.images)
-        unknown = write_and_parse(tmp_path, linear, X, np.arange(60) % 2)[1]
-        assert len(unknown.images) == 1  # the bounds of the fit
 
     def test_sample_and_class_weights_are_part_of_the_data(self, tmp_path, without_figures):
         weights = np.linspace(0.2, 2.0, 60)
