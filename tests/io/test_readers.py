@@ -241,11 +241,10 @@ class TestCsv:
         path = write("c.csv", b"1,2,x\n3,1,y\n")
         assert read(path, 2, features=["1", "2"], label="x").y.tolist() == ["y"]
 
-    @pytest.mark.parametrize("lower", [False, True], ids=["pandas", "polars"])
-    def test_boolean_columns_are_read_as_zero_and_one(self, write, lower):
-        text = b'f,u,g,y\n\nTrue,1, False,a\n"False",2.5,True,b\n'
-        table = read(write("a.csv", text.lower() if lower else text))
-        assert table.X.tolist() == [[1, 1, 0], [0, 2.5, 1]]
+    def test_boolean_columns_are_read_as_zero_and_one(self, write):
+        text = b'f,u,g,y\n\nTrue,1, False,a\n"False",2.5,True,b\n'  # of pandas; polars writes lower case
+        for path in (write("a.csv", text), write("b.csv", text.lower())):
+            assert read(path).X.tolist() == [[1, 1, 0], [0, 2.5, 1]]
 
     @pytest.mark.parametrize(
         "text", [b'u,y,note\n1,a,n\n2,"b,n"\n', b'u,y,note\n1,a,"n" n\n2,b,6" long\n3,b,"n"\n']

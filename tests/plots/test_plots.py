@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import LogisticRegression
-from typer.testing import CliRunner
 
-import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, margin_path, plots
-from maxmargin.cli.app import app
 from maxmargin.plots import (
     BoundsDisplay,
     DecisionSurfaceDisplay,
@@ -150,15 +145,6 @@ def test_missing_matplotlib_raises_import_error_with_the_remedy(model, monkeypat
         BoundsDisplay.from_estimator(model)
 
 
-def test_pictures_of_the_command_line_are_800_pixels_wide(tmp_path):
-    data, picture = tmp_path / "a.svm", tmp_path / "a.png"
-    dump_svmlight_file(X, Y, str(data))
-    arguments = ["fit", data, "-o", tmp_path / "model", "--picture", picture, "--json", "--seed", 0]
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert json.loads(result.stdout)["picture"] == str(picture)
-    assert plt.imread(picture).shape[1] == 800
-
-
 def test_comparisons_name_missing_lines():
     updates, seconds = {"a": [1, 2], "b": [0, 0], "c": [1, 2]}, {key: [0.1, 0.2] for key in "abc"}
     values = {"a": [0.5, 0.8], "b": [0.7, 0.9], "c": [-1.0, 0.0]}
@@ -221,8 +207,6 @@ class TestRobustness:
         assert title_of(display.ax_) == "66.7 % of the rows are correct; half of all rows stay so up to 1"
         assert display.line_.get_ydata() == pytest.approx([2 / 3, 1 / 3, 1 / 3])
         assert "(∞-norm" in display.ax_.get_xlabel()
-        stream = mm.OnlineMarginClassifier(random_state=0).fit(X, Y)
-        assert robustness.from_estimator(stream, X, Y).share(0.0) == stream.score(X, Y)
 
 
 class TestMargins:
@@ -255,14 +239,6 @@ class TestMargins:
             assert display.margins.size == (80 if scheme == "ovr" else np.sum(THREE_CLASSES != 1))
             part = fitted.certificate_[fitted.certificate_.classes.index(label)]
             assert display.support.sum() == part.support.size
-
-    def test_support_vectors_are_those_of_the_data_of_the_fit(self, model):
-        assert set(margins_of(model, X[:50], Y[:50]).bars_) == {"positive", "negative"}
-        weights = np.arange(1.0, 81.0)
-        weighted = MaxMarginClassifier(random_state=0).fit(X, Y, sample_weight=weights)
-        assert margins_of(weighted, X, Y).support is None
-        found = margins_of(weighted, sp.csr_matrix(X), Y, sample_weight=weights)
-        assert found.support.sum() == weighted.certificate_.support.size
 
 
 class TestSurface:
@@ -347,13 +323,12 @@ class TestSparsity:
         # a feature counts if any class uses it
         assert sparsity.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [2]
 
-    def test_fits_are_drawn_in_the_order_of_p(self, several):
+    def test_fits_are_drawn_in_the_order_of_p(self):
         fits = [MaxMarginClassifier(p=p, random_state=0).fit(X, Y) for p in (np.inf, 2)]
         display = sparsity.from_estimators(fits, X, Y)
         assert display.accuracy.tolist() == [fits[1].score(X, Y), fits[0].score(X, Y)]
         bounds = [[getattr(fit.certificate_, side) for fit in fits[::-1]] for side in ("upper", "lower")]
         assert numbers(*display.interval_) == bounds
-        assert (len(display.axes_), sparsity.from_estimators([several]).interval_) == (3, None)
 
 
 class TestPath:
