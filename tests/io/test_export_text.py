@@ -97,15 +97,6 @@ class TestMeaning:
         scores = machine.decision_function(NEW)[:, [1, 2, 0]]
         assert np.allclose(read.decision_function(NEW), scores, atol=1e-9)
 
-    def test_sigmoid_kernels_are_read_and_written(self, path):
-        path.write_text(LIBSVM.replace("rbf", "sigmoid").replace("gamma 0.5", "gamma 0.5\ncoef0 0.25"))
-        read = mm.from_libsvm(path)
-        z = np.array([1.0, 2.0, 3.0])
-        expected = np.tanh(0.5 * 7 + 0.25) - np.tanh(0.5 * 2 + 0.25) - 0.5
-        assert read.decision_function([z]) == pytest.approx(expected, rel=1e-14)
-        mm.to_libsvm(read, path)
-        assert mm.from_libsvm(path).decision_function([z]) == read.decision_function([z])
-
     def test_n_features_widens_a_model_for_sparse_rows(self, path):
         path.write_text(LIBSVM)
         wide = sp.csr_array([[1.0, 0.0, 2.0, 0.0, 1.0]])

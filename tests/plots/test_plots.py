@@ -145,16 +145,6 @@ def test_missing_matplotlib_raises_import_error_with_the_remedy(model, monkeypat
         BoundsDisplay.from_estimator(model)
 
 
-def test_comparisons_name_missing_lines():
-    updates, seconds = {"a": [1, 2], "b": [0, 0], "c": [1, 2]}, {key: [0.1, 0.2] for key in "abc"}
-    values = {"a": [0.5, 0.8], "b": [0.7, 0.9], "c": [-1.0, 0.0]}
-    display = plots.AlgorithmComparisonDisplay(updates, seconds, values, best=1.0, hard=True, name="x").plot()
-    legend = texts(display.axes_[1].get_legend().get_texts())
-    assert legend == ["a", "b (time only)", "c (nothing found)", "upper bound"]
-    assert title_of(display.axes_[0]) == "x: no margin is above 1"
-    assert display.axes_[0].get_ylim() == display.axes_[1].get_ylim()
-
-
 class TestElimination:
     def test_accuracy_and_bounds_of_every_feature_set_are_drawn(self):
         selector = MarginRFE("auto", p=2, cv=3, step=1, random_state=0).fit(X, Y)
@@ -177,15 +167,6 @@ class TestElimination:
         assert display.axes_[1].get_yscale() == "log"
         display.figure_.canvas.draw()
         assert texts(display.axes_[0].get_xticklabels()) == ["1", "10", "100", "2000"]
-
-    def test_missing_numbers_are_not_drawn_into_given_axes(self):
-        selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1).fit(X, SEPARABLE)
-        axes = plt.subplots(1, 2)[1]
-        display = EliminationDisplay.from_estimator(selector, axes=axes)
-        assert (display.axes_, display.accuracy_line_) == ((axes[0],), None)
-        assert axes[0].get_ylabel() == "largest margin"
-        only = EliminationDisplay([2, 1], NAN, NAN, accuracy=[0.5, 0.6]).plot()
-        assert (only.upper_line_, only.panels) == (None, 1)
 
 
 class TestRobustness:

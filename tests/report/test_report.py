@@ -176,12 +176,6 @@ class TestData:
         assert len(page.images) == 4
         assert not any("support vectors" in image["alt"] for image in page.images)
 
-    def test_sample_weights_are_part_of_the_data(self, tmp_path, without_figures):
-        weights = np.linspace(0.2, 2.0, 60)
-        model = MaxMarginClassifier(loss="hinge", class_weight={"yes": 3.0}).fit(X, Y, sample_weight=weights)
-        assert write_and_parse(tmp_path, model, X, Y, sample_weight=weights)[0].outcome is Outcome.HOLDS
-        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
-
 
 class TestModels:
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
@@ -211,12 +205,6 @@ class TestModels:
         assert head == ["feature", *(f"class {k} against the rest" for k in range(6))]
         coef = model.coef_[:6, int(line[0].split()[1]) - 1]
         assert [float(cell) for cell in line[1:]] == pytest.approx(coef, rel=1e-5)
-
-    def test_hard_margin_report_states_the_margin(self, tmp_path, without_figures):
-        model = MaxMarginClassifier(C=np.inf, p=np.inf, random_state=0).fit(X, X[:, 0] > 0.0)
-        recheck, page = write_and_parse(tmp_path, model, X, X[:, 0] > 0.0)
-        assert f"{recheck.certificate.lower:.10g} away from it at least, measured in the ∞-norm" in page.text
-        assert f"has a margin above {recheck.certificate.upper:.10g}" in page.text
 
     def test_inseparable_report_states_the_proof(self, tmp_path, without_figures):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
