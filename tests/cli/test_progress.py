@@ -19,7 +19,6 @@ from maxmargin.engine.jit import COMPILATION
 from maxmargin.estimators.linear import WithoutExactStep
 from maxmargin.fit.report import Report
 from maxmargin.io.model_file import save
-from maxmargin.io.readers.svmlight import stream_svmlight
 from maxmargin.numerics.progress import LISTENERS, announce
 
 REPORT = Report(3, 0.5, 1.25, 1.5, 0.2, 10, 5, "dcd", "cat")
@@ -88,18 +87,6 @@ def test_commands_announce_their_steps(data, tmp_path, monkeypatch):
         assert run(*words).exit_code == 0
         assert steps[0] == reading
         assert [step for step in steps if step != reading and "features" not in step] == found
-
-
-def test_reading_announces_the_share_of_the_file(data, monkeypatch):
-    shares = []
-    monkeypatch.setattr("maxmargin.numerics.progress.LISTENERS", [lambda step: shares.append(step.share)])
-    data.write_text(data.read_text() * 5000)  # more than the reader's buffer
-    blocks = stream_svmlight(data, 4, 1 << 20)
-    next(blocks)
-    assert 0.0 < shares[-1]() < 1.0
-    blocks.close()
-    with pytest.raises(ValueError, match="closed"):
-        shares[-1]()
 
 
 def test_verbose_estimators_print_their_steps(capsys):
