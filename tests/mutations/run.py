@@ -2,7 +2,7 @@
 
 Usage: python tests/mutations/run.py [number ...] [--write]
 
-Each row of `table.py` replaces a piece of text that occurs once in its file, in a copy of src, and names tests of the
+Each row of `table.toml` replaces a piece of text that occurs once in its file, in a copy of src, and names tests of the
 fast suite that must fail then. `--write` writes the results to docs/howto/testing.md. The exit code is 1 if more than
 two mutations survive.
 """
@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-
-from table import MUTATIONS, Mutation
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "howto" / "testing.md"
@@ -32,6 +32,20 @@ RUNS = (
 )
 NO_TESTS = 5  # exit code of pytest
 MAX_SURVIVORS = 2
+
+
+class Mutation(NamedTuple):
+    """A fault, in words and as text of a file below src/maxmargin, and the tests that find it (arguments of pytest)."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+with (Path(__file__).parent / "table.toml").open("rb") as file:
+    MUTATIONS = [Mutation(**row) for row in tomllib.load(file)["mutation"]]
 
 
 def mutate(mutation: Mutation, folder: Path) -> None:

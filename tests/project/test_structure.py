@@ -1,6 +1,7 @@
 """The structure of the package: layers, sizes, and how much of it a call enters.
 
-The limits are what has been reached; they are lowered as the code gets simpler, never raised. GOALS are what the design
+The limits are what has been reached. They are lowered as the code gets simpler; a new capability may raise one, by its own
+size. GOALS are what the design
 asks for.
 """
 
@@ -53,3 +54,10 @@ def test_calls_enter_few_functions_and_files():
     for what, call in visited.calls().items():
         counts = visited.visited(call)
         assert all(count <= most for count, most in zip(counts, VISITED_LIMITS[what], strict=True)), what
+
+
+def test_every_mutation_changes_one_place_of_the_code():
+    rows = tomllib.loads((structure.ROOT.parents[1] / "tests/mutations/table.toml").read_text())["mutation"]
+    assert len(rows) == 40
+    for row in rows:
+        assert (structure.ROOT / row["file"]).read_text().count(row["old"]) == 1, row["what"]
