@@ -1,8 +1,7 @@
 """The structure of the package: layers, sizes, and how much of it a call enters.
 
-The limits are what has been reached. They are lowered as the code gets simpler; a new capability may raise one, by its own
-size. GOALS are what the design
-asks for.
+The limits are what has been reached. They are lowered as the code gets simpler; a new capability may raise one, by its
+own size. GOALS are what the design asks for.
 """
 
 import sys
