@@ -168,6 +168,15 @@ class TestElimination:
         display.figure_.canvas.draw()
         assert texts(display.axes_[0].get_xticklabels()) == ["1", "10", "100", "2000"]
 
+    def test_missing_numbers_are_not_drawn_into_given_axes(self):
+        selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1).fit(X, SEPARABLE)
+        axes = plt.subplots(1, 2)[1]
+        display = EliminationDisplay.from_estimator(selector, axes=axes)
+        assert (display.axes_, display.accuracy_line_) == ((axes[0],), None)
+        assert axes[0].get_ylabel() == "largest margin"
+        only = EliminationDisplay([2, 1], NAN, NAN, accuracy=[0.5, 0.6]).plot()
+        assert (only.upper_line_, only.panels) == (None, 1)
+
 
 class TestRobustness:
     def test_curve_is_the_share_of_rows_that_stay_correct(self, model):
@@ -220,6 +229,14 @@ class TestMargins:
             assert display.margins.size == (80 if scheme == "ovr" else np.sum(THREE_CLASSES != 1))
             part = fitted.certificate_[fitted.certificate_.classes.index(label)]
             assert display.support.sum() == part.support.size
+
+    def test_support_vectors_are_those_of_the_data_of_the_fit(self, model):
+        assert set(margins_of(model, X[:50], Y[:50]).bars_) == {"positive", "negative"}
+        weights = np.arange(1.0, 81.0)
+        weighted = MaxMarginClassifier(random_state=0).fit(X, Y, sample_weight=weights)
+        assert margins_of(weighted, X, Y).support is None
+        found = margins_of(weighted, sp.csr_matrix(X), Y, sample_weight=weights)
+        assert found.support.sum() == weighted.certificate_.support.size
 
 
 class TestSurface:

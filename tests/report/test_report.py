@@ -176,6 +176,16 @@ class TestData:
         assert len(page.images) == 4
         assert not any("support vectors" in image["alt"] for image in page.images)
 
+    def test_sample_and_class_weights_are_part_of_the_data(self, tmp_path, without_figures):
+        weights = np.linspace(0.2, 2.0, 60)
+        model = MaxMarginClassifier(loss="hinge", class_weight={"yes": 3.0, "no": 0.5}, C=0.1, random_state=0)
+        model.fit(X, Y, sample_weight=weights)
+        _, page = write_and_parse(tmp_path, model, X, Y, sample_weight=weights, top=60)
+        for row, label, dual, capped, *_ in page.tables[0][1:]:
+            cap = 0.1 * weights[int(row) - 1] * (3.0 if label == "yes" else 0.5)
+            assert (float(dual) > cap * (1.0 - 1e-5)) == (capped == "yes")
+        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
+
 
 class TestModels:
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
