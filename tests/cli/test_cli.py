@@ -218,7 +218,7 @@ class TestModels:
         assert json.loads(run("check", model, data, "--json").stdout)["verified"] is False
 
 
-def test_demo_prints_and_draws_bounds(tmp_path, monkeypatch):
+def test_demo_prints_and_draws_bounds(data, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     result = run("demo")
@@ -228,6 +228,8 @@ def test_demo_prints_and_draws_bounds(tmp_path, monkeypatch):
     assert Path("demo.png").read_bytes().startswith(b"\x89PNG")
     assert run("demo", "--json", "--picture", "a.PDF").exit_code == 0
     assert Path("a.PDF").read_bytes().startswith(b"%PDF")
+    run("fit", data, "-o", "m", "--picture", "fit.png")
+    assert Path("fit.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("demo", "--json", "--picture", "b.png")
     assert "pip install 'maxmargin[plot]'" in result.stderr

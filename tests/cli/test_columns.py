@@ -56,6 +56,7 @@ def test_columns_are_selected_by_name(tmp_path, end):
         ({"drop": ["town"], "label": "town"}, "both --label and --drop name the column 'town'"),
         ({"use": ["a", "town"], "label": "town"}, "cannot be both the label and a feature"),
         ({"features": ["a", "c"], "drop": ["c"]}, "needs the column 'c', which --drop leaves out"),
+        ({"features": ["a", "e"]}, "the model needs the column 'e'"),
         ({}, "'town'"),
     ):
         with pytest.raises(DataError, match=message):

@@ -383,6 +383,8 @@ REFUSED = {
     ),
     "values for each of 3 x 1": lambda m, s: DecisionSurfaceDisplay([0], [0, 1, 2], [[1]], **PLACES).plot(),
     "plane must be a pair": lambda m, s: surface(m, X, Y, plane="axes"),
+    "two different features": lambda m, s: surface(m, X, Y, plane=(1, 1)),
+    "takes one linear function": lambda m, s: surface(s, X, THREE_CLASSES, plane="weights"),
     "from 0 to 2; got 3": lambda m, s: surface(m, X, Y, plane=(1, 3)),
     'must be "mean" or': lambda m, s: surface(m, X, Y, center="mode"),
     "above 1; got 1": lambda m, s: surface(m, X, Y, grid_resolution=1),
