@@ -62,4 +62,4 @@ def test_interrupted_selections_end_as_shells_have_it(files, monkeypatch):
     monkeypatch.setattr(MarginRFE, "fit", interrupted)
     result = run("select", files / "t.csv")
     assert result.exit_code == 130
-    assert result.stderr == "maxmargin: interrupted; nothing was written.\n"
+    assert result.stderr == "maxmargin: interrupted; every file is complete or was not written.\n"
