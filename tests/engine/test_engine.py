@@ -263,41 +263,6 @@ def test_data_are_not_copied(tmp_path, monkeypatch):
         present(rule, h, [range(4)] * 3)
 
 
-@interpreted
-@pytest.mark.parametrize(
-    "store", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix((X != 0).astype(float))]
-)
-def test_packed_memory_is_reused(store):
-    rng = np.random.default_rng(12)
-    X, y, s = rng.integers(-2, 3, (50, 6)).astype(float), signs(50, rng), rng.integers(1, 4, 50).astype(float)
-    h = start(store(X), y, Problem("hinge", 2.0, intercept="augmented"), rho=2.0, weights=s)
-    h.space.vector.w[:] = rng.integers(-4, 5, 7)
-    all_scores, memory, packings = scored(h), PackedRows(), []
-    for size in (3, 40, 50, 1, 20, 50):
-        rows = rng.permutation(50)[:size].astype(np.uint32)
-        active = memory.pack(h, rows)
-        packings.append(active)
-        assert scored(active, size).tolist() == all_scores[rows].tolist()
-        for part in ("y", "square", "cap", "ids"):
-            assert getattr(active, part)[:size].tolist() == getattr(h, part)[rows].tolist(), part
-        assert active.alpha is h.alpha
-        assert active.space.vector.w is h.space.vector.w
-    assert np.shares_memory(packings[-1].y, packings[-2].y)  # later rows overwrite earlier ones
-
-
-@interpreted
-def test_packed_memory_grows_for_long_rows():
-    """A few long rows after many short ones: enough rows, but too few entries."""
-    X = np.zeros((30, 200))
-    X[:, 0] = 1.0 + np.arange(30.0)
-    X[25:] += 1.0
-    h, memory = start(sp.csr_matrix(X), np.where(np.arange(30) % 2, 1.0, -1.0), HARD), PackedRows()
-    h.space.vector.w[:] = np.arange(200.0) - 70.0
-    memory.pack(h, np.arange(20, dtype=np.uint32))
-    rows = np.arange(29, 24, -1, dtype=np.uint32)
-    assert scored(memory.pack(h, rows), 5).tolist() == scored(h)[rows].tolist()
-
-
 # rows of a kernel
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,11 +15,11 @@ import numba
 import numpy as np
 import pytest
 import replay
-from compiled_functions import all_compiled
 from numba.core.errors import NumbaError
 from presenting import ONE_BY_ONE
 from processes import run_python
 
+import maxmargin
 import maxmargin.engine
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.engine.jit import compiled, record
@@ -26,6 +30,17 @@ needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="interpret
 
 
 # methods of records
+
+
+def all_compiled() -> list[Callable[..., Any]]:
+    """Every compiled function of every module, each once; modules whose optional dependencies are missing have none."""
+    found = {}
+    for info in pkgutil.walk_packages(maxmargin.__path__, "maxmargin."):
+        if info.name != "maxmargin.__main__":  # it runs the command line
+            with suppress(ImportError):
+                module = importlib.import_module(info.name)
+                found |= {id(f): f for f in vars(module).values() if hasattr(f, "targetoptions")}
+    return list(found.values())
 
 
 def test_methods_of_one_name_have_one_signature():

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import INTERCEPTS, cases, conditioned
+from problems import INTERCEPTS, conditioned
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -25,8 +25,6 @@ from maxmargin.algorithms.batch.iterate import Reached
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.quadratic_program import SharedRows, quadratic
-from maxmargin.algorithms.batch.semismooth import ActiveHessian
-from maxmargin.algorithms.batch.semismooth_steps import update_hessian
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
 
@@ -318,27 +316,3 @@ def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
     replace_points(monkeypatch, lambda iterates: (point._replace(w=point.w * 1.001) for point in iterates))
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
-
-
-@given(problem=cases(sparse=False, loss="squared_hinge"), pick=st.randoms(use_true_random=False))
-def test_hessian_updates_equal_a_recomputed_hessian(problem, pick):
-    """For arbitrary sequences of active sets."""
-    n, rows = len(problem.y), SmallDenseRows(problem.problem, problem.X)
-    costs = np.linspace(1.0, 2.0, n)
-    hessian = ActiveHessian(rows, costs, lambda: False)
-    size = float(np.abs(rows.rows.T @ (costs[:, None] * rows.rows)).max())
-    (active, inside), places = np.zeros((2, n), bool), np.empty((2, n), np.uint32)
-    largest, matrix, columns = np.zeros(rows.size), np.zeros((rows.size, rows.size)), np.empty((rows.size, 3))
-    for _ in range(5):
-        share = pick.random()
-        active[:] = [pick.random() < share for _ in range(n)]
-        sigma = 10.0 ** pick.uniform(-3.0, 9.0)
-        some = rows.rows[active]
-        product = some.T @ (costs[active, None] * some)
-        error = np.abs(hessian.regularised(active, sigma) - sigma * product - np.diag(rows.regular))
-        assert error.max(initial=0.0) <= 1e-12 * (1.0 + sigma * size)
-        update_hessian(rows.rows, costs, np.array([active, inside]), places, largest, matrix, columns)
-        inside[:] = active
-        error = np.abs(np.tril(matrix - product))
-        assert error.max(initial=0.0) <= 1e-12 * size
-        assert (np.diag(error) <= 1e-11 * np.diag(product)).all()

@@ -56,17 +56,6 @@ def test_pages_name_every_status_and_display():
     assert set(re.findall(r"`(\w+Display)`", page)) == set(plots.__all__)
 
 
-def test_report_page_names_every_section(agg_backend, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    page, scope = DOCS / "howto/report.md", {}
-    for block in blocks(page):
-        exec(block, scope)
-    assert capsys.readouterr().out.splitlines() == ["HOLDS"]
-    report, text = (tmp_path / "report.html").read_text(encoding="utf-8"), page.read_text(encoding="utf-8")
-    named = [name.replace(" ", "-") for name in re.findall(r"^\| ([\w ]+) \|", text, re.M)[1:]]
-    assert ["verdict", *re.findall(r'<h2 id="([\w-]+)">', report)] == named
-
-
 def test_readme_shows_what_its_example_prints(capsys):
     """All but the last digits of bounds, which depend on the processor."""
     page = (DOCS.parent / "README.md").read_text()
