@@ -49,13 +49,7 @@ with (Path(__file__).parent / "table.toml").open("rb") as file:
 
 
 def mutate(mutation: Mutation, folder: Path) -> None:
-    """Copy src to a folder, with the fault.
-
-    Raises
-    ------
-    ValueError
-        If the text of the mutation does not occur exactly once.
-    """
+    """Copy src to a folder, with the fault; raise ValueError unless its text occurs once."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "src", folder, ignore=shutil.ignore_patterns("__pycache__"))
     path = folder / "maxmargin" / mutation.file

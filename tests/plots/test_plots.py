@@ -299,16 +299,6 @@ class TestSurface:
         one = surface(fitted, X[:, :2], THREE_CLASSES, label=label)
         assert one.contours_ is not None
 
-    def test_large_classes_are_drawn_in_part(self):
-        places = np.column_stack([np.arange(4001), np.arange(4001)]) / 4000.0
-        rows = {"places": places, "codes": np.arange(4001) // 4000, "wrong": np.arange(4001) < 30}
-        many = DecisionSurfaceDisplay([0, 1], [0, 1], -2 * np.ones((2, 2)), classes=["a", "b"], **rows).plot()
-        assert np.asarray(many.points_["a"].get_offsets()) == pytest.approx(places[:4000:3])
-        assert len(many.points_["b"].get_offsets()) == 1
-        assert np.asarray(many.wrong_points_.get_offsets()) == pytest.approx(places[:30:3])
-        assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
-        assert many.contours_ is None  # no level is crossed
-
 
 class TestSparsity:
     def test_weights_above_a_share_of_the_largest_are_counted(self):
@@ -320,13 +310,6 @@ class TestSparsity:
         assert sparsity.from_data([2, 1, np.inf], coefs, threshold=0.0).counts.tolist() == [3, 2, 1]
         # a feature counts if any class uses it
         assert sparsity.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [2]
-
-    def test_fits_are_drawn_in_the_order_of_p(self):
-        fits = [MaxMarginClassifier(p=p, random_state=0).fit(X, Y) for p in (np.inf, 2)]
-        display = sparsity.from_estimators(fits, X, Y)
-        assert display.accuracy.tolist() == [fits[1].score(X, Y), fits[0].score(X, Y)]
-        bounds = [[getattr(fit.certificate_, side) for fit in fits[::-1]] for side in ("upper", "lower")]
-        assert numbers(*display.interval_) == bounds
 
 
 class TestPath:
