@@ -54,10 +54,10 @@ def steps(monkeypatch):
 @pytest.mark.parametrize("C", [1e-12, 1e-6, 1.0, 1e3])
 @pytest.mark.parametrize("d", [1, 4])
 def test_number_of_steps_is_bounded_for_all_costs(steps, d, C):
-    """Including one or no pattern within the margin, and slacks as small as C."""
+    """Up to a gap of 1e-9, for one or no pattern within the margin, and slacks as small as C."""
     X, y, weights = conditioned("plain", 600, 4, 0)
     points = proximal_points(Problem("hinge", C), X[:, :d], y, weights)
-    assert min(point.gap for point in points) <= 1e-9
+    assert any(point.gap <= 1e-9 for point in points)
     assert len(steps) <= 60
 
 

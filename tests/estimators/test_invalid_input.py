@@ -120,8 +120,8 @@ NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
         ({"kernel": "precomputed"}, lambda X: X, "square"),
         (
             {"kernel": "precomputed"},
-            lambda X: rbf_kernel(X) + np.eye(40, k=37),
-            "not symmetric.*rows 1 and 38",
+            lambda X: rbf_kernel(X) + np.eye(40, k=39),
+            "not symmetric.*rows 0 and 39",
         ),
         ({"kernel": "precomputed"}, lambda X: np.tanh(2.0 * X @ X.T - 1.0), NOT_A_KERNEL),
         ({"kernel": lambda A, B: -(A @ B.T)}, lambda X: X, NOT_A_KERNEL),
