@@ -96,7 +96,9 @@ def _needed(model: Any, unit: str) -> float | None:
         begun = last if unit == "seconds" else 0.0
     # each problem gets an equal share of the time
     need = max(needs, default=np.inf) * (len(needs) if unit == "seconds" else 1)
-    return None if not isfinite(need) else need if unit == "seconds" else ceil(need)
+    if not isfinite(need):
+        return None
+    return need if unit == "seconds" else ceil(need)
 
 
 def extrapolated(history: Sequence[Report], tol: float, unit: str) -> float | None:

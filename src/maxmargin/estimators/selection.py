@@ -211,7 +211,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         target = self._least(X.shape[1])
         sizes = elimination_sizes(X.shape[1], target, self.step)
         elimination = Elimination(estimator, self._is_own, self.p, self.aggregate, sizes, X, y, weights)
-        rng, elimination.verbose = check_random_state(self.random_state), self.verbose
+        elimination.verbose = self.verbose
+        rng = check_random_state(self.random_state)
         validated = self.cv is not None or self._is_size_chosen
         callbacks = StepCallbacks(self, (X, y, weights), len(sizes) + int(validated))
         vars(self).pop("cv_results_", None)

@@ -246,13 +246,13 @@ def compare(
         name = left[0]
         announce(name, len(running) - len(left) + 1, len(running))
         model = WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
-        compiled = -1.0
-        for _ in range(2):  # a second time if something was compiled in the first
-            if model.status_ is Status.INTERRUPTED or compiled >= COMPILATION.seconds:
-                break
+        if model.status_ is not Status.INTERRUPTED:
             compiled = COMPILATION.seconds
             model = models[name].fit(X, y, sample_weight)
-        if compiled >= 0.0:
+            if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
+                model = models[name].fit(
+                    X, y, sample_weight
+                )  # the times of the first fit contain compilation
             entries += _entries(left.pop(0), model, problem)
         if model.status_ is Status.INTERRUPTED:
             break
