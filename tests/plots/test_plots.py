@@ -78,7 +78,7 @@ class TestBounds:
         assert display.ax_.get_ylabel() == "relative distance from the best objective"
         assert title_of(display.ax_).startswith("squared hinge, C = 1: best objective ")
         legend = texts(display.ax_.get_legend().get_texts())
-        assert legend == ["upper bound", "lower bound", "optimum in between", "target: tol = 0.001"]
+        assert legend == ["upper bound", "lower bound", "optimum", "tol = 0.001"]
 
     @pytest.mark.parametrize(
         ("arguments", "title", "tick"),

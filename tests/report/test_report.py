@@ -201,7 +201,7 @@ class TestModels:
             assert [float(cell) for cell in line[1:3]] == pytest.approx([part.lower, part.upper], rel=1e-8)
         for found, part in zip(rows, model.certificate_, strict=True):
             assert {int(line[0]) - 1 for line in found[1:]} <= set(part.support.tolist())
-        assert "has no weights of single features" in page.text
+        assert "gives no weight to a single feature" in page.text
         assert "each against the rest" in page.text or scheme == "ovo"
 
     def test_tables_of_many_classes_are_shortened(self, tmp_path, without_figures):

@@ -141,11 +141,11 @@ class BoundsDisplay(AxesDisplay):
         style: dict[str, Any] = {"drawstyle": "steps-post", "lw": 1.8, "marker": "o", "ms": ms}
         (self.upper_line_,) = ax.plot(time, above, color=UPPER, label="upper bound", **style)
         (self.lower_line_,) = ax.plot(time, -below, color=LOWER, label="lower bound", **style)
-        area: dict[str, Any] = {"color": SHADE, "alpha": 0.22, "lw": 0, "label": "optimum in between"}
+        area: dict[str, Any] = {"color": SHADE, "alpha": 0.22, "lw": 0, "label": "optimum"}
         self.interval_ = ax.fill_between(time, -below, above, step="post", **area)
         if self.tol is not None:
             half = self.tol / 2.0
-            ax.axhspan(-half, half, color=GOAL, alpha=0.14, lw=0, label=f"target: tol = {self.tol:g}")
+            ax.axhspan(-half, half, color=GOAL, alpha=0.14, lw=0, label=f"tol = {self.tol:g}")
         ax.axhline(0.0, color=INK, lw=0.8)
         _label_powers(ax, threshold, max(largest, (self.tol or 0.0) / 2.0))
         ax.set(xlabel=f"time ({unit})", ylabel=f"relative distance from the best {self.quantity}")

@@ -136,7 +136,7 @@ def _plane_of_components(center: str, X: Any) -> Plane:
 
 
 def _plane_of_weights(w: np.ndarray | None, center: str, X: Any) -> Plane:
-    """Return the plane of the weights of a linear function and of the widest direction across them.
+    """Return the plane of the weights of a linear function and of the direction of largest variance orthogonal to them.
 
     The function has the same value at a row and at its place in the plane.
     """
@@ -145,7 +145,10 @@ def _plane_of_weights(w: np.ndarray | None, center: str, X: Any) -> Plane:
     if not w.any():
         raise ValueError('all weights are zero, and have no direction: choose plane="components".')
     first = w / np.linalg.norm(w)
-    words = (f"distance along the weights from the {center} (2-norm)", "widest direction across them")
+    words = (
+        f"distance along the weights from the {center} (2-norm)",
+        "direction of largest variance orthogonal to them",
+    )
     return Plane(_point(X, center), first, _widest_across(X, first), words)
 
 

@@ -69,8 +69,8 @@ def _history(subject: Subject) -> Iterator[Markup]:
     if sum(np.isfinite(report.lower) and np.isfinite(report.upper) for report in history) < 2:
         return
     words = (
-        "Certified bounds against time. What is best possible lies between the two lines at any time; the shade is "
-        "what was not ruled out yet. Time is that of the fit, as the model remembers it."
+        "Certified bounds against time. The optimum lies in the shaded interval between the two lines. Times were "
+        "recorded during the fit."
     )
     yield _figure(words, BoundsDisplay, subject.model, label=widest.label)
 
@@ -79,7 +79,7 @@ def _margins(subject: Subject) -> Iterator[Markup]:
     """Draw the margins of each listed decision in which rows take part."""
     X, y, weights = subject.known_rows
     fitted = subject.recheck.outcome is not Outcome.OTHER_DATA
-    support = "; those in full colour are the support vectors" if fitted else ""
+    support = "; bars in full colour are support vectors" if fitted else ""
     for one in subject.listed:
         if one.signs(y)[1].any():
             words = (
@@ -99,12 +99,12 @@ def _surface(subject: Subject) -> Iterator[Markup]:
         plane, words = None, "The decision surface in its two features"
     elif alone and subject.is_linear and np.any(subject.model.coef_):
         plane = "weights"
-        words = "The decision surface seen from the side: every row is drawn at its true score"
+        words = "A projection that contains the weights: every row is drawn at its true score"
     else:
         plane = "components"
         words = (
-            "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
-            "it; crosses mark those that are really on the wrong side"
+            "A section of the decision surface through the mean, along the two principal components. Rows are "
+            "projected onto it; crosses mark rows that are misclassified in the full space"
         )
     areas = "Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."
     X, y, weights = subject.known_rows
@@ -117,7 +117,7 @@ def _robustness(subject: Subject) -> Iterator[Markup]:
     if hasattr(subject.model, "certified_radius"):
         X, y, _ = subject.known_rows
         words = (
-            "The share of rows that stay correct whatever perturbation of at most some size they suffer: proved, not "
+            "The share of rows that are classified as labelled under every perturbation up to a size: proved, not "
             "sampled."
         )
         yield _figure(words, RobustnessDisplay, subject.decisions[0].model, X, y)

@@ -20,10 +20,10 @@ from ..numerics.files import check_place, written_whole
 from ..plots.style import new_figure
 from .figures import FIGURE_SIZE, pictures
 from .markup import Markup, element, void
-from .sections import certain, certificate, decisive_rows, features, overview, verdict
+from .sections import certificate, features, overview, proved_of_rows, support_vectors, verdict
 from .subject import Recheck, Subject
 
-PARTS = (verdict, overview, certificate, pictures, decisive_rows, certain, features)
+PARTS = (verdict, overview, certificate, pictures, support_vectors, proved_of_rows, features)
 
 # forbids browsers to fetch or run anything
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"

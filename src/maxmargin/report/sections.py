@@ -25,13 +25,13 @@ MATTERS = 1e-3  # share of the largest weight above which another one counts: th
 MOST_CLASSES = 12  # classes that are named: more would fill the page
 # Relative gap above which one bound is no bound at all: that of a margin which is not reached.
 NO_GAP = 1e4
-CERTAIN = (
-    "problem", "without weight in every optimum", "margin below one in every optimum", "perhaps mislabelled",
+PROVED_COLUMNS = (
+    "problem", "dual variable 0 in every optimum", "margin below 1 in every optimum", "perhaps mislabelled",
 )  # fmt: skip
 ON_MARGIN = 1e-6  # least distance from a margin of one that is told apart from it, whatever the tolerance
 SHORTEST_BAR = 0.005  # so that a bar is seen
 
-# of each outcome: the mood of its colour, a title, the reason, and the source of the numbers in the certificate
+# of each outcome: the class of its colour, a title, the reason, and the source of the numbers in the certificate
 VERDICTS = {
     Outcome.HOLDS: (
         "fair", "Proof rechecked", "every bound was recomputed from the {rows} rows of these data, and holds.",
@@ -47,8 +47,8 @@ VERDICTS = {
     ),
     Outcome.OTHER_DATA: (
         "fair", "Other data",
-        "these are not the data that the model was fitted to ({reason}). Its certificate is about those, and was not "
-        "rechecked here; accuracy, margins and robustness below are about the data of this report.",
+        "these are not the data that the model was fitted to ({reason}). Its certificate is about the data of the fit, "
+        "and was not rechecked here; accuracy, margins and robustness below are about the data of this report.",
         "These are the numbers that the model claims about the data of its fit; they were not rechecked.",
     ),
 }  # fmt: skip
@@ -57,9 +57,9 @@ VERDICTS = {
 def verdict(subject: Subject) -> Markup:
     """Return the status of the fit, and whether its proof holds on these data."""
     status, recheck = subject.model.status_, subject.recheck
-    mood, title, words, _ = VERDICTS[recheck.outcome]
+    colour, title, words, _ = VERDICTS[recheck.outcome]
     if recheck.outcome is Outcome.HOLDS and status is Status.CERTIFIED:
-        mood = "good"
+        colour = "good"
     words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
     role = None if recheck.outcome is Outcome.HOLDS else "alert"
     raw = recheck.outcome is Outcome.OTHER_DATA or isinstance(subject.parts[0][1].kernel, Precomputed)
@@ -68,7 +68,7 @@ def verdict(subject: Subject) -> Markup:
         "div",
         paragraph(element("strong", status.value), f" — {message}"),
         paragraph(element("strong", title), f" — {words}", role=role),
-        class_=f"verdict {mood}",
+        class_=f"verdict {colour}",
     )
 
 
@@ -78,7 +78,7 @@ def overview(subject: Subject) -> Markup:
     problem = certificate.problem
     facts = {
         "Model": f"{type(model).__name__}: {problem_name(problem)}, {_space(certificate)}",
-        "Looked for": _objective(problem),
+        "Problem": _objective(problem),
         "Classes": _classes(subject),
         "Data of the fit": f"{certificate.rows} rows of {certificate.fingerprint.features} features",
         "Certified gap": f"{_certified_gap(subject.recheck.certificate)}; asked for: {_gap(model.tol)}",
@@ -115,32 +115,29 @@ def certificate(subject: Subject) -> Markup:
     return section("Certificate", *words, paragraph(*how))
 
 
-def decisive_rows(subject: Subject) -> Markup:
+def support_vectors(subject: Subject) -> Markup:
     """Return the rows of the largest dual variables."""
-    title = "Decisive rows"
+    title = "Support vectors"
     if subject.recheck.outcome is Outcome.OTHER_DATA:
-        words = (
-            "The rows that the model is made of are those of its fit, by number; the rows of these data are others, "
-            "and are not listed."
-        )
+        words = "Support vectors are rows of the data of the fit. These are other data: their rows are not listed."
         return section(title, paragraph(words, class_="note"))
     if all(part.support.size == 0 for _, part in subject.parts):
-        return section(title, paragraph("No row has a dual weight, and no row bounds the best value."))
+        return section(title, paragraph("No row has a positive dual variable: no bound is proved by rows."))
     problem = subject.parts[0][1].problem
-    bound = "No margin above the bound" if problem.hard else "No objective below the bound"
+    bound = "upper bound on the margin" if problem.hard else "lower bound on the objective"
     words = (
-        f"{bound} is possible because of the rows with a dual weight alone: the others could be left out, and the "
-        "bound would be the same. Rows are counted from 1."
+        f"The {bound} is proved by the rows with a positive dual variable; it would be the same without all "
+        "other rows. Rows are counted from 1."
     )
     if problem.loss == "hinge" and not problem.hard:
-        words += " A row at its cap pulls as hard as C and its sample weight allow; of these, lowest margins are first."
+        words += " The cap of a dual variable is C times the sample weight; rows at it are listed by margin."
     tables = [_rows_table(subject, one, subject.support.parts[one.index]) for one in subject.listed]
     more = subject.left_out("Rows of {} more problems are not listed.")
     return section(title, paragraph(words), *tables, more)
 
 
-def certain(subject: Subject) -> Markup | None:
-    """Return certain facts about every row at the optimum, and about the classifiers learnt without it."""
+def proved_of_rows(subject: Subject) -> Markup | None:
+    """Return what is proved of every row at the optimum, and of the classifiers fitted without it."""
     if subject.recheck.outcome is not Outcome.HOLDS:
         return None
     found, top = subject.support, subject.top
@@ -149,11 +146,13 @@ def certain(subject: Subject) -> Markup | None:
         least, most = found.leave_one_out
         number = f"between {least} and {most}" if found.limits_errors else f"at least {least}"
         sentence = (
-            f"Left out one by one, {number} of {len(subject.y)} rows would be labelled wrongly by the classifier "
-            "learnt without them. That follows from the certified gap; nothing was fitted again."
+            f"Leave-one-out: {number} of {len(subject.y)} rows are misclassified by the optimum of the other rows. "
+            "The bound follows from the certified gap, without further fits."
         )
         if not found.limits_errors:
-            sentence += " No useful upper bound is proved: one label for all rows would have fewer errors."
+            sentence += (
+                " The upper bound is no better than predicting one class for all rows, and is left out."
+            )
         words.append(paragraph(sentence))
     lines = []
     for one, part in zip(subject.decisions, found.parts, strict=True):
@@ -162,11 +161,11 @@ def certain(subject: Subject) -> Markup | None:
             rows = (part.optimum.weightless, part.optimum.inside)
             counts = [str(int((some & part.takes_part).sum())) for some in rows]
         lines.append([one.name, *counts, _numbers(part.suspects, top) or "none"])
-    words.append(table("What is certain of the rows (counted from 1)", CERTAIN, lines, (1, 2)))
+    words.append(table("Rows, counted from 1", PROVED_COLUMNS, lines, (1, 2)))
     if found.contradictory:
         sets = "; ".join(_numbers(rows, top) for rows in found.contradictory[:top])
         words.append(paragraph(f"Rows that are equal, with different labels: {sets}."))
-    return section("Certain", *words)
+    return section("What the gap proves about rows", *words)
 
 
 def features(subject: Subject) -> Markup:
@@ -174,7 +173,7 @@ def features(subject: Subject) -> Markup:
     title = "Features"
     if not subject.is_linear:
         kernel = subject.parts[0][1].kernel
-        words = f"A function of the kernel {kernel} has no weights of single features."
+        words = f"The kernel {kernel} gives no weight to a single feature."
         return section(title, paragraph(words))
     coef = np.asarray(subject.model.coef_, dtype=float)
     scaler = MaxAbsScaler().fit(subject.X)  # before squares, which overflow for large numbers
@@ -190,12 +189,12 @@ def features(subject: Subject) -> Markup:
     listed, single = subject.listed, len(coef) == 1
     if single:
         words = (
-            f"A feature of positive weight speaks for {listed[0].positive}, one of negative weight for "
-            f"{listed[0].negative}, as it grows."
+            f"Scores above 0 predict {listed[0].positive}, scores below 0 {listed[0].negative}; a feature of positive "
+            "weight raises the score as it grows."
         )
         head = ["feature", "weight", "effect", "share of the largest"]
     else:
-        words = "A feature of positive weight speaks for the first side of a problem, as it grows."
+        words = "A feature of positive weight raises the score of the first class of a problem as it grows."
         if len(coef) > len(listed):
             words += f" The first {len(listed)} of {len(coef)} problems are listed."
         head = ["feature", *(one.name for one in listed)]
@@ -211,7 +210,7 @@ def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
     """Return a table of the rows of the largest dual variables of one problem, if it has any."""
     support = part.certificate.support
     if support.size == 0:
-        return paragraph(f"{one.name}: no row has a dual weight.")
+        return paragraph(f"{one.name}: no row has a positive dual variable.")
     dual, margins, full = part.dual[support], part.margin[support], part.full[support]
     order = order_by_dual(dual, part.cap[support], margins, part.open)
     lines = []
@@ -220,8 +219,15 @@ def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
         cap = ["yes" if full[k] else "no"] if part.capped else []
         place = _place(margin, subject.model.tol)
         lines.append([row + 1, text_of(subject.y[row]), f"{dual[k]:.6g}", *cap, f"{margin:.6g}", place])
-    head = ["row", "label", "dual weight", *(["at its cap"] if part.capped else []), "margin y f(x)", "where"]
-    caption = f"{support.size} of {part.certificate.rows} rows have a dual weight"
+    head = [
+        "row",
+        "label",
+        "dual variable",
+        *(["at its cap"] if part.capped else []),
+        "margin y f(x)",
+        "where",
+    ]
+    caption = f"{support.size} of {part.certificate.rows} rows have a positive dual variable"
     if part.capped:
         caption += f", {int(full.sum())} of them at the cap"
     if len(subject.parts) > 1:
@@ -247,8 +253,8 @@ def _sentences(part: Certificate, linear: bool) -> list[str]:
     if not problem.hard:
         return [
             f"No {kind} has an objective below {part.lower:.12g}: {proof}",
-            f"This one has an objective of at most {part.upper:.12g}.",
-            f"So it exceeds the best possible by at most {_gap(part.gap)}.",
+            f"This model has an objective of at most {part.upper:.12g}.",
+            f"It exceeds the optimum by at most {_gap(part.gap)}.",
         ]
     space = f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel"
     lower = f"{part.lower:.10g}"
@@ -261,11 +267,11 @@ def _sentences(part: Certificate, linear: bool) -> list[str]:
 def _objective(problem: Problem) -> str:
     """Return the objective of the problem in words."""
     if problem.hard:
-        return "the surface with the widest margin that has every row on its side"
+        return "maximise the least distance of a row from the surface, with all rows on their side"
     q = norm_text(problem.q, 4)
     norm = f"½ ‖w‖{'' if problem.q == 2 else f' (norm {q})'}²" if problem.power == 2 else f"‖w‖ (norm {q})"
     loss = "max(0, 1 − y f(x))" + ("²" if problem.loss == "squared_hinge" else "")
-    return f"the least {norm} + C Σ {loss}"
+    return f"minimise {norm} + C Σ {loss}"
 
 
 def _space(part: Certificate) -> str:
@@ -320,6 +326,6 @@ def _place(margin: float, tol: float) -> str:
 
 
 def _bar(share: float) -> Markup:
-    """Return a bar of this length, for the eye only: the number stands beside it."""
+    """Return a bar of this length, hidden from screen readers: the number stands beside it."""
     side, width = "plus" if share >= 0.0 else "minus", max(abs(share), SHORTEST_BAR)
     return element("span", class_=f"bar {side}", style=f"width:{width * 100:.1f}%", aria_hidden="true")
