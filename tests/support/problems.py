@@ -188,7 +188,8 @@ def conditioned(condition: str, n: int, d: int, seed: int):
     rng = np.random.default_rng([seed, n, d])
     X = (rng.normal(size=(n, d)) + rng.normal(size=d)).astype(np.float32).astype(float)
     direction = rng.normal(size=d)
-    if condition == "separable":  # by a hyperplane through the origin
+    if condition == "separable":  # by a hyperplane through the origin, with rows on both sides
+        X[1] = -X[0]
         y = np.where(X @ direction > 0.0, 1.0, -1.0)
     else:
         y = np.where((X - X.mean(axis=0)) @ direction + rng.normal(size=n) > 0.0, 1.0, -1.0)
