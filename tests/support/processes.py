@@ -17,7 +17,7 @@ def run_python(*arguments: Any, clean: tuple[str, ...] = (), **environment: str)
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1800,  # ends a process that hangs: slow tests compile everything with bounds checks
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
