@@ -1,4 +1,4 @@
-"""One page for every algorithm: what it solves is asked of it, the text is its docstring, the picture is a run.
+"""One page for each algorithm: the problems that it solves, its docstring, and a picture of a run.
 
 The pages, and the table of them, are written to docs/algorithm/ before Sphinx reads anything; they are not kept in the
 repository.
@@ -30,7 +30,6 @@ from maxmargin.algorithms.batch import (
 from maxmargin.algorithms.batch import (
     proximal_point as proximal,
 )
-from maxmargin.algorithms.programs import Program
 from maxmargin.fit.streaming import streams
 from maxmargin.separability import nearest_point, normalised_perceptron, smoothed
 
@@ -44,7 +43,20 @@ QUESTIONS = {
     "squared hinge": ("squared_hinge", 1.0),
 }
 
-# where the steps of those are that have no rule for a single pattern
+# Symbols of the docstrings as regular expressions, with their meanings.
+SYMBOLS = {
+    r"x_i\b": "x_i is a row, y_i its label",
+    r"\bl_k\b": "x_k is a row, l_k its label",
+    r"\by_k\b|w\.y_i\b": "a pattern y is a row multiplied by its label",
+    r"\b[nd]\b(?! =)": "n is the number of rows, d that of features",
+    r"\bs_[ik]\b": "s is the sample weight of a row",
+    r"\bR\b": "R is the largest norm of a pattern",
+    r"\bgamma_d\b": "gamma_d is the largest directional margin",
+    r"\blink\b": "the link f is the gradient of half of the squared q-norm, with 1/p + 1/q = 1",
+    r"\bdelta_k\b": "delta_k^2 = 1 / (2 C s_k), with the sample weight s_k, and 0 for the hard margin",
+}
+
+# modules with the steps of algorithms that have no rule for a single pattern
 SOLVERS = {
     "lp": generation,
     "barrier": barrier,
@@ -57,7 +69,7 @@ SOLVERS = {
 
 @dataclass(frozen=True)
 class Batch:
-    """An algorithm that sees all patterns at every step, and has no name in the registry."""
+    """An algorithm whose steps use all patterns, and which is not in the registry."""
 
     slug: str
     title: str
@@ -109,7 +121,7 @@ BATCH = (
 
 
 def write(app: Any) -> None:
-    """Write every page and its picture, where the ones that are there are older than their sources."""
+    """Write every page, and each picture that is older than its sources."""
     folder = Path(app.srcdir) / "algorithm"
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     for name, cls in ALGORITHMS.items():
@@ -133,18 +145,18 @@ def _is_old(folder: Path, name: str, source: Path) -> bool:
 
 
 def _keep(path: Path, text: str) -> None:
-    """Written only where it changed, so that Sphinx reads no page twice."""
+    """Write the text if it differs from the file, so that Sphinx reads no unchanged page again."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def summary(thing: Any) -> str:
-    """The first sentence of a docstring."""
+    """Return the summary of a docstring in one line."""
     return inspect.getdoc(thing).split("\n\n")[0].replace("\n", " ")
 
 
 def title(cls: type) -> str:
-    """What the docstring calls the algorithm, before it says what it does."""
+    """Return the name of the algorithm, with which the summary of its docstring begins."""
     return re.split(r"[:;,.](?= )|\.$", summary(cls))[0]
 
 
@@ -157,42 +169,50 @@ def rule_page(name: str, cls: type[Algorithm]) -> str:
     parts = [
         headed(name if title(cls).lower().startswith(name) else f"{name}: {title(cls)}"),
         f".. image:: pictures/{name}.svg\n"
-        f"   :alt: The line of {name} after each round, and the certified interval round by round.\n"
+        f"   :alt: The line of {name}, and the certified bounds, after each round.\n"
         "   :class: algorithm-picture\n",
         pictures.caption(cls) + "\n",
         solves(cls),
-        headed("What it does, and what it promises", "-"),
+        headed("Definition", "-"),
+        notation(cls),
         f".. autoclass:: maxmargin.{cls.__name__}\n   :no-members:\n",
-        headed("In use", "-"),
+        headed("Use", "-"),
         in_use(name, cls),
-        headed("The rule in the source", "-"),
+        headed("Source", "-"),
     ]
     rule = type(planned(cls).rule)
-    if hasattr(rule, "step"):
+    if name not in SOLVERS:
         module = Path(inspect.getfile(rule)).relative_to(ROOT)
         parts.append(f".. literalinclude:: ../../{module}\n   :pyobject: {rule.__name__}\n")
         parts.append(
-            f"The parameters of a problem become those of this record in ``{source}``; storage, order, bounds and "
-            "stopping are common to all algorithms: :doc:`/explanation/architecture`.\n"
+            f"``{source}`` computes the parameters of this record. Storage, order of the rows, bounds and stopping are "
+            "common to all algorithms: :doc:`/explanation/architecture`.\n"
         )
     else:
         parts.append(
-            "It sees all patterns at every step, so that there is no rule for a single one. What follows is the "
-            f"introduction of ``{SOLVERS[name].__name__}``, where its steps are.\n"
+            "Each step uses all patterns, so there is no rule for a single pattern. The steps are in "
+            f"``{SOLVERS[name].__name__}``:\n"
         )
         parts.append(f".. automodule:: {SOLVERS[name].__name__}\n   :no-members:\n")
     return "\n".join(parts)
 
 
+def notation(cls: type[Algorithm]) -> str:
+    """Return the meaning of the symbols that occur in the docstring of an algorithm."""
+    text = (inspect.getdoc(cls) or "").partition("\nReferences\n")[0]
+    found = [meaning for symbol, meaning in SYMBOLS.items() if re.search(symbol, text)]
+    return f"Notation: {'; '.join(found)}.\n"
+
+
 def planned(cls: type[Algorithm]) -> Plan:
-    """What the algorithm makes of the problem of its picture."""
+    """Return the plan of the algorithm for the problem of its picture."""
     options = pictures.question(cls)
     problem = Problem(options.get("loss", "squared_hinge"), options["C"], p=options.get("p", 2.0))
     return cls().plan(Facts(problem, radius2=1.0, tol=1e-3, floor=lambda: 0.1, n=100, d=2))
 
 
 def solves(cls: type[Algorithm]) -> str:
-    """Which problems the algorithm takes, in its own answers."""
+    """Return the table of the problems that the algorithm solves, and its properties as a list."""
     algorithm = cls()
     rows = []
     for words, (loss, C) in QUESTIONS.items():
@@ -204,7 +224,7 @@ def solves(cls: type[Algorithm]) -> str:
         rows.append((words, *cells))
     head = ("", *(f"p = {p}" for p in NORMS))
     table = [
-        ".. list-table:: What it solves",
+        ".. list-table:: Problems that it solves",
         "   :header-rows: 1",
         "   :stub-columns: 1",
         "   :class: solves",
@@ -220,7 +240,7 @@ def solves(cls: type[Algorithm]) -> str:
         + (
             "yes, in :class:`~maxmargin.OnlineMarginClassifier`."
             if streams(cls)
-            else "no, it needs patterns again."
+            else "no, it visits patterns more than once."
         ),
         "* Schedules: " + ", ".join(f"``{schedule}``" for schedule in cls.schedules) + ".",
     ]
@@ -228,7 +248,7 @@ def solves(cls: type[Algorithm]) -> str:
 
 
 def in_use(name: str, cls: type[Algorithm]) -> str:
-    """The lines that made the picture."""
+    """Return the lines that create the classifier of the picture."""
     options = pictures.question(cls)
     words = ", ".join(f"{key}={_word(value)}" for key, value in options.items())
     return (
@@ -236,8 +256,8 @@ def in_use(name: str, cls: type[Algorithm]) -> str:
         f"   from maxmargin import {', '.join(sorted([cls.__name__, 'MaxMarginClassifier'], key=str.lower))}\n\n"
         f"   MaxMarginClassifier(algorithm={name!r}{', ' + words if words else ''})  # by its name\n"
         f"   MaxMarginClassifier(algorithm={cls.__name__}()"
-        f"{', ' + words if words else ''})  # or as an object, with parameters of its own\n\n"
-        "On the command line ``maxmargin fit DATA -o MODEL --algorithm " + name + "`` takes it by its name.\n"
+        f"{', ' + words if words else ''})  # or as an object, whose parameters can be set\n\n"
+        "On the command line: ``maxmargin fit DATA -o MODEL --algorithm " + name + "``.\n"
     )
 
 
@@ -248,7 +268,7 @@ def _word(value: Any) -> str:
 def batch_page(batch: Batch) -> str:
     parts = [
         headed(batch.title),
-        f".. image:: pictures/{batch.slug}.svg\n   :alt: {batch.title} at work.\n   :class: algorithm-picture\n",
+        f".. image:: pictures/{batch.slug}.svg\n   :alt: A run of: {batch.title}.\n   :class: algorithm-picture\n",
         f".. automodule:: {batch.module.__name__}\n   :no-members:\n",
     ]
     parts += [
@@ -259,23 +279,20 @@ def batch_page(batch: Batch) -> str:
 
 def index() -> str:
     lines = [
-        headed("One page an algorithm"),
-        "Condition, update, guarantee and references are those of the docstrings; each picture was drawn by running",
-        "the algorithm when these pages were built. :doc:`/reference/algorithms` sets them beside each other.",
+        headed("Pages of the algorithms"),
+        "Each page has the docstring of the class, and a picture of a run. :doc:`/reference/algorithms` compares the",
+        "algorithms.",
         "",
     ]
     for words, names in (
-        ("Incremental", [name for name, cls in ALGORITHMS.items() if not issubclass(cls, Program)]),
-        (
-            "All patterns at every step",
-            [name for name, cls in ALGORITHMS.items() if issubclass(cls, Program)],
-        ),
+        ("Steps on single patterns", [name for name in ALGORITHMS if name not in SOLVERS]),
+        ("Steps on all patterns", list(SOLVERS)),
     ):
         lines += [headed(words, "-"), ".. list-table::", "   :class: algorithms", "   :widths: 22 78", ""]
         for name in names:
             lines += [f"   * - :doc:`{name} <{name}>`", f"     - {escaped(summary(ALGORITHMS[name]))}"]
         lines += [""]
-    lines += [headed("Behind other parts of the library", "-"), ".. list-table::", "   :class: algorithms"]
+    lines += [headed("Used by other parts of the library", "-"), ".. list-table::", "   :class: algorithms"]
     lines += ["   :widths: 22 78", ""]
     for batch in BATCH:
         lines += [f"   * - :doc:`{batch.title} <{batch.slug}>`", f"     - {escaped(summary(batch.module))}"]

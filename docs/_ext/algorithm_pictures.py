@@ -1,4 +1,4 @@
-"""What the pages of algorithms show: the way of a line to the widest margin, and the interval that closes."""
+"""Pictures of the pages of algorithms: the line after some rounds, and the bounds after each round."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ MOST = 200
 
 
 class Alone(MaxMarginClassifier):
-    """The classifier without the exact step: the algorithm has to get there by itself."""
+    """The classifier without the exact stage, so that the picture shows the algorithm alone."""
 
     _exact = False
 
 
 def separable() -> tuple[np.ndarray, np.ndarray]:
-    """Setosa and versicolor by the lengths of sepals and petals: 100 flowers, two features."""
+    """Return setosa and versicolor by the lengths of sepals and petals: 100 flowers, two features."""
     X, y = load_iris(return_X_y=True)
     return StandardScaler().fit_transform(X[:100][:, [0, 2]]), y[:100]
 
 
 def mixed() -> tuple[np.ndarray, np.ndarray]:
-    """Versicolor and virginica by the sizes of petals: no line separates these."""
+    """Return versicolor and virginica by the sizes of petals; no line separates them."""
     X, y = load_iris(return_X_y=True)
     return StandardScaler().fit_transform(X[50:][:, 2:]), y[50:]
 
 
 def question(cls: type[Algorithm]) -> dict[str, Any]:
-    """The first of these problems that the algorithm solves."""
+    """Return the parameters of the first of these problems that the algorithm solves."""
     for options in (
         {"C": float("inf")},
         {"C": float("inf"), "p": float("inf")},
@@ -55,7 +55,7 @@ def question(cls: type[Algorithm]) -> dict[str, Any]:
 
 
 def caption(cls: type[Algorithm]) -> str:
-    """What the picture of an algorithm shows."""
+    """Return the caption of the picture of an algorithm."""
     options = question(cls)
     hard = options["C"] == float("inf")
     flowers = "setosa and versicolor" if hard else "versicolor and virginica"
@@ -63,8 +63,8 @@ def caption(cls: type[Algorithm]) -> str:
     norm = ", p = ∞" if options.get("p") == float("inf") else ""
     measured = "margin" if hard else "objective"
     return (
-        f"Two kinds of iris, {flowers}, by two measurements; {what}{norm}. Left: the line after each of some rounds, "
-        f"the last one dark, with its margins. Right: what is proved of the best {measured} after each round."
+        f"Two features of iris, {flowers}; {what}{norm}. Left: the line after some rounds, the last one dark, with its "
+        f"margins. Right: the certified bounds of the best {measured} after each round."
     )
 
 
@@ -89,7 +89,7 @@ def path_and_bounds(cls: type[Algorithm], file: Path) -> None:
 
 
 def _level(model: MaxMarginClassifier) -> float:
-    """The score of the margin: that of a canonical w, or the smallest of a hard margin."""
+    """Return the score at the margin: 1, or the smallest score of a hard margin."""
     problem = model.certificate_.problem
     return float(model.certificate_.lower * np.linalg.norm(model.coef_, problem.q)) if problem.hard else 1.0
 
@@ -118,7 +118,7 @@ def _draw_line(ax: Any, model: MaxMarginClassifier, level: float = 0.0, **style:
 
 
 def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
-    """Lower and upper bound after each round, those that are finite and near enough to be seen."""
+    """Draw the lower and the upper bound after each round, clipped to a range around the best one."""
     history, hard = model.history_, model.certificate_.problem.hard
     rounds = np.arange(1, len(history) + 1)
     lower, upper = (np.array([getattr(r, side) for r in history]) for side in ("lower", "upper"))
@@ -126,8 +126,8 @@ def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
     floor, ceiling = (-0.6 * best, 2.6 * best) if hard else (0.0, 3.0 * best)
     low, high = np.clip(lower, floor, ceiling), np.clip(upper, floor, ceiling)
     ax.fill_between(rounds, low, high, step="mid", color=QUIET, alpha=0.25, lw=0)
-    ax.plot(rounds, high, drawstyle="steps-mid", color=UPPER, marker=".", label="no more than this")
-    ax.plot(rounds, low, drawstyle="steps-mid", color=LOWER, marker=".", label="no less than this")
+    ax.plot(rounds, high, drawstyle="steps-mid", color=UPPER, marker=".", label="upper bound")
+    ax.plot(rounds, low, drawstyle="steps-mid", color=LOWER, marker=".", label="lower bound")
     words = f"{model.status_.value}, gap {model.certificate_.gap:.2g}"
     ax.set(xlabel="round", ylabel="best margin" if hard else "best objective", ylim=(floor, ceiling))
     ax.set_title(f"{words}, {history[-1].steps} steps" if history[-1].steps else words, fontsize=10)
@@ -140,7 +140,7 @@ def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
 
 
 def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callable[[Path], None]:
-    """Draw bounds of the normalised margin, step by step, of a set with a separator and of one without."""
+    """Return a function that draws the bounds after each step, on data with and without a separator."""
 
     def draw(file: Path) -> None:
         figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
@@ -166,7 +166,7 @@ def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callabl
 
 
 def kernel_machine(file: Path) -> None:
-    """Draw the Gaussian kernel on the flowers that no line separates, and the interval of a larger problem."""
+    """Draw a fit with the Gaussian kernel, and the bounds of a larger problem after each round."""
     X, y = mixed()
     model = KernelMaxMarginClassifier(C=2.0, gamma=1.0).fit(X, y)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")

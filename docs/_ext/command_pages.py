@@ -1,4 +1,4 @@
-"""The page of the command line: every command with its arguments and options, read off the commands themselves."""
+"""The page of the command line: every command with its arguments and options, generated from the commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write(app: Any) -> None:
         lines += ["```text", f"maxmargin {name} {_usage(command)}".rstrip(), "```", ""]
         rows = [_row(option) for option in command.params if option.name != "help"]
         if rows:
-            lines += ["| | | default |", "| --- | --- | --- |", *rows, ""]
+            lines += ["| name | meaning | default |", "| --- | --- | --- |", *rows, ""]
     path = Path(app.srcdir) / "api" / "commands.md"
     path.parent.mkdir(exist_ok=True)
     text = "\n".join(lines)

@@ -13,17 +13,17 @@ from maxmargin.algorithms import Algorithm
 
 _MARKS = re.compile(r"``.*?``|`[^`]*`_?|(?P<bar>\|)|(?P<star>(?<!\*)\*(?!\*))|(?P<tail>(?<=\w)_(?![\w]))")
 _HEADS = re.compile(
-    r"(?:^|(?<=[.;)] ))(Condition|Update|Guarantee[^:.]{0,60}|Turn|Model|2-norm soft margin):", re.M
+    r"(?:^|(?<=[.;)] ))(Condition|Update|Guarantee[^:.]{0,60}|Iteration|Model|2-norm soft margin):", re.M
 )
 
 
 def escaped(line: str) -> str:
-    """A line of a docstring with its bars, stars and trailing underscores as they are."""
+    """Return a line of a docstring with its bars, stars and trailing underscores escaped."""
     return _MARKS.sub(lambda match: match[0] if match[0].startswith("`") else f"\\{match[0]}", line)
 
 
 def plain(lines: list[str]) -> list[str]:
-    """A docstring's lines, escaped outside of examples, literal blocks and the heads of parameters."""
+    """Return the lines of a docstring, escaped outside of examples, literal blocks and heads of parameters."""
     result: list[str] = []
     literal: int | None = None
     for line in lines:
@@ -43,8 +43,8 @@ def plain(lines: list[str]) -> list[str]:
 
 
 def as_statements(text: str) -> str:
-    """Condition, update and guarantee as paragraphs of their own."""
-    return _HEADS.sub(lambda match: f"\n\n**{match[1]}.**", text)
+    """Return a docstring in which condition, update, iteration and guarantee begin paragraphs."""
+    return _HEADS.sub(lambda match: f"\n\n**{match[1]}:**", text)
 
 
 def on_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -58,7 +58,7 @@ def on_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines
 
 
 def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
-    """Without what scikit-learn adds to every estimator, in words of its own."""
+    """Skip the methods of metadata routing that scikit-learn adds to every estimator."""
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 

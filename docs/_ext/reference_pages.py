@@ -1,4 +1,4 @@
-"""The reference: every public name of the package and of its pictures, so that none is left out."""
+"""The API reference: every public name of the package and of `maxmargin.plots`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SECTIONS = {
         "estimators.path",
         "estimators.selection",
     ),
-    "Proofs": ("certificates", "separability"),
-    "Running and comparing": ("fit", "inspection.compare", "problem"),
-    "Model files": ("io.model_file",),
+    "Certificates and verdicts": ("certificates", "separability"),
+    "Fits, comparisons and reports": ("fit", "inspection", "problem", "estimators.explanation"),
+    "Model files": ("io",),
 }
 
 
@@ -42,8 +42,8 @@ def page() -> str:
     names = [name for name in maxmargin.__all__ if name not in algorithms]
     parts = [
         headed("Reference"),
-        "Everything that ``from maxmargin import ...`` offers, pictures, and the command line. Names that begin with",
-        "an underscore, and modules not named here, may change.",
+        "All public names of ``maxmargin``, displays, and the command line. Names that begin with an underscore, and",
+        "modules that are not listed here, may change.",
         "",
     ]
     for words, modules in SECTIONS.items():
@@ -55,10 +55,10 @@ def page() -> str:
     displays = [
         name for name in dir(plots) if inspect.isclass(getattr(plots, name)) and name.endswith("Display")
     ]
-    parts += [headed("Pictures", "-"), *_summaries("maxmargin.plots", displays)]
+    parts += [headed("Displays", "-"), *_summaries("maxmargin.plots", displays)]
     parts += [
         headed("Algorithms", "-"),
-        "Objects that ``algorithm`` takes; each has a :doc:`page of its own </algorithm/index>`.",
+        "Values of the parameter ``algorithm``; :doc:`each has a page </algorithm/index>`.",
         "",
         ".. list-table::",
         "   :class: algorithms",
@@ -77,7 +77,7 @@ def _is_of(name: str, modules: tuple[str, ...]) -> bool:
 
 
 def _summaries(module: str, names: list[str]) -> list[str]:
-    """Two tables: autosummary has one template for each."""
+    """Return a table of classes and a table of functions, for which autosummary has a template each."""
     lines = [f".. currentmodule:: {module}", ""]
     thing = maxmargin if module == "maxmargin" else plots
     for template, is_one in (("class", inspect.isclass), ("function", inspect.isfunction)):

@@ -184,7 +184,7 @@ def excessive_gap(patterns: NormalisedPatterns, prox: Entropy | Distance) -> Ite
     patterns : NormalisedPatterns
     prox : Entropy or Distance
         d, a strongly convex function on the simplex that is zero at its `centre`, where alpha starts; `mu` is the
-        initial mu, large enough for mu d(p) >= |p - centre|_G^2, which the excessive gap needs at the start;
+        initial mu, large enough for mu d(p) >= |p - centre|_G^2, with which every step keeps the excessive gap;
         `minimise(margins, mu)` is p_mu, the p of the simplex that minimises p'margins + mu d(p).
 
     Yields

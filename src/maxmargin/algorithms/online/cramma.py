@@ -62,8 +62,8 @@ class CRAMMA(PerceptronLike):
     t <- t + 1. The first pattern is in u from the start, and t = 1 counts it.
     Guarantee (Theorem 1): it ends if eta < (sqrt(1 + 8 gamma_d / R) - 1) / 2, after at most t_0 (1 + tau_b) updates
     with t_0 = (beta R / gamma_d)^(1 / epsilon), with a margin of at least gamma_d (1 + tau_b)^-epsilon, tau_b being
-    the root of equation (19). With eta = eta_0 beta^-delta, 0 < epsilon delta < 1, the margin tends to gamma_d as
-    beta grows.
+    the root of equation (19) of the paper. With eta = eta_0 beta^-delta, 0 < epsilon delta < 1, the margin tends to
+    gamma_d as beta grows.
 
     Parameters
     ----------

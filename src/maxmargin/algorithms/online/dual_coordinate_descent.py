@@ -38,7 +38,7 @@ class Descend(NamedTuple):
 
 @dataclass(frozen=True)
 class DualCoordinateDescent(Algorithm):
-    """Dual coordinate descent for the hinge, the squared hinge and the hard margin.
+    """Dual coordinate descent: hinge, squared hinge and hard margin.
 
     Condition: the projected gradient of the dual along alpha_i is not zero.
     Update: alpha_i <- clip(alpha_i + (1 - y_i w.x_i) / |x_i|^2, 0, C s_i), w <- w + (change of alpha_i) y_i x_i. Under

@@ -50,13 +50,14 @@ class IMA(NormDescent):
 
     Iteration: FMP at the margin gamma (see `FMP`), started where the last call ended. It succeeds when no pattern
     satisfies the condition. Then b moves to the middle between the smallest margins of the classes, so that both
-    become g, and gamma <- (1 + increment) g / N, N = |w|_q (in the papers the larger of that and of g / N before the
-    move: the same, or less). The first margin is 0.
-    From the third success on eta = sqrt(t_2 / t), t the updates so far, t_2 those at that success.
+    become g, and gamma <- (1 + increment) g / N with N = |w|_q. The first gamma is 0. (The papers take the larger of
+    g / N and of 1 + increment times the smaller margin before the move, which is no more.) Steps are multiplied by a
+    rate eta, which is 1, and from the third success on sqrt(t_2 / t), where t is the number of updates so far and t_2
+    that at the third success.
     A call fails when its budget of updates is spent; then IMA ends with the last success. With neither alpha nor
-    increment nor budget a failure does not end it: gamma lies a quarter of the way from the margin reached to the upper
-    bound from the dual variables (at most three times that margin), and decreases with that bound, until `tol` is
-    certified.
+    increment nor budget, gamma lies a quarter of the way from the margin reached to the upper bound from the dual
+    variables (at most three times that margin). A gamma that comes to lie beyond half of the way, as the bound
+    decreases, is replaced by such a smaller one. IMA then ends when `tol` is certified.
     2-norm soft margin: exactly the hard margin of the patterns with slack coordinates.
     Guarantee: with alpha the margin at the end is at least 1 - alpha of the optimum: either that is certified, or the
     last call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
@@ -67,8 +68,8 @@ class IMA(NormDescent):
     alpha : float, default=None
         Accuracy, in (0, 1). None: see above.
     increment : float, default=None
-        Relative increase of gamma above the margin reached; the papers take 0.001. None: alpha / 2 or, without alpha
-        and budget, half of the difference of the bounds; with a budget alone 0.001.
+        Relative increase of gamma above the margin reached; the papers take 0.001. None: alpha / 2; with a budget but
+        without alpha 0.001; with neither see above.
     budget : int, default=None
         Largest number of updates in a call of FMP. None: the number that the theorem allows with alpha; without alpha,
         but with an increment, the larger of 6000 and 20 for each pattern; else no limit.
@@ -138,7 +139,7 @@ class FlexibleIMA(IMA):
     Update: as there, with v <- (1 - eta gamma / |w|_q) v, then v_k <- v_k + eta.
     Guarantee: it ends, since a call of FMP has a budget. The optimum of the 2-norm soft margin is not its limit: w
     shrinks by more than in `IMA`, and the margins it reaches are no bounds. The bounds of a fit are those of its (w, b)
-    and of its counts n_k in the problem that is asked for.
+    and of its counts n_k in the problem of the fit.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ class FlexibleIMA(IMA):
 
     References
     ----------
-    As of `IMA`.
+    As for `IMA`.
     """
 
     increment: float | None = 0.01
