@@ -19,7 +19,7 @@ from .select import select
 from .separate import separate
 
 app = typer.Typer(
-    epilog="Exit codes: 0 certified; 2 invalid input or a failed check; 3 ended above the tolerance.",
+    epilog="Exit codes: 0 done; 2 wrong input or a failed check; 3 gap above the tolerance, or undecided; 130 Ctrl-C.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -40,20 +40,25 @@ def fit(
     ----------
     output : Path
         The model file to write.
+    C : float, default=1.0; with --online inf
+        Weight of the losses; inf is the hard margin.
     loss : str, default=squared_hinge; with --kernel hinge
         squared_hinge or hinge.
+    intercept_scaling : float, default=1.0; with --online 0.3
+        Value of the constant feature of an augmented intercept.
     max_iter : int, default=1000; with --kernel no limit
         Maximum number of rounds.
     quiet : bool
         Print no progress line and no report.
     online : bool
-        One pass over svmlight text of any length, in constant memory.
+        One pass over svmlight text of any length, in constant memory and without a certificate; with --C, --algorithm,
+        --intercept-scaling and --no-intercept.
     classes : str
         With --online: all labels, as in -1,1; by default those in the first 4 MB.
     hashing : int
         With --online, without --n-features: number of columns that indices are hashed into; by default 262144.
     trail : str
-        With --online: the weights used for prediction: average, vote or last.
+        With --online: the weights used for prediction: average, vote or last; by default average.
     picture : Path
         Draw the certified bounds against time, as .png, .pdf or .svg; not with --online.
     """

@@ -87,7 +87,7 @@ class CommonOptions:
     seed : int
         Seed of the order of the rows; by default another order in each run.
     n_jobs : int
-        Number of classes solved at the same time.
+        Number of classes solved at the same time; by default 1.
     n_features : int
         Number of columns, if not all of them occur in a sparse file.
     label : str

@@ -48,7 +48,7 @@ def select(
     max_iter : int
         Maximum number of rounds of each fit.
     n_jobs : int
-        Number of folds solved at the same time.
+        Number of folds solved at the same time; by default 1.
     keep : int
         Number of features to keep; by default the best number in cross-validation.
     step : float
