@@ -171,7 +171,7 @@ def best(lines: Sequence[Sequence[str]]) -> str:
     head = [
         "loss",
         "stages of auto",
-        "rows",
+        "problems",
         "auto / fastest: median (range)",
         f"at most {NEAR:g}",
         f"above {NEAR:g}",

@@ -153,7 +153,7 @@ def best(found: Sequence[Found]) -> str:
         return [rows, str(certified), ratios, str(sooner), str(len(outcomes) - sooner), str(warned)]
 
     head = [
-        "data", "loss", "C", "rows", "certified", "ratio: median (range)", "certified sooner", "later",
+        "data", "loss", "C", "problems", "certified", "ratio: median (range)", "certified sooner", "later",
         "LinearSVC warned",
     ]  # fmt: skip
     return summary(head, grouped(found, lambda one: one[0]), cells, "all")

@@ -245,8 +245,8 @@ The intercept is free. The gap is the difference between the primal and the dual
 with the best intercept for the scores. Our time includes the certificate, which recomputes the kernel values in
 float64. Peers certify nothing. A peer counts at the loosest of its tolerances at which the gap of every binary problem
 is at most 1e-3. A judge with code that neither side uses computes these gaps. Every solver may keep {megabytes:g} MB of
-kernel rows. Times are processor seconds, turns: {repeats}. Numbers are medians, and ratios are medians of the ratios of
-the single turns. Compilation is not counted.
+kernel rows. Times are processor seconds. Numbers, and ratios, are medians over turns; number of turns: {repeats}.
+Compilation is not counted.
 
 The goals beside SVC: fits {goal:g} times as fast, met on {fits} of {count} sets; predictions 10 times as fast, met on
 {predictions} of {count}.

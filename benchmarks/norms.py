@@ -253,7 +253,7 @@ def best(rows: Sequence[Sequence[str]]) -> str:
 _ABOUT = """\
 `MaxMarginClassifier(C=inf, p=inf, tol=0.01)` is compared with HiGHS, which solves the same linear program, and with
 classifiers with an L1 penalty, which solve another problem. A number is the time of the peer divided by ours; below 1,
-maxmargin is slower. The last column is the margin of these classifiers, divided by the proved upper bound.
+maxmargin is slower. The last column is the margin of the L1 penalties, divided by the proved upper bound.
 """
 
 _METHOD = """\

@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,7 @@ import numpy as np
 T = TypeVar("T")
 
 MOST_ROWS = 10  # of a summary table, so that it fits on a screen
-COMPARED = ("rows", "ratio: median (range)", "faster", "slower")  # the head of the cells of `compared`
+COMPARED = ("problems", "ratio: median (range)", "faster", "slower")  # the head of the cells of `compared`
 
 
 def page(
@@ -28,8 +29,9 @@ def page(
     sections: Mapping[str, str],
     machine: str = "2 shared cores, one thread used",
 ) -> str:
-    """Return a page: what is compared, the summary table, the command that writes the page, and folded sections."""
-    written = f"Written by `{command}`; no number on this page is typed by hand. Machine: {machine}."
+    """Return a page: what is compared, the summary table, date, command and machine, and folded sections."""
+    day, package = date.today().isoformat(), versions("maxmargin")
+    written = f"Measured on {day} with {package} by `{command}`, which writes this page. Machine: {machine}."
     parts = (folded(name, text) for name, text in sections.items())
     return "\n\n".join([f"# {title}", about.strip(), top, wrapped(written), *parts]) + "\n"
 
@@ -90,9 +92,10 @@ def compared(ratios: Sequence[float]) -> list[str]:
 
 def extent(values: Sequence[float], form: str = ".2g") -> str:
     """Return the median, with the least and the largest value in brackets."""
-    if len(values) == 1:
-        return f"{values[0]:{form}}"
-    return f"{np.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+    middle, least, largest = (
+        f"{float(f'{one:{form}}'):g}" for one in (np.median(values), min(values), max(values))
+    )
+    return middle if len(values) == 1 else f"{middle} ({least} to {largest})"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

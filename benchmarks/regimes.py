@@ -431,7 +431,7 @@ def best(results: Sequence[Result]) -> str:
         ]  # fmt: skip
 
     head = [
-        "peer", "loss", "C", "rows", "ratio: median (range)", "goal: at most", "met", "not met", "undecided",
+        "peer", "loss", "C", "problems", "ratio: median (range)", "goal: at most", "met", "not met", "undecided",
         "peer never reached the gap",
     ]  # fmt: skip
     return summary(head, groups, cells)
@@ -465,8 +465,8 @@ def document(results: Sequence[Result], command: str, turns: int, packages: str)
 
 _ABOUT = """\
 `MaxMarginClassifier` is compared with linear solvers of other packages, each at the same true gap (1e-4 and 1e-6). A
-ratio is our time divided by the peer's, or an upper bound of it (`<`) if the peer never reached the gap; below 1,
-maxmargin is faster.
+ratio is our time divided by the peer's; below 1, maxmargin is faster. If the peer never reached the gap (last column),
+the time of its longest fit counts, and the ratio is an upper bound.
 """
 
 _METHOD = """\

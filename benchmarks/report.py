@@ -164,8 +164,8 @@ def _notes(peaks: Sequence[Peak], started: dict[str, Timing]) -> str:
 
 _ABOUT = """\
 `MaxMarginClassifier(loss="hinge", fit_intercept=False, tol=1e-4)` is compared with the faster of `LinearSVC` and
-`liblinear-official`, each at a true excess of at most 1e-4. A ratio is our time divided by the peer's; below 1,
-maxmargin is faster. The goal is half of the peer's time, or its whole time if it needs at most 10 ms.
+`liblinear-official`, each with an objective within 1e-4 of the optimum. A ratio is our time divided by the peer's;
+below 1, maxmargin is faster. The goal is half of the peer's time, or its whole time if it needs at most 10 ms.
 """
 
 _METHOD = """\

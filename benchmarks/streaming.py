@@ -333,13 +333,13 @@ def page_of(
 _ABOUT = """\
 `OnlineMarginClassifier` is compared with online learners of scikit-learn, Vowpal Wabbit and River, each with default
 settings, except for those in its name, on one pass over a stream in batches of {batch} rows. In brackets: rows a second
-of the first line divided by rows a second of the learner; above 1, the first line is faster.
+of the first line divided by rows a second of the learner; above 1, the first line is faster. Numbers and ratios are
+medians over turns, so that a ratio is not the quotient of two numbers.
 """
 
 _SPEED = """\
 Vowpal Wabbit and River learn {some} rows one by one; the time to build their lines and dicts is not counted. All
-learners are timed in {repeats} turns, in random order. The numbers are medians over the turns, and the ratios medians
-of the ratio within a turn.
+learners are timed in {repeats} turns, in random order. A ratio is the median of the ratios within the turns.
 """
 
 _ACCURACY = """\

@@ -138,7 +138,7 @@ def document(names: list[str], turns: int, command: str) -> str:
                 [
                     name, f"{len(places)} busy processes" if places else "nothing",
                     *(spread(np.array(found[jobs]), ".2f") for jobs in (1, 2)), spread(ratio, ".2f"),
-                    "not what is done" if CASES[name].blas else met,
+                    "not used" if CASES[name].blas else met,
                 ]
             )  # fmt: skip
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
