@@ -143,7 +143,7 @@ class SupportReport:
     contradictory : list of ndarray of int
         Sets of equal rows with different labels.
     right, wrong : ndarray of bool of shape (n,), or None
-        Rows that the classifier learnt without them labels rightly, or wrongly, for certain.
+        Rows that the classifier learnt without them certainly labels correctly, or certainly incorrectly.
     """
 
     parts: tuple[PartReport, ...]
@@ -162,7 +162,7 @@ class SupportReport:
 
     @property
     def limits_errors(self) -> bool:
-        """Whether fewer rows are labelled wrongly if left out, for certain, than by one label for all of them."""
+        """Whether the proved number of leave-one-out errors is below the number of errors of a constant label."""
         counts = np.unique(self.labels, return_counts=True)[1]
         return self.leave_one_out is not None and self.leave_one_out[1] < self.labels.size - int(counts.max())
 

@@ -53,7 +53,7 @@ class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
     finds the largest margin (``C=inf``), where ``phi(x).phi(z) = k(x, z)``. The intercept is not regularised. The
     result has a certified lower and upper bound on the best possible objective (or margin); the fit ends when their
-    relative gap is at most `tol`. Names, defaults and attributes are those of `sklearn.svm.SVC`.
+    relative gap is at most `tol`. Parameters and attributes that `sklearn.svm.SVC` also has have its names and defaults.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, another name of `pairwise_kernels`, or callable, \
 default="rbf"
         A callable gets two matrices of rows and returns the matrix of their kernel values. The kernel has to be
-        positive semidefinite, which is checked for ``"precomputed"``, ``"sigmoid"`` and callables.
+        positive semidefinite, which is checked unless its formula implies it.
     degree : int, default=3
         Degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"

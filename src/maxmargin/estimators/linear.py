@@ -63,9 +63,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Weight of the losses; ``inf`` is the hard margin.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     p : float in [1, inf] or "log", default=2
-        Norm in which distance is measured; |w| is its dual norm. Large p makes `coef_` sparse (``inf``: the 1-norm of
-        w), p = 1 bounds the largest of its entries. ``"log"`` is max(2, 2 ln n_features), close to ``inf``, for which
-        the papers prove mistake bounds.
+        Norm in which distance is measured; |w| is its dual norm. With ``inf``, the 1-norm of w, few entries of `coef_`
+        are large; with 1 the largest entry is bounded. ``"log"`` is max(2, 2 ln n_features), close to ``inf``, where
+        the update bounds of PUMMA and ALMA grow only as ln n_features.
     norm_power : {2, 1}, default=2
         1 replaces ``1/2 |w|^2`` by ``|w|``, as in the linear programs of the papers.
     tol : float, default=1e-3
@@ -82,7 +82,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``MPU(delta=1e-5)``. It never changes the
         problem, only the method of solution. ``"auto"`` chooses by p, loss and size, and states the reason in
-        `history_` (`docs/measurements/choice.md` has the rule and its measurements). p = 2: the exact step for small
+        `history_` (`docs/measurements/choice.md` has the rule and its measurements). p = 2: the exact stage for small
         problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
         points or Newton's method where it converges slowly. Other p: exact programs that are linear or small enough,
@@ -148,9 +148,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     The first Ctrl-C ends the fit with the best model so far, as `max_time` does; the second raises
     KeyboardInterrupt.
 
-    Small problems (up to 2000 rows: `docs/explanation/architecture.md` has the rule) end with a step that solves the
-    optimality conditions on the support exactly. The result is then the optimum to rounding. It does not depend on the
-    order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns, up to rounding).
+    At p = 2, small problems (up to 2000 rows: `docs/explanation/architecture.md` has the rule) end with the exact
+    stage, which solves the optimality conditions on the support. The result is then the optimum to rounding. It does
+    not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns,
+    up to rounding). Other fits end at `tol`.
 
     Examples
     --------
@@ -353,6 +354,6 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
 
 
 class WithoutExactStep(MaxMarginClassifier):
-    """`MaxMarginClassifier` without the exact step at the end of small problems."""
+    """`MaxMarginClassifier` without the exact stage of small problems."""
 
     _exact = False

@@ -24,7 +24,7 @@ from .linear import MaxMarginClassifier
 # Largest share of the rows or columns left at which a fit of these alone precedes the fit of all data. A larger share
 # costs more such fits, which save less. A round value; not tuned.
 MAX_SCREENED_SHARE = 0.75
-# Statuses of a warm-started fit after which a fit from the beginning, with the exact step, may still certify.
+# Statuses of a warm-started fit after which a fit from the beginning, with the exact stage, may still certify.
 UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
 
@@ -142,8 +142,8 @@ def margin_path(
 
     Notes
     -----
-    A point ends at `tol`: the exact step of small problems is left out. A point of ``C=inf``, and a point that is not
-    certified in this way, is fitted without a warm start and with the exact step, in the rest of ``max_time``; of the
+    A point ends at `tol`: the exact stage of small problems is left out. A point of ``C=inf``, and a point that is not
+    certified in this way, is fitted without a warm start and with the exact stage, in the rest of ``max_time``; of the
     two results the one with the smaller gap is kept.
 
     Examples
@@ -235,7 +235,7 @@ class _PathFit:
         """Fit with a warm start; return the model, and how many rows and features screening left out."""
         model = MaxMarginClassifier(**self.parameters) if last is None else copy(last)
         model.set_params(C=C, p=p, warm_start=last is not None)
-        model._exact = False  # the exact step cannot use a warm start
+        model._exact = False  # the exact stage cannot use a warm start
         rows, features = self._fit_screened(model) if self.screen and last is not None else (0, 0)
         model.fit(self.X, self.y, self.sample_weight)
         del model._exact

@@ -52,7 +52,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     message_: str
     history_: list[Report]
     certificate_: Certificate | Certificates
-    _exact = True  # whether small problems end with the exact step; False in comparisons of algorithms
+    _exact = True  # whether small problems end with the exact stage; False in comparisons of algorithms
 
     def __new__(cls, *values: Any, **parameters: Any) -> Any:
         for name in ELSEWHERE.keys() & parameters.keys():

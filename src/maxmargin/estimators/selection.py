@@ -73,15 +73,14 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     p : float in [1, inf] or "log", default="log"
         The norm in which distance is measured. ``"log"`` is max(2, ln f) for the f remaining features, as in the
         papers on elimination; in `MaxMarginClassifier` it is max(2, 2 ln f), for which the papers bound the margin in
-        the inf-norm. ``inf`` makes weights sparse. This parameter and those from `C` to `max_iter` are used with
+        the inf-norm. With ``inf`` few weights are large. This parameter and those from `C` to `max_iter` are used with
         algorithms only; an estimator has its own.
     n_features_to_select : int, float, "cv" or None, default=None
         Number of features to keep; a float in (0, 1] is a share. ``"cv"`` takes the size with the best mean score in
         cross-validation, the smallest of equals. None is ``"cv"`` if `cv` is given, otherwise half of the features.
     step : int or float, default=0.1
         Number of features deleted at a time; a float in (0, 1) is a share of the remaining ones, at least one. If more
-        weights are zero (to rounding), as with exact programs at ``p=inf``, all of their features are deleted at once:
-        the classifier does not use them.
+        weights are zero (to rounding), as at ``p=inf`` with ``C=inf`` or many features, all of them are deleted.
     cv : int, splitter or iterable, default=None
         Cross-validation, with a separate elimination on the training part of every fold, so that the test part does
         not affect the choice of features. None: no cross-validation, or 5 folds with ``n_features_to_select="cv"``.

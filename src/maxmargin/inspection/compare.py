@@ -178,9 +178,8 @@ def compare(
 ) -> Comparison:
     """Run algorithms on the same problem, data and seed, and compare their results.
 
-    Small problems do not end with the exact step here: every algorithm has to reach the tolerance by itself. Before
-    its clock runs, each fits a few of the rows, so that it is compiled; a fit in which something was compiled all the
-    same is repeated.
+    Small problems have no exact stage here: every algorithm has to reach the tolerance by itself. Compilation is not
+    timed: each algorithm first fits a few of the rows, and a fit that compiled code nevertheless is repeated.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or one read from another's file
+    model : MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or an imported classifier
         Fitted; of a `MaxMarginClassifierCV` the classifier that it has chosen. Its `callback` is not saved, and
         `random_state` only if it is None or an integer.
     path : str or path-like
@@ -98,8 +98,8 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or one read from another's file
-        Fitted: it predicts, and its certificate is verified, as before; a stream goes on bit for bit.
+    MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or an imported classifier
+        Fitted: it predicts, and its certificate is verified, as before; a stream continues with identical results.
 
     Raises
     ------

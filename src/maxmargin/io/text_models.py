@@ -220,7 +220,7 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     Returns
     -------
     ImportedKernelClassifier
-        It has no certificate: the file does not say of which rows the model was made, nor what they weighed.
+        It has no certificate: the file has neither the rows of the fit nor their sample weights.
 
     Raises
     ------

@@ -21,7 +21,7 @@ MAX_KEPT = 0.5
 # smaller block ends sooner, a larger one counts less often.
 BLOCK = 1 << 16
 # Numbers of a dense copy that is made for any share of entries: 2^21 float64 take 16 MiB, of which a solver
-# makes up to seven, together less than the libraries themselves take. Every problem of the exact step that is not wide
+# makes up to seven, together less than the libraries themselves take. Every problem of the exact stage that is not wide
 # has fewer than 2^20 (`fit.exact.is_small`), so that only wide rows need a sparse path there.
 SMALL_COPY = 2**21
 # Numbers of a larger dense copy for each entry: an entry takes 12 to 16 bytes in CSR, and 8 numbers take 64, so that a

@@ -1,7 +1,7 @@
 """The search for a function of a kernel's feature space between two classes, or for the proof that there is none.
 
 The floating-point method is decomposition, one working set at a time, until the margin of the iterate's function is
-proved with bounds of the errors of all kernel values. On few rows it is followed by the exact step of the hard margin
+proved with bounds of the errors of all kernel values. On few rows it is followed by the exact stage of the hard margin
 (the optimality conditions on the support). Exact arithmetic decides polynomial kernels of few monomials, whose feature
 vectors are rational, and small kernel matrices. For strictly positive definite kernels (the Gaussian) and distinct rows
 a separator always exists, though its margin may be smaller than float64 kernel values can resolve.
@@ -186,7 +186,7 @@ class KernelSearch(SeparatorSearch):
         return self._proved_margin() > 0.0
 
     def _finish(self) -> bool:
-        """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
+        """Run the exact stage of the hard margin on few rows; return whether the margin of its function is proved."""
         if not factors_whole_gram(self.y.size) or self.deadline.interrupted():
             return False
         finish_gram(self._best, self._kernel_problem.sample)
@@ -206,7 +206,7 @@ class KernelSearch(SeparatorSearch):
         return sample.certificate(self.problem, found.point.alpha, bounds, self.kernel)
 
     def _separable(self) -> KernelSeparator:
-        """Return the verdict on the best function, after the exact step where its interval is wider than `tol`."""
+        """Return the verdict on the best function, after the exact stage where its interval is wider than `tol`."""
         if self._best.gap > TOL_SHARE * self.tol:
             self._finish()
         c, b = self._best.primal

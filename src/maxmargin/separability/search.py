@@ -9,7 +9,7 @@ of the rows in rational numbers. The steps are
 2. with a kernel: a separator by one working set of decomposition;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_point`), which decides every problem that it can represent;
-4. with a kernel: a separator by further working sets, and by the exact step of the hard margin.
+4. with a kernel: a separator by further working sets, and by the exact stage of the hard margin.
 
 `linear.LinearSearch` and `kernel.KernelSearch` take these steps; this module has the code that they share.
 
