@@ -53,7 +53,7 @@ class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
     finds the largest margin (``C=inf``), where ``phi(x).phi(z) = k(x, z)``. The intercept is not regularised. The
     result has a certified lower and upper bound on the best possible objective (or margin); the fit ends when their
-    relative gap is at most `tol`. Parameters and attributes that `sklearn.svm.SVC` also has have its names and defaults.
+    relative gap is at most `tol`. Names and defaults are those of `sklearn.svm.SVC` where it has the same parameter.
 
     Parameters
     ----------
