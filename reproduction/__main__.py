@@ -32,7 +32,7 @@ PAPERS = {  # the lines of the summary table: the beginnings of the names of the
     "PUMMA, Figures 3 and 4": ("pumma_figure", "pumma_large"),
     "PUMMA, Tables 1 and 2": ("pumma_table",),
     "PUMMA, the printed Newton iteration": ("pumma_newton",),
-    "IMA_p": ("ima",),
+    "IMA_p, against exact optima": ("ima",),
     "Margin Perceptron with unlearning, Table 1": ("mpu",),
     "Feature elimination": ("elimination",),
     "Separable or not": ("separable",),

@@ -186,8 +186,8 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 
 def table(found: list[Cell]) -> str:
-    """Return the cells as Markdown."""
+    """Return the cells as Markdown. No numbers were published for this section."""
     hard = [cell for cell in found if "soft" not in cell.what]
     soft = [cell for cell in found if "soft" in cell.what]
     parts = [record.table(part, ("data", "norm")) for part in (hard, soft) if part]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts).replace(", published |", ", required |")
