@@ -163,7 +163,7 @@ class KernelTasks:
         places = self.places[group[0]]
         if not places.size:  # both classes of a pair have weight 0
             return [KernelSolution.without_rows()]
-        reason = "asked for" if model.algorithm != "auto" else "kernels: working sets of the rows that matter"
+        reason = "kernels: decomposition" if model.algorithm == "auto" else "chosen by the caller"
         by_task = {
             k: KernelJob(
                 problem,

@@ -305,7 +305,7 @@ class LinearTasks:
             self.problem, self.patterns, signs[kept], targets.weights[kept],
             None if duals is None else duals[k], None if points is None else points[k], self.names[k],
         )  # fmt: skip
-        algorithm, reason = self.algorithm, "asked for"
+        algorithm, reason = self.algorithm, "chosen by the caller"
         if algorithm is None:
             check = StopCheck(deadline.interrupted, deadline.remaining)
             algorithm, reason = choose(self.problem, self.patterns, task.y, check)

@@ -215,34 +215,34 @@ def choose(
     p, n, d = problem.p, patterns.n, patterns.d
     # at p = 2, by loss, size and storage
     if d <= MAX_NEWTON_COLUMNS and Newton().refuses(problem) is None:
-        return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
+        return Newton(), f"{n} x {d}, squared hinge: Newton's method, for every C and all scales"
     # With many dense rows the steps of the proximal-point method depend neither on C nor on the scales of the columns.
     # Small problems are excepted: if their exact stage fails, the proximal-point method is their fallback.
     many = n >= d**2 and not sp.issparse(patterns.X) and not is_small(problem, patterns)
     if many and ProximalPoint().refuses(problem) is None:
-        return ProximalPoint(), f"{n} x {d}, dense: proximal points, whatever C and the scales are"
+        return ProximalPoint(), f"{n} x {d}, dense: proximal points, for every C and all scales"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     # in other norms: exact programs where they are linear or small enough, otherwise Perceptron-like algorithms
     if LinearProgram().refuses(problem) is None:
-        return LinearProgram(), f"p = {p:g}: a linear program, of the rows and columns that matter"
+        return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     if p == np.inf and not problem.hard:
-        return BarrierPath(), "p = inf: Newton's method, on the columns that matter"
+        return BarrierPath(), "p = inf: the barrier method, on growing sets of columns"
     size, work = f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
     if work <= MAX_BARRIER_FLOPS:
-        return BarrierPath(), f"{size}: small enough for Newton's method, which takes any p"
+        return BarrierPath(), f"{size}: small enough for the barrier method, which solves every p"
     separable, alpha = None, None
     if problem.hard and y is not None:
         separable, alpha = is_separable(problem, patterns, y, interrupted)
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
     known = "separable, " if separable else ""
-    too_large = f"{size}: {known}too large for Newton's method"
+    too_large = f"{size}: {known}too large for the barrier method"
     if PUMMA().refuses(problem) is None:
-        return PUMMA(), f"{too_large}; PUMMA costs only the non-zeros of a row"
+        return PUMMA(), f"{too_large}; a step of PUMMA costs the non-zeros of a row"
     if IMA().refuses(problem) is None:
-        return IMA(), f"{too_large}; IMA takes any p"
-    return BarrierPath(), f'{size}: nothing else takes this loss and norm (loss="squared_hinge" is faster)'
+        return IMA(), f"{too_large}; IMA solves every p"
+    return BarrierPath(), f'{size}: no other method for this loss and norm (loss="squared_hinge" is faster)'
 
 
 def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
@@ -263,9 +263,9 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     n, d = patterns.n, patterns.d + (problem.intercept != "none")
     size = f"{n} x {patterns.d}"
     if isinstance(chosen, Newton):
-        return Fallback(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
+        return Fallback(InteriorPoint(), f"{size}: rounding has ended Newton's method", np.inf)
     if Newton().refuses(problem) is None:
-        reason = f"{size}: Newton's method minds neither C nor scales"
+        reason = f"{size}: coordinate descent is slow; Newton's method, for every C and all scales"
         return Fallback(Newton(), reason, PASSES_BEFORE_NEWTON * n) if d <= n else None
     too_wide = d > min(n, MAX_PROXIMAL_COLUMNS)
     if too_wide or isinstance(chosen, ProximalPoint) or ProximalPoint().refuses(problem) is not None:
@@ -273,7 +273,7 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     entries, (per_entry, per_pair) = patterns.entries / n, SPARSE_NS if sp.issparse(patterns.X) else DENSE_NS
     products = per_entry * entries if n >= SIFTING.proximal_rows * d * d else per_pair * entries * entries
     work, per_visit = n * (PROXIMAL_NS_PER_ROW + products), NS_PER_ROW + NS_PER_ENTRY * entries
-    reason = f"{size}: proximal points cost about twice what was spent"
+    reason = f"{size}: coordinate descent is slow; proximal points, for every C and all scales"
     return Fallback(ProximalPoint(), reason, SHARE_BEFORE_PROXIMAL * work / per_visit)
 
 
