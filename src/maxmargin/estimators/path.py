@@ -123,8 +123,8 @@ def margin_path(
     screen : bool, default=False
         Whether to leave out rows and features that have no weight at the optimum, as the certified gap proves (safe
         screening): rows at 2 <= p < inf, features at p = inf with the squared hinge. The result is certified on all
-        data. It seldom saves time: the gap of the warm start is rarely small enough to prove this for a quarter of the
-        rows, and the solvers skip such rows themselves.
+        data. It seldom saves time: where the gap of the warm start is small enough to prove this for many rows, the
+        fits are short, and the solvers skip such rows themselves.
     **parameters
         Parameters of `MaxMarginClassifier` other than C, p and warm_start: loss, tol, algorithm, and so on.
         ``max_time`` is the limit of one point.
