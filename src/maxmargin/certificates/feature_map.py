@@ -102,7 +102,7 @@ def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
     if isinstance(kernel, Linear | Precomputed):
         return IntegerRows(X, y, bias)
     if not isinstance(kernel, Polynomial):
-        raise BeyondReachError(f"of the {kernel.name} kernel only equal rows of both classes are a proof")
+        raise BeyondReachError(f"for the {kernel.name} kernel only equal rows of both classes are a proof")
     if dimension(kernel, d) == inf:
         raise BeyondReachError(f"more than {MAX_MONOMIALS} monomials of a row are beyond exact reach")
     return MonomialRows(X, y, kernel.degree, kernel.coef0 > 0.0, bias)

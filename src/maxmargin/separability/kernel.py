@@ -135,7 +135,7 @@ class KernelSearch(SeparatorSearch):
             return self._exact_separator(found)
         if self.more_sets and self._decompose(self.more_sets):
             return self._separable()
-        return self.undecided(f"{self._end}, and {found}", self._certificate(0.0))
+        return self.undecided(f"{self._end}; {found}", self._certificate(0.0))
 
     def exact_rows(self) -> ExactRows:
         if self._best.alpha.any():
@@ -175,11 +175,11 @@ class KernelSearch(SeparatorSearch):
             if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:
                 return True
             if not positive and best.upper <= MIN_MARGIN * self._longest:
-                self._end = "all margins are so small that float64 kernel values cannot tell them from zero"
+                self._end = "float64 kernel values cannot distinguish the margins from zero"
                 break
             if done >= sets + (set_budget(self.y.size) if positive else 0):
                 self._end = (
-                    f"no margin was proved in {self._sets} working sets, after which the search was given up: "
+                    f"the search ended after {self._sets} working sets without a proved margin: "
                     "set max_time to search for that many seconds"
                 )
                 break
