@@ -363,7 +363,7 @@ class GramAttempt(Attempt):
         return self.problem.hard and due and self.job.inseparable()
 
     def _exact(self) -> Iterator[None]:
-        finish_gram(self.run.best, self.sample)
+        finish_gram(self.run.best, self.sample, self.stopping.deadline.interrupted)
         yield
 
     def _status_of_exact(self) -> Status | None:

@@ -5,7 +5,7 @@ Of kernel problems it is run on the rows of a factor of the Gram matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,10 +212,11 @@ def tight_points(
     yield w * (1.0 + growth), b * (1.0 + growth)
 
 
-def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
+def finish_gram(tracker: GramTracker, sample: KernelSample, interrupted: Callable[[], bool]) -> None:
     """Run the active-set method on a factor Z of the Gram matrix, K = Z Z', and keep better points in the tracker.
 
-    Nothing is done if there is no factor of the required size, or only one class.
+    Nothing is done if there is no factor of the required size, or only one class. It ends between two steps once
+    `interrupted()` is true.
     """
     problem, y, weights = tracker.problem, tracker.y, tracker.weights
     Z = _gram_factor(sample)
@@ -224,7 +225,7 @@ def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
     qp = quadratic(problem, Z, y, weights)
     start = qp.scaled_dual(tracker.alpha) if tracker.gap < MAX_START_GAP else None
     try:
-        for candidate in candidates(qp, start):
+        for candidate in candidates(qp, start, interrupted):
             alpha = qp.dual(candidate.a)
             if not np.isfinite(alpha).all():
                 continue

@@ -189,7 +189,7 @@ class KernelSearch(SeparatorSearch):
         """Run the exact stage of the hard margin on few rows; return whether the margin of its function is proved."""
         if not factors_whole_gram(self.y.size) or self.deadline.interrupted():
             return False
-        finish_gram(self._best, self._kernel_problem.sample)
+        finish_gram(self._best, self._kernel_problem.sample, self.deadline.interrupted)
         return self._proved_margin() > 0.0
 
     def _proved_margin(self) -> float:
