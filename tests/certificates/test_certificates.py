@@ -209,8 +209,8 @@ def forgeries(name, model):
     yield with_certificate(model, support=np.append(-1, claim.support[1:])), "rows that the data do not have"
     twice = [np.append(part, part[0]) for part in (claim.support, claim.dual)]
     yield with_certificate(model, support=twice[0], dual=twice[1]), "or one twice"
-    yield with_certificate(model, dual=claim.dual[:-1]), "one dual weight for each row"
-    yield with_certificate(model, support=claim.support.astype(float)), "one dual weight for each row"
+    yield with_certificate(model, dual=claim.dual[:-1]), "one dual variable for each row"
+    yield with_certificate(model, support=claim.support.astype(float)), "one dual variable for each row"
     changes = [(0, -1e-9, "is negative or not a"), (0, np.nan, "is negative or not a")]
     if name in ("hinge", "no intercept", "augmented"):
         changes.append((np.argmax(claim.dual), 0.7 * 1.001, "is above its cap"))

@@ -62,7 +62,7 @@ def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
         assert (scores[table["left_out"] == "wrong"] < 0).all()
         assert report.leave_one_out[0] <= (scores < 0).sum() <= report.leave_one_out[1]
         assert report.leave_one_out[1] - report.leave_one_out[0] < y.size or name == "rough"
-    assert "have a dual weight" in str(report)
+    assert "are support vectors" in str(report)
     assert ("estimate" in str(report)) == (model.loss == "hinge")
 
 

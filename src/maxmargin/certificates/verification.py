@@ -149,17 +149,17 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     # the bound that dual variables prove: the upper one of a hard margin
     bound = f"the {'upper' if problem.hard else 'lower'} bound fails"
     one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
-    require(one_each, f"{bound}: there must be one dual weight for each row it names.")
+    require(one_each, f"{bound}: there must be one dual variable for each row it names.")
     ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
     require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
     alpha = np.zeros(rows)
     alpha[support] = dual
-    require(np.all(alpha >= 0.0), f"{bound}: a dual weight is negative or not a number.")
+    require(np.all(alpha >= 0.0), f"{bound}: a dual variable is negative or not a number.")
     capped = not np.any(alpha > problem.caps(sample.weights))
-    require(capped, f"{bound}: a dual weight is above its cap C s_i.")
+    require(capped, f"{bound}: a dual variable is above its cap C s_i.")
     uneven = abs(Compensated.total(alpha * y)) if problem.free else 0.0
     balanced = not uneven > ACCEPTED_IMBALANCE * Compensated.total(alpha)
-    require(balanced, f"{bound}: dual weights are not balanced between the classes.")
+    require(balanced, f"{bound}: dual variables are not balanced between the classes.")
     return alpha
 
 

@@ -227,9 +227,9 @@ def _part_lines(part: PartReport) -> Iterator[str]:
     yield str(part.certificate)
     counts = f"{int(part.carries.sum())} of {int(part.takes_part.sum())}"
     full = (
-        f", {int(part.full.sum())} of them at its cap (within {part.open:.2g} of it)" if part.capped else ""
+        f", {int(part.full.sum())} of them at the cap (within {part.open:.2g} of it)" if part.capped else ""
     )
-    yield f"  {counts} rows have a dual weight (support vectors){full}"
+    yield f"  {counts} rows are support vectors{full}"
     if part.optimum is None:
         theorem = modulus(part.certificate.problem) > 0.0
         reason = "the certified bounds are too wide" if theorem else "no theorem does, for this norm"
@@ -238,11 +238,11 @@ def _part_lines(part: PartReport) -> Iterator[str]:
         rows_of = (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
         zero, below, wrong = (int((rows & part.takes_part).sum()) for rows in rows_of)
         yield (
-            f"  certain of every optimum: {zero} rows have no dual weight, {below} have margins below one, {wrong} "
+            f"  certain of every optimum: {zero} rows are no support vectors, {below} have margins below one, {wrong} "
             "are on the wrong side"
         )
     if part.decisive.size:
-        yield f"  most decisive: rows {_numbers(part.decisive)}"
+        yield f"  largest dual variables: rows {_numbers(part.decisive)}"
     if part.suspects.size:
         yield f"  on the wrong side, and perhaps mislabelled: rows {_numbers(part.suspects)}"
     if part.xi_alpha is not None:

@@ -16,7 +16,7 @@ from .validation import named_algorithm
 
 NOT_FOR_STREAMS = {  # the reasons in error messages
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
-    "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
+    "dcd": "it changes the dual variable of a pattern a little every time the pattern comes",
     "cutting-plane": "every plane is made of all patterns",
     "lp": "a linear program is one of all patterns",
     "fmp": "it comes to its margin only in many passes",
