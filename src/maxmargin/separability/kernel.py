@@ -180,7 +180,7 @@ class KernelSearch(SeparatorSearch):
             if done >= sets + (set_budget(self.y.size) if positive else 0):
                 self._end = (
                     f"the search ended after {self._sets} working sets without a proved margin: "
-                    "set max_time to search for that many seconds"
+                    "set max_time in separate to search for that many seconds"
                 )
                 break
         return self._proved_margin() > 0.0
