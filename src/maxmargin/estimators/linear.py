@@ -91,8 +91,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one
         iterate of a batch solver.
     max_time : float, default=None
-        Seconds after which the best model so far is kept, with its gap. They include compilation, which the first fit
-        of a kind on a machine needs, and which cannot be interrupted.
+        Seconds after which the best model so far is kept, with its gap. They include the compilation of the first fit
+        of a kind on a machine, and the loading of compiled code by the first fit of a process, about a second; neither
+        can be interrupted.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;

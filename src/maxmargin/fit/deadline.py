@@ -6,8 +6,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..problem.status import Status
@@ -38,10 +38,10 @@ class Deadline:
         self.began = time.perf_counter()
         self.end = math.inf if max_time is None else self.began + max_time
         self.stopped = stopped or threading.Event()
-        self._previous: Any = None
+        self._within = ExitStack()
 
     def __enter__(self) -> Deadline:
-        """Replace the default handler of Ctrl-C by one that sets the flag."""
+        """Handle Ctrl-C by setting the flag."""
 
         def interrupt(*received: Any) -> None:
             """Set the flag at the first signal, raise KeyboardInterrupt at the second."""
@@ -49,19 +49,12 @@ class Deadline:
                 raise KeyboardInterrupt
             self.stopped.set()
 
-        # only the default handler is replaced, and only in the main thread, which alone receives signals
-        if threading.current_thread() is threading.main_thread():
-            previous = signal.getsignal(signal.SIGINT)
-            if previous is signal.default_int_handler:
-                self._previous = previous
-                signal.signal(signal.SIGINT, interrupt)
+        self._within.enter_context(interrupts_handled(interrupt))
         return self
 
     def __exit__(self, *exception: Any) -> None:
         """Restore the handler of Ctrl-C."""
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-            self._previous = None
+        self._within.close()
 
     def split(self, shares: float) -> Deadline:
         """Return the deadline of a part of the work: the remaining time is divided by `shares`."""
@@ -89,17 +82,28 @@ class Deadline:
 
 
 @contextmanager
-def deferred_interrupt() -> Iterator[None]:
-    """Defer Ctrl-C to the end of the block; in threads other than the main thread, which receive none, do nothing."""
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *call: received.append(call))
+def interrupts_handled(handler: Callable[..., None], always: bool = False) -> Iterator[None]:
+    """Handle Ctrl-C by `handler` within the block, in the main thread, which alone receives signals.
+
+    A handler that a program has set stays, unless `always`.
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    # None stands for a handler that is not Python's, and cannot be set again
+    allowed = previous is signal.default_int_handler or (always and previous is not None)
+    if replaced := allowed and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        if replaced:
+            signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the block; in threads other than the main thread, which receive none, do nothing."""
+    received: list[Any] = []
+    with interrupts_handled(lambda *call: received.append(call), always=True):
+        yield
     if received:
-        handler(*received[-1])
+        signal.raise_signal(signal.SIGINT)

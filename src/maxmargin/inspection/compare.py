@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import os
+import signal
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from ..algorithms import ALGORITHMS, Algorithm
 from ..engine.jit import COMPILATION
 from ..estimators.linear import MaxMarginClassifier, WithoutExactStep, linear_algorithm
 from ..estimators.validation import validate_rows
+from ..fit.deadline import interrupts_handled
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.progress import announce
@@ -97,8 +101,8 @@ class Comparison:
 
     @property
     def certified(self) -> bool:
-        """True if every algorithm that ran reached the tolerance."""
-        return all(entry.status is Status.CERTIFIED for entry in self.entries)
+        """True if an algorithm ran, and every one that ran reached the tolerance."""
+        return bool(self.entries) and all(entry.status is Status.CERTIFIED for entry in self.entries)
 
     def records(self) -> list[dict[str, Any]]:
         """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
@@ -208,7 +212,7 @@ def compare(
 
     Notes
     -----
-    Ctrl-C ends the comparison with the results so far; algorithms that have not begun are listed as not run.
+    Ctrl-C ends the comparison with the results so far; algorithms without a result are listed as not run.
 
     Examples
     --------
@@ -241,20 +245,21 @@ def compare(
     warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []
     left, before = list(running), COMPILATION.seconds
-    while left:
-        name = left[0]
-        announce(name, len(running) - len(left) + 1, len(running))
-        model = WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
-        if model.status_ is not Status.INTERRUPTED:
+    with suppress(KeyboardInterrupt):
+        while left:
+            name = left[0]
+            announce(name, len(running) - len(left) + 1, len(running))
+            # the first Ctrl-C raises at once: compilation does not notice the flag of a deadline
+            with interrupts_handled(partial(signal.default_int_handler)):
+                WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
             compiled = COMPILATION.seconds
             model = models[name].fit(X, y, sample_weight)
             if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
-                model = models[name].fit(
-                    X, y, sample_weight
-                )  # the times of the first fit contain compilation
+                # the times of the first fit contain compilation
+                model = models[name].fit(X, y, sample_weight)
             entries += _entries(left.pop(0), model, problem)
-        if model.status_ is Status.INTERRUPTED:
-            break
+            if model.status_ is Status.INTERRUPTED:
+                break
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     return Comparison(problem, models[running[0]].tol, entries, refused, COMPILATION.seconds - before)
 
