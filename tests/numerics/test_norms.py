@@ -15,7 +15,7 @@ EXPONENTS = [1.0, 1.01, 1.5, 2.0, 2.5, 10.0, 100.0, math.inf]
 
 def vectors(seed):
     rng = np.random.default_rng(seed)
-    for scale in (1e-158, 1.0, 1e150):  # squares of the first lose digits
+    for scale in (1e-158, 1.0, 1e160):  # squares of the first lose digits, those of the last overflow
         yield rng.normal(size=12) * scale
         yield rng.normal(size=12) * scale * 10.0 ** rng.uniform(-12, 0, 12)
         yield np.where(rng.random(12) < 0.5, 0.0, rng.normal(size=12) * scale)

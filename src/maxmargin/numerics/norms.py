@@ -21,7 +21,8 @@ def norm(x: np.ndarray, r: float = 2.0) -> float:
     r : float in [1, inf], default=2
     """
     if r == 2.0:
-        square = float(x.dot(x))  # without a warning of overflow
+        with np.errstate(over="ignore"):
+            square = float(x.dot(x))
         if MIN_SQUARES < square < np.inf:
             return math.sqrt(square)
     top = float(np.abs(x).max(initial=0.0))
