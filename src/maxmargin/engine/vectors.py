@@ -373,10 +373,10 @@ def segment_derivatives(vector, z, rest, k):
 
 @compiled(fastmath={"reassoc", "contract"}, forceinline=True)
 def dot(a, b, size):
-    """Return a.b over the first `size` entries."""
+    """Return a.b over the first `size` entries; products are float64 also where both rows are float32."""
     total = 0.0
     for j in range(size):
-        total += a[j] * b[j]
+        total += a[j] * np.float64(b[j])
     return total
 
 
