@@ -120,10 +120,6 @@ class NormalisedPatterns(ABC):
         """The number of patterns."""
         return self.scale.shape[0]
 
-    def intercept(self, point: Point) -> float:
-        """Return the intercept b = constant^2 sum_i scale_i weights_i; 0 without a constant feature."""
-        return self.constant**2 * float(self.xp.sum(self.scale * point.weights))
-
     def uniform(self) -> Array:
         """Return the centre of the simplex."""
         return self.xp.full((self.n,), 1.0 / self.n, dtype=self.scale.dtype, device=self.device)
