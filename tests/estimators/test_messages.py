@@ -1,6 +1,7 @@
 """Messages say what is wrong, where, and what to do."""
 
 import inspect
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -65,14 +66,13 @@ def test_the_row_or_the_column_that_dominates_is_named(storage):
 
 def test_limits_are_named_and_unknown_ones_are_not_guessed():
     message = unfinished(X).message_
-    certified = MaxMarginClassifier().fit(X, Y)
-    assert certified.message_ == f"The certified gap, {certified.certificate_.gap:.2g}, is at most tol=0.001."
+    model = MaxMarginClassifier().fit(X, Y)
+    del model.message_  # pickles of early versions have none
+    assert copy(model).message_ == f"The certified gap, {model.certificate_.gap:.2g}, is at most tol=0.001."
     assert message.startswith("All max_iter=1 rounds were made. The certified gap is ")
     assert "Raise max_iter." in message
     assert "Raise max_time." in unfinished(X, max_time=1e-9).message_
-    assert unfinished(X, callback=lambda report: True).message_.startswith(
-        "Ctrl-C or a callback ended the fit"
-    )
+    assert "Ctrl-C or a callback ended" in unfinished(X, callback=lambda report: True).message_
     several = unfinished(X).fit(X, Y + (X[:, 1] > 1.0))
     assert "gap of class" in several.message_
 

@@ -10,7 +10,7 @@ from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import text_of
-from ..estimators.diagnosis import explain
+from ..estimators.diagnosis import counted_from_one
 from ..kernels.functions import Linear
 from ..problem.problem import Problem
 from .options import dashed
@@ -69,7 +69,7 @@ def nothing_proved(model: Any, certificate: Any) -> str | None:
 
 def message(model: Any, table: Any) -> str:
     """Return why a fit ended and what to try, with rows and columns counted from 1 and options as they are typed."""
-    return with_options(explain(model, table.X, 1, table.feature_names))
+    return with_options(counted_from_one(model.message_, table.feature_names))
 
 
 def with_options(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil, isfinite, log
 from typing import Any
@@ -35,7 +36,7 @@ REASONS = {
 LIMITS = {Status.MAX_TIME: ("max_time", "seconds", " s"), Status.MAX_ITER: ("max_iter", "round", "")}
 
 
-def explain(model: Any, X: Any = None, first: int = 0, names: Sequence[str] | None = None) -> str:
+def explain(model: Any, X: Any = None, names: Sequence[str] | None = None) -> str:
     """Return why the fit of a classifier ended, and if it is not certified, what to try.
 
     Parameters
@@ -44,8 +45,6 @@ def explain(model: Any, X: Any = None, first: int = 0, names: Sequence[str] | No
         Fitted.
     X : ndarray or CSR matrix of shape (n, d), default=None
         The rows of the fit; None if they are not known, or are kernel values.
-    first : int, default=0
-        The number that the first row, and the first column, has in the text.
     names : sequence of str, default=None
         Of the columns; None for their numbers.
     """
@@ -59,17 +58,29 @@ def explain(model: Any, X: Any = None, first: int = 0, names: Sequence[str] | No
         about = "" if label is None else f" of class {python_label(label)!r}"
         sentences.append(f"the certified gap{about} is {worst.gap:.2g}, above tol={tol:g}")
     if status not in (Status.CERTIFIED, Status.INTERRUPTED):
-        sentences += _remedies(model, X, first, names)
+        sentences += _remedies(model, X, names)
     return " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences)
 
 
-def _remedies(model: Any, X: Any, first: int, names: Sequence[str] | None) -> list[str]:
+def counted_from_one(message: str, names: Sequence[str] | None = None) -> str:
+    """Return a text of `explain` with rows and columns counted from 1; columns are named where `names` are given."""
+
+    def place(found: re.Match[str]) -> str:
+        number = int(found[2])
+        if names is None or found[1] in ("Row", "row"):
+            return f"{found[1]} {number + 1} (counted from 1)"
+        return f"{found[1]} {names[number]!r}"
+
+    return re.sub(r"\b([Rr]ow|[Cc]olumn) (\d+) \(counted from 0\)", place, message)
+
+
+def _remedies(model: Any, X: Any, names: Sequence[str] | None) -> list[str]:
     """Return what to try, the most likely first."""
     status, gap = model.status_, model.certificate_.gap
     if status is Status.INSEPARABLE:
         return ["give a finite C, the weight of the losses"]
     large = None if X is None else dominant(X)
-    remedies = [] if large is None else [large.words(first, names)]
+    remedies = [] if large is None else [large.words(names=names)]
     if status in LIMITS:
         name, unit, suffix = LIMITS[status]
         needed = _needed(model, unit)

@@ -86,7 +86,12 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         found = {python_label(name): one.verdict for name, one in pairs if one.verdict is not None}
         if found:
             self.verdict_ = found if len(names) > 1 else found[None]
-        self.message_ = explain(self, X, names=getattr(self, "feature_names_in_", None))
+        self.message_ = explain(self, X, getattr(self, "feature_names_in_", None))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "certificate_") and not hasattr(self, "message_"):  # a pickle of an early version
+            self.message_ = explain(self)
 
 
 def _no_probabilities(model: Any) -> Any:

@@ -11,9 +11,9 @@ from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
-from ..estimators.diagnosis import explain
+from ..estimators.diagnosis import counted_from_one
 from ..estimators.explanation import PartReport, order_by_dual
-from ..kernels.functions import Linear, Precomputed
+from ..kernels.functions import Linear
 from ..plots.base import problem_name
 from ..plots.style import norm_text, percent
 from ..problem.problem import Problem
@@ -62,8 +62,7 @@ def verdict(subject: Subject) -> Markup:
         colour = "good"
     words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
     role = None if recheck.outcome is Outcome.HOLDS else "alert"
-    raw = recheck.outcome is Outcome.OTHER_DATA or isinstance(subject.parts[0][1].kernel, Precomputed)
-    message = explain(subject.model, None if raw else subject.X, 1, subject.names)
+    message = counted_from_one(subject.model.message_, subject.names)
     return element(
         "div",
         paragraph(element("strong", status.value), f" — {message}"),
