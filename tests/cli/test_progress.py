@@ -29,15 +29,15 @@ def test_line_names_steps_bounds_and_time(monkeypatch):
     monkeypatch.setattr(display.time, "perf_counter", lambda: next(clock))
     with Progress("objective", max_time=10.0, quiet=True) as progress:
         announce("fold", 2, 5)
-        assert progress.line() == "fold (2 of 5)   2.0 s, 8.0 s left"
+        assert progress.line() == "2.0 s, 8.0 s left   fold (2 of 5)"
         announce("a set", level=1)
         progress(REPORT)
         bounds = "class cat   round 3   1.25 ≤ objective ≤ 1.5   gap 0.2   (dcd)"
-        assert progress.line() == f"fold (2 of 5)   a set   {bounds}   4.0 s, 6.0 s left"
+        assert progress.line() == f"4.0 s, 6.0 s left   fold (2 of 5)   a set   {bounds}"
         announce("fold", 3, 5)  # ends the set, and the fit in it
-        assert progress.line() == "fold (3 of 5)   6.0 s, 4.0 s left"
+        assert progress.line() == "6.0 s, 4.0 s left   fold (3 of 5)"
         monkeypatch.setattr(COMPILATION, "running", 2)
-        assert "fold (3 of 5)   compiling for this machine, once   8.0 s" in progress.line()
+        assert "fold (3 of 5)   compiling for this machine, once" in progress.line()
     assert progress.begin_step not in LISTENERS
 
 
@@ -64,8 +64,8 @@ def test_a_line_is_printed_at_each_interval_without_a_terminal(capsys, monkeypat
         while not printed and time.monotonic() < deadline:
             time.sleep(0.02)
             printed = capsys.readouterr().err
-    assert printed.startswith("" if quiet else "maxmargin: 25%   fold (2 of 4)   ")
-    assert bool(printed) is not quiet
+    assert printed.startswith("" if quiet else "maxmargin: 25%   ")
+    assert (" s   fold (2 of 4)\n" in printed) is not quiet
 
 
 def test_commands_announce_their_steps(data, tmp_path, monkeypatch):
@@ -84,9 +84,9 @@ def test_commands_announce_their_steps(data, tmp_path, monkeypatch):
         (("separate", data), ["least squares", "Wolfe's algorithm in exact arithmetic"]),
     ):
         steps.clear()
-        assert run(*words).exit_code == 0
-        assert steps[0] == reading
-        assert [step for step in steps if step != reading and "features" not in step] == found
+        assert (run(*words).exit_code, steps[0]) == (0, reading)
+        later = steps[steps.index("loading the solver") + 1 :]
+        assert [step for step in later if "features" not in step] == found
 
 
 def test_verbose_estimators_print_their_steps(capsys):
@@ -133,4 +133,4 @@ def test_compared_fits_in_which_something_was_compiled_are_repeated(monkeypatch,
     assert sizes == [60, 180, 180]
     assert json.loads(run(*words, "--json").stdout)["compile_seconds"] == 0.0
     sizes.clear()
-    assert run(*words).stdout.splitlines()[-1].startswith("(compiling for this machine, once, took 1.0 s")
+    assert "\n(the table leaves out 1.0 s of compilation for this machine, once" in run(*words).stdout

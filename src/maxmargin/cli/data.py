@@ -10,6 +10,7 @@ import numpy as np
 
 from ..io.readers import DataError, Table, names_columns, read
 from ..io.readers.files import check_file
+from ..numerics.progress import announce
 from .options import ColumnOptions
 
 
@@ -67,6 +68,7 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
             "proved equal. Subtract a constant from its column, or divide the column, so that all numbers are float64 "
             "numbers; or, to accept the rounding, write the number with a decimal point."
         )
+    announce("loading the solver")  # the modules that a command imports after the data
     return table
 
 

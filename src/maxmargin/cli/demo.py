@@ -27,10 +27,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
     try:
         drawn = PictureFile(picture)
     except ImportError:
-        typer.echo(
-            "No picture is drawn without matplotlib: pip install 'maxmargin[plot]'.\n",
-            err=True,
-        )
+        typer.echo("No picture is drawn without matplotlib: pip install 'maxmargin[plot]'.\n", err=True)
 
     from ..certificates.verification import verify
     from ..engine.jit import COMPILATION
@@ -49,7 +46,7 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
         MaxMarginClassifier(random_state=0).fit(X, y)
     lines, compile_seconds = [], COMPILATION.seconds
     if compile_seconds:
-        lines.append(f"(compilation took {compile_seconds:.1f} s; the next start loads the compiled code)\n")
+        lines.append(f"({compile_seconds:.1f} s of compilation {COMPILATION.purpose})\n")
     model = MaxMarginClassifier(random_state=0)
     begin = time.perf_counter()
     model.fit(X, y)

@@ -89,20 +89,23 @@ class Progress:
         return done
 
     def line(self) -> str:
-        """Return the line: steps, the last report or that something is being compiled, and the time."""
+        """Return the line: the time, steps, and the last report or that something is being compiled.
+
+        The time is first, since a terminal may cut the end off.
+        """
         seconds = time.perf_counter() - self._begin
-        parts = [str(step) for step in self.steps]
+        left = "" if self.max_time is None else f", {max(self.max_time - seconds, 0.0):.1f} s left"
+        parts = [f"{seconds:.1f} s{left}", *map(str, self.steps)]
         # this module is loaded with the first fit, and takes a second that reading does not need
         compilation = getattr(sys.modules.get("maxmargin.engine.jit"), "COMPILATION", None)
         report = self.report
         if compilation is not None and compilation.running:
-            parts.append("compiling for this machine, once")
+            parts.append(f"compiling {compilation.purpose}")
         elif report is not None:
             name = "" if report.label is None else f"class {report.label}   "
             bounds = f"{report.lower:.6g} ≤ {self.quantity} ≤ {report.upper:.6g}   gap {report.gap:.2g}"
             parts.append(f"{name}round {report.round}   {bounds}   ({report.stage})")
-        left = "" if self.max_time is None else f", {max(self.max_time - seconds, 0.0):.1f} s left"
-        return "   ".join([*parts, f"{seconds:.1f} s{left}"])
+        return "   ".join(parts)
 
     def _print_lines(self, ended: Event) -> None:
         """Print the line every INTERVAL seconds until the work has ended."""

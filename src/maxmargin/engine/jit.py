@@ -37,6 +37,8 @@ _ENGINE_FILES = [str(path) for path in sorted(Path(__file__).parent.glob("*.py")
 _SIGNATURES: dict[str, inspect.Signature] = {}  # of the methods of all records, by name
 # Reasons for which compiled code could not be saved; a process warns of the first one only.
 _NOT_SAVED: list[object] = []
+# `_Compilation.purpose` where compiled code is not saved.
+_THIS_PROCESS = "for this process only: no cache folder can be written, set NUMBA_CACHE_DIR"
 
 # _nrt=False compiles without reference counts, which survive inlining and cost up to ten times the arithmetic. As a
 # consequence, compiled code allocates no arrays. Wrappers for calls from C are not needed; compiling without them takes
@@ -60,9 +62,11 @@ class _Compilation(event.Listener):
     running : int
         Number of functions that are being compiled: one, and those that it calls; Numba compiles in one thread at a
         time.
+    purpose : str
+        What compiled code serves, as messages have it.
     """
 
-    seconds, running, _began = 0.0, 0, 0.0
+    seconds, running, _began, purpose = 0.0, 0, 0.0, "for this machine, once"
 
     def on_start(self, event: Any) -> None:
         self._began = self._began if self.running else time.perf_counter()
@@ -185,14 +189,10 @@ class _ReadOnly:
     def ensure_cache_path(self) -> None:
         """Raise FileNotFoundError in a folder without compiled code: Numba then tries the next locator."""
         locator: Any = self
-        if not _has_compiled_code(locator.get_cache_path()):
-            raise FileNotFoundError(f"no compiled code in {locator.get_cache_path()}")
-
-
-@cache
-def _has_compiled_code(folder: str) -> bool:
-    """Return whether a folder holds an index of compiled code."""
-    return any(Path(folder).glob("*.nbi"))
+        folder = locator.get_cache_path()
+        if not any(Path(folder).glob("*.nbi")):
+            raise FileNotFoundError(f"no compiled code in {folder}")
+        COMPILATION.purpose = _THIS_PROCESS
 
 
 class _Locations(CompileResultCacheImpl):
@@ -209,6 +209,7 @@ class _NoCache(NullCache):
 
     def __init__(self, reason: object) -> None:
         self._reason = reason
+        COMPILATION.purpose = _THIS_PROCESS
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         _warn_not_saved(self._reason)
@@ -217,6 +218,7 @@ class _NoCache(NullCache):
 def _warn_not_saved(reason: object) -> None:
     """Record the reason for which compiled code is not saved; warn the first time in a process."""
     _NOT_SAVED.append(reason)
+    COMPILATION.purpose = _THIS_PROCESS
     if len(_NOT_SAVED) == 1:
         warnings.warn(
             f"Compiled code cannot be saved ({reason}): every process compiles it again, which may take minutes. "

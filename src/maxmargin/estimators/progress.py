@@ -239,7 +239,7 @@ class Reporter(_Tree):
         name = "" if report.label is None else f"[{report.label}] "
         if COMPILATION.seconds > self._compiled:
             seconds, self._compiled = COMPILATION.seconds - self._compiled, COMPILATION.seconds
-            print(f"compiled for this machine, once, in {seconds:.2f} s", file=sys.stderr)
+            print(f"compiled in {seconds:.2f} s {COMPILATION.purpose}", file=sys.stderr)
         if task.stage != (report.stage, report.reason):
             task.stage = report.stage, report.reason
             print(f"{name}{report.stage}: {report.reason}", file=sys.stderr)
