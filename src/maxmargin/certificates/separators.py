@@ -153,6 +153,4 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
     # |w| = unit * length; one float below the rounded quotient is below the exact one
     bound = least / unit / Fraction(length)
-    if bound <= 0:
-        return -np.inf
-    return max(float(np.nextafter(float(bound), 0.0)), 0.0)
+    return max(float(np.nextafter(float(bound), 0.0)), 0.0) if bound > 0 else -np.inf

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.column_errors import check_finite, column_message
-from ..numerics.sparse_columns import canonical, check_sparse
+from ..numerics.sparse_columns import canonical, check_storage
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
@@ -50,7 +50,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     if not hasattr(model, "certificate_"):
         raise CertificateError(_nothing_to_verify(model))
     given = X
-    check_sparse(X)
+    check_storage(X)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     require(X.ndim == 2, f"X must have two dimensions, rows and features; got {X.ndim}.")
     if X.dtype not in (np.float32, np.float64):

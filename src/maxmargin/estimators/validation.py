@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
 from ..numerics.column_errors import column_message, missing_labels, refuse_queries_and_dates
-from ..numerics.sparse_columns import check_sparse
+from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -188,11 +188,12 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
             estimator.n_features_in_ = X.shape[1]
             vars(estimator).pop("feature_names_in_", None)
         return X, y
-    if hasattr(X, "collect_schema"):  # of polars
+    if hasattr(X, "collect_schema") or hasattr(getattr(X, "dtypes", None), "items"):
         refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y) if hasattr(y, "isna") else y
-    check_sparse(X)
+    check_storage(X)
+    check_storage(y)
     try:
         return validate_data(estimator, X, labels, **options)
     except (ValueError, TypeError, OverflowError) as error:

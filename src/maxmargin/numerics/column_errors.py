@@ -21,11 +21,11 @@ SAYS_WHICH = "convert string|contains NaN|X contains inf|too large"  # errors ab
 
 
 def refuse_queries_and_dates(X: Any) -> None:
-    """Refuse queries of polars, and dates and times in its frames, which would be read as numbers."""
+    """Refuse queries of polars, and dates and times of polars and Arrow in frames, which would be read as numbers."""
     if hasattr(X, "collect"):
         raise ValueError("X is a query that has not been run, and no table yet: call collect() first.")
-    for name, kind in X.schema.items():
-        if kind.is_temporal():
+    for name, kind in X.schema.items() if hasattr(X, "schema") else X.dtypes.items():
+        if kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM":
             raise ValueError(_not_numeric(f"column {name!r}", kind))
 
 
@@ -42,6 +42,8 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     if error.startswith("The feature names should match"):
         return f"{error}Columns in the order of the fit: X[list(model.feature_names_in_)]."
     counts = Counter(getattr(X, "columns", ()))
+    if not counts and hasattr(X, "columns"):
+        return "X has no column: give at least one feature."
     twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None and not re.search(SAYS_WHICH, error):
         return f"two columns of X have the name {twice!r}: rename one, or leave it out."
@@ -51,7 +53,7 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
         fault = next(filter(None, (_fault(*column) for column in _columns(X))), None)
         if fault is not None:
             return fault
-    if "NaN" in error and y is not None:
+    if re.search("NaN|NA is ambiguous", error) and y is not None:
         missing = [_is_missing(label) for label in np.asarray(y, dtype=object).ravel()]
         if any(missing):
             return missing_labels(sum(missing), len(missing))

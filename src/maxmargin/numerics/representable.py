@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .sparse_columns import check_sparse
+from .sparse_columns import check_storage
 
 COMPLEX = "X holds complex numbers, and rows are real: give real and imaginary parts columns of their own."
 WHOLE = 2**53  # float64 represents every integer up to this
@@ -28,7 +28,7 @@ def refuse_rounded(X: Any) -> None:
     ----------
     X : array-like, data frame or sparse matrix
     """
-    check_sparse(X)
+    check_storage(X)
     for values in _parts(X):
         if values.dtype.kind == "c" or (
             values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)

@@ -102,8 +102,13 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     return type(X)(some, shape=(X.shape[0], places.size), copy=False), Columns(d, places)
 
 
-def check_sparse(X: Any) -> None:
-    """Raise ValueError for a sparse matrix with damaged indices: compiled code would read outside of its arrays."""
+def check_storage(X: Any) -> None:
+    """Raise ValueError for masked entries, and for a sparse matrix with damaged indices.
+
+    NumPy reads the values under a mask, and compiled code would read outside of the arrays.
+    """
+    if np.ma.is_masked(X):
+        raise ValueError("X or y has masked entries: fill them in, or leave the rows out.")
     kind: Any = type(X)
     try:
         if hasattr(X, "check_format"):

@@ -110,9 +110,7 @@ def percent(share: float) -> str:
     """Return a share as text; only 0 and 1 become 0 % and 100 %."""
     if 0.0 < share < 0.001:
         return "less than 0.1 %"
-    if 0.999 < share < 1.0:
-        return "more than 99.9 %"
-    return f"{100.0 * share:.3g} %"
+    return "more than 99.9 %" if 0.999 < share < 1.0 else f"{100.0 * share:.3g} %"
 
 
 def norm_text(p: float, digits: int = 3) -> str:

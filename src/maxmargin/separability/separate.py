@@ -26,7 +26,7 @@ from ..data.rows import Patterns
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
-from ..numerics.column_errors import check_finite
+from ..numerics.column_errors import check_finite, column_message
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
 from ..numerics.sparse_columns import without_empty_columns
@@ -202,8 +202,9 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         try:
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
-        except (TypeError, ValueError):
-            raise ValueError("X must hold numbers, in rows of one length: encode text, fill rows.") from None
+        except (TypeError, ValueError) as error:
+            message = "X must hold numbers, in rows of one length: encode text, fill rows."
+            raise ValueError(column_message(str(error), given, None) or message) from None
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):
