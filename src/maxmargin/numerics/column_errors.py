@@ -47,7 +47,7 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None and not re.search(SAYS_WHICH, error):
         return f"two columns of X have the name {twice!r}: rename one, or leave it out."
-    if "not 'complex'" in error:
+    if "not 'complex'" in error or ("Complex data" in error and np.iscomplexobj(X)):
         return COMPLEX
     if hasattr(X, "columns") or re.search(SAYS_WHICH, error):
         fault = next(filter(None, (_fault(*column) for column in _columns(X))), None)
