@@ -188,10 +188,8 @@ class _ReadOnly:
 
     def ensure_cache_path(self) -> None:
         """Raise FileNotFoundError in a folder without compiled code: Numba then tries the next locator."""
-        locator: Any = self
-        folder = locator.get_cache_path()
-        if not any(Path(folder).glob("*.nbi")):
-            raise FileNotFoundError(f"no compiled code in {folder}")
+        if not any(Path(self.get_cache_path()).glob("*.nbi")):  # type: ignore[attr-defined]
+            raise FileNotFoundError("no compiled code")
         COMPILATION.purpose = _THIS_PROCESS
 
 

@@ -188,8 +188,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
             estimator.n_features_in_ = X.shape[1]
             vars(estimator).pop("feature_names_in_", None)
         return X, y
-    if hasattr(X, "collect_schema") or hasattr(getattr(X, "dtypes", None), "items"):
-        refuse_queries_and_dates(X)
+    refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y) if hasattr(y, "isna") else y
     check_storage(X)

@@ -21,10 +21,11 @@ SAYS_WHICH = "convert string|contains NaN|X contains inf|too large"  # errors ab
 
 
 def refuse_queries_and_dates(X: Any) -> None:
-    """Refuse queries of polars, and dates and times of polars and Arrow in frames, which would be read as numbers."""
+    """Refuse queries of polars, and dates and times in frames and arrays, which would be read as numbers."""
     if hasattr(X, "collect"):
         raise ValueError("X is a query that has not been run, and no table yet: call collect() first.")
-    for name, kind in X.schema.items() if hasattr(X, "schema") else X.dtypes.items():
+    whole: Any = {0: getattr(X, "dtype", None)}
+    for name, kind in getattr(getattr(X, "schema", getattr(X, "dtypes", None)), "items", whole.items)():
         if kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM":
             raise ValueError(_not_numeric(f"column {name!r}", kind))
 

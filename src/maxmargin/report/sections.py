@@ -62,10 +62,11 @@ def verdict(subject: Subject) -> Markup:
         colour = "good"
     words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
     role = None if recheck.outcome is Outcome.HOLDS else "alert"
-    message = counted_from_one(subject.model.message_, subject.names)
     return element(
         "div",
-        paragraph(element("strong", status.value), f" — {message}"),
+        paragraph(
+            element("strong", status.value), f" — {counted_from_one(subject.model.message_, subject.names)}"
+        ),
         paragraph(element("strong", title), f" — {words}", role=role),
         class_=f"verdict {colour}",
     )
