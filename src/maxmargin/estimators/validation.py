@@ -188,7 +188,8 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
             estimator.n_features_in_ = X.shape[1]
             vars(estimator).pop("feature_names_in_", None)
         return X, y
-    refuse_queries_and_dates(X)
+    if getattr(getattr(X, "dtype", None), "kind", "O") in "mMO":
+        refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y) if hasattr(y, "isna") else y
     check_storage(X)

@@ -26,7 +26,7 @@ from ..data.rows import Patterns
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
-from ..numerics.column_errors import check_finite, column_message, refuse_queries_and_dates
+from ..numerics.column_errors import check_finite, column_message
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
 from ..numerics.sparse_columns import without_empty_columns
@@ -195,7 +195,6 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
 
     X is not changed.
     """
-    refuse_queries_and_dates(X)
     # integers that float64 rounds would change the question
     refuse_rounded(X)
     given = X
