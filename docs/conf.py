@@ -1,4 +1,4 @@
-"""How the pages are built: `make docs`. Nothing is fetched from anywhere while they are."""
+"""Configuration of Sphinx (`make docs`). The build uses no network."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext"), str(HERE.parent / "examples")]
-# examples and pages find the real data where the tests do
-# and commands that pages run are those of this checkout
+# Commands on pages run the package of this checkout. Examples and pages use the same data folder as the tests.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")])
 os.environ.setdefault("MAXMARGIN_DATA", str(HERE.parent.parent / "shared" / "data"))
 
@@ -24,7 +23,7 @@ version = release = maxmargin.__version__
 
 extensions = [
     "mathml",
-    "ran",
+    "executed_blocks",
     "algorithm_pages",
     "command_pages",
     "reference_pages",
@@ -47,7 +46,7 @@ default_role = "py:obj"
 
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
-# `--kernel` and "hinge" are typed as they stand
+# straight quotes and double hyphens stay as they are: `--kernel`, "hinge"
 smartquotes = False
 toc_object_entries_show_parents = "hide"
 html_math_renderer = "mathml"
@@ -55,11 +54,12 @@ html_math_renderer = "mathml"
 autosummary_generate = ["api/index.rst"]
 autodoc_default_options = {"members": True, "inherited-members": False}
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
 
-# without the data those examples are shown that need them, but not run
+# Without the data, examples that need them are shown but do not run.
 EXAMPLES = sorted((HERE.parent / "examples").glob("plot_*.py"))
 RUN = "|".join(
     rf"{path.stem}\.py$"
@@ -67,12 +67,12 @@ RUN = "|".join(
     if real_data.FOLDER.is_dir() or "real_data" not in path.read_text(encoding="utf-8")
 )
 if not real_data.FOLDER.is_dir():
-    print(f"no real data in {real_data.FOLDER} (set MAXMARGIN_DATA): examples that need them are not run")
+    print(f"{real_data.FOLDER} does not exist (set MAXMARGIN_DATA): examples that need it do not run")
 
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
-    "within_subsection_order": "gallery_order.Reading",
+    "within_subsection_order": "gallery_order.GalleryOrder",
     "filename_pattern": RUN,
     "ignore_pattern": r"(real_data|dynamic_margin)\.py$",
     "download_all_examples": False,
@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": False,
     "only_warn_on_example_error": True,
     "plot_gallery": True,
+    "capture_repr": (),  # only printed output, not the value of the last expression
     "matplotlib_animations": False,
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),

@@ -1,4 +1,4 @@
-"""Pictures of the pages of algorithms: the line after some rounds, and the bounds after each round."""
+"""Pictures of the algorithm pages: decision lines and bounds of runs on two features of iris."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from maxmargin.separability.normalised_patterns import Iterate, NormalisedRows
 COLOURS = ("#1d4ed8", "#c2410c")
 UPPER, LOWER, QUIET = "#c2410c", "#1d4ed8", "#94a3b8"
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 12, 20, 40)
-MOST = 200
+MAX_ROUNDS = 200
 
 
-class Alone(MaxMarginClassifier):
-    """The classifier without the exact stage, so that the picture shows the algorithm alone."""
+class WithoutExactSolver(MaxMarginClassifier):
+    """Classifier that does not end small problems with the exact solver, so that the bounds are the algorithm's."""
 
     _exact = False
 
 
 def separable() -> tuple[np.ndarray, np.ndarray]:
-    """Return setosa and versicolor by the lengths of sepals and petals: 100 flowers, two features."""
+    """Return setosa and versicolor with sepal length and petal length: 100 rows, separable."""
     X, y = load_iris(return_X_y=True)
     return StandardScaler().fit_transform(X[:100][:, [0, 2]]), y[:100]
 
 
-def mixed() -> tuple[np.ndarray, np.ndarray]:
-    """Return versicolor and virginica by the sizes of petals; no line separates them."""
+def inseparable() -> tuple[np.ndarray, np.ndarray]:
+    """Return versicolor and virginica with petal length and petal width: 100 rows, not separable."""
     X, y = load_iris(return_X_y=True)
     return StandardScaler().fit_transform(X[50:][:, 2:]), y[50:]
 
 
-def question(cls: type[Algorithm]) -> dict[str, Any]:
-    """Return the parameters of the first of these problems that the algorithm solves."""
+def problem_options(cls: type[Algorithm]) -> dict[str, Any]:
+    """Return the parameters of the first problem in a fixed list that the algorithm solves."""
     for options in (
         {"C": float("inf")},
         {"C": float("inf"), "p": float("inf")},
@@ -51,30 +51,36 @@ def question(cls: type[Algorithm]) -> dict[str, Any]:
         problem = Problem(options.get("loss", "squared_hinge"), options["C"], p=options.get("p", 2.0))
         if cls().refuses(problem) is None:
             return options
-    raise ValueError(f"{cls.__name__} solves none of the problems that are drawn")
+    raise ValueError(f"{cls.__name__} solves no problem of the pictures")
 
 
 def caption(cls: type[Algorithm]) -> str:
-    """Return the caption of the picture of an algorithm."""
-    options = question(cls)
+    """Return the caption of an algorithm's picture."""
+    options = problem_options(cls)
     hard = options["C"] == float("inf")
     flowers = "setosa and versicolor" if hard else "versicolor and virginica"
-    what = "the hard margin" if hard else f"{options.get('loss', 'squared_hinge').replace('_', ' ')}, C = 1"
+    what = "hard margin" if hard else f"{options.get('loss', 'squared_hinge').replace('_', ' ')}, C = 1"
     norm = ", p = ∞" if options.get("p") == float("inf") else ""
     measured = "margin" if hard else "objective"
     return (
-        f"Two features of iris, {flowers}; {what}{norm}. Left: the line after some rounds, the last one dark, with its "
-        f"margins. Right: the certified bounds of the best {measured} after each round."
+        f"A run on two species of iris ({flowers}) with two features; problem: {what}{norm}. Left: the decision line "
+        "after some of the rounds (grey) and at the end (black), with the margin lines (dashed). Right: the lower and "
+        f"the upper bound on the best {measured} after each round. The exact solver for small problems is switched "
+        "off."
     )
 
 
 def path_and_bounds(cls: type[Algorithm], file: Path) -> None:
-    """Draw an algorithm on the flowers."""
-    options = question(cls)
-    X, y = separable() if options["C"] == float("inf") else mixed()
+    """Draw decision lines and bounds of an algorithm."""
+    options = problem_options(cls)
+    X, y = separable() if options["C"] == float("inf") else inseparable()
     models: list[MaxMarginClassifier] = []
-    for rounds in (*ROUNDS, MOST):
-        models.append(Alone(algorithm=cls(), max_iter=rounds, tol=1e-3, random_state=0, **options).fit(X, y))
+    for rounds in (*ROUNDS, MAX_ROUNDS):
+        models.append(
+            WithoutExactSolver(algorithm=cls(), max_iter=rounds, tol=1e-3, random_state=0, **options).fit(
+                X, y
+            )
+        )
         if models[-1].status_ is not Status.MAX_ITER:
             break
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
@@ -89,7 +95,7 @@ def path_and_bounds(cls: type[Algorithm], file: Path) -> None:
 
 
 def _level(model: MaxMarginClassifier) -> float:
-    """Return the score at the margin: 1, or the smallest score of a hard margin."""
+    """Return the score on the margin lines: 1 for a soft margin, the smallest score of a row for a hard margin."""
     problem = model.certificate_.problem
     return float(model.certificate_.lower * np.linalg.norm(model.coef_, problem.q)) if problem.hard else 1.0
 
@@ -118,7 +124,7 @@ def _draw_line(ax: Any, model: MaxMarginClassifier, level: float = 0.0, **style:
 
 
 def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
-    """Draw the lower and the upper bound after each round, clipped to a range around the best one."""
+    """Draw the lower and the upper bound after each round, clipped to a range around the optimum."""
     history, hard = model.history_, model.certificate_.problem.hard
     rounds = np.arange(1, len(history) + 1)
     lower, upper = (np.array([getattr(r, side) for r in history]) for side in ("lower", "upper"))
@@ -126,26 +132,35 @@ def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
     floor, ceiling = (-0.6 * best, 2.6 * best) if hard else (0.0, 3.0 * best)
     low, high = np.clip(lower, floor, ceiling), np.clip(upper, floor, ceiling)
     ax.fill_between(rounds, low, high, step="mid", color=QUIET, alpha=0.25, lw=0)
-    ax.plot(rounds, high, drawstyle="steps-mid", color=UPPER, marker=".", label="upper bound")
-    ax.plot(rounds, low, drawstyle="steps-mid", color=LOWER, marker=".", label="lower bound")
+    markers = "v^" if len(rounds) <= 12 else (None, None)
+    for bound, color, marker, name in (
+        (high, UPPER, markers[0], "upper bound"),
+        (low, LOWER, markers[1], "lower bound"),
+    ):
+        ax.plot(rounds, bound, drawstyle="steps-mid", color=color, marker=marker, ms=4, label=name)
     words = f"{model.status_.value}, gap {model.certificate_.gap:.2g}"
+    if len(rounds) == 1:
+        words = f"one round: {words}"
     ax.set(xlabel="round", ylabel="best margin" if hard else "best objective", ylim=(floor, ceiling))
-    ax.set_title(f"{words}, {history[-1].steps} steps" if history[-1].steps else words, fontsize=10)
+    ax.set_title(f"{words}, {history[-1].steps} updates" if history[-1].steps else words, fontsize=10)
     if len(rounds) > 12:
         ax.set_xscale("log")
     else:
         ax.set_xticks(rounds)
     ax.legend(frameon=False)
-    _open(ax)
+    _hide_spines(ax)
 
 
 def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callable[[Path], None]:
-    """Return a function that draws the bounds after each step, on data with and without a separator."""
+    """Return a function that draws bounds on the normalised margin by step, for separable and inseparable data."""
 
     def draw(file: Path) -> None:
         figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
         for ax, (X, y), words in zip(
-            axes, (separable(), mixed()), ("setosa and versicolor", "versicolor and virginica"), strict=True
+            axes,
+            (separable(), inseparable()),
+            ("separable rows", "inseparable rows"),
+            strict=True,
         ):
             patterns = NormalisedRows(X, np.where(y == y.max(), 1.0, -1.0), constant=1.0)
             for k, algorithm in enumerate(algorithms):
@@ -157,8 +172,8 @@ def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callabl
             ax.axhline(0.0, color="#334155", lw=0.8)
             ax.set_yscale("symlog", linthresh=1e-3)
             ax.set(xscale="log", xlabel="step", title=words, ylim=(-1.0, 1.0))
-            _open(ax)
-        axes[0].set_ylabel("normalised margin: bounds")
+            _hide_spines(ax)
+        axes[0].set_ylabel("normalised margin\nupper bounds solid, lower bounds dashed")
         axes[0].legend(frameon=False, fontsize=9, loc="lower right")
         _save(figure, file)
 
@@ -166,8 +181,8 @@ def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callabl
 
 
 def kernel_machine(file: Path) -> None:
-    """Draw a fit with the Gaussian kernel, and the bounds of a larger problem after each round."""
-    X, y = mixed()
+    """Draw a Gaussian kernel classifier of the inseparable rows, and the bounds of a larger problem."""
+    X, y = inseparable()
     model = KernelMaxMarginClassifier(C=2.0, gamma=1.0).fit(X, y)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
     _draw_rows(left, X, y)
@@ -186,12 +201,13 @@ def kernel_machine(file: Path) -> None:
     y = (X[:, :3] ** 2).sum(axis=1) > 2.4
     model = KernelMaxMarginClassifier(C=5.0, gamma=0.1, tol=1e-5).fit(X, y)
     _draw_history(right, model)
-    left.set_title("Gaussian kernel; support vectors are ringed", fontsize=10)
+    right.set_title(f"another problem, 1,500 rows: {right.get_title()}", fontsize=10)
+    left.set_title("Gaussian kernel, support vectors with a ring", fontsize=10)
     _save(figure, file)
 
 
 def nearest_point(file: Path) -> None:
-    """Draw differences of the two kinds of flowers, and the point of their hull nearest to the origin."""
+    """Draw the differences between rows of two classes, and the point of their convex hull nearest to the origin."""
     X, y = separable()
     differences = (X[y == 1][:, None] - X[y == 0][None]).reshape(-1, 2)
     model = MaxMarginClassifier(C=float("inf")).fit(X, y)
@@ -202,15 +218,16 @@ def nearest_point(file: Path) -> None:
     ax.plot([0.0, nearest[0]], [0.0, nearest[1]], color="#0f172a", lw=2.0)
     ax.scatter(0.0, 0.0, color="#0f172a", zorder=3)
     ax.scatter(*nearest, color=UPPER, zorder=3)
-    ax.annotate("the origin", (0.0, 0.0), (6, -12), textcoords="offset points")
-    ax.annotate("nearest point of the hull", nearest, (8, -4), textcoords="offset points")
-    ax.set_title("differences between rows of the two classes", fontsize=10)
+    ax.annotate("origin", (0.0, 0.0), (8, -4), textcoords="offset points")
+    ax.annotate("nearest point of the convex hull", nearest, (8, -4), textcoords="offset points")
+    ax.set_title("differences between rows of two classes", fontsize=10)
     ax.set_aspect("equal")
-    _open(ax)
+    ax.set_ylim(bottom=-0.4)
+    _hide_spines(ax)
     _save(figure, file)
 
 
-def _open(ax: Any) -> None:
+def _hide_spines(ax: Any) -> None:
     ax.grid(color="#e2e8f0", lw=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):

@@ -1,4 +1,4 @@
-"""The page of the command line: every command with its arguments and options, generated from the commands."""
+"""Generator of the reference page of the command line: every command with its arguments and options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 
-def write(app: Any) -> None:
+def write_page(app: Any) -> None:
     from maxmargin.cli.app import app as commands
 
     group = typer.main.get_command(commands)
@@ -18,7 +18,7 @@ def write(app: Any) -> None:
         lines += ["```text", f"maxmargin {name} {_usage(command)}".rstrip(), "```", ""]
         rows = [_row(option) for option in command.params if option.name != "help"]
         if rows:
-            lines += ["| name | meaning | default |", "| --- | --- | --- |", *rows, ""]
+            lines += ["| | | default |", "| --- | --- | --- |", *rows, ""]
     path = Path(app.srcdir) / "api" / "commands.md"
     path.parent.mkdir(exist_ok=True)
     text = "\n".join(lines)
@@ -47,5 +47,5 @@ def _default(option: Any) -> str:
 
 
 def setup(app: Any) -> dict[str, Any]:
-    app.connect("builder-inited", write, priority=100)
+    app.connect("builder-inited", write_page, priority=100)
     return {"parallel_read_safe": True}

@@ -1,7 +1,8 @@
-"""Docstrings are plain text with mathematics in it: what reStructuredText would take for marks is escaped.
+"""Conversion of docstrings, which are plain text with formulas in ASCII, to reStructuredText.
 
-`|w|_q`, `coef_` and `a * b` are a norm, a name and a product. Condition, update and guarantee of an algorithm become
-paragraphs of their own.
+In every docstring, characters that are markup in reStructuredText are escaped: `|w|_q`, `coef_` and `a * b` are a norm,
+a name and a product. The docstrings on the algorithm pages also get typeset formulas, a paragraph for each of
+condition, update and guarantee, and a list of references.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from formulas import typeset
+
 from maxmargin.algorithms import Algorithm
 
 _MARKS = re.compile(r"``.*?``|`[^`]*`_?|(?P<bar>\|)|(?P<star>(?<!\*)\*(?!\*))|(?P<tail>(?<=\w)_(?![\w]))")
-_HEADS = re.compile(
-    r"(?:^|(?<=[.;)] ))(Condition|Update|Guarantee[^:.]{0,60}|Iteration|Model|2-norm soft margin):", re.M
+_STATEMENTS = re.compile(
+    r"(?:^|(?<=[.;)] ))(Condition|Update|Iteration|Model|2-norm soft margin|Guarantee)([^:.]{0,60}):", re.M
 )
+_SECTION = re.compile(r"^(?=\S.*\n-{3,}$)", re.M)
+_NEXT_REFERENCE = re.compile(r"; (?=[A-Z][a-z]?\.[ -])")  # initials follow
 
 
-def escaped(line: str) -> str:
-    """Return a line of a docstring with its bars, stars and trailing underscores escaped."""
+def escape(line: str) -> str:
+    """Escape bars, stars and trailing underscores in a line of a docstring."""
     return _MARKS.sub(lambda match: match[0] if match[0].startswith("`") else f"\\{match[0]}", line)
 
 
-def plain(lines: list[str]) -> list[str]:
-    """Return the lines of a docstring, escaped outside of examples, literal blocks and heads of parameters."""
+def escape_lines(lines: list[str]) -> list[str]:
+    """Escape the lines of a docstring, except for examples, literal blocks and the heads of parameters."""
     result: list[str] = []
     literal: int | None = None
     for line in lines:
@@ -34,7 +39,7 @@ def plain(lines: list[str]) -> list[str]:
         if literal is not None or line.lstrip().startswith(">>>") or is_head:
             result.append(line)
         else:
-            result.append(escaped(line))
+            result.append(escape(line))
         if literal is None and line.rstrip().endswith("::"):
             literal = indent
         if line.lstrip().startswith(">>>"):
@@ -42,29 +47,58 @@ def plain(lines: list[str]) -> list[str]:
     return result
 
 
-def as_statements(text: str) -> str:
-    """Return a docstring in which condition, update, iteration and guarantee begin paragraphs."""
-    return _HEADS.sub(lambda match: f"\n\n**{match[1]}:**", text)
+def algorithm_text(text: str) -> str:
+    """Convert the docstring of an algorithm: formulas in the text, and one item for each reference."""
+    head, *sections = _SECTION.split(text)
+    paragraphs: list[str] = []
+    for paragraph in head.strip("\n").split("\n\n"):
+        if not paragraph.startswith(" "):
+            paragraphs.append(_statements(" ".join(paragraph.split("\n"))))
+            continue
+        if paragraphs[-1].endswith("::"):  # a formula of its own, which is not Python
+            paragraphs[-1] = re.sub(r" ::$|:$", "", paragraphs[-1])
+            paragraphs.append(".. code-block:: text")
+        paragraphs.append(paragraph)
+    return "\n\n".join(["\n\n".join(paragraphs), *(_section(section) for section in sections), ""])
+
+
+def _statements(paragraph: str) -> str:
+    """Return a paragraph with condition, update and guarantee as paragraphs of their own, formulas typeset."""
+    return typeset(_STATEMENTS.sub(lambda match: f"\n\n**{match[1]}**{match[2]}:", paragraph))
+
+
+def _section(section: str) -> str:
+    if not section.startswith("References\n"):
+        return "\n".join(escape_lines(section.strip("\n").split("\n")))
+    title, line, *lines = section.strip("\n").split("\n")
+    items = _NEXT_REFERENCE.split(" ".join(lines))
+    return "\n".join([title, line, *(f"* {_without_enumerator(escape(item.strip()))}" for item in items)])
+
+
+def _without_enumerator(text: str) -> str:
+    """Escape the initial "C." at the beginning of a line, which reStructuredText would read as item C of a list."""
+    return re.sub(r"^(?=[A-Za-z]\. )", r"\\", text)
 
 
 def on_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = plain(lines)
-    if what == "class" and isinstance(thing, type) and issubclass(thing, Algorithm):
-        body = "\n".join(lines)
-        head, bar, rest = body.partition("\nParameters\n")
-        if not bar:
-            head, bar, rest = body.partition("\nReferences\n")
-        lines[:] = (as_statements(head) + bar + rest).split("\n")
+    is_algorithm = what == "class" and isinstance(thing, type) and issubclass(thing, Algorithm)
+    # public names are documented as maxmargin.NAME
+    if is_algorithm or name.startswith(("maxmargin.algorithms.", "maxmargin.separability.")):
+        lines[:] = algorithm_text("\n".join(lines)).split("\n")
+    else:
+        lines[:] = escape_lines(lines)
 
 
-def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
-    """Skip the methods of metadata routing that scikit-learn adds to every estimator."""
+def skip_metadata_requests(
+    app: Any, what: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
+    """Skip the `set_..._request` methods that scikit-learn adds to every estimator."""
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
 def setup(app: Any) -> dict[str, Any]:
     app.setup_extension("sphinx.ext.autodoc")
-    # before numpydoc takes the docstring apart
+    # before numpydoc parses the docstring
     app.connect("autodoc-process-docstring", on_docstring, priority=100)
-    app.connect("autodoc-skip-member", leave_out)
+    app.connect("autodoc-skip-member", skip_metadata_requests)
     return {"parallel_read_safe": True}

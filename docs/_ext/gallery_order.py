@@ -1,16 +1,18 @@
-"""The order of the gallery: from the first fit to what few ask for."""
+"""Order of the examples in the gallery: basic examples first."""
 
 from __future__ import annotations
 
-READING = (
+ORDER = (
     "adult",
     "hard_margin",
     "separability",
     "digits_kernel",
     "norms",
-    "robustness",
+    "path",
     "text",
     "web",
+    "explanations",
+    "robustness",
     "microarray",
     "feature_elimination",
     "stream",
@@ -23,15 +25,15 @@ READING = (
 )
 
 
-class Reading:
-    """Places of files; those without one come last."""
+class GalleryOrder:
+    """Sort key of the examples' files; files that `ORDER` does not list come last, by name."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def __call__(self, file: str) -> tuple[int, str]:
         name = file.removeprefix("plot_").removesuffix(".py")
-        return (READING.index(name) if name in READING else len(READING)), name
+        return (ORDER.index(name) if name in ORDER else len(ORDER)), name
 
     def __repr__(self) -> str:
-        return "the order of reading"
+        return "gallery order"

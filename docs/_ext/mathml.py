@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: no script, no font and no network is needed."""
+"""Renderer of formulas as MathML, which browsers display without a script, a font or a network."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 
-def drawn(node: nodes.Element, as_block: bool) -> str:
-    """The formula as MathML; as it was written, with a warning, where that is not understood."""
+def to_mathml(node: nodes.Element, as_block: bool) -> str:
+    """Return a formula as MathML; warn and return it as code if it cannot be converted."""
     try:
-        return tex2mathml(node.astext(), as_block=as_block)
+        code = tex2mathml(node.astext(), as_block=as_block)
     except MathError as error:
-        logger.warning("this formula cannot be drawn: %s", error, location=node)
+        logger.warning("formula not converted to MathML: %s", error, location=node)
         return f"<code>{nodes.Text(node.astext())}</code>"
+    # a bar is a delimiter, which browsers would space like a binary operator
+    return code.replace('<mo stretchy="false">|</mo>', '<mo stretchy="false" lspace="0" rspace="0">|</mo>')
 
 
 def visit_inline(translator: Any, node: nodes.math) -> None:
-    translator.body.append(drawn(node, as_block=False))
+    translator.body.append(to_mathml(node, as_block=False))
     raise nodes.SkipNode
 
 
 def visit_block(translator: Any, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="formula">{drawn(node, as_block=True)}</div>')
+    translator.body.append(f'<div class="formula">{to_mathml(node, as_block=True)}</div>')
     raise nodes.SkipNode
 
 

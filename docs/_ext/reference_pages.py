@@ -1,4 +1,4 @@
-"""The API reference: every public name of the package and of `maxmargin.plots`."""
+"""Generator of the reference: tables of all public names of the package and of `maxmargin.plots`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from algorithm_pages import headed
+from algorithm_pages import heading
 
 import maxmargin
 from maxmargin import plots
@@ -29,7 +29,7 @@ SECTIONS = {
 }
 
 
-def write(app: Any) -> None:
+def write_page(app: Any) -> None:
     path = Path(app.srcdir) / "api" / "index.rst"
     path.parent.mkdir(exist_ok=True)
     text = page()
@@ -41,24 +41,24 @@ def page() -> str:
     algorithms = {cls.__name__ for cls in ALGORITHMS.values()}
     names = [name for name in maxmargin.__all__ if name not in algorithms]
     parts = [
-        headed("Reference"),
-        "All public names of ``maxmargin``, displays, and the command line. Names that begin with an underscore, and",
-        "modules that are not listed here, may change.",
+        heading("Reference"),
+        "The public names of ``maxmargin``, the displays of ``maxmargin.plots`` and the command line. Names that begin",
+        "with an underscore, and modules that are not listed here, may change without notice.",
         "",
     ]
     for words, modules in SECTIONS.items():
         found = [name for name in names if _is_of(name, modules)]
         names = [name for name in names if name not in found]
-        parts += [headed(words, "-"), *_summaries("maxmargin", found)]
+        parts += [heading(words, "-"), *_summaries("maxmargin", found)]
     if names:
-        parts += [headed("Further", "-"), *_summaries("maxmargin", names)]
+        parts += [heading("Further", "-"), *_summaries("maxmargin", names)]
     displays = [
         name for name in dir(plots) if inspect.isclass(getattr(plots, name)) and name.endswith("Display")
     ]
-    parts += [headed("Displays", "-"), *_summaries("maxmargin.plots", displays)]
+    parts += [heading("Displays", "-"), *_summaries("maxmargin.plots", displays)]
     parts += [
-        headed("Algorithms", "-"),
-        "Values of the parameter ``algorithm``; :doc:`each has a page </algorithm/index>`.",
+        heading("Algorithms", "-"),
+        "Values of the parameter ``algorithm``: an object, or its name. :doc:`Each has a page </algorithm/index>`.",
         "",
         ".. list-table::",
         "   :class: algorithms",
@@ -66,7 +66,7 @@ def page() -> str:
     ]
     for name, cls in ALGORITHMS.items():
         parts += [f"   * - :py:class:`~maxmargin.{cls.__name__}`", f"     - ``{name}``"]
-    parts += ["", headed("Command line", "-"), ":doc:`Every command with its options <commands>`.", ""]
+    parts += ["", heading("Command line", "-"), ":doc:`All commands and their options <commands>`.", ""]
     return "\n".join(parts)
 
 
@@ -77,7 +77,7 @@ def _is_of(name: str, modules: tuple[str, ...]) -> bool:
 
 
 def _summaries(module: str, names: list[str]) -> list[str]:
-    """Return a table of classes and a table of functions, for which autosummary has a template each."""
+    """Return a table of classes and a table of functions, which have different templates of autosummary."""
     lines = [f".. currentmodule:: {module}", ""]
     thing = maxmargin if module == "maxmargin" else plots
     for template, is_one in (("class", inspect.isclass), ("function", inspect.isfunction)):
@@ -90,5 +90,5 @@ def _summaries(module: str, names: list[str]) -> list[str]:
 
 def setup(app: Any) -> dict[str, Any]:
     # before autosummary, which writes a page for each name
-    app.connect("builder-inited", write, priority=110)
+    app.connect("builder-inited", write_page, priority=110)
     return {"parallel_read_safe": True}

@@ -1,6 +1,6 @@
 """Wolfe's algorithm in exact arithmetic: a separator of rows from the origin, or the origin as a combination of them.
 
-The algorithm computes the point of the hull of the rows a_i that is nearest to the origin. It goes from one *corral* to
+The algorithm computes the point of the hull of the rows a_i that is nearest to the origin. It goes from one "corral" to
 the next: affinely independent rows, with the nearest point x of their affine hull inside their hull. The row of the
 least a_i.x enters. While the nearest point of the new affine hull has a weight that is not positive, x moves towards it
 up to the boundary of the hull, and the row whose weight became zero leaves. |x| falls with every corral, so that no

@@ -3,7 +3,8 @@
 The Perceptron maximises a linear function over the simplex at every step. Smoothing subtracts mu d(p) from it, with d
 strongly convex, and lets mu go to zero::
 
-    L_mu(alpha) = max over p of ( -p'G alpha - mu d(p) ) + |alpha|_G^2 / 2,   p_mu(alpha) the p that attains it.
+    L_mu(alpha) = max over p of ( -p'G alpha - mu d(p) ) + |alpha|_G^2 / 2,
+    p_mu(alpha) = the p that attains it.
 
 Every step keeps the excessive gap L_mu(alpha) <= -|p|_G^2 / 2. It implies a separator after O(1/rho) steps where there
 is one, with bounds lower^2 >= rho^2 - 2 mu max d and upper^2 <= rho^2 + 2 mu max d of the margin, and

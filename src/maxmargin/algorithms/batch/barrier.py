@@ -10,8 +10,8 @@ at the parameter tau minimises::
 
 (hard margin: t = 1, and -tau g in place of tau t^2 / 2, g being the smallest margin). At p = 1 there is no r and
 |w_j| <= t; at p = inf, |w_j| <= r_j. Dual variables are -phi_i' / tau, and the gap is about nu / tau, nu being the
-number of barriers. Newton's method uses relative steps, dr_j / r_j, dt / t and dw_j / (r_j^a t^(1-a)), for which the
-numbers are near 1.
+number of barriers. Newton's method uses relative steps, ``dr_j / r_j``, ``dt / t`` and ``dw_j / (r_j^a t^(1-a))``, for
+which the numbers are near 1.
 
 References
 ----------

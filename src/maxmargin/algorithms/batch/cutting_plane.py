@@ -4,7 +4,7 @@ The loss R(w) = sum c_i max(0, 1 - m_i), minimised over the intercept where that
 affine lower bound of R that is tangent to it at some w: with theta_i = 1 where m_i < 1, 0 where m_i > 1, and
 0 <= theta_i <= 1 at m_i = 1 (such that the derivative in a free intercept is zero), R(v) >= h - g.v with
 h = sum c_i theta_i and g = sum c_i theta_i y_i x_i. The model is the maximum of these planes and of zero. The minimum
-of 1/2 |w|^2 + model equals the maximum of its dual,
+of 1/2 |w|^2 + model equals the maximum of its dual ::
 
     maximise h'a - 1/2 |sum a_p g_p|^2,   a >= 0,  sum a = 1   (zero is one of the planes),
 

@@ -4,7 +4,7 @@ The dual is solved in the form ::
 
     minimise 1/2 a'Qa - sum a,    0 <= a <= cap,    and y'a = const where there is a free intercept
 
-with Q_ij = y_i y_j k(x_i, x_j) and the gradient g = Qa - 1. The squared hinge adds delta_i^2 to the diagonal of the
+with Q_ij = y_i y_j k(x_i, x_j) and the gradient g = Q a - 1. The squared hinge adds delta_i^2 to the diagonal of the
 kernel matrix, an augmented intercept rho^2 to each of its entries.
 
 The rows that violate the optimality conditions most form the working set. Sequential minimal optimisation solves its

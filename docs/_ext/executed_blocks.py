@@ -1,6 +1,7 @@
-"""The Python blocks of a Markdown page are run, in order and in one scope; what they print and draw stands below them.
+"""Execution of the Python blocks of Markdown pages; output and figures are inserted below each block.
 
-A block that fails is a warning, and so an error of the build. Blocks of another language (`text`, `sh`) are not run.
+The blocks of a page run in order, in one namespace. A block that fails is a warning, which `sphinx -W` makes an error.
+Blocks of another language (`text`, `sh`) do not run.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from matplotlib import pyplot
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
-PICTURES = "api/pictures"  # below the folder of the pages; not kept in the repository
+PICTURES = "api/pictures"  # relative to docs/; not kept in the repository
 
 
-def run(app: Any, doctree: nodes.document) -> None:
+def run_blocks(app: Any, doctree: nodes.document) -> None:
+    """Run the Python blocks of a page."""
     page = app.env.docname
     if app.env.doc2path(page, base=False).suffix != ".md":
         return
-    # a block that came from a file belongs to that file
+    # blocks that literalinclude took from a file do not run
     blocks = [
         block
         for block in doctree.findall(nodes.literal_block)
@@ -38,13 +40,13 @@ def run(app: Any, doctree: nodes.document) -> None:
                 with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
                     exec(compile(block.astext(), f"<{page}, block {number + 1}>", "exec"), scope)
             except Exception as error:
-                logger.warning("this block fails: %s: %s", type(error).__name__, error, location=block)
+                logger.warning("block failed: %s: %s", type(error).__name__, error, location=block)
                 break
-            _show(app, block, printed.getvalue(), f"{page.replace('/', '-')}-{number + 1}")
+            _insert_output(app, block, printed.getvalue(), f"{page.replace('/', '-')}-{number + 1}")
 
 
-def _show(app: Any, block: nodes.literal_block, printed: str, name: str) -> None:
-    """Put what a block printed, and the figures that it left open, below it."""
+def _insert_output(app: Any, block: nodes.literal_block, printed: str, name: str) -> None:
+    """Insert the output of a block and its open figures below the block."""
     below: list[nodes.Node] = []
     if printed.strip():
         text = printed.rstrip()
@@ -55,7 +57,9 @@ def _show(app: Any, block: nodes.literal_block, printed: str, name: str) -> None
         picture = folder / f"{name}-{number}.svg"
         pyplot.figure(number).savefig(picture, bbox_inches="tight")
         below.append(
-            nodes.image(uri="/" + os.fspath(picture.relative_to(app.srcdir)), alt="What the block draws.")
+            nodes.image(
+                uri="/" + os.fspath(picture.relative_to(app.srcdir)), alt="Figure drawn by the code above."
+            )
         )
     pyplot.close("all")
     place = block.parent.index(block)
@@ -65,5 +69,5 @@ def _show(app: Any, block: nodes.literal_block, printed: str, name: str) -> None
 def setup(app: Any) -> dict[str, Any]:
     pyplot.switch_backend("agg")
     # before Sphinx collects the images of the page
-    app.connect("doctree-read", run, priority=100)
+    app.connect("doctree-read", run_blocks, priority=100)
     return {"parallel_read_safe": False}
