@@ -1,4 +1,4 @@
-"""The Perceptron with dynamic margin: an example of an algorithm outside the library, in one file."""
+"""Example of an algorithm that is defined outside the library: the Perceptron with dynamic margin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxmargin.engine.jit import record
 
 @record
 class LearnFaster(NamedTuple):
-    """Update when a.y <= (1 - epsilon) |a|^2 / t:  a <- a + y,  t <- t + 1."""
+    """Update rule: if a.y <= (1 - epsilon) |a|^2 / t, then a <- a + y and t <- t + 1."""
 
     epsilon: float
 

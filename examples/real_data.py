@@ -1,6 +1,6 @@
-"""Loaders of the examples' real data, from the folder in the environment variable MAXMARGIN_DATA.
+"""Loaders of the real data of the examples, from the folder in the environment variable MAXMARGIN_DATA.
 
-The folder holds files of the LIBSVM and UCI collections, under the names below.
+The folder holds files of the LIBSVM and UCI collections, with the paths below.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = (ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")).resolve()
 
-# a file, and its number of columns
+# path of a file, and its number of columns
 SVMLIGHT = {
     "adult": ("adult/a9a.gz", 123),
     "adult-test": ("adult/a9a.t.gz", 123),
@@ -55,11 +55,11 @@ MNIST = {"mnist": "train", "mnist-test": "t10k"}
 
 
 class MissingDataError(FileNotFoundError):
-    """A file that an example needs does not exist."""
+    """Error for a file of an example that does not exist."""
 
 
 def load(name: str) -> tuple[Any, np.ndarray]:
-    """Return the rows and labels of one of the data sets above; dense if most entries are not zero.
+    """Return the rows and the labels of a data set; rows are dense if most entries are not zero.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def load(name: str) -> tuple[Any, np.ndarray]:
 
 
 def _pictures(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return handwritten digits, 28 x 28 grey values from 0 to 1, and their labels."""
+    """Return images of digits, 28 x 28 grey values from 0 to 1, and their labels."""
     with gzip.open(_path(f"mnist/{part}-images-idx3-ubyte.gz")) as file:
         X = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
     with gzip.open(_path(f"mnist/{part}-labels-idx1-ubyte.gz")) as file:
@@ -93,7 +93,7 @@ def _path(file: str) -> Path:
     path = FOLDER / file
     if not path.exists():
         raise MissingDataError(
-            f"{path} is not there: this example needs it. Set MAXMARGIN_DATA to the folder of the data sets; other "
-            "examples use data that ship with scikit-learn."
+            f"{path} does not exist, and this example needs it: set MAXMARGIN_DATA to the folder of the data sets. "
+            "Other examples use data that scikit-learn includes."
         )
     return path
