@@ -1,1 +1,1 @@
-"""Published tables, and our numbers beside them: `python -m reproduction`, or `make reproduce`."""
+"""Published tables beside computed numbers: `python -m reproduction`, or `make reproduce`."""

@@ -1,7 +1,7 @@
-"""`python -m reproduction [names] [--all] [--write]`: reproduce published tables, and print them beside ours.
+"""Command `python -m reproduction [names] [--all] [--write]`: compute published tables and compare the numbers.
 
-Without names, all sections run. Rows with more than 25 million updates (or iterations) run with --all only; otherwise
-their last results are shown. --write writes the sections to `reproduction/README.md`, and the figures to the same
+Without names, all sections run. Rows with more than 25 million updates (or iterations) run only with --all; otherwise
+their stored results are shown. --write writes the sections to `reproduction/README.md`, and the figures to the same
 folder. Sections that are not named stay unchanged.
 """
 
@@ -26,8 +26,8 @@ SECTIONS = (
     "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "pumma_table2",
     "mpu_table1", "separable_or_not",
 )  # fmt: skip
-ROUGHLY = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
-PAPERS = {  # the lines of the summary table: the beginnings of the names of their sections
+TIME_CLASSES = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
+PAPERS = {  # rows of the summary table, with the beginnings of the names of their sections
     "CRAMMA, Tables 1 to 4": ("cramma",),
     "PUMMA, Figures 3 and 4": ("pumma_figure", "pumma_large"),
     "PUMMA, Tables 1 and 2": ("pumma_table",),
@@ -35,20 +35,22 @@ PAPERS = {  # the lines of the summary table: the beginnings of the names of the
     "IMA_p, against exact optima": ("ima",),
     "Margin Perceptron with unlearning, Table 1": ("mpu",),
     "Feature elimination": ("elimination",),
-    "Separable or not": ("separable",),
+    "Separability": ("separable",),
 }
 HEAD = """\
-# Published numbers, reproduced
+# Reproduction of published numbers
 
-Numbers that papers print are compared with ours. They *agree* if they are equal in all printed digits, or lie as near
-as their table states; where they *differ*, the table states the difference, and its reason where it is known. *Not at
-hand* means that we do not have the published number. Where nothing is compared, the section holds only our numbers.
+The tables compare numbers that papers print with numbers that maxmargin computes. Two numbers *agree* if all printed
+digits are equal, or if the difference is within the tolerance that the table states. If they *differ*, the table states
+the difference, and the reason where it is known. *Not available* means that the published number is not known to the
+authors of this page. Rows with "none" are not compared with published numbers.
 
 {summary}
 
-Written by `python -m reproduction --write`, the command of `make reproduce`. `tests/project/test_reproduction.py` tests
-the same numbers. † marks results that only `make reproduce-all` computes; the last ones are stored in `long.json`.
-Times were measured on 2 shared cores.
+`make reproduce` (`python -m reproduction --write`) writes this page, and `tests/project/test_reproduction.py` tests
+numbers of the tables. † marks results that only `make reproduce-all` computes; the last results are stored in
+`long.json`. Times were measured on 2 shared cores. In the tables of CRAMMA, γ is the largest margin and γ' the margin
+of the result, both in the space with the constant coordinate ρ; R is the length of the longest pattern in this space.
 """
 
 
@@ -65,16 +67,16 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in SECTIONS]
     if unknown:
-        parser.error(f"there is no {unknown[0]}: choose from {', '.join(SECTIONS)}")
+        parser.error(f"unknown section {unknown[0]}: choose from {', '.join(SECTIONS)}")
     folder = data_folder()
     if not folder.is_dir():
         parser.error(f"{folder} does not exist: set MAXMARGIN_DATA to the folder of the data sets")
-    fine = True
+    is_fine = True
     for name in options.names or SECTIONS:
         section = importlib.import_module(f".{name}", __package__)
         began = time.perf_counter()
         found = list(section.cells(folder, options.all))
-        fine &= all(cell.fine for cell in found)
+        is_fine &= all(cell.fine for cell in found)
         text, seconds = shown(section, found), time.perf_counter() - began
         print(f"{section.TITLE}\n\n{text}\n({name}: {seconds:.0f} s)\n", flush=True)
         if options.write:
@@ -83,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
                 section.picture(found, PAGE.parent / f"{name}.png")
     if options.write:
         print(f"written: {PAGE}")
-    return 0 if fine else 1
+    return 0 if is_fine else 1
 
 
 def shown(section: Any, found: list[Any]) -> str:
@@ -92,9 +94,9 @@ def shown(section: Any, found: list[Any]) -> str:
 
 
 def took(seconds: float, everything: bool) -> str:
-    """Return a rough time of a section, so that small changes of the time do not change the page."""
-    most = next((limit for limit in ROUGHLY if seconds < limit), None)
-    words = f"more than {ROUGHLY[-1]} s" if most is None else f"under {most} s"
+    """Return the class of the time of a section, so that small changes of the time do not change the page."""
+    most = next((limit for limit in TIME_CLASSES if seconds < limit), None)
+    words = f"more than {TIME_CLASSES[-1]} s" if most is None else f"under {most} s"
     return f"*Takes {words}{', rows marked † included' if everything else ''}.*"
 
 
@@ -105,12 +107,12 @@ def summary(sections: dict[str, str]) -> str:
         words = [
             word for name, text in sections.items() if name.startswith(starts) for word in verdicts(text)
         ]
-        absent = words.count("not at hand")
-        apart = sum(bool(re.match(r"[+-]\d|differs|not at its end", word)) for word in words)
-        compared = len(words) - absent
+        missing = words.count("not available")
+        apart = sum(bool(re.match(r"[+-]\d|differs|not reached", word)) for word in words)
+        compared = len(words) - missing
         cells = [str(compared), str(compared - apart), str(apart)] if compared else ["none", "", ""]
-        rows.append([paper, *cells, str(absent or "")])
-    return markdown(["paper or subject", "numbers compared", "agree", "differ", "not at hand"], rows)
+        rows.append([paper, *cells, str(missing or "")])
+    return markdown(["paper or subject", "numbers compared", "agree", "differ", "not available"], rows)
 
 
 def verdicts(text: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Code that the four tables of the CRAMMA paper share.
+"""Common code of the four tables of the CRAMMA paper.
 
 P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
 The algorithms make full passes in the order of the data until a pass makes no update. The number of updates must equal
-the published one.
+the published number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UPDATES = "updates"
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
+    """Row of a table.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Row:
     count : int
         Published number of updates.
     margin : str
-        Published margin in the table's unit, as printed; empty if it is not at hand.
+        Published margin in the table's unit, as printed; empty if it is not available.
     first : int
         Start of the paper's counter.
     double, extended : int or None
@@ -50,7 +50,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """The reason why the count may differ; empty if none is known."""
+        """Reason why the count may differ; empty if none is known."""
         if self.double is None:
             return ""
         if self.extended is None:
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """The name of the row in the store."""
+        """Name of the row in the store."""
         return f"{self.what} {self.parameter}"
 
 
@@ -97,7 +97,7 @@ def cramma(
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its data, its rows, and the quantities measured at the end of a run.
+    """Table: the data, the rows, and the quantities measured at the end of a run.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Table:
     rows : tuple of Row
     measures : dict
         From the name of a column to the function (model, X, y) that computes its number. The first one is compared with
-        the margin of a row; for the others no published numbers are at hand.
+        the margin of a row; for the others no published numbers are available.
     C : float, default=inf
         C of the squared hinge, or inf for the hard margin.
     """
@@ -154,7 +154,7 @@ class Table:
                 quantity,
                 published,
                 value,
-                reason and "with the count",
+                reason and "follows from the count",
                 stored=stored,
             )
 

@@ -51,17 +51,18 @@ TABLE = cramma.Table(
     measures={"10³ γ'": directional(1e3)},
 )
 TEXT = """\
-The data are the aspect-angle training set, 49 mines followed by 55 rocks, with ρ = 1 and a hard margin. The algorithms
-make full passes in this order until a pass makes no update. ALMA₂ and CRAMMA count updates from 1. CRAMMA has ε = 1/2
-and η = 0.001 / (β / R).
+The data are the aspect-angle training set of sonar, 49 mines followed by 55 rocks, with the constant coordinate ρ =
+1 and a hard margin. The algorithms make full passes in this order until a pass makes no update. ALMA₂ and CRAMMA
+count updates from 1. CRAMMA has ε = 1/2 and η = 0.001 / (β / R).
 
-Rounding decides the counts of the longest runs. After millions of updates the weight is accurate to about 3e-13. A
-score near its threshold of 1e-3 is therefore accurate to 1e-10. Among 10^8 presentations, one comes as near to the
-threshold as that. For β / R = 10 this is the 34th pattern (from 0) at the 6,436,537th update. In plain float64, where u
-is divided by its norm in every update, its score is 3e-10 above the threshold; in 80-bit numbers it is 2e-11 below.
-From there on the two runs differ. Our factored weight loses fewer digits: four of its CRAMMA counts differ from the
-paper, here and in Table 2, and three of these equal the counts of 80-bit numbers. The rounding of the paper's program
-is unknown. All margins agree except one, which differs by one unit of the last digit (Table 2).
+Rounding decides the counts of the longest runs. After millions of updates the weight vector is accurate to about
+3e-13, and a score near the threshold of 1e-3 is accurate to about 1e-10. Among 10^8 presentations, a score comes as
+near to the threshold as 1e-10. For β / R = 10 this is the score of pattern 34 (from 0) at the 6,436,537th update.
+In float64, with u divided by its norm in every update, the score is 3e-10 above the threshold; in 80-bit numbers it
+is 2e-11 below, and the two runs differ from there on. maxmargin stores the weight vector as a scalar times a
+vector, which loses fewer digits: four of its counts of CRAMMA differ from the paper, here and in Table 2, and three
+of these equal the counts of 80-bit numbers. The rounding of the paper's program is unknown. All margins agree
+except one, which differs by one unit of the last digit (Table 2).
 """
 
 

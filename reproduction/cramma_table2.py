@@ -36,7 +36,7 @@ TABLE = cramma.Table(
     measures={"10³ γ'": directional(1e3)},
 )
 TEXT = """\
-The same data and order; η = 0.4 (β / R)^-0.3.
+The data, their order and ρ = 1 are those of Table 1. CRAMMA has ε = 2 and η = 0.4 (β / R)^-0.3.
 """
 
 

@@ -41,10 +41,10 @@ TABLE = cramma.Table(
     measures={"10² γ'": directional(1e2)},
 )
 TEXT = """\
-Rows with a missing value are dropped. Of the remaining 683, the patterns 2, 4, 191, 217, 227, 245, 252, 286, 307, 420
-and 475 (from 1) are dropped as well. The values are raw, in the order of the file, with ρ = 30 and a hard margin.
-CRAMMA has ε = 1/2 and η = 0.0001 / (β / R). This list is quoted from memory; R², the largest margin and every count
-confirm it. The margins of ALMA₂ and CRAMMA are in the paper, but not at hand.
+The data are WBC without the rows with a missing value and without 11 of the remaining 683 rows: 2, 4, 191, 217,
+227, 245, 252, 286, 307, 420 and 475 (from 1). Values are not scaled, in the order of the file, with ρ = 30 and a
+hard margin. CRAMMA has ε = 1/2 and η = 0.0001 / (β / R). The list of rows is quoted from memory; R², the largest
+margin and every count confirm it. The paper prints margins of ALMA₂ and CRAMMA, but they are not available.
 """
 
 

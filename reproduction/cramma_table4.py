@@ -21,7 +21,7 @@ C = 0.5 / DELTA**2
 
 @dataclass(frozen=True)
 class Extended:
-    """The margin of the last weight in the extended space, and its two slack norms (algorithms.md, 0.4).
+    """Margin of the last weight vector in the extended space, and the norms of its slacks.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Extended:
 
 
 def extended(model: Any, X: np.ndarray, y: np.ndarray) -> Extended:
-    """Return it from the dual variables: the weight is sum c_k y_k, with Delta c_k in the coordinate of pattern k."""
+    """Compute the margin from the dual variables c: w = sum c_k y_k, with Delta c_k in the coordinate of pattern k."""
     found = model.certificate_
     c = np.zeros(y.size)
     c[found.support] = found.dual
@@ -82,12 +82,14 @@ TABLE = cramma.Table(
     C=C,
 )
 TEXT = """\
-The data are all 683 patterns, raw, in the order of the file, with ρ = 10 and Δ = 1. This is `loss="squared_hinge"` with
-C = 1 / (2 Δ²). All counters start at 1, also the Perceptron's. CRAMMA has ε = 1/2 and η = 1.7 Δ / (R √683) / (β / R).
-Of the 15 rows only the first and the last count of each algorithm, and the Perceptron's count 560,591, are at hand. Of
-the parameters only b / R² = 1 and 10 are at hand. The other parameters shown are round numbers that we found by search,
-with which the count agrees. The other columns of the paper are not at hand.
-ΔD/D is (D' - D) / D, which is 0 at the optimum. ΔΓ/Γ is the relative difference between Γ and the largest margin.
+The data are all 683 rows of WBC without missing values, not scaled, in the order of the file, with ρ = 10 and a
+slack coordinate Δ = 1 for every row. The problem is `loss="squared_hinge"` with C = 1 / (2 Δ²). All counters start
+at 1, also that of the Perceptron. CRAMMA has ε = 1/2 and η = 1.7 Δ / (R √683) / (β / R). Of the 15 rows of the
+table only the first and the last count of each algorithm, and the Perceptron's count 560,591, are available; of the
+parameters only b / R² = 1 and 10. The other parameters shown are round numbers with which the count agrees, found
+by search. The other columns of the paper are not available. ΔD/D is (D' - D) / D, which is 0 at the optimum: D is
+the norm of the slacks and D' the norm of the slack coordinates of the weight vector. ΔΓ/Γ is the relative
+difference between Γ, the margin of the result, and the largest margin.
 """
 
 

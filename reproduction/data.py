@@ -1,4 +1,4 @@
-"""The data of the papers, in the orders of their tables."""
+"""Data sets of the papers, in the order of rows that the papers use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.datasets import load_svmlight_file
 
 ROOT = Path(__file__).parents[1]
 
-# patterns of WBC that the CRAMMA paper leaves out: numbers from 1, among the 683 without missing values
-LEFT_OUT = (2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475)
+# rows of WBC that the CRAMMA paper removes: numbers from 1, among the 683 rows without missing values
+REMOVED = (2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475)
 
 
 def data_folder() -> Path:
@@ -38,7 +38,7 @@ def wbc_separable(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the same rows without the 11 patterns whose removal makes them separable."""
     X, y = wbc(folder)
     keep = np.ones(y.size, bool)
-    keep[np.array(LEFT_OUT) - 1] = False
+    keep[np.array(REMOVED) - 1] = False
     return np.ascontiguousarray(X[keep]), y[keep]
 
 
@@ -82,11 +82,11 @@ def r_of_k(
     X = rng.choice([-1.0, 1.0], size=(m, n))
     y = np.repeat([1.0, -1.0], m // 2)
     counts = np.arange(k + 1)
-    chances = np.cumprod(np.r_[1.0, (k - counts[:-1]) / (counts[:-1] + 1.0)])  # binomial coefficients
+    binomials = np.cumprod(np.r_[1.0, (k - counts[:-1]) / (counts[:-1] + 1.0)])
     for row, label in zip(X, y, strict=True):
-        some = np.where((counts >= r) == (label > 0), chances, 0.0)
+        weights = np.where((counts >= r) == (label > 0), binomials, 0.0)
         row[:k] = -1.0
-        row[rng.permutation(k)[: rng.choice(k + 1, p=some / some.sum())]] = 1.0
+        row[rng.permutation(k)[: rng.choice(k + 1, p=weights / weights.sum())]] = 1.0
     order = rng.permutation(m)
     return X[order] + shift, y[order]
 

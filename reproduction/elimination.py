@@ -32,11 +32,12 @@ INCREMENTAL: dict[str, dict[str, Any]] = {
     "ALMA, p = ln f": {"estimator": ALMA(alpha=0.5), "p": "log", "max_iter": 100},
 }
 TEXT = f"""\
-The papers' curves are not at hand, so the tables hold only our numbers. The loss is the squared hinge with C = 1. The
-features are standardised, and each step removes half of them. The numbers are mean accuracies over {FOLDS} folds with
-at most this many features; each fold has its own elimination. IMA runs as in the papers: it raises the margin by 2 %
-per call, with at most 6,000 updates, and starts from the weights of the larger set on the remaining features. ALMA runs
-with α = 0.5, and starts from its dual variables. These two have dotted lines in the picture.
+The curves of the papers are not available, so that the table has only computed numbers. The loss is the squared
+hinge with C = 1. Features are standardised, and each step removes half of them. The numbers are mean accuracies
+over {FOLDS} folds with at most this many features; each fold has its own elimination. IMA runs as in the papers: it
+raises the margin by 2 % per call, with at most 6,000 updates, and starts from the weights of the larger set on the
+remaining features. ALMA runs with α = 0.5, and starts from its dual variables. IMA and ALMA have dotted lines in
+the figure. f is the number of features.
 
 ![accuracy against the number of features](elimination.png)
 """
@@ -74,7 +75,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
 
 def table(found: list[Cell]) -> str:
     """Return the cells as Markdown."""
-    return record.table(found, ("data", "engine"))
+    return record.table(found, ("data", "algorithm"))
 
 
 def picture(found: list[Cell], path: Path) -> None:

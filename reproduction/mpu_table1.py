@@ -23,12 +23,12 @@ from .record import markdown, recall, remember
 TITLE = "The margin Perceptron with unlearning, Table 1"
 NAME = "mpu_table1"
 STOP_GAP = 1e-4  # delta_stop of the paper, here the certified gap
-TOLERANCES = (STOP_GAP, 5e-5, 2e-5, 1e-5)  # the next one is tried if a run ends above the printed value
+TOLERANCES = (STOP_GAP, 5e-5, 2e-5, 1e-5)  # tried in turn while a run ends above the printed value
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set of the table.
+    """Data set of the table.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Cell:
-    """One of our runs, and the published number.
+    """Result of a run, and the published number.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """`reproduced`, as text."""
+        """Text of `reproduced`."""
         return "at most the printed value" if self.reproduced else "**above the printed value**"
 
 
@@ -108,7 +108,7 @@ WEB = DataSet(
 DATA_SETS = (ADULT, WEB)
 
 RUNS: tuple[tuple[str, Algorithm], ...] = (
-    ("MPU, two-level sets of the paper, delta = 1e-5", MPU(delta=1e-5, schedule="two-level")),
+    ("MPU, two-level active set of the paper, delta = 1e-5", MPU(delta=1e-5, schedule="two-level")),
     ("MPU, gap-driven, delta = 1e-5", MPU(delta=1e-5)),
     ("dual coordinate descent, shrinking of its paper", DualCoordinateDescent(schedule="shrinking")),
     ("dual coordinate descent, gap-driven", DualCoordinateDescent()),
@@ -203,16 +203,16 @@ def table(found: list[Cell]) -> str:
 
 
 TEXT = """\
-C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. The problem is the hinge loss
-with C = 1 and no intercept. J is the primal objective `1/2 |w|^2 + sum max(0, 1 - y_i w.x_i)`. The paper prints one
-number for each algorithm. Here every J is an upper bound of the optimum, and the table holds a lower bound as well.
-`verify` recomputes both from the data with compensated sums.
+C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. The problem is the hinge
+loss with C = 1 and no intercept. J is the primal objective `1/2 |w|^2 + sum max(0, 1 - y_i w.x_i)`. The paper
+prints one number for each algorithm. Here every J is an upper bound of the optimum, and the table has a lower bound
+as well. `verify` recomputes both from the data with compensated sums.
 
 Every algorithm runs at the paper's tolerance of 1e-4, which is here a certified gap. If J is then above the printed
-value, the algorithm runs again at half the tolerance or less; *tol* is the tolerance of the run shown. *gap* is (J -
-lower bound) / lower bound. *rounds* is the number of full evaluations of the data, *passes* the number of presentations
-divided by the number of rows, active sets included. The optimal objectives, from an independent solver, are 11433.81
-and 6604.89. Our rows come in random order (seed 0), and the paper's order is not known. Digits beyond the tolerance are
-therefore not expected to agree. Data sets of the table that are not at hand are omitted, and so is Table 2, whose text
-is not at hand.
+value, the algorithm runs again at half the tolerance or less; *tol* is the tolerance of the run shown. *gap* is (J
+- lower bound) / lower bound. *rounds* is the number of evaluations on all rows, *passes* the number of
+presentations divided by the number of rows, presentations of the active set included. The optimal objectives, from
+an independent solver, are 11433.81 and 6604.89. The rows come in random order (seed 0), and the paper's order is
+not known, so that digits beyond the tolerance are not expected to agree. Data sets of the table that are not
+available are omitted, and so is Table 2, whose text is not available.
 """

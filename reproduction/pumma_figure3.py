@@ -28,21 +28,21 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "ALMA₂, coordinate R": ALMA(alpha=DELTA, shuffle=False),
 }
-# in the figure ROMMA needs about 2.5e4 updates at bias 1; the other points cannot be read off
+# in the figure, ROMMA needs about 2.5e4 updates at bias 1; other points cannot be read off
 READ_OFF = {("aggressive ROMMA, coordinate R", 1): 2.5e4}
 TEXT = """\
-The data are random signs with n = 100. The label is +1 if at least r of the first k = 16 signs are +1, so that the bias
-k - 2 r + 1 of the target is 15, 9 and 1 for r = 1, 4 and 8. There are m = 1000 patterns, half of each class. δ is 0.1
-(α for ALMA₂). The algorithms make full passes without halving. Numbers are means of 3 seeds. The paper's data are
-random, and its curves cannot be read off exactly. It draws the level 0.0225, which is 0.9 times the target's own margin
-over R. ROMMA and ALMA₂ get a coordinate of R = max |x|; its sign (the paper has -R) makes no difference. A later
-section is about the lower half of the figure.
+The data are random signs with n = 100 columns and m = 1000 rows, half of each class. The label is +1 if at least r
+of the first k = 16 signs are +1, so that the bias k - 2 r + 1 of the target is 15, 9 and 1 for r = 1, 4 and 8. δ is
+0.1 (α for ALMA₂). The algorithms make full passes without halving of δ. Numbers are means of 3 seeds. The data of
+the paper are random too, and its curves cannot be read off exactly; the paper draws the level 0.0225, which is 0.9
+times the margin of the target over R. ROMMA and ALMA₂ have a constant coordinate R = max |x|; its sign (the paper
+has -R) makes no difference. The lower half of the figure has an own section.
 
-The last table has the same data (r = 8, seed 0) with every coordinate shifted, so that the origin is far away. The
-differences of patterns do not change, and PUMMA makes exactly the same updates. Algorithms with an augmented intercept
-need more updates, the larger the shift is.
+In the last table, all coordinates of the data (r = 8, seed 0) are shifted by a constant, which moves them away from
+the origin. Differences of rows do not change, and PUMMA makes exactly the same updates. Algorithms with an
+augmented intercept need more updates for larger shifts.
 
-![updates against bias, and against the distance from the origin](pumma_figure3.png)
+![updates against bias, and updates against the shift of the data](pumma_figure3.png)
 """
 
 
@@ -68,7 +68,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
             near = READ_OFF.get((name, bias))
             published = "" if near is None else f"{near:,.0f}"
             agrees = None if near is None else abs(updates / near - 1.0) < 0.05
-            reason = "" if near is None else "near, as read off"
+            reason = "" if near is None else "within 5 % of the figure"
             yield Cell(name, f"bias {bias}", UPDATES, published, f"{updates:,.0f}", reason, agrees)
             above = margins >= level
             yield Cell(

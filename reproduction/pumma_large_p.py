@@ -29,14 +29,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     "ALMA_p, coordinate R": ALMA(alpha=DELTA, shuffle=False),
 }
 TEXT = f"""\
-The data are those of the upper half, with p = 2 ln 100 = 9.21, m = 1000 and δ = 0.1. Numbers are means of 3 seeds. The
-paper draws the level 0.0461, which is 0.9 times the target's own margin over R. ALMA_p gets a coordinate of R, the
-maximum of |x|_p. It is stopped after {MAX_UPDATES:,} updates, as in the notes that these figures are compared with,
-because the rest of its run takes 10 to 100 times as many. The column *updates until level reached* is the number of
-updates after which the margin, with the intercept that the algorithm has learnt, was first found above 0.0461 R. The
-margin is computed at up to 14 points of the run, at ends of rounds of 1, 2, 4, ... passes. The last column says whether
-PUMMA needed at most half of ALMA's time to reach the level (Figure 4: at least 2 times faster). If ALMA was stopped
-before it reached the level, its time until then counts. Compilation is not counted.
+The data are those of the upper half, with p = 2 ln 100 = 9.21, m = 1000 and δ = 0.1. Numbers are means of 3 seeds.
+The paper draws the level 0.0461, which is 0.9 times the margin of the target over R. ALMA_p has a constant
+coordinate R, the maximum of |x|_p. It is stopped after {MAX_UPDATES:,} updates, because the rest of its run takes
+10 to 100 times as many. The column *updates until level reached* is the number of updates after which the margin,
+with the intercept of the algorithm, was first above 0.0461 R. The margin is computed at up to 14 points of the run,
+at ends of rounds of 1, 2, 4, ... passes. The last column says whether PUMMA needed at most half of the time of
+ALMA_p to reach the level (Figure 4: at least 2 times faster). If ALMA_p was stopped before it reached the level,
+its time until then counts. Compilation is not counted.
 """
 
 
@@ -80,13 +80,13 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
             runs = [run(rule, *r_of_k(r, seed)) for seed in SEEDS]
             updates, margins, until, seconds, ended = (np.array(column) for column in zip(*runs, strict=True))
             took[name, bias] = float(seconds.mean())
-            stopped = "" if ended.all() else "left; "
+            stopped = "" if ended.all() else "stopped; "
             yield Cell(name, f"bias {bias}", "updates", "", f"{stopped}{updates.mean():,.0f}")
             above = bool((margins >= LEVEL).all())
             known = "≥ 0.0461" if ended.all() else ""
-            verdict = "above" if above else "below" if ended.all() else "not at its end"
+            verdict = "above" if above else "below" if ended.all() else "not reached"
             yield Cell(name, f"bias {bias}", "margin / R", known, f"{margins.mean():.4f}", verdict, above)
-            reached = f"{until.mean():,.0f}" if until.all() else "not seen"
+            reached = f"{until.mean():,.0f}" if until.all() else "not reached"
             yield Cell(name, f"bias {bias}", "updates until level reached", "", reached)
     for bias in BIASES:
         fast = took["PUMMA", bias] * SPEED_RATIO <= took["ALMA_p, coordinate R", bias]

@@ -20,21 +20,22 @@ C = 0.5  # the paper's objective is 1/2 |w|^2 + (1/2) sum xi^2
 DELTA = 0.01
 EXACT, PUMMA_, ROMMA_ = "SVMlight / certified optimum", "PUMMA", "aggressive ROMMA"
 ADULT = {1000: "4.95", 2000: "3.40", 4000: "2.40", 8000: "1.69", 16000: "1.20", 32561: "0.83"}
-ORDER = "perhaps SVMlight stopped short; not checked"
-CODING = "earlier notes: no other coding tried gave 17.4"
+ORDER = "perhaps SVMlight ended before the optimum; not checked"
+CODING = "no other coding that was tried gives 17.4"
 SUBSETS = "other subsets and another coding of the 123 features: a1a's first 1,000 rows give {:.2f}"
 TEXT = """\
-K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias", COLT
-2008. The numbers are 10² times the margin in the extended space, with C = 1 in the paper's notation. This is
-`loss="squared_hinge"` with C = 1/2. SVMlight's column is compared with the certified optimum with a free intercept.
-PUMMA (free intercept) and aggressive ROMMA (a coordinate of R) run with δ = 0.01, halved from 1, with the paper's
-active set, in the order of the file. Their margin is that of the last weight. Ionosphere is raw. The votes y, n, ? are
-1, -1, 0. The adult sets are the first rows of a9a; the columns of PUMMA and ROMMA for them are not at hand.
+K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
+COLT 2008. The numbers are 10² times the margin in the extended space, with C = 1 in the paper's notation, which is
+`loss="squared_hinge"` with C = 1/2. The column of SVMlight is compared with the certified optimum with a free
+intercept. PUMMA (free intercept) and aggressive ROMMA (a constant coordinate R) run with δ = 0.01, halved from 1,
+with the paper's active set, in the order of the file. Their margin is that of the last weight vector. Ionosphere is
+not scaled. The votes y, n, ? are 1, -1, 0. The adult sets are the first rows of a9a; the columns of PUMMA and ROMMA
+for them are not available.
 
-The paper's order is not known, and the last digit depends on it. There are eight variants: with or without halving,
-with or without the active set, in the order of the file or in random order. On ionosphere they give 10.48 to 10.50 for
-PUMMA and 10.45 to 10.51 for ROMMA. The table shows halving with the active set, as in the paper, in the order of the
-file.
+The paper's order of the rows is not known, and the last digit depends on it. There are eight variants: with or
+without halving, with or without the active set, in the order of the file or in random order. On ionosphere they
+give 10.48 to 10.50 for PUMMA and 10.45 to 10.51 for ROMMA. The table shows halving with the active set, as in the
+paper, in the order of the file.
 """
 
 

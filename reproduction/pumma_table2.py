@@ -30,20 +30,21 @@ BIAS = ("1.339", "0.712", "0.810", "0.763", "0.650", "0.672", "0.941", "0.621", 
 PLAIN = ("1.155", "0.712", "0.765", "0.722", "0.629", "0.664", "0.880", "0.611", "0.727", "0.541")
 PUBLISHED_PUMMA, PUBLISHED_ROMMA = {0: "1.330"}, {0: "1.150"}
 TEXT = f"""\
-K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias", COLT
-2008. The kernel is K = (1 + x·x' / 1100²)⁵ + 30 δᵢⱼ on raw pixels, which is `loss="squared_hinge"` with C = 1/60.
-Margins are those of the extended space, 1 / √(2 objective) at the optimum. SVMlight's columns are compared with optima
-certified to {TOL:g} of the objective and verified from the data, with a free intercept and without one. PUMMA (free
-intercept) and aggressive ROMMA (no bias) run with δ = {DELTA:g}, halved from 1, with the paper's active set, in the
-order of the file. Their margin is that of the last weight, and its share is that of the upper end of our interval. Of
-the columns of PUMMA and ROMMA only digit 0 is at hand. The paper's order is not known, so numbers within 1 % count as
-equal. All ten digits share a cache of {MEGABYTES:,} MB of kernel rows. The first tables are about the 60,000 training
-images, the last one about the first {FEW:,}, for which nothing was published.
+K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
+COLT 2008. The kernel is K = (1 + x·x' / 1100²)⁵ + 30 δᵢⱼ on pixels from 0 to 255, which is `loss="squared_hinge"`
+with C = 1/60. Margins are those of the extended space, 1 / √(2 objective) at the optimum. The columns of SVMlight
+are compared with optima certified to {TOL:g} of the objective and verified from the data, with a free intercept and
+without one. PUMMA (free intercept) and aggressive ROMMA (no bias) run with δ = {DELTA:g}, halved from 1, with the
+paper's active set, in the order of the file. Their margin is that of the last weight vector; columns *share of the
+optimum* divide it by the upper end of the certified interval. Of the columns of PUMMA and ROMMA only digit 0 is
+available. The paper's order of the rows is not known, so that numbers within 1 % count as equal. All ten digits
+share a cache of {MEGABYTES:,} MB of kernel rows. The first tables are about the 60,000 training images, the last
+one about the first {FEW:,}, for which nothing was published.
 """
 
 
 class Fit(NamedTuple):
-    """One algorithm of the table.
+    """Algorithm of the table.
 
     Attributes
     ----------
@@ -147,7 +148,9 @@ def compare(rows: int, digit: int, numbers: list[float], stored: bool = False) -
         yield Cell(*where, rule.name, published, ours, reason, agrees, stored)
         share = margin / high
         near = share >= NEAR * (1.0 - 1e-6)
-        yield Cell(*where, f"{rule.name}, of the optimum", f"≥ {NEAR}", f"{share:.4f}", "", near, stored)
+        yield Cell(
+            *where, f"{rule.name}, share of the optimum", f"≥ {NEAR}", f"{share:.4f}", "", near, stored
+        )
         yield Cell(*where, f"updates of {rule.name}", "", f"{updates:,.0f}", stored=stored)
 
 
@@ -162,7 +165,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
             yield from compare(ALL, digit, kept[f"digit {digit}"], not everything)
     for fit in (OPTIMUM, OPTIMUM_PLAIN, *ALGORITHMS):
         for quantity, unit, value in zip(
-            ("time", "of all processors", "memory, at most"),
+            ("time", "CPU time", "peak memory"),
             ("s", "s", "GB"),
             kept.get(fit.name, ()),
             strict=False,

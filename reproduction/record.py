@@ -1,4 +1,4 @@
-"""Published numbers and ours, their comparison, and tables of them."""
+"""Cells of the tables: a published and a computed number, their comparison, and Markdown tables of cells."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-LONG = 25_000_000  # rows with more updates are run by `--all` only
-STORE = Path(__file__).parent / "long.json"  # the last results of these rows
+LONG = 25_000_000  # rows with more updates run only with `--all`
+STORE = Path(__file__).parent / "long.json"  # last results of these rows
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table.
+    """Number of a table, published and computed.
 
     Attributes
     ----------
@@ -22,15 +22,15 @@ class Cell:
     quantity : str
         The column.
     published : str
-        As printed; empty if the number is not at hand.
+        As printed; empty if the published number is not available.
     ours : str
-        In as many digits as printed; empty if the row was not run.
+        Computed number, in as many digits as printed; empty if the row was not run.
     reason : str
-        Why the two differ, if that is known; or another remark.
+        Reason of a difference, if it is known, or another remark.
     agrees : bool or None
-        Whether the two agree; None compares them as printed.
+        Whether the numbers agree; None compares them as printed.
     stored : bool
-        Whether ours is from the store, which holds the last run of `--all`.
+        Whether the computed number is from the store, which holds the last run of `--all`.
     """
 
     what: str
@@ -54,11 +54,11 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """`=`, or the difference and its reason, as text."""
+        """Text of the comparison: `=`, or the difference and its reason."""
         if not self.ours:
             return "not run yet" if self.published else ""
         if not self.published:
-            return self.reason or "not at hand"
+            return self.reason or "not available"
         if self.equal:
             return self.reason if self.agrees and self.reason else "="
         apart = difference(self.published, self.ours) if self.published[0].isdigit() else "differs"
@@ -66,7 +66,7 @@ class Cell:
 
 
 def difference(published: str, ours: str) -> str:
-    """Return ours minus the published number, in the printed digits."""
+    """Return the computed minus the published number, in the printed digits."""
     if "." not in published:
         return f"{number(ours) - number(published):+,.0f}"
     digits = len(published.rpartition(".")[2])
@@ -102,7 +102,7 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 
 
 def table(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) -> str:
-    """Return cells as Markdown: one line per row, and for each quantity the published number, ours and the verdict."""
+    """Return a Markdown table: for each row and quantity the published and the computed number, and the verdict."""
     quantities = list(dict.fromkeys(cell.quantity for cell in found))
     lines: dict[tuple[str, str], dict[str, Cell]] = {}
     for cell in found:
@@ -111,7 +111,9 @@ def table(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) 
     head = [*row]
     for quantity in quantities:
         head += (
-            [f"{quantity}, published", "ours", "verdict"] if quantity in compared else [f"{quantity}, ours"]
+            [f"{quantity}, published", "computed", "verdict"]
+            if quantity in compared
+            else [f"{quantity}, computed"]
         )
     rows = []
     for (what, parameter), cells in lines.items():
@@ -127,7 +129,7 @@ def table(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) 
 def basic(found: list[Cell]) -> str:
     """Return the table of single numbers: cells without a quantity."""
     rows = [[c.what, c.published, c.ours, c.verdict] for c in found]
-    return markdown(["", "published", "ours", "verdict"], rows)
+    return markdown(["", "published", "computed", "verdict"], rows)
 
 
 def both(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) -> str:

@@ -17,15 +17,16 @@ from . import record
 from .data import adult, ionosphere, sonar, wbc, wbc_separable
 from .record import Cell
 
-TITLE = "Separable or not"
+TITLE = "Separability of the papers' data sets"
 TEXT = """\
-`separate` runs with a bias and p = 2. A margin is an interval of relative width 1 % that contains the largest margin. A
-proof consists of weights on this number of rows whose signed sum is exactly zero, checked in rational numbers; a proof
-of two rows consists of equal rows of different classes. The verdict's time is the time to a separator or to a proof.
-The margin's time is the additional time to 1 %. All verdicts are verified from the data, by code that the search does
-not use. Sonar is the training half. "Rows that agree" are the rows that equal no row of the other class. The last
-columns are about separation by a function of the Gaussian kernel, with scikit-learn's gamma="scale" and a margin to 10
-%; there only equal rows prove that no separator exists.
+`separate` runs with a bias and p = 2. Column *largest margin* is an interval of relative width 1 % that contains
+the largest margin. Column *proof* is the number of rows with weights whose signed sum is exactly zero, checked in
+rational numbers; a proof of two rows consists of equal rows of different classes. *time of the verdict* is the time
+to a separator or to a proof, *time of the margin* the additional time to 1 %. All verdicts are verified from the
+data, by code that the search does not use. Sonar is the training half. *No contradicting rows* means without the
+rows that equal a row of the other class. The last columns are about separation by a function of the Gaussian
+kernel, with scikit-learn's gamma="scale" and a margin to 10 %; with this kernel only equal rows prove that no
+separator exists.
 """
 
 MAX_KERNEL_ROWS = 10_000  # largest number of rows for the Gaussian kernel
@@ -48,7 +49,7 @@ def micro_array(file: str) -> Callable[[Path], Data]:
     return load
 
 
-def agreeing(load: Callable[[Path], Data]) -> Callable[[Path], Data]:
+def without_contradictions(load: Callable[[Path], Data]) -> Callable[[Path], Data]:
     """Return a loader of the rows that equal no row of the other class."""
 
     def loaded(folder: Path) -> Data:
@@ -64,14 +65,14 @@ def agreeing(load: Callable[[Path], Data]) -> Callable[[Path], Data]:
 SETS: dict[str, Callable[[Path], Data]] = {
     "sonar": sonar,
     "wbc": wbc,
-    "wbc without the 11": wbc_separable,
+    "wbc without 11 rows": wbc_separable,
     "ionosphere": ionosphere,
     "heart": micro_array("heart/heart.svm.gz"),
     "adult a1a": lambda folder: adult(folder, file="a1a"),
     "adult a9a": adult,
-    "adult a9a, rows that agree": agreeing(adult),
+    "adult a9a, no contradicting rows": without_contradictions(adult),
     "web w8a": svmlight("web/w8a.gz"),
-    "web w8a, rows that agree": agreeing(svmlight("web/w8a.gz")),
+    "web w8a, no contradicting rows": without_contradictions(svmlight("web/w8a.gz")),
     "mushrooms": svmlight("mushrooms/mushrooms.gz"),
     "colon": micro_array("colon/colon.svm.gz"),
     "prostate": micro_array("prostate/prostate.svm.gz"),
@@ -123,11 +124,11 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
             ("verdict", word),
             ("largest margin", margin),
             ("proof", proof),
-            ("verdict's time", f"{decided:.2f} s"),
-            ("margin's time", spent),
-            ("found by", method),
-            ("Gaussian kernel's margin", gaussian),
-            ("its time", asked),
+            ("time of the verdict", f"{decided:.2f} s"),
+            ("time of the margin", spent),
+            ("method", method),
+            ("Gaussian kernel: margin", gaussian),
+            ("Gaussian kernel: time", asked),
         ):
             yield Cell(*row, quantity, "", ours)
 

@@ -165,7 +165,7 @@ def test_verdicts_of_cells() -> None:
         ("1,000", "1,000", "", "=", True),
         ("1,000", "1,203", "rounding", "+203 (rounding)", True),
         ("7.80", "7.79", "", "-0.01", False),
-        ("", "7.79", "", "not at hand", True),
+        ("", "7.79", "", "not available", True),
         ("7.80", "", "", "not run yet", True),
     ):
         cell = Cell("a", "1", "updates", published, ours, reason)
