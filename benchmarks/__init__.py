@@ -1,1 +1,1 @@
-"""Benchmarks of time, memory and start-up, maxmargin and its peers: `python -m benchmarks`, or `make bench`."""
+"""Benchmarks of time, memory and start-up of maxmargin and its peers: `python -m benchmarks`, or `make bench`."""

@@ -32,13 +32,13 @@ MAX_SECONDS = 120.0  # time limit of a fit
 TURN_SECONDS, MAX_FITS = (
     1.0,
     7,
-)  # seconds of the fits of one checkout on one problem, and their largest number
+)  # seconds of all fits of one checkout on one problem, and largest number of fits
 SCALED = (
     "breast_cancer",
     "digits",
     "iris",
     "wine",
-)  # docs/measurements/defaults.md has these with standardised columns too
+)  # sets that docs/measurements/defaults.md has with standardised columns too
 GENERATED: dict[str, Callable[[], Any]] = {
     "unequal-200k": lambda: unequal(200_000, 50),
     "unequal-1m": lambda: unequal(1_000_000, 20),
@@ -47,7 +47,7 @@ GENERATED: dict[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a benchmark page: a data set, and the parameters of the estimator."""
+    """Row of a benchmark page: a data set, and the parameters of the estimator."""
 
     page: str
     data: str
@@ -112,7 +112,7 @@ def fit(row: Row) -> dict[str, Any]:
 
 
 class Checkout:
-    """A process that imports the package of one checkout and fits problems with it."""
+    """Process that imports the package of one checkout and fits problems with it."""
 
     def __init__(self, folder: Path) -> None:
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

@@ -1,4 +1,4 @@
-"""The time of a fit by function of maxmargin. Compiled code and NumPy are counted for the function that calls them."""
+"""Profile of a fit by function of maxmargin. Compiled code and NumPy count for the function that calls them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOREIGN_SHARE = 0.04
 
 @dataclass(frozen=True)
 class Part:
-    """The time of one function, without that of the functions of maxmargin that it calls."""
+    """Time of one function, without the functions of maxmargin that it calls."""
 
     name: str
     calls: int

@@ -1,4 +1,4 @@
-"""What `algorithm="auto"` is measured by: the solvers of soft margins at p = 2 side by side, where each is the fastest.
+"""Choice of `algorithm="auto"`: its time beside the times of all solvers of soft margins at p = 2.
 
 `python -m benchmarks.crossover`.
 """
@@ -32,13 +32,13 @@ SOLVERS = {
 }
 COLUMNS = tuple(dict.fromkeys(solver for solvers in SOLVERS.values() for solver in solvers))
 NEAR = 1.5  # ratio of the time of auto to that of the fastest solver up to which the choice counts as good
-LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
+LONGER, LEAST = 10.0, 0.5  # time limit of a solver: a multiple of the time of auto, and a number of seconds
 
 Rows = tuple[Any, np.ndarray]
 
 
 def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
-    """One of the data sets of the first benchmark."""
+    """Return the loader of a data set of `benchmarks.datasets`."""
 
     def rows() -> Rows:
         found = load()
@@ -48,7 +48,7 @@ def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
 
 
 def _first(name: str) -> Callable[[], Rows]:
-    """The first class of a set against the rest."""
+    """Return the loader of a multiclass set, with the first class against the rest."""
 
     def rows() -> Rows:
         X, y = SETS[name]()
@@ -58,7 +58,7 @@ def _first(name: str) -> Callable[[], Rows]:
 
 
 def equal(n: int, d: int, seed: int = 0) -> Rows:
-    """Normal columns of one scale, and noisy labels."""
+    """Generate normal columns of one scale, and noisy labels."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0.0
@@ -81,7 +81,7 @@ DATA: dict[str, Callable[[], Rows]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit: seconds of the processor, whether it was certified, and who was at work."""
+    """Result of a fit: processor time, whether it was certified, and the algorithms that ran."""
 
     seconds: float
     certified: bool
@@ -92,7 +92,7 @@ class Outcome:
 
 
 def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patience: float) -> Outcome:
-    """The faster of two fits."""
+    """Return the faster of two fits."""
     model = MaxMarginClassifier(
         C, loss=loss, tol=tol, algorithm=algorithm, max_time=patience, max_iter=10**6, random_state=0
     )
@@ -108,7 +108,7 @@ def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patienc
 
 
 def measured(name: str) -> list[list[str]]:
-    """The rows of a data set in the table."""
+    """Return the rows of a data set in the table."""
     rows, lines = DATA[name](), []
     what = f"{name}, {rows[0].shape[0]:,} x {rows[0].shape[1]:,}" + (
         ", sparse" if sp.issparse(rows[0]) else ""
@@ -137,9 +137,9 @@ def measured(name: str) -> list[list[str]]:
 
 
 def document(names: list[str]) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     with threadpool_limits(limits=1):
-        for loss in SOLVERS:  # what is compiled or loaded once
+        for loss in SOLVERS:  # loads or compiles the machine code
             for X in (equal(3000, 3)[0], sp.csr_array(equal(3000, 3)[0])):
                 for solver in (*SOLVERS[loss], "auto"):
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)

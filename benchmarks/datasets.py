@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[1]
 
 
 class MissingDataError(FileNotFoundError):
-    """A file of the data folder does not exist."""
+    """Error for a file of the data folder that does not exist."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The data of one binary problem.
+    """Data of one binary problem.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Dataset:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrix."""
+        """Size of the matrix in bytes."""
         return self.X.data.nbytes + self.X.indices.nbytes + self.X.indptr.nbytes
 
 
@@ -160,7 +160,7 @@ def generated(n: int = 200_000, d: int = 50_000, entries: int = 64, seed: int = 
     columns = np.empty((n, entries), np.int32)
     columns[:] = np.minimum(np.searchsorted(edges, rng.random((n, entries))), d - 1)
     rows = np.arange(n)
-    while rows.size:  # draw the repeated columns of a row again
+    while rows.size:  # draw repeated columns of a row again
         block = np.sort(columns[rows], axis=1)
         again = np.zeros(block.shape, bool)
         again[:, 1:] = block[:, 1:] == block[:, :-1]

@@ -29,7 +29,12 @@ PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "defaults.md"
 COSTS = (1e-3, 1.0, 1e3)
 LOSSES = ("hinge", "squared_hinge")
 WIDE = {name: rows for name, rows in SEPARABLE.items() if name not in SETS}  # the micro-arrays
-SCALED = ("breast_cancer", "digits", "iris", "wine")  # also with columns of mean 0 and variance 1
+SCALED = (
+    "breast_cancer",
+    "digits",
+    "iris",
+    "wine",
+)  # sets that are also measured with columns of mean 0 and variance 1
 FEW_COLUMNS, MANY_COLUMNS = "more rows than columns", "micro-arrays"  # kinds of data
 MAX_SECONDS = 60.0  # time limit of a fit
 MAX_TURNS, TURN_SECONDS = (
@@ -40,7 +45,7 @@ MAX_TURNS, TURN_SECONDS = (
 
 @dataclass(frozen=True)
 class Fits:
-    """One fit of each estimator with its defaults.
+    """Fits of both estimators with their defaults.
 
     Attributes
     ----------
@@ -74,7 +79,7 @@ def both(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Fits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of repeated fits of both estimators.
+    """Results of repeated fits of both estimators.
 
     Attributes
     ----------
@@ -98,7 +103,7 @@ class Outcome:
 
     @property
     def met(self) -> bool:
-        """Whether ours is certified before the peer ended."""
+        """Whether the fit of maxmargin is certified before the peer ended."""
         return self.status == "CERTIFIED" and self.seconds < self.peer
 
 
@@ -143,7 +148,7 @@ def lines(
 
 
 def best(found: Sequence[Found]) -> str:
-    """Return the summary table: certified fits, and our time beside LinearSVC's."""
+    """Return the summary table: certified fits, and the time of maxmargin beside LinearSVC."""
 
     def cells(some: Sequence[Found]) -> list[str]:
         outcomes = [one for _, one in some]

@@ -1,4 +1,4 @@
-"""The minimum time of a certified fit, beside the time of peers: lengths of rows, a matrix and a proof per class.
+"""Minimum time of a certified fit, beside the time of peers: lengths of rows, a matrix and a proof per class.
 
 `python -m benchmarks.floor`. If these parts alone take longer than a goal, the goal cannot be reached.
 """
@@ -46,7 +46,7 @@ MIN_FITS, FIT_SECONDS, MAX_FITS = (
     3,
     0.3,
     50,
-)  # fits until they have taken FIT_SECONDS; least and largest number
+)  # fits are repeated for FIT_SECONDS; smallest and largest number of fits
 PASSES = 300  # limit of passes of liblinear
 
 
@@ -72,9 +72,9 @@ def fitted(fit: Callable[[], MaxMarginClassifier]) -> tuple[float, MaxMarginClas
 
 
 class Floor:
-    """The seconds of the parts: the lengths of the rows, and for all classes the matrices of products and the proofs.
+    """Seconds of the parts: the lengths of the rows, and for all classes the matrices of products and the proofs.
 
-    `step` is not one of them: scores and a combination of all rows, once per class. A proof is `certify` at
+    `step` does not belong to the sum: scores and a combination of all rows, once per class. A proof is `certify` at
     the optimum that `model` has found, for this gap.
     """
 
@@ -160,10 +160,10 @@ def small() -> Iterator[list[str]]:
 
 
 def best(many: Sequence[Sequence[str]], few: Sequence[Sequence[str]]) -> str:
-    """Return the summary table: the costs of a certificate and our fits, beside the peers."""
+    """Return the summary table: the costs of a certificate and the fits of maxmargin, beside the peers."""
     groups: dict[
         tuple[str, ...], list[tuple[float, float, float]]
-    ] = {}  # peer's time, sum of the costs, our fit
+    ] = {}  # time of the peer, sum of the costs, time of maxmargin
     for line in many:
         times = float(line[2]), float(line[7]), float(line[-1])
         groups.setdefault((line[0], "squared_hinge", f"liblinear -s 2, to {GAP:g}"), []).append(times)

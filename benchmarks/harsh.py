@@ -97,7 +97,7 @@ SETS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit of each estimator, and their errors.
+    """Fits of both estimators, and their errors.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Outcome:
     gap : float
         Certified gap, recomputed from the data.
     excess : float
-        Excess of the objective at the peer's w, with its best intercept, over the lower bound that ours proves.
+        Excess of the objective at the peer's w, with its best intercept, over the certified lower bound.
     """
 
     kind: str

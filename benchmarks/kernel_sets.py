@@ -1,4 +1,4 @@
-"""The data sets of the kernel benchmarks. This module imports no classifier."""
+"""Data sets of the kernel benchmarks. This module imports no classifier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .datasets import _idx, _path, _svmlight
 
 @dataclass(frozen=True)
 class Set:
-    """A data set, and the binary problems that are made from it.
+    """Data set with its binary problems.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The Gaussian kernel: time to a certified gap of 1e-3, and time of SVC at a tolerance that reaches this gap.
+"""Gaussian kernel: time to a certified gap of 1e-3, and time of SVC at a tolerance that reaches this gap.
 
 `python -m benchmarks.kernels`.
 """
@@ -34,13 +34,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "kernels.md"
 TOL = 1e-3
 LADDER = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)  # tolerances of SVC, tried in this order
 MEGABYTES = 200.0  # of kernel rows, for every solver
-GOAL = 4.0  # smallest ratio of the time of SVC to ours
+GOAL = 4.0  # smallest ratio of the time of SVC to the time of maxmargin
 PREDICTED_ROWS = 5000  # rows whose prediction is timed
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The times of a learner to fit and to predict, its tolerance, and the largest gap of all binary problems."""
+    """Times of a learner to fit and to predict, its tolerance, and the largest gap of all binary problems."""
 
     seconds: float
     predict: float
@@ -66,7 +66,7 @@ def judged(data: Set, places: np.ndarray, y: np.ndarray, alpha: np.ndarray, w: n
 
 
 def ours(data: Set) -> Fit:
-    """Fit our estimator to a certified gap of TOL, and predict."""
+    """Fit KernelMaxMarginClassifier to a certified gap of TOL, and predict."""
     scheme = "ovr" if data.against == "the rest" else "ovo"
     model = KernelMaxMarginClassifier(
         data.C, gamma=data.gamma, tol=TOL, multi_class=scheme, cache_size=MEGABYTES
@@ -209,7 +209,7 @@ def page_of(rows: Sequence[Sequence[str]], verdicts: Sequence[str], repeats: int
 
 
 def best(rows: Sequence[Sequence[str]]) -> str:
-    """Return the summary table: the times of the peers divided by ours."""
+    """Return the summary table: the times of the peers divided by the time of maxmargin."""
     peers = list(dict.fromkeys(row[2] for row in rows if row[2] != "maxmargin"))
 
     def cells(some: Sequence[Sequence[str]]) -> list[str]:

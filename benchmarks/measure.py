@@ -1,4 +1,4 @@
-"""The comparison in one process and one thread: ours at its certified gap, the peers at their true excess."""
+"""Comparison in one process and one thread: maxmargin at its certified gap, the peers at their true excess."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ GOAL_RATIO, GOAL_SECONDS = 0.5, 0.010
 
 @dataclass
 class Row:
-    """All fits of one solver on one problem.
+    """Fits of one solver on one problem.
 
     Attributes
     ----------
     solver : str
     seconds, wall, excess : list of float
-        Of the fits that count: thread time, wall time, and the excess that the judge finds.
+        Thread time, wall time and excess (computed by the judge) of the fits that count.
     gaps : list of float
         Certified gaps; empty for a peer.
     settings : list of float
-        The number of rounds for ours, the tolerance that counted for a peer.
+        Number of rounds of maxmargin, or the tolerance that counted for a peer.
     reached : bool
         Whether every fit reached an excess of 1e-4. If not, times are those of the last attempt.
     """
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def median(self) -> float:
-        """The median thread time, in seconds."""
+        """Median thread time, in seconds."""
         return float(np.median(self.seconds))
 
     def note(self, answer: Answer, excess: float, setting: float, reached: bool) -> None:
@@ -63,7 +63,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """All solvers on one problem."""
+    """Results of all solvers on one problem."""
 
     data: Dataset
     C: float
@@ -73,11 +73,11 @@ class Comparison:
 
     @property
     def best_peer(self) -> Row:
-        """The fastest of the peers that reached 1e-4; the fastest of all peers if none did."""
+        """Fastest of the peers that reached 1e-4; fastest of all peers if none did."""
         return min(self.peers, key=lambda row: (not row.reached, row.median))
 
     def ratios(self, row: Row, wall: bool = False) -> np.ndarray:
-        """Return our time divided by the best peer's time in the same turn, for every turn."""
+        """Return the time of maxmargin divided by the time of the best peer in the same turn, for every turn."""
         ours, theirs = (one.wall if wall else one.seconds for one in (row, self.best_peer))
         if len(theirs) != len(ours):
             theirs = [float(np.median(theirs))] * len(ours)
@@ -85,7 +85,7 @@ class Comparison:
 
     @property
     def goal(self) -> float:
-        """The largest ratio that meets the goal."""
+        """Largest ratio that meets the goal."""
         return GOAL_RATIO if self.best_peer.median > GOAL_SECONDS else 1.0
 
     def met(self, row: Row) -> bool:
@@ -114,7 +114,7 @@ def compare(
     limit : float
         Seconds of one fit after which no tighter tolerance of a peer is tried.
     say : callable
-        Takes a line about the progress.
+        Function that receives a line about the progress.
     """
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peers warn when they stop early; the true excess measures the same
@@ -156,7 +156,7 @@ def compare(
 
 @dataclass
 class _Judge:
-    """The judge of one problem."""
+    """Judge of one problem: computes the true excess of every answer."""
 
     data: Dataset
     C: float
@@ -206,7 +206,7 @@ def search(
 
 @dataclass
 class _Peer:
-    """The turns of a peer: for each seed the loosest rung that reaches `TOL` counts."""
+    """Turns of a peer: for each seed the loosest rung that reaches `TOL` counts."""
 
     row: Row
     peer: Peer

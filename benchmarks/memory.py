@@ -1,4 +1,4 @@
-"""Peak extra memory of a fit, measured in a new process that holds only the data.
+"""Peak additional memory of a fit, measured in a new process that holds only the data.
 
 `python -m benchmarks.memory FOLDER SOLVER` is that process. It loads the arrays of FOLDER, fits a few rows (which loads
 the compiled code), records its resident memory, fits all rows, and prints the difference between the peak and the
@@ -24,12 +24,12 @@ import scipy.sparse as sp
 from .datasets import generated, mnist, mnist_dense
 
 SOLVERS = ("maxmargin", "LinearSVC")
-MIN_BYTES = 50e6  # the limit on memory is stated for inputs larger than this
+MIN_BYTES = 50e6  # the documented limit of memory applies to inputs larger than this
 
 
 @dataclass(frozen=True)
 class Peak:
-    """Peak extra memory of one fit."""
+    """Peak additional memory of one fit."""
 
     name: str
     solver: str
@@ -38,7 +38,7 @@ class Peak:
 
     @property
     def ratio(self) -> float:
-        """The extra memory divided by the bytes of the input."""
+        """Additional memory divided by the bytes of the input."""
         return self.extra / self.nbytes
 
 

@@ -1,4 +1,4 @@
-"""The largest inf-norm margin: seconds to a certified 1 %, against HiGHS on the same linear program; features found.
+"""Largest inf-norm margin: seconds to a certified 1 %, against HiGHS on the same linear program; features found.
 
 `python -m benchmarks.norms`.
 """
@@ -29,12 +29,12 @@ from .page import deliver, grouped, page, page_parser, summary, system, table
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "norms.md"
 TOL = 0.01
 METHODS = ("highs-ds", "highs-ipm")
-LARGE_C = 1e3  # of the peers whose C is finite
+LARGE_C = 1e3  # values of C of the peers with a soft margin
 
 
 @dataclass(frozen=True)
 class Set:
-    """One separable data set.
+    """Separable data set.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Set:
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     relevant : ndarray of int or None
-        The columns that make the labels, where they are known.
+        The columns that determine the labels, where they are known.
     goal : float
-        How many times faster than HiGHS is asked for.
+        Goal: smallest ratio of the time of HiGHS to the time of maxmargin.
     """
 
     name: str
@@ -56,17 +56,17 @@ class Set:
 
 @dataclass(frozen=True)
 class Found:
-    """What a learner found, and what it took.
+    """Result of a learner: time, margin and weights.
 
     Attributes
     ----------
     learner : str
     seconds : float
     margin : float
-        min y_i (w.x_i + b) / |w|_1, b the best for w, by the judge.
+        min y_i (w.x_i + b) / |w|_1 with the best b for w, computed by the judge.
     w : ndarray of shape (d,)
     ended : bool
-        Did it end by itself?
+        Whether the learner ended without a time limit.
     """
 
     learner: str
@@ -77,12 +77,12 @@ class Found:
 
     @property
     def used(self) -> np.ndarray:
-        """Columns whose weight is not next to nothing."""
+        """Columns with a weight above rounding."""
         return np.flatnonzero(np.abs(self.w) > 1e-9 * np.abs(self.w).max(initial=0.0))
 
 
 def sets() -> list[Set]:
-    """The sets of the comparison."""
+    """Return the data sets of the comparison."""
     out = []
     for name, file in (("arcene", "arcene/arcene_train.svm.gz"), ("prostate", "prostate/prostate.svm.gz")):
         X, y = load_svmlight_file(str(_path(file)))
@@ -92,20 +92,20 @@ def sets() -> list[Set]:
 
 
 def judged(X: Any, y: np.ndarray, w: np.ndarray, order: float = 1) -> float:
-    """The margin of a direction measured in the norm of this order, with the best intercept: code of neither side."""
+    """Return the margin of w in the norm of this order, with the best intercept, by code that no learner uses."""
     z, length = X @ w, float(np.linalg.norm(w, order))
     return 0.5 * float(z[y > 0].min() - z[y < 0].max()) / length if length > 0.0 else -np.inf
 
 
 def bound(X: Any, y: np.ndarray, alpha: np.ndarray, order: float = np.inf) -> float:
-    """An upper bound on every margin, from dual weights, class by class; in the norm of this order."""
+    """Return an upper bound on every margin in the norm of this order, from dual variables of both classes."""
     parts = [alpha * (y > 0), alpha * (y < 0)]
     apart = X.T @ (parts[0] / parts[0].sum() - parts[1] / parts[1].sum())
     return 0.5 * float(np.linalg.norm(apart, order))
 
 
 def ours(data: Set) -> tuple[Found, float]:
-    """A fit with default settings, tol 1 %; and the bound that its dual weights prove."""
+    """Fit MaxMarginClassifier with default settings and tol 1 %; return the result and its upper bound."""
     clf = MaxMarginClassifier(C=np.inf, p=np.inf, tol=TOL, random_state=0)
     begin = time.perf_counter()
     clf.fit(data.X, data.y)
@@ -120,7 +120,7 @@ def ours(data: Set) -> tuple[Found, float]:
 
 
 def highs(data: Set, method: str, limit: float) -> Found:
-    """min |w|_1 with all margins at least 1, by HiGHS; making its matrix is not counted."""
+    """Minimise |w|_1 with all margins at least 1, by HiGHS. The time to build the matrix is not counted."""
     n, d = data.X.shape
     A = sp.csr_matrix(data.X).multiply(data.y[:, None])
     G: Any = -sp.hstack([A, -A, sp.csr_matrix(data.y[:, None])], format="csc")
@@ -136,7 +136,7 @@ def highs(data: Set, method: str, limit: float) -> Found:
 
 
 def sparse_peers(data: Set) -> list[Found]:
-    """The classifiers with an L1 penalty that people use to find features."""
+    """Return scikit-learn's classifiers with an L1 penalty, which select features."""
     models: dict[str, Callable[[], Any]] = {
         f'LinearSVC(penalty="l1", C={LARGE_C:g})': lambda: LinearSVC(
             penalty="l1", dual=False, C=LARGE_C, random_state=0
@@ -158,7 +158,7 @@ def sparse_peers(data: Set) -> list[Found]:
 
 
 def measure(data: Set, repeats: int, limit: float) -> tuple[list[list[Found]], float]:
-    """All learners, ours and HiGHS by turns; and the least upper bound."""
+    """Fit all learners, maxmargin and HiGHS in turn; return the results and the smallest upper bound."""
     turns, least = [], np.inf
     for turn in range(repeats):
         mine, upper = ours(data)
@@ -169,7 +169,7 @@ def measure(data: Set, repeats: int, limit: float) -> tuple[list[list[Found]], f
 
 
 def lines(data: Set, turns: list[list[Found]], upper: float) -> list[list[str]]:
-    """The rows of the page's table."""
+    """Return the rows of the table of the page."""
     out = []
     for k, first in enumerate(turns[0]):
         rows = [turn[k] for turn in turns if k < len(turn)]
@@ -198,11 +198,13 @@ def lines(data: Set, turns: list[list[Found]], upper: float) -> list[list[str]]:
 
 
 def document(repeats: int, limit: float) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     rows, verdicts = [], []
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        MaxMarginClassifier(C=np.inf, p=np.inf).fit([[0.0], [1.0]], [0, 1])  # what is loaded once
+        MaxMarginClassifier(C=np.inf, p=np.inf).fit(
+            [[0.0], [1.0]], [0, 1]
+        )  # loads or compiles the machine code
         for data in sets():
             turns, upper = measure(data, repeats, limit)
             rows += lines(data, turns, upper)
@@ -236,7 +238,7 @@ def page_of(
 
 
 def best(rows: Sequence[Sequence[str]]) -> str:
-    """Return the summary table: times of the peers divided by ours, and the margins of the L1 penalties."""
+    """Return the summary table: times of the peers divided by maxmargin, and the margins of L1 penalties."""
 
     def cells(some: Sequence[Sequence[str]]) -> list[str]:
         exact = [row for row in some if row[1].startswith("HiGHS")]

@@ -1,4 +1,4 @@
-"""The judge: computes objectives from the data in float64, with code that neither side uses.
+"""Judge of all solvers: computes objectives from the data in float64, with code that no solver uses.
 
 An answer is measured by its true excess over the optimum. Weak duality bounds the optimum: it lies in [lower, upper].
 Dual variables of any solver prove the lower bound. The excess is taken over the lower bound, for all solvers.
@@ -32,7 +32,7 @@ class Reference:
 
     @property
     def width(self) -> float:
-        """The relative distance of the two bounds."""
+        """Relative distance of the two bounds."""
         return self.excess(self.upper)
 
 

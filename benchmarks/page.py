@@ -85,13 +85,13 @@ def grouped(items: Iterable[T], key: Callable[[T], tuple[str, ...]]) -> dict[tup
 
 
 def compared(ratios: Sequence[float]) -> list[str]:
-    """Return the cells for ratios of our time to a peer's: number, median and range, numbers below 1 and not."""
+    """Return cells for ratios of times, maxmargin to a peer: number, median and range, numbers below 1 and others."""
     faster = sum(ratio < 1.0 for ratio in ratios)
     return [str(len(ratios)), extent(ratios), str(faster), str(len(ratios) - faster)]
 
 
 def extent(values: Sequence[float], form: str = ".2g") -> str:
-    """Return the median, with the least and the largest value in brackets."""
+    """Return the median, with the smallest and the largest value in brackets."""
     middle, least, largest = (
         f"{float(f'{one:{form}}'):g}" for one in (np.median(values), min(values), max(values))
     )

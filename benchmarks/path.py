@@ -1,4 +1,4 @@
-"""A path of 20 values of C beside 20 separate fits of ours and of LinearSVC, at the same true accuracy, in one thread.
+"""Path of 20 values of C beside 20 separate fits of maxmargin and LinearSVC at the same true accuracy, in one thread.
 
 `python -m benchmarks.path`.
 """
@@ -28,7 +28,7 @@ from .page import as_typed, deliver, page, page_parser, system, table
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "path_benchmark.md"
 CS = np.logspace(-3.0, 3.0, 20)
 TOL = 1e-3
-GOAL = 0.25  # largest ratio of the path's time to that of LinearSVC's fits, on adult
+GOAL = 0.25  # goal on adult: largest ratio of the time of the path to the time of the fits of LinearSVC
 LADDER = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)  # tolerances of LinearSVC, tried in this order
 MAX_PASSES = 3000  # limit of passes of LinearSVC; if it does not reach TOL, the time of these passes counts
 SETS: tuple[Callable[[], Dataset], ...] = (datasets.adult, datasets.web, datasets.mushrooms, datasets.pcmac)
@@ -36,7 +36,7 @@ SETS: tuple[Callable[[], Dataset], ...] = (datasets.adult, datasets.web, dataset
 
 @dataclass(frozen=True)
 class Peer:
-    """The fit of LinearSVC at one C: the loosest tolerance that reaches TOL, its time, and its true excess."""
+    """Fit of LinearSVC at one C: the loosest tolerance that reaches TOL, its time, and its true excess."""
 
     tol: float
     seconds: float
@@ -74,7 +74,7 @@ def timed_path(data: Dataset, screen: bool) -> tuple[float, MarginPath]:
 
 
 def timed_fits(data: Dataset) -> list[float]:
-    """Return the times of our separate fits."""
+    """Return the times of separate fits of maxmargin."""
     seconds = []
     for C in CS:
         begin = time.process_time()

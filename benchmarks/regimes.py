@@ -33,14 +33,15 @@ GAPS = (1e-4, 1e-6)
 COSTS = (1e-3, 1.0, 100.0)
 LOSSES = ("hinge", "squared_hinge")
 STEPS = ladder(1e-9)
-# Largest ratios of our time to a peer's that meet the goals: for the family at C >= 1 and below, and for other peers.
+# Largest ratios of times, maxmargin to a peer, that meet the goals: for LinearSVC and liblinear at C >= 1 and below,
+# and for other peers.
 TENTH, HALF, FASTER = 0.1, 0.5, 1.0
 # Seconds of a peer's fit: at most MAX_LIMIT if that is enough to decide whether the goal is met, at least MIN_LIMIT.
 MAX_LIMIT, MIN_LIMIT = 60.0, 5.0
-# A peer's time limit as a multiple of our time, (least, usual): for a peer of the family, and for another peer. The
-# least multiple is large enough to decide whether the goal is met.
+# Time limit of a peer as a multiple of the time of maxmargin, (smallest, usual): for LinearSVC and liblinear, and for
+# another peer. The smallest multiple is large enough to decide whether the goal is met.
 FAMILY_LIMITS, OTHER_LIMITS = (12.0, 20.0), (3.0, 6.0)
-OUR_LIMIT = 300.0  # time limit of our fits, in seconds
+OUR_LIMIT = 300.0  # time limit of a fit of maxmargin, in seconds
 TURN_SECONDS, MAX_FITS = 0.3, 7  # seconds of the equal fits in one turn, and their largest number
 PROBLEM_SECONDS = 30.0  # seconds of a problem after which no further turn begins
 PACKAGES = (
@@ -58,7 +59,7 @@ SEPARABLE = {"sonar": SETS["sonar"], **MICROARRAYS}
 
 
 class Soft:
-    """A soft-margin problem as the peers solve it: with a constant column whose weight is regularised."""
+    """Soft-margin problem of the peers: with a constant column whose weight is regularised."""
 
     def __init__(self, name: str, X: np.ndarray, y: np.ndarray, loss: str, C: float) -> None:
         self.name, self.X, self.loss, self.C = name, X, loss, C
@@ -80,7 +81,7 @@ class Soft:
         return float(np.nan_to_num(max(found), nan=np.inf))
 
     def ours(self, tol: float, seed: int, intercept: str = "augmented") -> MaxMarginClassifier:
-        """Return our estimator for the peers' problem, or for another intercept."""
+        """Return MaxMarginClassifier for the problem of the peers, or for another intercept."""
         return MaxMarginClassifier(
             self.C, loss=self.loss, tol=tol, intercept=intercept, random_state=seed, max_time=OUR_LIMIT
         )
@@ -91,7 +92,7 @@ class Soft:
 
 
 class Hard:
-    """A hard-margin problem on separable data; the intercept is free for all solvers."""
+    """Hard-margin problem on separable data; the intercept is free for all solvers."""
 
     loss, C, rivals, goal = "hard margin", np.inf, HARD, FASTER
 
@@ -110,7 +111,7 @@ class Hard:
         return 1.0 - judged(self.X, self.y, w[0], 2) / self._most
 
     def ours(self, tol: float, seed: int, intercept: str = "free") -> MaxMarginClassifier:
-        """Return our estimator."""
+        """Return MaxMarginClassifier for the hard margin."""
         return MaxMarginClassifier(
             self.C, tol=tol, intercept=intercept, random_state=seed, max_time=OUR_LIMIT
         )
@@ -125,7 +126,7 @@ Problem = Soft | Hard
 
 @dataclass
 class Ours:
-    """Our fits at one gap; `free` are the times for the default problem, whose intercept is not regularised."""
+    """Fits of maxmargin at one gap; `free` are the times for the default problem, with a free intercept."""
 
     seconds: list[float] = field(default_factory=list)
     free: list[float] = field(default_factory=list)
@@ -137,7 +138,7 @@ class Ours:
 
 @dataclass
 class Theirs:
-    """One peer at one gap.
+    """Fits of one peer at one gap.
 
     Attributes
     ----------
@@ -147,7 +148,7 @@ class Theirs:
     tol : float
     passes : int
     excess : float
-        Of the fit that counts, or the best of all fits if none reached the gap.
+        Excess of the fit that counts, or the best of all fits if none reached the gap.
     reached : bool
     stopped : bool
         Whether the time limit kept the peer from the gap.
@@ -168,7 +169,7 @@ class Theirs:
 
 @dataclass(frozen=True)
 class Result:
-    """All solvers on one problem at one gap."""
+    """Results of all solvers on one problem at one gap."""
 
     problem: str
     size: str
@@ -182,7 +183,7 @@ class Result:
     theirs: list[Theirs]
 
     def ratio(self, one: Theirs) -> float:
-        """Return our time divided by the peer's in the same turn; an upper bound if the peer never reached the gap."""
+        """Return the ratio of times to a peer, turn by turn; an upper bound if the peer never reached the gap."""
         mine = np.asarray(self.ours.seconds)
         return float(np.median(mine / one.seconds if one.reached else mine / one.median))
 
@@ -249,7 +250,7 @@ def _ours_turn(problem: Problem, row: Ours, tol: float, seed: int) -> None:
 
     def fitted(*intercept: str) -> float:
         nonlocal model
-        gc.collect()  # as before the fits of the peers
+        gc.collect()  # same state as before the fits of the peers
         begin = time.process_time()
         model = problem.ours(tol, seed, *intercept).fit(problem.X, problem.y)
         return time.process_time() - begin
@@ -318,7 +319,7 @@ def usual(seconds: Callable[[], float]) -> float:
 
 
 def _reached(one: Theirs) -> str:
-    """Return what a peer needed to reach the gap, or its best excess and longest fit."""
+    """Return the fit of a peer that reaches the gap, or its best excess and longest fit."""
     if one.reached:
         return f"{_seconds(one.median)}, tol {one.tol:g}, excess {one.excess:.0e}"
     return f"not reached: gap {one.excess:.0e} after {_seconds(one.median)}{', ended' if one.stopped else ''}"
@@ -353,7 +354,7 @@ def _mine(result: Result) -> list[str]:
 
 
 def against_family(results: Sequence[Result]) -> str:
-    """Return the table of ours and the best of LinearSVC and liblinear, with our default problem."""
+    """Return the table of maxmargin, also for its default problem, and the best of LinearSVC and liblinear."""
     rows = []
     for result in results:
         best = result.best()
@@ -375,7 +376,7 @@ def against_family(results: Sequence[Result]) -> str:
 
 
 def side_by_side(results: Sequence[Result], peers: Sequence[Rival], ours: bool = False) -> str:
-    """Return the table of these peers, one line per problem: what each needed, and our time divided by its time."""
+    """Return the table of these peers, by problem: time, tolerance, and ratio of the times."""
     rows = []
     for result in results:
         cells = {one.rival: f"{_reached(one)}; {_ratio(result, one)}" for one in result.theirs}

@@ -1,4 +1,4 @@
-"""Results as Markdown: tables for the terminal, and the page `docs/measurements/benchmarks.md`."""
+"""Results in Markdown: tables for the terminal, and the page `docs/measurements/benchmarks.md`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "liblinear-o
 
 
 def times(results: Sequence[Comparison]) -> str:
-    """Return the table of our solvers, each with the best peer."""
+    """Return the table of the solvers of maxmargin, each with the best peer."""
     head = [
         "set", "C", "algorithm", "ours, ms", "certified gap", "rounds", "best peer, ms", "ratio",
         "on the wall", "goal", "met",
@@ -141,7 +141,7 @@ def document(
 
 
 def best(results: Sequence[Comparison]) -> str:
-    """Return the summary table: our first algorithm and the best peer, by data set."""
+    """Return the summary table: the first algorithm of maxmargin and the best peer, by data set."""
 
     def cells(some: Sequence[Comparison]) -> list[str]:
         ratios = [float(np.median(one.ratios(one.ours[0]))) for one in some]

@@ -1,4 +1,4 @@
-"""The peers of `benchmarks.regimes`: dense rows with a constant last column, both losses, several classes.
+"""Peers of `benchmarks.regimes`: dense rows with a constant last column, both losses, several classes.
 
 A peer is constructed for a problem. It is then fitted at a tolerance, with a limit of passes and a seed, and returns w
 of every class, in the order of the classes. The judge is in `objective.py`.
@@ -39,7 +39,7 @@ except ImportError:
     clarabel = None
 
 MAX_PASSES = 10**7  # largest limit of passes that a peer is given
-GRACE_SECONDS = 60.0  # wall time of a fit beyond ten times its processor time, for a machine that is busy
+GRACE_SECONDS = 60.0  # additional wall time of a fit over ten times its processor time, for a busy machine
 
 Fit = Callable[[float, int, int], np.ndarray]  # (tolerance, passes, seed)
 Make = Callable[[np.ndarray, np.ndarray, str, float], Fit]
@@ -47,7 +47,7 @@ Make = Callable[[np.ndarray, np.ndarray, str, float], Fit]
 
 @dataclass(frozen=True)
 class Rival:
-    """A peer: its name, its constructor, the losses that it is used for, and its package (None if not installed)."""
+    """Peer: its name, its constructor, the losses that it is used for, and its package (None if not installed)."""
 
     name: str
     make: Make
@@ -219,7 +219,7 @@ def timed(fit: Fit, tol: float, passes: int, seed: int) -> Answer:
 
 @dataclass
 class Bounded:
-    """The fits of a peer in a child process, with as many passes as the time limit allows.
+    """Fits of a peer in a child process, with as many passes as the time limit allows.
 
     The process is killed if a fit takes three times the limit. Results are cached: a ladder that is searched for two
     gaps is fitted once.
@@ -241,7 +241,7 @@ class Bounded:
 
     @cached_property
     def passes(self) -> int:
-        """The number of passes that the time limit allows, estimated from a short fit."""
+        """Number of passes that the time limit allows, estimated from a short fit."""
         passes = 10
         while passes < MAX_PASSES:
             taken = self.at(self.tightest, passes).seconds

@@ -1,4 +1,4 @@
-"""The solvers of the comparison: each call is timed and returns w. The judge is in `objective.py`."""
+"""Solvers of the comparison: each call is timed and returns w. The judge is in `objective.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOL = 1e-4
 
 
 def ladder(least: float) -> tuple[float, ...]:
-    """Return tolerances from 1 down to the least, six per decade; a peer counts at the loosest sufficient one."""
+    """Return tolerances from 1 downwards, six per decade; a peer counts at the loosest sufficient tolerance."""
     return tuple(
         float(f"{mantissa * 10.0**-decade:.2g}")
         for decade in range(16)
@@ -35,7 +35,7 @@ LADDER = ladder(1e-6)
 
 @dataclass(frozen=True)
 class Answer:
-    """One fit: thread and wall seconds, w, and what the solver reports (None if it reports nothing)."""
+    """Result of a fit: thread and wall seconds, w, and the report of the solver (None if it has none)."""
 
     seconds: float
     wall: float
@@ -49,7 +49,7 @@ Peer = Callable[[float, int], Answer]
 
 
 class _Stopwatch:
-    """Thread time and wall time, which differ if cores are shared."""
+    """Stopwatch of thread time and wall time, which differ if cores are shared."""
 
     def __init__(self) -> None:
         self.begin = time.thread_time(), time.perf_counter()

@@ -21,14 +21,14 @@ PEER = "import sklearn.svm, numba"
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of a command, in seconds."""
+    """Times of a command, in seconds."""
 
     command: str
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The median, in seconds."""
+        """Median, in seconds."""
         return float(np.median(self.seconds))
 
 
@@ -77,7 +77,7 @@ def _predict(folder: Path) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Compilation:
-    """The time of the first fit of a process minus that of later fits, in seconds.
+    """Time of the first fit of a process minus the time of later fits, in seconds.
 
     `cold` is measured with an empty cache and `cached` with a full one. `numba` is the time that Numba itself needs in
     every process before its first compiled function runs; it is part of neither.

@@ -1,4 +1,4 @@
-"""Streams: rows a second of one pass in batches of 1000, and accuracy after it. `python -m benchmarks.streaming`.
+"""Streams: rows per second of a pass in batches of 1000, and accuracy after it. `python -m benchmarks.streaming`.
 
 Vowpal Wabbit and River take part where they can be imported (`pip install "maxmargin[bench]"`).
 """
@@ -27,8 +27,8 @@ from .page import deliver, page, page_parser, summary, system, table
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "streaming.md"
 BATCH = 1000
 CLASSES = [-1.0, 1.0]
-DIGIT_ORDERS = 3  # of the ten classes, which take ten times as long
-ROW_BY_ROW = 3000  # rows for those that take them one by one
+DIGIT_ORDERS = 3  # number of orders for the ten classes, which take ten times as long
+ROW_BY_ROW = 3000  # rows for learners that take rows one by one
 
 OURS: dict[str, Callable[[int], Any]] = {
     "OnlineMarginClassifier": lambda seed: OnlineMarginClassifier(random_state=seed),
@@ -48,18 +48,18 @@ SCIKIT: dict[str, Callable[[int], Any]] = {
 
 @dataclass
 class Speed:
-    """Rows a second of one learner on one stream, turn by turn."""
+    """Rows per second of one learner on one stream, turn by turn."""
 
     learner: str
     rows: list[float] = field(default_factory=list)
 
     def ahead(self, first: Speed) -> float:
-        """Return the median ratio of the rows a second of another learner to these, turn by turn."""
+        """Return the median ratio of the rows per second of another learner to this learner, turn by turn."""
         return float(np.median(np.array(first.rows) / np.array(self.rows)))
 
 
 def _batches(model: Any, X: Any, y: np.ndarray) -> float:
-    """Rows a second in batches; the first call, which sets the model up, is not counted."""
+    """Return the rows per second in batches. The first call, which sets the model up, is not counted."""
     model.partial_fit(X[:BATCH], y[:BATCH], classes=CLASSES)
     parts = [(X[k : k + BATCH], y[k : k + BATCH]) for k in range(BATCH, len(y), BATCH)]
     begin = time.perf_counter()
@@ -77,7 +77,7 @@ def _dicts(X: Any) -> list[dict[int, float]]:
 
 
 def _vowpal(X: Any, y: np.ndarray, parsed: bool) -> float:
-    """Its hinge loss, on text lines that are made before, or on examples that are parsed before."""
+    """Return the rows per second of Vowpal Wabbit with hinge loss. Text lines or parsed examples are made before."""
     from vowpalwabbit import Workspace
 
     lines = [
@@ -98,7 +98,7 @@ def _vowpal(X: Any, y: np.ndarray, parsed: bool) -> float:
 
 
 def _river(X: Any, y: np.ndarray, name: str) -> float:
-    """Row by row, on dicts that are made before."""
+    """Return the rows per second of River, row by row, on dicts that are made before."""
     from river import linear_model
 
     learner = getattr(linear_model, name)()
@@ -110,7 +110,7 @@ def _river(X: Any, y: np.ndarray, name: str) -> float:
 
 
 def _peers() -> tuple[dict[str, Callable[[Any, np.ndarray], float]], list[str]]:
-    """Row-by-row learners that are there, and the names of packages that are not."""
+    """Return the installed row-by-row learners, and the names of packages that are not installed."""
     found: dict[str, Callable[[Any, np.ndarray], float]] = {}
     missing = []
     try:
@@ -131,7 +131,7 @@ def _peers() -> tuple[dict[str, Callable[[Any, np.ndarray], float]], list[str]]:
 
 
 def streams() -> dict[str, tuple[Any, np.ndarray]]:
-    """A CSR stream like Reuters (its rows four times over, in random order), and dense rows of 50."""
+    """Return a CSR stream (the rows of Reuters four times, in random order) and a dense stream with 50 columns."""
     data, rng = reuters(), np.random.default_rng(0)
     order = np.concatenate([rng.permutation(len(data.y)) for _ in range(4)])
     dense = rng.standard_normal((50_000, 50))
@@ -143,7 +143,7 @@ def streams() -> dict[str, tuple[Any, np.ndarray]]:
 
 
 def speeds(repeats: int) -> tuple[dict[str, list[Speed]], list[str]]:
-    """All learners in turn, in random order."""
+    """Measure all learners in turn, in random order."""
     peers, missing = _peers()
     found = {}
     for name, (X, y) in streams().items():
@@ -193,7 +193,7 @@ SETS: dict[str, Callable[[], tuple[Any, np.ndarray, Any, np.ndarray]]] = {
 
 
 def accuracies(repeats: int) -> dict[str, dict[str, np.ndarray]]:
-    """Test accuracy after one pass in random order, seed by seed."""
+    """Return the test accuracy after one pass in random order, seed by seed."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for name, load in SETS.items():
         X, y, T, z = load()
@@ -210,7 +210,7 @@ def accuracies(repeats: int) -> dict[str, dict[str, np.ndarray]]:
 
 
 def ten_classes(repeats: int) -> dict[str, np.ndarray]:
-    """Test accuracy on the ten digits after one pass in random order, one against the rest, seed by seed."""
+    """Return the test accuracy on ten digits after one pass in random order, one against the rest, seed by seed."""
     X = _csr(sp.csr_matrix(_idx("mnist/train-images-idx3-ubyte.gz").reshape(60000, 784) / 255.0))
     T = _csr(sp.csr_matrix(_idx("mnist/t10k-images-idx3-ubyte.gz").reshape(10000, 784) / 255.0))
     y, z = (_idx(f"mnist/{part}-labels-idx1-ubyte.gz").astype(int) for part in ("train", "t10k"))
@@ -266,7 +266,7 @@ def _accuracy_table(found: dict[str, dict[str, np.ndarray]]) -> str:
 def best(
     found: dict[str, list[Speed]], accurate: dict[str, dict[str, np.ndarray]], digits: dict[str, np.ndarray]
 ) -> str:
-    """Return the summary table: rows a second and accuracy, with one line for the fastest of a row-by-row package."""
+    """Return the summary table: rows per second and accuracy, with one line for the fastest of a row-by-row package."""
     groups: dict[tuple[str, ...], list[str]] = {(learner,): [learner] for learner in (*OURS, *SCIKIT)}
     for package in ("Vowpal Wabbit", "River"):
         names = [speed.learner for speed in next(iter(found.values())) if speed.learner.startswith(package)]
@@ -295,7 +295,7 @@ def best(
 
 
 def document(speed_repeats: int, accuracy_repeats: int) -> str:
-    """The whole page."""
+    """Measure, and return the page."""
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found, missing = speeds(speed_repeats)

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.summary [--write]`. Each row times both sides in one process and thread, in turn. A peer counts at
 the loosest tolerance with which its true excess over the optimum is at most 1e-3. The objective is computed here, from
-the data, and the lower bound of the optimum from our dual variables, for both sides.
+the data, and the lower bound of the optimum from the dual variables of maxmargin, for both sides.
 """
 
 from __future__ import annotations
@@ -155,9 +155,9 @@ def lines(row: Row) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table, and write it into the README where `--write` is given."""
+    """Print the table, and write it into the README with `--write`."""
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of peers that stop early: their excess says the same
+        warnings.simplefilter("ignore")  # peers warn when they stop early; the true excess measures the same
         found = []
         for row in rows():
             found.append(lines(row))

@@ -33,7 +33,7 @@ GOAL = 1.3  # largest ratio of the time with two threads to that with one
 
 @dataclass(frozen=True)
 class Case:
-    """A fit with a number of jobs; with `blas` as many threads of BLAS instead, to measure their cost."""
+    """Fit with a number of jobs; with `blas`, with this number of BLAS threads instead, to measure their cost."""
 
     name: str
     rows: Callable[[], Rows]
@@ -91,7 +91,7 @@ CASES = {
 
 @contextmanager
 def competitors(places: list[int]) -> Iterator[None]:
-    """Keep each of these processors busy with a process that computes."""
+    """Keep each of these processors busy with a process."""
     context: Any = multiprocessing.get_context("spawn")
     busy = [context.Process(target=_burn, args=(place,), daemon=True) for place in places]
     for process in busy:

@@ -35,7 +35,7 @@ def _csv(file: str, label: int) -> Rows:
 
 
 def _toy(load: Callable[..., Any]) -> Rows:
-    """Load one of scikit-learn's toy data sets."""
+    """Load a toy data set of scikit-learn."""
     found = load()
     return found.data, found.target
 

@@ -1,1 +1,1 @@
-"""Tests of other packages, run on maxmargin's classes."""
+"""Tests of other packages that run on classes of maxmargin."""

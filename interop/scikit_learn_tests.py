@@ -1,8 +1,10 @@
-"""Run scikit-learn's tests of LinearSVC, SVC, Perceptron and SGDClassifier on our classes.
+"""Run scikit-learn's tests of LinearSVC, SVC, Perceptron and SGDClassifier on classes of maxmargin.
 
-The test files of the installed scikit-learn use our classes under scikit-learn's names (`interop.translations`). The
-outcomes are compared with `differences.toml`. The run fails if a test fails that is not on the list, or if a test on
-the list passes: python -m interop.scikit_learn_tests
+Usage: python -m interop.scikit_learn_tests
+
+The test files of the installed scikit-learn import classes of maxmargin under scikit-learn's names
+(`interop.translations`). The outcomes are compared with `differences.toml`. The run fails if a test fails that is not
+on the list, or if a test on the list passes.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ BEGIN, END = "<!-- tests: begin -->", "<!-- tests: end -->"
 
 @dataclass
 class Difference:
-    """Tests that fail for one reason.
+    """Difference from scikit-learn: tests that fail for one reason.
 
     Attributes
     ----------
@@ -68,7 +70,7 @@ class Difference:
 
 
 def outcomes() -> dict[str, dict[str, Any]]:
-    """Run the tests, and return the outcome of every test that uses one of our classes."""
+    """Run the tests, and return the outcome of every test that uses a class of maxmargin."""
     spec = find_spec("sklearn")
     assert spec is not None
     assert spec.origin is not None
@@ -92,7 +94,7 @@ def outcomes() -> dict[str, dict[str, Any]]:
 
 
 def differences() -> list[Difference]:
-    """Return the list of differences, which is for the installed version of scikit-learn."""
+    """Return the list of differences; raise an error if it is for another version of scikit-learn."""
     listed = tomllib.loads((HERE / "differences.toml").read_text())
     version = ".".join(sklearn.__version__.split(".")[:2])
     if version != listed["scikit-learn"]:
@@ -133,7 +135,7 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
     lines = [
         f"Of scikit-learn {sklearn.__version__}, by `make test-sklearn`:",
         "",
-        "| file | tests that meet our classes | passed | differ | skipped |",
+        "| file | tests that use classes of maxmargin | passed | differ | skipped |",
         "|---|---:|---:|---:|---:|",
     ]
     total = Counter()
@@ -159,7 +161,8 @@ def main() -> None:
     wrong = compared(found, expected)
     count = Counter(one["outcome"] for one in found.values())
     print(
-        f"{len(found)} tests use our classes: {count['passed']} passed, {count['skipped']} skipped, ", end=""
+        f"{len(found)} tests use classes of maxmargin: {count['passed']} passed, {count['skipped']} skipped, ",
+        end="",
     )
     print(f"{sum(len(one.met) for one in expected)} differ as expected, {len(wrong)} unexpected outcomes.")
     for line in wrong:

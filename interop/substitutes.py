@@ -1,4 +1,4 @@
-"""A plugin for pytest that puts maxmargin's classes in the place of scikit-learn's, with scikit-learn's constructors.
+"""Plugin of pytest that replaces classes of scikit-learn by classes of maxmargin with the same constructors.
 
 It is loaded with ``-p interop.substitutes`` before the test modules import the names from scikit-learn's packages.
 """
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Any:
-    """Record whether the test uses one of our classes."""
+    """Record whether the test uses a class of maxmargin."""
     _made.clear()
     given = getattr(getattr(item, "callspec", None), "params", {}).values()
     try:

@@ -1,4 +1,4 @@
-"""maxmargin's classes with the constructors and the array layouts of scikit-learn.
+"""Classes of maxmargin with the constructors and the array layouts of scikit-learn.
 
 A parameter with the same meaning is passed on. A parameter that has no influence on the solution is accepted and
 ignored. For a value that has no counterpart, ``fit`` raises an error that names the parameter.
@@ -18,14 +18,14 @@ from maxmargin.algorithms import Perceptron as PerceptronRule
 
 
 class Untranslatable(ValueError):
-    """A parameter of scikit-learn that has no counterpart."""
+    """Error for a value of a parameter of scikit-learn that has no counterpart."""
 
 
 def _refuse(model: Any, **only: tuple[Any, ...]) -> None:
     for name, values in only.items():
         value = getattr(model, name)
         if not any(value is one or (type(value) is type(one) and value == one) for one in values):
-            raise Untranslatable(f"{type(model).__name__}: there is no counterpart of {name}={value!r}")
+            raise Untranslatable(f"{type(model).__name__}: maxmargin has no counterpart of {name}={value!r}")
 
 
 class LinearSVC(MaxMarginClassifier):
@@ -136,7 +136,7 @@ class SVC(KernelMaxMarginClassifier):
 
     @contextmanager
     def _with_arrays(self) -> Iterator[bool]:
-        """Make `dual_coef_` an array for the time of the block; yield whether it was sparse."""
+        """Make `dual_coef_` dense inside the block; yield whether it was sparse."""
         kept = getattr(self, "dual_coef_", None)
         if not sp.issparse(kept):
             yield False
@@ -149,7 +149,7 @@ class SVC(KernelMaxMarginClassifier):
 
 
 class _Online(OnlineMarginClassifier):
-    """The methods that `Perceptron` and `SGDClassifier` share."""
+    """Common base of `Perceptron` and `SGDClassifier`."""
 
     def fit(self, X: Any, y: Any) -> _Online:
         self._translate()
@@ -208,7 +208,7 @@ class Perceptron(_Online):
 
 
 class SGDClassifier(_Online):
-    """OnlineMarginClassifier as SGDClassifier. `alpha`, `tol` and `n_jobs` are ignored; the margin regularises."""
+    """OnlineMarginClassifier as SGDClassifier. `alpha`, `tol` and `n_jobs` are ignored; there is no penalty term."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ NUMERICAL = (
 
 @dataclass(frozen=True)
 class Module:
-    """One source file.
+    """Source file of the package.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def _imports(name: str, tree: ast.Module, package: bool, known: frozenset[str]) 
 
 
 def import_depth(found: dict[str, Module]) -> tuple[int, list[list[str]]]:
-    """Return the number of modules in the longest chain of imports, and the import circles."""
+    """Return the number of modules in the longest chain of imports, and the import cycles."""
     depths: dict[str, int] = {}
     circles: list[list[str]] = []
 
@@ -154,7 +154,7 @@ def measure(root: Path = ROOT) -> dict[str, int]:
 
 
 def comment_share(found: dict[str, Module]) -> float:
-    """Return comments per line of code in the numerical folders."""
+    """Return the ratio of comments to code lines in the numerical folders."""
     numerical = [module for module in found.values() if module.name.split(".")[0] in NUMERICAL]
     return sum(module.comments for module in numerical) / sum(module.code for module in numerical)
 

@@ -1,4 +1,4 @@
-"""Test the wheel of dist/ in an environment of its own, by the tests of the unpacked sdist.
+"""Run the tests of the unpacked sdist on the wheel of dist/, in a new environment.
 
 Usage: python tools/test_dist.py [argument of pytest ...]
 """

@@ -1,4 +1,4 @@
-"""Count the functions and files of the package that one call enters, each once.
+"""Count the functions and files of the package that a call enters, each once.
 
 Usage: python tools/visited.py
 
