@@ -38,7 +38,7 @@ print("equal predictions:", (ovo.predict(X_test) == svc.predict(X_test)).all())
 print(f"largest difference of a dual coefficient {np.abs(ovo.dual_coef_ - svc.dual_coef_).max():.1g}")
 
 # %%
-# The rows with the largest dual variables are the hardest ones to separate from the other digits.
+# The rows with the largest dual variables are the hardest rows to separate from the other digits.
 
 fig, axes = plt.subplots(3, 10, figsize=(9, 3.2), layout="constrained")
 for k, digit in enumerate(clf.classes_):

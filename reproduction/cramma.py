@@ -131,7 +131,7 @@ class Table:
         return [model.history_[-1].steps + row.first, *(f(model, X, y) for f in self.measures.values())]
 
     def cells(self, X: np.ndarray, y: np.ndarray, everything: bool) -> Iterator[Cell]:
-        """Yield all rows; the long ones from the store, or run again with `everything`."""
+        """Yield all rows; long rows come from the store, or run again with `everything`."""
         kept = recall(self.name)
         for row in self.rows:
             stored = row.long and not everything

@@ -142,7 +142,7 @@ def load(data: DataSet, folder: Path) -> tuple[Any, np.ndarray]:
 
 
 def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndarray, seed: int = 0) -> Cell:
-    """Run an algorithm at the paper's tolerance, and at tighter ones while it ends above the printed value."""
+    """Run an algorithm at the paper's tolerance, and at tighter tolerances while it ends above the printed value."""
     cell, first = None, None
     for tol in TOLERANCES[:1] if algorithm.name == "pegasos" else TOLERANCES:
         model = MaxMarginClassifier(
@@ -165,7 +165,7 @@ def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndar
 
 
 def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """Yield all cells; the slow ones from the store, or run again with `everything`."""
+    """Yield all cells; slow cells come from the store, or run again with `everything`."""
     kept = recall(NAME)
     for data in DATA_SETS:
         X, y = load(data, folder)

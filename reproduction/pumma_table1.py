@@ -63,7 +63,7 @@ def run(rule: PUMMA | AggressiveROMMA, X: np.ndarray, y: np.ndarray, rho: float 
 def compare(
     name: str, X: np.ndarray, y: np.ndarray, published: tuple[str, str, str], reasons: tuple[str, str]
 ) -> Iterator[Cell]:
-    """Yield the three columns of one data set; `reasons` are those of the first column and of the others."""
+    """Yield the three columns of one data set; `reasons` apply to the first column and to the others."""
     R = float((X * X).sum(axis=1).max()) ** 0.5
     found = (
         optimum(X, y, C, "free"),
