@@ -76,7 +76,7 @@ def test_arrow_types_are_converted_or_refused(tmp_path):
         ({"a": [1.0, None, 2.0], "y": [0, 1, 0]}, "column 'a' is empty"),
         ({"a": [1.0, np.nan, 2.0], "y": [0, 1, 0]}, "column 'a' is nan"),
         ({"a": [1.0, 2.0, 3.0], "y": ["u", " ", "v"]}, "column 'y' is empty"),
-        ({"a": [1.0, np.inf], "y": [0, 1]}, r"row 1 \(counted from 0\), column 'a' is inf"),
+        ({"a": [1.0, np.inf], "y": [0, 1]}, r"row 2 \(counted from 1\), column 'a' is inf"),
         ({"a": ["u", "v"], "y": [0, 1]}, "column 'a' holds string, not numbers"),
         ({"a": [], "y": []}, "the file holds no rows"),
         ({"a": [1.0, 2.0], "y": [b"yes", b"\xff"]}, "not text in UTF-8"),

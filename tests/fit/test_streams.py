@@ -187,7 +187,7 @@ def test_interrupted_model_has_equal_rows_for_all_classes(tmp_path, small_blocks
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1 3:x", "line 401: the value 'x' of '3:x' is not a number"),
+        ("1 3:x", "line 401: the value of '3:x' is not a number"),
         ("1 3:1e200", "Squares of entries of X overflow: divide X by a large number"),
     ],
 )

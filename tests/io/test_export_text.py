@@ -258,7 +258,7 @@ class TestJson:
             (b"\xff", "UTF-8"),
             (b'{"a": NaN}', "NaN is not a number"),
             (b'{"version": ' + b"1" * 5000 + b"}", "a whole number is too long"),
-            ({"format": "PMML"}, "not a model that to_json wrote"),
+            ({"format": "PMML"}, "name a file of to_json"),
             ({"version": 2}, "install a newer maxmargin"),
             ({"version": 0}, '"version" must be at least 1'),
             ({"classes": [True, 2]}, "all numbers, all strings"),
@@ -268,13 +268,13 @@ class TestJson:
             ({"n_features": "4"}, '"n_features" must be a whole number'),
             ({"features": ["a"]}, '"features" must be 4 names'),
             ({"decisions": []}, '2 classes need 1 "decisions"; got 0'),
-            ({"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, '"coef" of decision 0 must be 4 numbers'),
-            ({"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]}, "weight 3 of decision 0 must be"),
-            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, "the intercept of decision 0"),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, "(counted from 1) must be 4 numbers"),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]}, "weight 4 of decision 1 (counted from"),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, "the intercept of decision 1"),
             ({"decisions": [{"class": 1, "coef": {"a": 1}}]}, '"features"'),
             # 1 and true are equal in Python, but are classes of different types
-            ({"decisions": [{**JSON["decisions"][0], "class": True}]}, "decision 0 must have the class 1"),
-            ({"decisions": [{**JSON["decisions"][0], "class": -1}]}, "decision 0 must have the class 1"),
+            ({"decisions": [{**JSON["decisions"][0], "class": True}]}, "decision 1 (counted from 1) must"),
+            ({"decisions": [{**JSON["decisions"][0], "class": -1}]}, "decision 1 (counted from 1) must"),
         ],
     )
     def test_invalid_records_are_refused_with_the_reason(self, change, message, path):

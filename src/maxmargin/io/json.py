@@ -191,7 +191,7 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
 def _model(record: Any) -> ImportedLinearClassifier:
     """Return the classifier of a record; raise Fault where something is missing or not as it must be."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise Fault(f'this is not a model that to_json wrote: "format" is not "{FORMAT}".')
+        raise Fault(f'this is not a model, since "format" is not "{FORMAT}"; name a file of to_json.')
     version = _entry(record, "version", int)
     if version < 1:
         raise Fault(f'"version" must be at least 1; got {version}.')
@@ -206,10 +206,10 @@ def _model(record: Any) -> ImportedLinearClassifier:
     if names is not None and not (texts and len(names) == width):
         raise Fault(f'"features" must be {width} names, or null.')
     decisions = _decisions(record, labels)
-    coef = np.array([_weights(k, one, names, width) for k, one in enumerate(decisions)])
-    intercept = [
-        _finite(f"the intercept of decision {k}", b.get("intercept")) for k, b in enumerate(decisions)
-    ]
+    places = [f"decision {k} (counted from 1)" for k in range(1, len(decisions) + 1)]
+    coef = np.array([_weights(*one, names, width) for one in zip(places, decisions, strict=True)])
+    named = zip(places, decisions, strict=True)
+    intercept = [_finite(f"the intercept of {place}", one.get("intercept")) for place, one in named]
     origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
     if all("bounds" in one for one in decisions):
         origin["bounds"] = [one["bounds"] for one in decisions]
@@ -239,7 +239,7 @@ def _classes(classes: list[Any]) -> np.ndarray:
         labels = np.array(classes, dtype=object)
     # numbers that are too long for 64 bits, or not finite
     if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
-        raise Fault('"classes" contains a class that a NumPy array cannot hold.')
+        raise Fault('"classes" contains a class that a NumPy array cannot hold; write shorter ones.')
     return labels
 
 
@@ -249,26 +249,26 @@ def _decisions(record: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any
     rows = 1 if labels.size == 2 else labels.size
     if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
         raise Fault(f'{labels.size} classes need {rows} "decisions"; got {len(decisions)}.')
-    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
+    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True), 1):
         named = one.get("class")
         if _kind(named) != _kind(label) or named != label:
             raise Fault(
-                f'decision {k} must have the class {label!r}, because decisions are in the order of "classes"; its '
-                f'"class" is {str(named)[:40]!r}.'
+                f"decision {k} (counted from 1) must have the class {label!r}, because decisions are in the order of "
+                f'"classes"; its "class" is {str(named)[:40]!r}.'
             )
     return decisions
 
 
-def _weights(k: int, decision: dict[str, Any], names: list[str] | None, width: int) -> list[float]:
-    """Return the weights of decision `k` in the order of the features."""
+def _weights(place: str, decision: dict[str, Any], names: list[str] | None, width: int) -> list[float]:
+    """Return the weights of the decision at `place` in the order of the features."""
     coef = decision.get("coef")
     if isinstance(coef, dict):
         if names is None or coef.keys() != set(names) or len(coef) != width:
-            raise Fault(f'"coef" of decision {k} must have the names of "features".')
+            raise Fault(f'"coef" of {place} must have the names of "features".')
         coef = [coef[name] for name in names]
     if not isinstance(coef, list) or len(coef) != width:
-        raise Fault(f'"coef" of decision {k} must be {width} numbers.')
-    return [_finite(f"weight {j} of decision {k}", value) for j, value in enumerate(coef)]
+        raise Fault(f'"coef" of {place} must be {width} numbers.')
+    return [_finite(f"weight {j} of {place}", value) for j, value in enumerate(coef, 1)]
 
 
 def _finite(name: str, value: Any) -> float:

@@ -56,10 +56,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise Fault("the file is empty.")
     end = 8 + int.from_bytes(content[:8], "little")
     if not content[8:].startswith(_OPENING):
-        raise Fault(
-            "this is not a model file of maxmargin, or its beginning is damaged; name a file that `save` or "
-            "`maxmargin fit` wrote."
-        )
+        raise Fault("this is not a model file of maxmargin, or it is damaged; name one that `save` wrote.")
     if len(content) < end:
         raise Fault(_CUT_SHORT)
     try:

@@ -305,7 +305,7 @@ def _support_vectors(lines: list[tuple[int, bytes]], count: int) -> tuple[np.nda
         indices += columns
         indptr.append(len(indices))
     if not (np.isfinite(coefficients).all() and np.isfinite(values).all()):
-        raise Fault("a coefficient or an entry is not a finite number.")
+        raise Fault("a coefficient or an entry is not a finite number; copy the file again.")
     shape = (len(lines), max(indices, default=1))
     vectors = sp.csr_matrix((np.array(values), np.array(indices, np.int64) - 1, indptr), shape)
     return np.ascontiguousarray(np.reshape(coefficients, (len(lines), count)).T), vectors
@@ -401,5 +401,5 @@ class _Header(dict[str, str]):
         """Return the labels of the classes, all of them different."""
         labels = self.numbers("label", int, count)
         if np.unique(labels).size < count:
-            raise Fault(f"two classes have the same label: {labels.tolist()!r}.")
+            raise Fault(f"two classes have the same label: {labels.tolist()!r}; give each class its own.")
         return labels

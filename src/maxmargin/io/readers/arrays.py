@@ -26,10 +26,7 @@ def read_npz(path: Path, expected: Expected) -> Table:
     needed = 0.0
     for name, (shape, dtype) in headers.items():
         if dtype.hasobject:
-            raise Fault(
-                f"the array {name!r} holds Python objects, which could run code when loaded; save it as numbers or "
-                "strings."
-            )
+            raise Fault(f"the array {name!r} holds Python objects; save it as numbers or strings.")
         # numbers of other types than floats are copied to float64
         entry = dtype.itemsize + (0.0 if dtype.kind in "fUS" else 8.0)
         needed += entry * float(np.prod(np.array(shape, dtype=float)))
@@ -40,8 +37,7 @@ def read_npz(path: Path, expected: Expected) -> Table:
         rounded = first_rounded(arrays["X"])
         X = _numbers("X", arrays["X"])
         if X.ndim != 2:
-            raise Fault(f"X must have two dimensions, rows and features; its shape is {X.shape}.")
-        check_finite(X)
+            raise Fault(f"X must have two dimensions, rows and features; its shape is {X.shape}: reshape it.")
     elif arrays.keys() >= {*_SPARSE}:
         rounded = first_rounded(arrays["data"])
         X = _sparse(arrays)
@@ -50,6 +46,7 @@ def read_npz(path: Path, expected: Expected) -> Table:
             "the file needs an array X, or the arrays data, indices, indptr and shape; its arrays are "
             f"{listed(list(headers)) or 'none'}."
         )
+    check_finite(X)
     width = expected.n_features
     if width is not None and sp.issparse(X) and X.shape[1] < width:
         X.resize(X.shape[0], width)
@@ -59,11 +56,11 @@ def read_npz(path: Path, expected: Expected) -> Table:
     if y is None and not expected.for_model:
         raise Fault("there is no array 'y' with the labels; save them beside X.")
     if 0 in X.shape:
-        raise Fault(f"X is empty: {X.shape[0]} rows, {X.shape[1]} features.")
+        raise Fault(f"X is empty, {X.shape[0]} rows of {X.shape[1]} features; save rows with features.")
     if y is not None:
         y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
         if y.shape != X.shape[:1]:
-            raise Fault(f"y must hold one label for each of the {X.shape[0]} rows; got {y.shape}.")
+            raise Fault(f"y must hold one label for each of the {X.shape[0]} rows; its shape is {y.shape}.")
         y = checked(y)
     return Table(X, y, rounded=None if rounded is None else str(rounded))
 
@@ -93,19 +90,17 @@ def _sparse(arrays: dict[str, np.ndarray]) -> Any:
     if kind not in ("csr", "csc"):
         raise Fault(f"the sparse matrix has the format {kind!r}; save X.tocsr().")
     data = _numbers("data", arrays["data"])
-    if not np.isfinite(data).all():
-        raise Fault("'data' holds NaN or infinity; save a sparse matrix of finite numbers.")
     matrix = sp.csr_matrix if kind == "csr" else sp.csc_matrix
     try:
         X: Any = matrix((data, arrays["indices"], arrays["indptr"]), arrays["shape"].ravel().tolist())
         X.check_format(full_check=True)
     except (TypeError, ValueError) as error:
-        raise Fault(f"the arrays are not a valid {kind.upper()} matrix: {error}.") from None
+        raise Fault(f"the arrays are not a valid {kind.upper()} matrix ({error}); save it again.") from None
     return X.tocsr()
 
 
 def _numbers(name: str, a: np.ndarray) -> np.ndarray:
     """Return an array of real numbers as float32 or float64."""
     if a.dtype.kind not in "fiub":
-        raise Fault(f"the array {name!r} must hold real numbers; its type is {a.dtype}.")
+        raise Fault(f"the array {name!r} must hold real numbers, not {a.dtype}: encode text and dates.")
     return a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)

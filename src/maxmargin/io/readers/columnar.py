@@ -129,4 +129,5 @@ def _complete_column(table: Any, name: str) -> Any:
 
 
 def _empty(row: int, name: str) -> Fault:
-    return Fault(f"row {row} (counted from 0), column {name!r} is empty; fill it in or leave the row out.")
+    place = f"row {row + 1} (counted from 1), column {name!r}"
+    return Fault(f"{place} is empty; fill it in or leave the row out.")

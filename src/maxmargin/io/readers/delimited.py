@@ -40,10 +40,7 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     booleans: list[int] | None = None
     for line, row in _rows(path, delimiter):
         if len(row) != len(names):
-            raise Fault(
-                f"the row has {len(row)} columns, but the header has {len(names)}; write the same number.",
-                line,
-            )
+            raise Fault(f"the row has {len(row)} columns, the header {len(names)}; make them equal.", line)
         if label is not None:
             text = row[place[label]].strip()
             if text not in shared:
@@ -103,8 +100,8 @@ def _check_header(names: list[str], expected: Expected) -> None:
     empty = [k for k, name in enumerate(names, 1) if not name.strip()]
     if empty and expected.features is None and not expected.use:
         raise Fault(
-            f"column {empty[0]} has no name; give it one, or leave the column out (pandas writes row numbers "
-            "there unless index=False).",
+            f"column {empty[0]} (counted from 1) has no name; give it one, or leave the column out (pandas writes row "
+            "numbers there unless index=False).",
             line=1,
         )
     if (twice := repeated(names)) is not None:
@@ -149,10 +146,7 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             if row and row[-1].endswith(_END):
                 if row == [_END]:
                     return
-                raise Fault(
-                    "a quote is opened and never closed; the file may be cut short: copy or write it again.",
-                    line=begin + 1,
-                )
+                raise Fault("a quote is opened and never closed; copy the file again, or add it.", begin + 1)
             if row:
                 yield reader.line_num, row
             begin = reader.line_num
@@ -163,11 +157,7 @@ def _label(text: str, name: str, line: int) -> str:
     if not text:
         raise Fault(f"the label (column {name!r}) is empty; leave the row out.", line)
     if "\n" in text:
-        raise Fault(
-            f"the label (column {name!r}) that ends here has several lines, {text[:20]!r} and so on; close or remove "
-            "its first quote.",
-            line,
-        )
+        raise Fault(f"the label (column {name!r}) has several lines, {text[:20]!r}; close its quote.", line)
     return text
 
 

@@ -161,9 +161,9 @@ def _line_fault(words: list[bytes], width: int | None, first: int) -> str | None
         if not colon:
             return f"{_shown(entry)} has no colon; write entries as index:value"
         if index is None:
-            return f"the index {_shown(text)} of {_shown(entry)} is not a whole number"
+            return f"the index of {_shown(entry)} is not a whole number; write entries as index:value"
         if number is None:
-            return f"the value {_shown(value)} of {_shown(entry)} is not a number"
+            return f"the value of {_shown(entry)} is not a number; write entries as index:value"
         if not isfinite(number):
             return f"the value of {_shown(entry)} is not finite; leave the entry or the row out"
         indices.append(index)

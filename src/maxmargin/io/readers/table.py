@@ -139,7 +139,7 @@ def columns(
     if expected.features is not None:
         return _columns_of_model(names, expected, used or left, usual)
     if expected.label in used:
-        raise Fault(f"the column {expected.label!r} cannot be both the label and a feature.")
+        raise Fault(f"the column {expected.label!r} cannot be both the label and a feature; name it once.")
     if expected.label in names:
         label = expected.label
     elif expected.label is not None and not expected.for_model:
@@ -194,7 +194,7 @@ def _named(option: str, words: Sequence[str], names: list[str]) -> list[str]:
         if name not in known:
             raise Fault(f"{option} names {name!r}, which is not a column; the columns are {listed(names)}.")
     if (twice := repeated(asked)) is not None:
-        raise Fault(f"{option} names the column {twice!r} twice.")
+        raise Fault(f"{option} names the column {twice!r} twice; name it once.")
     return asked
 
 
@@ -208,26 +208,26 @@ def listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
-def check_finite(X: np.ndarray, names: list[str] | None = None) -> None:
-    """Raise Fault at the first entry of a dense array that is NaN or infinite."""
+def check_finite(X: Any, names: list[str] | None = None) -> None:
+    """Raise Fault at the first entry of an array or a CSR matrix that is NaN or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum(dtype=np.float64)):  # one pass, no copy; a sum that overflows is examined below
             return
-    bad = np.argwhere(~np.isfinite(X))
-    if len(bad):
-        i, j = bad[0]
-        column = repr(names[j]) if names else j
-        remedy = (
-            "; fill such entries in"
-            if np.isnan(X[i, j])
-            else ", which is not a finite number; correct such entries"
-        )
-        raise Fault(f"row {i} (counted from 0), column {column} is {X[i, j]}{remedy} or leave the row out.")
+    rows, places = np.nonzero(~np.isfinite(X)) if isinstance(X, np.ndarray) else X.nonzero()
+    values = np.asarray(X[rows, places]).ravel()
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        k = int(bad[0])
+        row, column, counted = rows[k] + 1, places[k], "(counted from 1)"
+        remedy = "; fill it in" if np.isnan(values[k]) else ", not a finite number; correct it"
+        where = f"row {row}, column {column + 1} {counted}"
+        where = where if names is None else f"row {row} {counted}, column {names[column]!r}"
+        raise Fault(f"{where} is {values[k]}{remedy} or leave the row out.")
 
 
 def checked(labels: np.ndarray) -> np.ndarray:
     """Return labels as `whole` does; raise Fault at the first that is NaN or infinite."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise Fault(f"the label of row {i} (counted from 0) is {labels[i]}; leave the row out.")
+        raise Fault(f"the label of row {i + 1} (counted from 1) is {labels[i]}; leave the row out.")
     return whole(labels)
