@@ -88,7 +88,7 @@ def test_inseparable_data_have_a_verdict_and_no_optimum():
     model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])
     for other, rows, message in (
         (model, 60, "the proof fails"),
-        (LinearSVC().fit(X, y), 40, "needs a classifier with a certificate"),
+        (LinearSVC().fit(X, y), 40, "LinearSVC has no certificate: fit a MaxMargin"),
         (clone(HINGE).fit(X, y), 39, "made for other data"),
     ):
         with pytest.raises(CertificateError, match=message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from .options import STOPPED, ColumnOptions, Result, command
 
 if TYPE_CHECKING:
     from ..inspection.compare import Comparison
+    from ..io.readers import Table
 
 
 @command(
@@ -67,28 +69,30 @@ def compare(
 
         from ..engine.jit import COMPILATION
         from ..inspection.compare import compare as run_algorithms
+        from .words import message
 
         comparison = run_algorithms(table.X, table.y, names, callback=progress, **parameters)
     if csv is not None:
         comparison.to_csv(csv)
-    if drawn is not None:
+    if drawn is not None and comparison.entries:
         comparison.plot(drawn.figure.subplots(1, 2))
         drawn.save()
     files = {"csv": csv and str(csv), "picture": picture and str(picture)}
-    lines, seconds = [comparison.table()], comparison.compile_seconds
+    lines, seconds = [comparison.table(partial(message, table=table))], comparison.compile_seconds
     if seconds:
         lines.append(f"(the table leaves out {seconds:.1f} s of compilation {COMPILATION.purpose})")
-    return Result(_facts(comparison) | files, lines, 0 if comparison.certified else STOPPED)
+    return Result(_facts(comparison, table) | files, lines, 0 if comparison.certified else STOPPED)
 
 
-def _facts(comparison: Comparison) -> dict[str, Any]:
+def _facts(comparison: Comparison, table: Table) -> dict[str, Any]:
     """Return the table of a comparison as plain values."""
-    from .words import problem_facts
+    from .words import message, problem_facts
 
     entries = []
     for entry in comparison.entries:
         facts = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "history"}
-        entries.append(facts | {"status": entry.status.value, "class": facts.pop("label")})
+        words = message(comparison.models[entry.algorithm], table)
+        entries.append(facts | {"status": entry.status.value, "class": facts.pop("label"), "message": words})
     facts = {"problem": problem_facts(comparison.problem), "tol": comparison.tol}
     facts["compile_seconds"] = comparison.compile_seconds
     return facts | {"algorithms": entries, "refused": comparison.refused}

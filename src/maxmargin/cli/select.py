@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ..estimators.selection import MarginRFE
     from ..io.readers import Table
 
+FACTS = ("message", "accuracy", "accuracy_std", "lower", "upper", "p")  # of a stage, for --json
+
 
 @command(
     "C", "loss", "algorithm", "fit_intercept", "class_weight", "max_iter", "seed", "n_jobs", p="log", tol=1e-2
@@ -102,7 +104,8 @@ def select(
     names = [str(j + first) if known is None else known[j] for j in selector.order_]
     facts = _facts(selector, names) | {"seconds": seconds, "picture": picture and str(picture)}
     certified = all(stage.status is Status.CERTIFIED for stage in selector.path_)
-    return Result(facts, _lines(selector, names, top), 0 if certified else STOPPED)
+    counted = "" if known is not None else f", counted from {first}"
+    return Result(facts, _lines(selector, names, top, counted), 0 if certified else STOPPED)
 
 
 def _check_folds(table: Table, folds: int) -> None:
@@ -129,14 +132,16 @@ def _facts(selector: MarginRFE, names: list[str]) -> dict[str, Any]:
         "bounded": "margin" if selector.path_[0].hard else "objective",
         "sizes": [
             {"features": stage.n_features, "status": str(stage.status)}
-            | {name: getattr(stage, name) for name in ("accuracy", "accuracy_std", "lower", "upper", "p")}
+            | {name: getattr(stage, name) for name in FACTS}
             for stage in selector.path_
         ],
     }
 
 
-def _lines(selector: MarginRFE, names: list[str], top: int) -> list[str]:
-    """Return the result of an elimination as lines of text; `top` features of the ranking are listed."""
+def _lines(selector: MarginRFE, names: list[str], top: int, counted: str) -> list[str]:
+    """Return the result of an elimination as lines of text; `top` features, `counted` in words, are listed."""
+    from .words import with_options
+
     bounded = "margin" if selector.path_[0].hard else "objective"
     lines = [
         f"{selector.n_features_} of {selector.order_.size} features are kept: {selector.reason_}",
@@ -149,7 +154,9 @@ def _lines(selector: MarginRFE, names: list[str], top: int) -> list[str]:
         ended = "" if stage.status == "CERTIFIED" else f"  {stage.status}"
         bounds = f"{stage.lower:.6g} .. {stage.upper:.6g}{ended}"
         lines.append(f"{stage.n_features:8d}  {score}  {stage.p:5.3g}  {bounds}")
+    messages = {str(stage.status): stage.message for stage in reversed(selector.path_)}
+    lines += [f"{name}: {with_options(words)}" for name, words in messages.items() if name != "CERTIFIED"]
     if top:
-        lines += ["", "features, best first:"]
+        lines += ["", f"features, best first{counted}:"]
         lines += [f"{rank:6d}  {name}" for rank, name in enumerate(names[:top], 1)]
     return lines

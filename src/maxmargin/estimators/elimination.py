@@ -18,6 +18,7 @@ from ..numerics.progress import announce
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..problem.status import Status
+from .diagnosis import explain
 from .progress import StepCallbacks
 from .validation import draw_seeds
 
@@ -51,6 +52,8 @@ class Stage:
     accuracy, accuracy_std : float
         Mean and standard deviation over the folds of the score after elimination to this number of features; nan
         without cross-validation.
+    message : str, default=""
+        Why the fit ended, and what to try; empty where the estimator has no certificate.
     """
 
     n_features: int
@@ -62,6 +65,7 @@ class Stage:
     upper: float
     accuracy: float = np.nan
     accuracy_std: float = np.nan
+    message: str = ""
 
     @property
     def features(self) -> np.ndarray:
@@ -155,7 +159,9 @@ class Elimination:
             proved = (np.nan, status, False, np.nan, np.nan)
             if found is not None:
                 proved = (found.problem.p, status, found.problem.hard, *found.total())
-            yield Stage(f, self.order, *proved), classifier
+            # columns of subsets have other numbers than those of X, and are not named
+            words = "" if found is None or status is None else explain(classifier)
+            yield Stage(f, self.order, *proved, message=words), classifier
             if status is Status.INTERRUPTED or self.callbacks.stopped:
                 self.reason = f"it was interrupted at {f} features"
                 return
@@ -206,8 +212,7 @@ class Elimination:
         status = getattr(classifier, "status_", None)
         if found is not None and found.problem.hard and not found.lower.min() > 0.0:
             fault = f"no separator was found for {f} features ({status})"
-            first = f"With C=inf {fault}, which are all: give a finite C, or if the rows are separable, more rounds "
-            first += "(max_iter)."
+            first = f"With C=inf {fault}, which are all. {explain(classifier)}"
         elif not np.any(classifier.coef_):
             fault = f"all weights of {f} features are 0 ({status})"
             first = f"There is nothing to rank features by: {fault}. Bring the features to one scale near 1 "
@@ -305,10 +310,7 @@ def cross_validate(
     """
     splitter: Any = check_cv(DEFAULT_FOLDS if cv is None else cv, elimination.y, classifier=True)
     if "Group" in type(splitter).__name__:
-        raise ValueError(
-            f"fit has no groups to give to {type(splitter).__name__}: give its splits, "
-            "cv=list(splitter.split(X, y, groups))."
-        )
+        raise ValueError(f"{type(splitter).__name__} needs groups: cv=list(splitter.split(X, y, groups)).")
     scorer = check_scoring(elimination.estimator, scoring=scoring)
     splits = splitter.split(elimination.X, elimination.y)
     folds = [(train, test, int(draw_seeds(rng, 1)[0])) for train, test in splits]

@@ -86,6 +86,10 @@ class MarginPath:
                 f"{self.Cs[k]:8.3g} {self.ps[k]:8.3g} {self.lower_[k]:16.9g} {self.upper_[k]:16.9g} "
                 f"{self.gaps_[k]:8.2g} {np.count_nonzero(model.coef_):8d}  {model.status_.name}"
             )
+        for k, status in enumerate(self.statuses_):  # the first point of each status
+            if status is not Status.CERTIFIED and status not in self.statuses_[:k]:
+                point = f"C = {self.Cs[k]:.3g}, p = {self.ps[k]:.3g}"
+                lines.append(f"{status} ({point}): {self.models[k].message_}")
         return "\n".join(lines)
 
 
@@ -292,7 +296,7 @@ def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
     """Return the costs and the norms, at least one of each."""
     norms = list(ps) if isinstance(ps, Iterable) and not isinstance(ps, str) else [ps]
     if not norms:
-        raise ValueError("ps must hold at least one norm.")
+        raise ValueError("ps must hold at least one norm: ps=(2,) for instance.")
     if is_whole(Cs):
         if Cs < 1:
             raise ValueError(f"Cs must be a number of costs, at least 1, or the costs; got {Cs!r}.")

@@ -8,8 +8,9 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,10 @@ class Comparison:
         For the algorithms that did not run, the reason.
     compile_seconds : float, default=0.0
         Time that compiling took, none of which is in the seconds of the entries.
+    models : dict of str to MaxMarginClassifier, default={}
+        The fitted model of each algorithm that ran; its `message_` explains the status.
+    interrupted : bool, default=False
+        Whether the comparison ended before all algorithms ran.
     """
 
     problem: Problem
@@ -98,11 +103,13 @@ class Comparison:
     entries: list[Entry]
     refused: dict[str, str]
     compile_seconds: float = 0.0
+    models: dict[str, MaxMarginClassifier] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def certified(self) -> bool:
-        """True if an algorithm ran, and every one that ran reached the tolerance."""
-        return bool(self.entries) and all(entry.status is Status.CERTIFIED for entry in self.entries)
+        """True if every algorithm that solves the problem ran, and reached the tolerance."""
+        return not self.interrupted and all(entry.status is Status.CERTIFIED for entry in self.entries)
 
     def records(self) -> list[dict[str, Any]]:
         """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
@@ -117,11 +124,16 @@ class Comparison:
                 found.append(dict(zip(COLUMNS, values, strict=True)))
         return found
 
-    def table(self) -> str:
-        """Return a text with a line for each algorithm (and class), and one for each that did not run.
+    def table(self, message: Callable[[MaxMarginClassifier], str] = attrgetter("message_")) -> str:
+        """Return a text with a line for each algorithm (and class), and the reason of each that did not reach `tol`.
 
         The proved bound on the best possible value stands beside the value that was reached: at most this margin, or
         at least this objective.
+
+        Parameters
+        ----------
+        message : callable, default=attrgetter("message_")
+            Returns the explanation of the status of a model.
         """
         hard = self.problem.hard
         lines: list[Sequence[str]] = [TABLE]
@@ -134,7 +146,11 @@ class Comparison:
         several = any(entry.label is not None for entry in self.entries)
         shown = {"class": several, "at most": hard, "at least": not hard}
         columns = [_padded(column) for column in zip(*lines, strict=True) if shown.get(column[0], True)]
-        text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+        text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)] if self.entries else []
+        for name, model in self.models.items():
+            text += (
+                [] if model.status_ is Status.CERTIFIED else [f"{name}: {model.status_}: {message(model)}"]
+            )
         return "\n".join([*text, *(f"{name}: {reason}" for name, reason in self.refused.items())])
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -228,7 +244,7 @@ def compare(
     named = _by_name(ALGORITHMS if algorithms is None else algorithms)
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
-            raise TypeError(f"compare() has no use for {name!r}: algorithms run in turn, each from zero.")
+            raise TypeError(f"compare() has no use for {name!r}, as algorithms run in turn: leave it out.")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     fixed = {"random_state": seed, "callback": callback, **parameters}
     models = {name: WithoutExactStep(algorithm=one, **fixed) for name, one in named.items()}
@@ -237,13 +253,14 @@ def compare(
     running = [name for name in models if name not in refused]
     if not running:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        raise ValueError(f"none of the algorithms solves this problem ({reasons}).")
+        raise ValueError(f"none of the algorithms solves this problem ({reasons}): name another.")
     if problem.hard:
         refuse_rounded(X)
     X, y = validate_rows(models[running[0]], X, y, order="C")
     some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
     warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []
+    fitted: dict[str, MaxMarginClassifier] = {}
     left, before = list(running), COMPILATION.seconds
     with suppress(KeyboardInterrupt):
         while left:
@@ -258,10 +275,12 @@ def compare(
                 # the times of the first fit contain compilation
                 model = models[name].fit(X, y, sample_weight)
             entries += _entries(left.pop(0), model, problem)
+            fitted[name] = model
             if model.status_ is Status.INTERRUPTED:
                 break
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
-    return Comparison(problem, models[running[0]].tol, entries, refused, COMPILATION.seconds - before)
+    seconds = COMPILATION.seconds - before
+    return Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
 
 
 def objective(problem: Problem, lower: float, upper: float) -> float:
@@ -300,10 +319,10 @@ def _name(algorithm: Any) -> str:
     if not isinstance(algorithm, Algorithm):
         return str(algorithm)
     changed = []
-    for field in fields(algorithm) if is_dataclass(algorithm) else ():
-        value = getattr(algorithm, field.name)
-        if field.default is MISSING or value != field.default:
-            changed.append(f"{field.name}={value!r}")
+    for one in fields(algorithm) if is_dataclass(algorithm) else ():
+        value = getattr(algorithm, one.name)
+        if one.default is MISSING or value != one.default:
+            changed.append(f"{one.name}={value!r}")
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
 
 

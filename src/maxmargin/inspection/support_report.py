@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..certificates.certificate import CertificateError
 from ..certificates.training_data import training_data
 from ..certificates.verification import verify, verify_verdicts
 from ..estimators.explanation import SupportReport, explained
@@ -50,11 +49,6 @@ def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Sup
     >>> report.table()["role"].tolist()
     ['weightless', 'open', 'open', 'weightless']
     """
-    if not hasattr(model, "certificate_"):
-        raise CertificateError(
-            "support_report needs a classifier with a certificate: a fitted MaxMarginClassifier or "
-            "KernelMaxMarginClassifier."
-        )
     proved = verify(model, X, y, sample_weight)
     verify_verdicts(model, training_data(model, X, y, sample_weight)[0], y)
     return explained(model, X, y, sample_weight, proved)

@@ -88,10 +88,12 @@ class AlgorithmComparisonDisplay(PanelDisplay):
         Raises
         ------
         ValueError
-            If there is no such class.
+            If there is no such class, or no algorithm ran.
         """
         problem = comparison.problem
         classes = list(dict.fromkeys(entry.label for entry in comparison.entries))
+        if not classes:
+            raise ValueError("there is nothing to draw: the comparison was interrupted; run it again.")
         if label is None:
             label = classes[0]
         elif label not in classes:
