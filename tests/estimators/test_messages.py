@@ -72,6 +72,7 @@ def test_limits_are_named_and_unknown_ones_are_not_guessed():
     assert message.startswith("All max_iter=1 rounds were made. The certified gap is ")
     assert "Raise max_iter." in message
     assert "Raise max_time." in unfinished(X, max_time=1e-9).message_
+    assert "raise" not in (unfinished(X * 1e150).message_ + unfinished(X * 0.0).message_).lower()
     assert "Ctrl-C or a callback ended" in unfinished(X, callback=lambda report: True).message_
     several = unfinished(X).fit(X, Y + (X[:, 1] > 1.0))
     assert "gap of class" in several.message_
@@ -135,9 +136,12 @@ REFUSED = [
     (lambda: separate(X, Y, tol=HUGE), "tol must be a number"),
     (lambda: mm.margin_path(X, Y, Cs=[HUGE]), "Cs must be positive numbers"),
     (fit(X, class_weight={0: 0, 1: 1}), "class_weight leaves only one class with a positive weight"),
-    (lambda: OnlineMarginClassifier().partial_fit(X, Y, classes=[0, np.inf]), "labels hold NaN or infinity"),
+    (lambda: OnlineMarginClassifier().partial_fit(X, Y, classes=[0, np.inf]), "Label 1 .counted.* is inf"),
     (lambda: compare(X, Y, [1, "dcd", None]), r"names and rule objects such as MPU\(\); got 1"),
     (lambda: mm.MarginPath([]), "at least one point"),
+    (lambda: OnlineMarginClassifier(fit_intercept=2).fit(X, Y), "fit_intercept must be True or False; got 2"),
+    (fit(X, callback=lambda report: [1]), "callback must return True to end the fit, else .*; got a list"),
+    (lambda: mm.verify(MaxMarginClassifier().fit(X, Y), X, Y + 1), r"label \d .* is 2, no class of"),
 ]
 
 

@@ -22,6 +22,9 @@ LEAST_CORRELATION, MOST_FACTOR = 0.9, 100.0
 # Decades of the gap that are left, for each decade in the reports: the line is drawn no further. A round value; not
 # tuned.
 MOST_DECADES = 3.0
+# Ratio of the last gap to that in the middle of the reports above which the gap has stopped falling: a slow rate, 1
+# over the square root of the rounds, has 0.7. A round value; not tuned.
+LEAST_FALL = 0.9
 REASONS = {
     Status.CERTIFIED: "the certified gap, {gap:.2g}, is at most tol={tol:g}",
     Status.CONVERGED: "the algorithm ended by its own criterion",
@@ -81,13 +84,21 @@ def _remedies(model: Any, X: Any, names: Sequence[str] | None) -> list[str]:
         return ["give a finite C, the weight of the losses"]
     large = None if X is None else dominant(X)
     remedies = [] if large is None else [large.words(names=names)]
+    # in a comparison, which leaves out the exact stage, algorithms are named
+    named = model.algorithm != "auto" and model._exact
+    other = 'set algorithm="auto"' if named else "try another algorithm"
     if status in LIMITS:
         name, unit, suffix = LIMITS[status]
         needed = _needed(model, unit)
-        about = "" if needed is None else f" to about {float(f'{needed:.2g}'):g}{suffix}"
-        remedies.append(f"raise {name}{about}")
+        if needed is not None:
+            remedies.append(f"raise {name} to about {float(f'{needed:.2g}'):g}{suffix}")
+        elif _stagnates(model):
+            remedies.append(f"the gap hardly falls any more: rather than a larger {name}, {other}")
+        # more rounds do not make up for the scale of all columns, on which proofs of hard margins do not depend
+        elif large is None or large.column is not None or np.isinf(model.C):
+            remedies.append(f"raise {name}")
     elif status is Status.CONVERGED:
-        remedies.append('set algorithm="auto", or another algorithm')
+        remedies.append(other)
     elif large is None:
         remedies.append("scale the features, with StandardScaler for instance, or give a smaller, finite C")
     if model.tol < gap < 1.0:
@@ -110,6 +121,14 @@ def _needed(model: Any, unit: str) -> float | None:
     if not isfinite(need):
         return None
     return need if unit == "seconds" else ceil(need)
+
+
+def _stagnates(model: Any) -> bool:
+    """Return whether the gap that is furthest from `tol` hardly fell in the second half of its reports."""
+    last = {report.label: report.gap for report in model.history_}
+    worst = max(last, key=last.__getitem__, default=None)
+    gaps = [report.gap for report in model.history_ if report.label == worst]
+    return len(gaps) >= 2 * LEAST_REPORTS and gaps[-1] > LEAST_FALL * gaps[len(gaps) // 2]
 
 
 def extrapolated(history: Sequence[Report], tol: float, unit: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The entry or the column of a table that is far larger than all others."""
+"""The entry or the column of a table that is far larger than all others, or a table of unusual scale."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ DOMINATES = 1e4
 
 @dataclass(frozen=True)
 class Dominant:
-    """An entry that dominates its column, or a column that dominates the others.
+    """An entry that dominates its column, a column that dominates the others, or the scale of all columns.
 
     Attributes
     ----------
-    column : int
+    column : int or None
+        None if all columns are of a scale far from 1.
     row : int or None
         The row of the entry; None if the whole column is large.
     value : float
@@ -30,7 +31,7 @@ class Dominant:
         The largest absolute value of the column's other entries, or the median of this value over the other columns.
     """
 
-    column: int
+    column: int | None
     row: int | None
     value: float
     others: float
@@ -45,6 +46,10 @@ class Dominant:
         names : sequence of str, default=None
             Of the columns; None for their numbers.
         """
+        if self.column is None:
+            if not self.value:
+                return "every entry of X is 0, which tells no classes apart: check how X was made"
+            return f"the entries of X reach {self.value:.3g}, far from 1: scale the features (StandardScaler)"
         counted = f"(counted from {first})"
         column = (
             f"column {self.column + first} {counted}" if names is None else f"column {names[self.column]!r}"
@@ -64,6 +69,9 @@ class Dominant:
 def dominant(X: Any) -> Dominant | None:
     """Return the entry or the column that is at least `DOMINATES` times as large as the others; None without one.
 
+    Without one, all columns are reported if their largest entry is `DOMINATES` times as large or as small as 1, which
+    stands for the constant feature of the intercept.
+
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
@@ -79,7 +87,9 @@ def dominant(X: Any) -> Dominant | None:
     above = 0.0 < median <= large  # the column is above the others
     if 0.0 < rest <= large or (above and np.count_nonzero(column) == 1):
         return Dominant(j, row, value, rest)
-    return Dominant(j, None, value, median) if above else None
+    if above:
+        return Dominant(j, None, value, median)
+    return None if 1.0 / DOMINATES < abs(value) < DOMINATES else Dominant(None, None, value, 1.0)
 
 
 def vector(values: Any) -> np.ndarray:
