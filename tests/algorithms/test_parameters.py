@@ -112,7 +112,7 @@ INVALID = [
     (MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
     (MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
     (MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
-    (MPU, {"schedule": "shrinking"}, "mpu has the schedules .'gap', 'two-level', "),
+    (MPU, {"schedule": "shrinking"}, "schedule of mpu must be one of .'gap', 'two-level', "),
     (Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
     (Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
     (ALMA, {"alpha": 0.0}, ACCURACY),

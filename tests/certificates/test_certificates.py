@@ -258,7 +258,7 @@ def test_other_data_are_refused_with_the_difference():
         ((X, np.where(rows == 3, 1 - y, y)), other + "20 positive labels then, 19 now"),
         ((X[:, 0], y), "X must have two dimensions"),
         ((X, y[:-1]), "y must hold one label for each of the 40 rows"),
-        ((X, y, weights[:-1]), "sample_weight must hold one number a row"),
+        ((X, y, weights[:-1]), "sample_weight must hold 40 numbers, one a row"),
         ((X, y + 7), "7"),
         ((X, y[np.where(rows == 2, 3, np.where(rows == 3, 2, rows))]), same_size),
         *(((rows, y), same_size) for rows in (changed, negative, X[exchanged], X[:, ::-1])),

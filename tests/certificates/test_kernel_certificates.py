@@ -130,7 +130,7 @@ def test_kernel_values_outside_their_range_are_refused():
     for size in VALUE_RANGE:
         assert KernelSample(Precomputed(), size * np.eye(2)).max_diagonal == size
     for size in (np.nextafter(least, 0.0), np.nextafter(largest, np.inf)):
-        with pytest.raises(ValueError, match=r"in sums, if not before: .* scale the matrix"):
+        with pytest.raises(ValueError, match=r"in sums: .* scale the matrix"):
             KernelSample(Precomputed(), size * np.eye(2))
     assert KernelSample(Linear(), np.zeros((2, 3))).max_diagonal == 0.0  # zero rows do not count as underflow
 

@@ -36,15 +36,15 @@ POLY = ("--kernel", "poly", "--coef0", 1, "--degree", 1, "--gamma", "auto")
     ("file", "options", "words"),
     [
         ("square", (), ["NOT SEPARABLE: no hyperplane has no on one side and yes on the other (",
-                        "rows 1, 2, 3, 4 (4 in all)", "       4          no  0.25 = 1/4\n",
+                        "rows 1, 2, 3, 4 (4 in all, counted from 1)", "       4          no  0.25 = 1/4\n",
                         "the margin of at least one row is at most -0.353553"]),
         ("half_line", ("--p", 1), ["SEPARABLE: a hyperplane has 0 on one side and 1 on the other (",
                                    "<= largest margin <=", "(p = 1)"]),
         ("half_line", ("--no-bias",), ["NOT SEPARABLE: no hyperplane through the origin",
-                                       "rows 1, 2, each with the sign of its class", "0.75 = 3/4"]),
+                                       "rows 1, 2 (counted from 1), each with", "0.75 = 3/4"]),
         ("square", ("--kernel", "rbf"), ["SEPARABLE: a function of the rbf kernel has no on one side"]),
         ("square", POLY, ["NOT SEPARABLE: no function of the poly kernel has no",
-                         "rows 1, 2, 3, 4 (4 in all) have weights"]),
+                         "rows 1, 2, 3, 4 (4 in all, counted from 1)"]),
     ],
 )  # fmt: skip
 def test_verdicts_are_printed(request, file, options, words):

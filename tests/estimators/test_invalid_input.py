@@ -118,11 +118,7 @@ NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
         ({"kernel": "rbf"}, lambda X: X * 1e-160, "too small or too large"),
         ({"kernel": "rbf"}, lambda X: X + 1e8, "lost in rounding.*mean"),
         ({"kernel": "precomputed"}, lambda X: X, "square"),
-        (
-            {"kernel": "precomputed"},
-            lambda X: rbf_kernel(X) + np.eye(40, k=39),
-            "not symmetric.*rows 0 and 39",
-        ),
+        ({"kernel": "precomputed"}, lambda X: rbf_kernel(X) + np.eye(40, k=39), "rows 0 and 39 .counted"),
         ({"kernel": "precomputed"}, lambda X: np.tanh(2.0 * X @ X.T - 1.0), NOT_A_KERNEL),
         ({"kernel": lambda A, B: -(A @ B.T)}, lambda X: X, NOT_A_KERNEL),
         ({"kernel": lambda A, B: np.ones(3)}, lambda X: X, "shape"),

@@ -138,7 +138,7 @@ def test_model_files_keep_the_proof_or_the_reason_why_there_is_none(reach, monke
             new.verify(X, truth)
             if reach == 6:
                 assert isinstance(old, Undecided)
-                assert "beyond exact reach" in old.reason
+                assert "too many for exact arithmetic" in old.reason
                 assert 0.0 == old.lo <= old.hi < 1e-10
 
 

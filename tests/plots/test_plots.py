@@ -353,7 +353,7 @@ REFUSED = {
     "A MarginRFE is drawn": lambda m, s: EliminationDisplay.from_estimator(LogisticRegression()),
     "no certified_radius": lambda m, s: robustness.from_estimator(LogisticRegression(), X, Y),
     "y holds the class 7": lambda m, s: robustness.from_estimator(m, X, np.full(80, 7)),
-    "one radius for every row": lambda m, s: robustness([1.0], [True, False]).plot(),
+    "rows need one radius and label": lambda m, s: robustness([1.0], [True, False]).plot(),
     r"samples: \[80, 80, 3\]": lambda m, s: margins_of(m, X, Y, sample_weight=np.ones(3)),
     "column 0 is missing in 80": lambda m, s: margins_of(m, X * [np.nan, 1, 1], Y),
     "margins must be finite": lambda m, s: MarginDisplay([1.0, np.inf], [True, False]).plot(),
@@ -364,7 +364,7 @@ REFUSED = {
     "a precomputed kernel": lambda m, s: surface(
         KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, Y), X @ X.T, Y
     ),
-    "values for each of 3 x 1": lambda m, s: DecisionSurfaceDisplay([0], [0, 1, 2], [[1]], **PLACES).plot(),
+    "value at each point": lambda m, s: DecisionSurfaceDisplay([0], [0, 1, 2], [[1]], **PLACES).plot(),
     "plane must be a pair": lambda m, s: surface(m, X, Y, plane="axes"),
     "two different features": lambda m, s: surface(m, X, Y, plane=(1, 1)),
     "takes one linear function": lambda m, s: surface(s, X, THREE_CLASSES, plane="weights"),

@@ -59,13 +59,13 @@ def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     # the number of rows of MATRICES_IN_MEMORY square matrices of float64
     in_memory = (memory_bytes / (8.0 * MATRICES_IN_MEMORY)) ** 0.5
     n, most = X.shape[0], int(min(max(in_memory, MIN_ROWS), MAX_ROWS))
-    some = X if n <= most else X[np.linspace(0, n - 1, most).astype(np.intp)]
-    some = kernel.prepared(some)
+    places = np.linspace(0, n - 1, min(n, most)).astype(np.intp)
+    some = kernel.prepared(X if n <= most else X[places])
     with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.block(some, some)
     if not np.isfinite(K).all():
-        raise ValueError(f"Kernel {kernel.name} overflows for rows this long: scale them, or lower gamma.")
-    check_gram(K, f"The {kernel.name} kernel")
+        raise ValueError(f"The {kernel.name} kernel overflows: scale the features, or lower gamma or degree.")
+    check_gram(K, f"The {kernel.name} kernel", places)
 
 
 def is_inner_product(kernel: Kernel) -> bool:
@@ -79,7 +79,7 @@ def is_inner_product(kernel: Kernel) -> bool:
     return isinstance(kernel, Linear) or (isinstance(kernel, Gaussian) and kernel.gamma >= 0.0)
 
 
-def check_gram(K: Any, name: str = "The kernel matrix") -> None:
+def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> None:
     """Raise ValueError where a matrix is not symmetric and positive semidefinite, up to the rounding of its entries.
 
     Parameters
@@ -88,6 +88,8 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
         Finite numbers; values that float32 represents are accepted with the rounding of float32.
     name : str, default="The kernel matrix"
         The name of the matrix in messages.
+    places : ndarray of int, default=None
+        The numbers of its rows in messages; None for 0, ..., n - 1.
 
     Raises
     ------
@@ -96,20 +98,21 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
         eigenvalue.
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got {K.shape}.")
+        raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got shape {K.shape}.")
     allowed = eigenvalue_rounding(K)
     i, j = _most_asymmetric(K)
     if abs(float(K[i, j]) - float(K[j, i])) > allowed:
+        row, other = (i, j) if places is None else places[[i, j]].tolist()
         raise ValueError(
-            f"{name} is not symmetric: the value of rows {i} and {j} is {K[i, j]:.9g}, that of rows {j} and {i} "
-            f"{K[j, i]:.9g}; give (K + K.T) / 2 if that is what was meant."
+            f"{name} is not symmetric: its value of rows {row} and {other} (counted from 0) is {K[i, j]:.9g}, and "
+            f"{K[j, i]:.9g} in the other order; give (K + K.T) / 2 if the difference does not matter."
         )
     least = least_eigenvalue(K, allowed)
     if least < -allowed:
         raise ValueError(
             f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > MAX_ROWS)}"
             f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
-            f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, which is what a soft margin does."
+            f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
         )
 
 

@@ -172,7 +172,7 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
     length = float(np.hypot(Plain.norm(a), w0))
     extended = float(np.hypot(length, Delta * Plain.norm(c)))  # |a_ext|
     if not length > 0.0:
-        raise ValueError("all dual variables of the certificate are 0: they define no direction a.")
+        raise ValueError("all dual variables of the certificate are 0, which gives no direction: raise C.")
     # the own coordinate of pattern k adds Delta c_k times Delta to its margin
     Gamma = float((scores + Delta**2 * c).min()) / extended
     gamma = Gamma * extended / length

@@ -98,13 +98,13 @@ def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
     """
     n, d = X.shape
     if isinstance(kernel, Precomputed) and n > MAX_MATRIX_ROWS:
-        raise BeyondReachError(f"a matrix of more than {MAX_MATRIX_ROWS} rows is beyond exact reach")
+        raise BeyondReachError(f"the matrix has over {MAX_MATRIX_ROWS} rows, too many for exact arithmetic")
     if isinstance(kernel, Linear | Precomputed):
         return IntegerRows(X, y, bias)
     if not isinstance(kernel, Polynomial):
         raise BeyondReachError(f"for the {kernel.name} kernel only equal rows of both classes are a proof")
     if dimension(kernel, d) == inf:
-        raise BeyondReachError(f"more than {MAX_MONOMIALS} monomials of a row are beyond exact reach")
+        raise BeyondReachError(f"a row has more than {MAX_MONOMIALS} monomials, too many for exact sums")
     return MonomialRows(X, y, kernel.degree, kernel.coef0 > 0.0, bias)
 
 

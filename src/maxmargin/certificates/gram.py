@@ -81,23 +81,23 @@ class KernelSample:
         if not most <= VALUE_RANGE[1]:
             other = "" if what == "matrix" else ", or lower gamma or coef0"
             raise ValueError(
-                f"The kernel overflows in sums, if not before: its values reach {most:.3g}, and bounds can be computed "
-                f"up to {VALUE_RANGE[1]:g}; scale the {what}{other}."
+                f"The kernel overflows in sums: its values reach {most:.3g}, and bounds can be computed up to "
+                f"{VALUE_RANGE[1]:g}; scale the {what}{other}."
             )
         if square < SMALLEST_NORMAL and abs(rows).max() > 0.0:
-            raise ValueError("The squares of rows this long underflow, and the kernel: scale the features.")
+            raise ValueError("Squared lengths of rows underflow, and kernel values: scale the features.")
         if 0.0 < most < VALUE_RANGE[0]:
             raise ValueError(
-                f"The kernel underflows in sums, if not before: its values reach {most:.3g}, and bounds can be "
-                f"computed from {VALUE_RANGE[0]:g} on; scale the {what}."
+                f"The kernel underflows in sums: its values reach {most:.3g} only, and bounds can be computed from "
+                f"{VALUE_RANGE[0]:g} on; scale the {what}."
             )
         self.error = kernel.error(self.X)
         if not np.isfinite(self.error):
-            raise ValueError("The squares of rows this long overflow, and the kernel: scale the features.")
+            raise ValueError("Squared lengths of rows overflow, and kernel values: scale the features.")
         if self.error > MAX_RELATIVE_ERROR * most:
             raise ValueError(
                 f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {self.error:.3g}. "
-                "Take the mean of each feature from it, and scale the features."
+                "Subtract its mean from each feature, and scale the features (StandardScaler does both)."
             )
 
     def scores(self, c: np.ndarray) -> np.ndarray:

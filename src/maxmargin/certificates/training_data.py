@@ -52,7 +52,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     given = X
     check_storage(X)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    require(X.ndim == 2, f"X must have two dimensions, rows and features; got {X.ndim}.")
+    require(X.ndim == 2, f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if X.dtype not in (np.float32, np.float64):
         try:
             X = X.astype(np.float64)
@@ -66,10 +66,11 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     if weights.ndim == 0:
         weights = np.full(labels.shape, float(weights))
     one_each = weights.shape == labels.shape
-    require(one_each, f"sample_weight must hold one number a row; got shape {weights.shape}.")
+    require(one_each, f"sample_weight must hold {labels.size} numbers, one a row; got shape {weights.shape}.")
     # rows of weight 0 take no part, and may have any label
-    for label in labels[~np.isin(labels, model.classes_) & (weights > 0.0)]:
-        raise CertificateError(f"y holds a label that the model does not know: {python_label(label)!r}.")
+    for i in np.flatnonzero(~np.isin(labels, model.classes_) & (weights > 0.0)).tolist():
+        label = f"label {i} (counted from 0) is {python_label(labels[i])!r}"
+        raise CertificateError(f"{label}, no class of the model: give y of the fit.")
     factors = np.ones(labels.shape[0])
     for name, factor in zip(model.classes_, model.class_weight_, strict=True):
         factors[labels == name] = factor

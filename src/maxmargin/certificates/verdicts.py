@@ -186,7 +186,8 @@ class Inseparable(Checked):
         """
         numbers, size = (self.support + first).tolist(), self.support.size
         rows = ", ".join(map(str, numbers[:PRINTED_ROWS])) + (", ..." if size > PRINTED_ROWS else "")
-        combined = f"rows {rows} ({size} in all) have weights with which"
+        combined = f"rows {rows} ({size} in all, counted from {first}) have weights with which"
+        rows += f" (counted from {first})"
         # feature spaces of kernels: statements are about functions, not about hyperplanes in the space of the rows
         if not isinstance(self.kernel, Linear):
             if size == 1:
@@ -213,14 +214,13 @@ class Inseparable(Checked):
         ball = ""
         if self.radius:
             ball = f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
-        return (
-            f"not separable{where}: {self.words(first)}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
-        )
+        found = f"{self.method}, {self.seconds:.2g} s"
+        return f"not separable{where}: {self.words(first)}{ball}\n  found by {found}"
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Sum the weighted rows in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
         same = signs.size == self.rows
-        require(same, f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
+        require(same, f"the verdict is about {self.rows} rows, not {signs.size}: give its X and y.")
         one_each = np.unique(self.support).size == len(self.weights) > 0
         require(one_each, "the proof fails: it needs one weight for each of its rows.")
         # Caratheodory: affinely independent rows are at most one more than the dimension, the intercept included
@@ -290,9 +290,14 @@ class Undecided(Checked):
         large = "scale the features" if self.scale is None else self.scale.words(first, names)
         return f"{large}; or {'raise max_time' if 'max_time' in self.reason else 'fit a soft margin (a finite C)'}"
 
+    def words(self, first: int = 0, names: Sequence[str] | None = None) -> str:
+        """Return why the search ended, and what to try; the parameters are those of `remedy`."""
+        found = f"no separator was found, and no proof that there is none: {self.reason}"
+        return f"{found}\n  to try: {self.remedy(first, names)}"
+
     def __str__(self) -> str:
         return (
-            f"undecided: {self.reason}\n  to try: {self.remedy()}\n"
+            f"undecided: {self.words()}\n"
             f"  largest margin <= {self.hi:.6g} (p = {self.p:g}), as weights on {self.support.size} rows show\n"
             f"  {self.method}, {self.seconds:.2g} s"
         )
@@ -323,7 +328,7 @@ def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, 
     CertificateError
         If the number of rows differs, or the recomputed bound is above `hi` by more than its rounding margin.
     """
-    require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
+    require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, not {y.size}: give its X and y.")
     ones = np.ones(y.size)
     if isinstance(kernel, Linear):
         X, _ = without_empty_columns(X)
@@ -352,9 +357,9 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
         raise CertificateError(str(error)) from None
     X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     fits = X.ndim == 2 and X.shape[1] == features
-    require(fits, f"the verdict is about {features} features; X has the shape {X.shape}.")
+    require(fits, f"the verdict is about {features} features, not the shape {X.shape}: give its X.")
     X, labels = canonical(X), labels_of(X, y)
     positive, negative = labels == classes[1], labels == classes[0]
     no_others = (positive | negative).all()
-    require(no_others, f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others.")
+    require(no_others, f"y holds classes other than {classes[0]!r} and {classes[1]!r}: give its X and y.")
     return X, np.where(positive, 1.0, -1.0)

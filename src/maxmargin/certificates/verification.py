@@ -137,7 +137,8 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
     """Raise CertificateError unless the certificate belongs to these data, and the intercept to its problem."""
     difference = claim.fingerprint.difference(sample.fingerprint)
-    require(difference is None, f"this certificate was made for other data: {difference}.")
+    words = f"{difference}; give the data of the fit"
+    require(difference is None, f"this certificate was made for other data: {words}.")
     none = claim.problem.intercept != "none" or b == 0.0
     require(none, "the upper bound fails: the model has an intercept, its problem has none.")
 
@@ -234,7 +235,7 @@ def _kernel(parts: tuple[Certificate, ...], X: Any) -> Kernel:
     """Return the kernel of all certificates; raise CertificateError unless it is one inner product on the rows."""
     kernel = parts[0].kernel
     square = not isinstance(kernel, Precomputed) or X.shape[0] == X.shape[1]
-    require(square, f"a precomputed kernel is a square matrix; got shape {X.shape}.")
+    require(square, f"X must be the square kernel matrix of the fit; got shape {X.shape}.")
     one = all(part.kernel == kernel for part in parts)
     require(one, "the certificates of this model are about different kernels.")
     try:

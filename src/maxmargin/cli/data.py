@@ -53,10 +53,7 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
     if table.y.dtype.kind in "mM":
-        raise DataError(
-            f"{data}: the labels (column {table.label_name!r}) are dates or times, not classes; name another column "
-            "with --label."
-        )
+        raise DataError(f"{data}: labels {table.label_name!r} are dates; name another column with --label.")
     if table.y.dtype.kind == "f":
         remedy = "number the classes"
         if table.label_name is not None:

@@ -105,9 +105,7 @@ def _format_of(path: Path) -> str:
     for kind, word in OPENINGS.items():
         if begin.startswith(word):
             return kind
-    raise ValueError(
-        f"{path}: no model of liblinear or libsvm, and no JSON; models of `maxmargin fit` need no import"
-    )
+    raise ValueError(f"{path}: no model of liblinear, libsvm or JSON; one of `maxmargin fit` needs no import")
 
 
 def _whole_numbers(labels: str) -> list[int]:

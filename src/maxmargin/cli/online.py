@@ -130,12 +130,18 @@ def _present(model: Any, data: Path, given: dict[str, Any]) -> None:
             raise DataError(f"{data}: the labels are fractions, not classes; number the classes.")
         if classes is None:
             classes = _classes(data, given.get("classes"), block.y)
+        strange = np.flatnonzero(~np.isin(block.y, classes))
+        if strange.size:
+            row, label = getattr(model, "n_seen_", 0) + int(strange[0]) + 1, block.y[strange[0]]
+            raise DataError(
+                f"{data}: the label of row {row} (counted from 1) is {label}, none of the classes {classes.tolist()}; "
+                "name all classes with --classes."
+            )
         try:
             model.source_ = {"label": None, "first_index": block.first_index}
             model.partial_fit(block.X, block.y, classes=classes)
         except ValueError as error:
-            remedy = " Name all of them with --classes." if "announced" in str(error) else ""
-            raise DataError(f"{data}: {error}{remedy}") from None
+            raise DataError(f"{data}: {error}") from None
 
 
 def _classes(data: Path, names: str | None, y: np.ndarray) -> np.ndarray:

@@ -291,7 +291,11 @@ def errors_in_one_sentence() -> Iterator[None]:
 
 
 def _bad_input(message: str) -> typer.Exit:
-    typer.echo(f"maxmargin: {' '.join(message.split())}", err=True)
+    parameter = (
+        rf"^(?:{'|'.join(ESTIMATOR_OPTIONS)})(?= must be )"  # parameters are named as options are typed
+    )
+    message = re.sub(parameter, lambda name: dashed(name[0]), " ".join(message.split()))
+    typer.echo(f"maxmargin: {message}", err=True)
     return typer.Exit(BAD_INPUT)
 
 

@@ -155,7 +155,8 @@ def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = 
         digits = f"\n{verdict.digits}" if verdict.digits else ""
         return f"SEPARABLE: a {claim} {found}\n{bounds}{digits}"
     return (
-        f"UNDECIDED: {verdict.reason} {found}\n"
+        f"UNDECIDED: no separator was found, and no proof that there is none: "
+        f"{with_options(verdict.reason)} {found}\n"
         f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), proved by weights on {verdict.support.size} rows"
     )
 

@@ -169,6 +169,6 @@ def units(problem: Problem, patterns: Patterns) -> Units:
     if not MIN_ENTRY <= largest <= MAX_ENTRY:
         raise ValueError(
             f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
-            "first, with StandardScaler or MaxAbsScaler for instance."
+            "first, with MaxAbsScaler for instance (StandardScaler takes squares itself)."
         )
     return Units(2.0 ** np.round(np.log2(max(largest, problem.rho))))

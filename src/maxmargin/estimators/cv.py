@@ -210,18 +210,19 @@ class _FoldPaths:
         scores = self._test_scores(fold, test, path)
         for model, score in zip(path, scores, strict=True):
             if np.isnan(score):
-                raise ValueError(f"the score of fold {fold} is nan at C = {model.C:g}, p = {model.p}.")
+                point = f"C = {model.C:g}, p = {model.p}"
+                raise ValueError(f"fold {fold} (counted from 0) scores nan at {point}: change scoring.")
         return scores, list(path.gaps_)
 
     def _test_scores(self, fold: int, test: np.ndarray, path: MarginPath) -> list[float]:
         """Score every point of a path on the test rows of its fold."""
         X, y, weights = self.X[test], self.y[test], None if self.weights is None else self.weights[test]
         if len(y) == 0 or (weights is not None and not weights.any()):
-            raise ValueError(f"fold {fold} has no rows, or none with a weight, to score: use other splits.")
+            raise ValueError(f"fold {fold} (counted from 0) has no row with a weight to score: change cv.")
         weighted = {} if weights is None else {"sample_weight": weights}
         try:
             return [float(self.scorer(model, X, y, **weighted)) for model in path]
         except TypeError as error:
             if "sample_weight" in str(error):
-                raise TypeError("scoring must take sample_weight, as fit was given weights.") from error
+                raise TypeError("scoring must take sample_weight: change it, or leave weights out") from error
             raise

@@ -74,7 +74,7 @@ class Decision:
     def dual(self) -> np.ndarray:
         """Return the certificate's dual variable of every row of the fit, shape (n,)."""
         if self.certificate is None:
-            raise ValueError("the model has no certificate, and so no dual weights.")
+            raise ValueError("the model has no certificate, and so no dual weights: fit one that has.")
         return self.certificate.alpha
 
     def support(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray | None:

@@ -198,7 +198,7 @@ class SupportReport:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        lines = [f"{self.labels.size} rows, {np.unique(self.labels).size} classes"]
+        lines = [f"{self.labels.size} rows (counted from 0), {np.unique(self.labels).size} classes"]
         for part in self.parts:
             lines += _part_lines(part)
         for rows in self.contradictory[:SHOWN]:

@@ -238,10 +238,7 @@ default="rbf"
             raise ValueError(f"A precomputed kernel is a square matrix of all samples; got shape {X.shape}.")
         targets = validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
         if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
-            raise ValueError(
-                'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
-                'set multi_class="ovo".'
-            )
+            raise ValueError('decision_function_shape="ovo" needs pairs of classes: set multi_class="ovo".')
         X = engine_rows(X)
         gamma = width(self.gamma, X, targets.sample_weights)
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)

@@ -346,9 +346,8 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
         return None
     algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
     if algorithm.schedule not in algorithm.schedules:
-        raise ValueError(
-            f"{algorithm.name} has the schedules {algorithm.schedules}; got {algorithm.schedule!r}."
-        )
+        got = f"got {algorithm.schedule!r}"
+        raise ValueError(f"schedule of {algorithm.name} must be one of {algorithm.schedules}; {got}.")
     if problem is not None:
         validation.check_solves(algorithm, problem, ALGORITHMS)
     return algorithm

@@ -28,7 +28,9 @@ STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between
     "algorithm", "C", "trail", "n_voters", "fit_intercept", "intercept_scaling", "radius", "hasher",
 )  # fmt: skip
 
-CHECKS: validation.Checks = validation.COST | {
+SHARED = ("C", "fit_intercept", "random_state")  # checked as in the other classifiers
+CHECKS: validation.Checks = {name: (validation.COST | validation.COMMON)[name] for name in SHARED} | {
+    "shuffle": validation.COMMON["fit_intercept"],
     "trail": (lambda trail: trail in TRAILS, '"average", "vote" or "last"; got {!r}'),
     "n_voters": (lambda count: validation.is_whole(count, 2), "a whole number of at least 2; got {!r}"),
     "max_iter": (lambda passes: validation.is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
@@ -267,10 +269,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
                     "fit or with sklearn.base.clone(model).partial_fit."
                 )
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise ValueError(
-                f"classes={np.asarray(classes).tolist()!r} is not the same as on the first call to "
-                f"partial_fit, which was {self.classes_.tolist()!r}."
-            )
+            given, known = np.asarray(classes).tolist(), self.classes_.tolist()
+            raise ValueError(f"classes={given} is not the same as on the first call to partial_fit, {known}.")
 
     def _begin(self, labels: np.ndarray, d: int) -> None:
         """Begin one stream for each binary problem of the classes of these labels, for rows with d columns."""
@@ -318,9 +318,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         strange = np.flatnonzero(classes[place] != y)
         if strange.size:
-            raise ValueError(
-                f"y holds {y[strange].tolist()[0]!r}, not one of the classes announced: {classes.tolist()!r}."
-            )
+            i, known = int(strange[0]), classes.tolist()
+            label = f"label {i} (counted from 0) is {y.tolist()[i]!r}"
+            raise ValueError(f"{label}, not one of the classes announced, {known}: begin anew with all.")
         positive = [1] if classes.size == 2 else range(classes.size)
         return [np.where(place == k, 1.0, -1.0) for k in positive]
 

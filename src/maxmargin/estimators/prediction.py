@@ -58,9 +58,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         for name in ELSEWHERE.keys() & parameters.keys():
             accepted = signature(cls.__init__).parameters
             if name not in accepted and all(one.kind is not one.VAR_KEYWORD for one in accepted.values()):
-                raise TypeError(
-                    f"{cls.__name__} has no parameter {name!r}; it corresponds to {ELSEWHERE[name]}."
-                )
+                words = f"{name!r}; it corresponds to {ELSEWHERE[name]}"
+                raise TypeError(f"{cls.__name__} has no parameter {words}.")
         return super().__new__(cls)
 
     def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:
@@ -262,10 +261,7 @@ class KernelDecision:
         """
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError(
-                "break_ties must be False where there is one value a pair of classes: set "
-                'decision_function_shape="ovr", or break_ties=False.'
-            )
+            raise ValueError('break_ties needs decision_function_shape="ovr": set it, or break_ties=False.')
         scores, scheme = self._scores(X), self._scheme()
         values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
         return self._classes_in_order()[values.argmax(axis=1)]

@@ -343,7 +343,8 @@ class _TaskProgress:
 def is_true(answer: Any) -> bool:
     """Return whether the value that a callback returned is true; arrays, for example, have no truth value."""
     if np.ndim(answer):
-        raise ValueError("callback must return True to end the fit, else False or None; got an array.")
+        kind = type(answer).__name__
+        raise ValueError(f"callback must return True to end the fit, else False or None; got a {kind}.")
     return bool(answer)
 
 

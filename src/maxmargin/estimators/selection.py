@@ -375,10 +375,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         """Return the estimator as it was given; an algorithm becomes a `MaxMarginClassifier`."""
         if not self._is_own:
             if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "get_params")):
-                raise ValueError(
-                    "estimator must be an algorithm or its name, or a classifier with coef_ after its fit; "
-                    f"got {self.estimator!r}."
-                )
+                raise ValueError(f"estimator must be an algorithm or have coef_; got {self.estimator!r}.")
             return self.estimator
         shared = ("C", "loss", "tol", "fit_intercept", "class_weight", "max_iter")
         return MaxMarginClassifier(
@@ -393,8 +390,5 @@ def _weights(estimator: Any, X: Any, sample_weight: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
     if not has_fit_parameter(estimator, "sample_weight"):
-        raise ValueError(
-            f"{type(estimator).__name__} takes no sample weights: leave sample_weight out, or eliminate "
-            "with an estimator that takes them."
-        )
+        raise ValueError(f"{type(estimator).__name__} takes no sample weights: leave sample_weight out.")
     return _check_sample_weight(sample_weight, X, dtype=np.float64)

@@ -117,5 +117,7 @@ def _hash_lists(hasher: FeatureHasher, X: Any) -> Any:
 
 
 def _check_finite(X: Any) -> None:
-    if not np.isfinite(X.data).all():
-        raise ValueError("Rows hold NaN or infinity: leave these features out, or give them numbers.")
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    if bad.size:
+        i = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        raise ValueError(f"Row {i} (counted from 0) holds NaN or infinity: leave such features out.")

@@ -280,10 +280,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
         sample_weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         with np.errstate(over="ignore"):
             if not np.isfinite(sample_weights.sum()):
-                raise ValueError(
-                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and "
-                    "multiply C by it."
-                )
+                raise ValueError("The sum of sample_weight overflows: divide it, and multiply C by as much.")
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
         rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "there is no row"
@@ -313,13 +310,11 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "S":
         raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("The labels hold NaN or infinity: give finite numbers, or leave the rows out.")
+        i = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(f"Label {i} (counted from 0) is {y[i]}: give finite numbers, or drop such rows.")
     kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
     if len(kinds) == 1 and kinds[0] in ("int", "bool"):
-        raise ValueError(
-            f"Unknown label type: y is an array of objects that are all {kinds[0]}; give it their type, "
-            f"y.astype({kinds[0]})."
-        )
+        raise ValueError(f"Unknown label type: y holds objects that are {kinds[0]}: y.astype({kinds[0]}).")
     try:
         classes = _distinct(y[:: 1 + y.size // SAMPLED_LABELS])
         few = classes.size <= FEW_CLASSES
@@ -366,7 +361,7 @@ def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weight
         raise ValueError(f'class_weight must be a dict, "balanced" or None; got {class_weight!r}.')
     unknown = [name for name in class_weight if name not in set(y.tolist())]  # rows of weight 0 count here
     if unknown:
-        raise ValueError(f"class_weight names classes that y does not hold: {unknown}.")
+        raise ValueError(f"class_weight names classes that y does not hold, {unknown}: leave them out.")
     factors = np.array([class_weight.get(name, 1.0) for name in classes.tolist()])
     if factors.dtype.kind not in "biuf":
         raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")

@@ -237,15 +237,12 @@ class Pairwise(Kernel):
             raise
         K = K.toarray() if sp.issparse(K) else np.asarray(K)
         if K.dtype.kind not in "biuf" or not np.isfinite(K).all():
-            raise ValueError("The kernel must return finite real numbers; some of its values are not.")
+            raise ValueError("Some values of the kernel are not finite real numbers: scale X, or mend it.")
         if K.shape == (Z.shape[0], X.shape[0]):
             return K
         if _of_two_rows(function, Z, X):
             raise ValueError(TWO_ROWS)
-        raise ValueError(
-            f"The kernel must return a matrix of shape {(Z.shape[0], X.shape[0])} for so many rows of each; "
-            f"it returned shape {K.shape}."
-        )
+        raise ValueError(f"The kernel must return the shape {(Z.shape[0], X.shape[0])}; got {K.shape}.")
 
     def diagonal(self, X: Any) -> np.ndarray:
         parts = (X[first : first + DIAGONAL_BLOCK] for first in range(0, X.shape[0], DIAGONAL_BLOCK))

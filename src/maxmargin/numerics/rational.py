@@ -61,7 +61,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
     """
     k = len(matrix[0])
     if k > MAX_COLUMNS:
-        raise BeyondReachError(f"a proof of more than {MAX_COLUMNS} rows is beyond exact reach")
+        raise BeyondReachError(f"a proof may take over {MAX_COLUMNS} rows, too many for exact arithmetic")
     if interrupted():
         raise TimeoutError("interrupted")
     whole = np.array(matrix, dtype=object).reshape(-1, k)

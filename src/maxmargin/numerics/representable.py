@@ -29,15 +29,17 @@ def refuse_rounded(X: Any) -> None:
     X : array-like, data frame or sparse matrix
     """
     check_storage(X)
-    for values in _parts(X):
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow tables, of other frames
+    for k, values in enumerate(_parts(X)):
         if values.dtype.kind == "c" or (
             values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)
         ):
             raise ValueError(COMPLEX)
         changed = first_rounded(values)
         if changed is not None:
+            place = "X" if names is None else f"column {names[k]!r} of X"
             raise ValueError(
-                f"X holds {changed!s}, which no float64 is, and proofs are about float64 numbers: rows that differ "
+                f"{place} holds {changed!s}, which no float64 is, and proofs are about float64 numbers: different rows "
                 "could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 holds "
                 "every number; or, if rounding is meant, convert X to float64 yourself."
             )

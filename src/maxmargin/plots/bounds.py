@@ -172,7 +172,7 @@ class BoundsDisplay(AxesDisplay):
         if not finite.any():
             known = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
             nothing = "" if known else "nothing is proved, and "
-            raise ValueError(f"{nothing}there is nothing to draw: no report has two finite bounds.")
+            raise ValueError(f"{nothing}there is nothing to draw: no report has both bounds; fit longer.")
         last = int(np.flatnonzero(finite)[-1])
         self.best_ = best = float(self.lower[last] + self.upper[last]) / 2.0
         unit = abs(best) or 1.0

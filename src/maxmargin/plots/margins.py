@@ -141,12 +141,9 @@ class MarginDisplay(AxesDisplay):
     def _check(self) -> None:
         shapes = {a.shape for a in (self.margins, self.positive, self.support) if a is not None}
         if len(shapes) > 1 or self.margins.ndim != 1 or not self.margins.size:
-            raise ValueError(
-                "there must be one margin and one side for every row, and at least one row; got shapes "
-                f"{', '.join(map(str, sorted(shapes)))}."
-            )
+            raise ValueError(f"margins and sides must have one shape (n,), n > 0; got {sorted(shapes)}.")
         if not np.isfinite(self.margins).all():
-            raise ValueError("margins must be finite numbers: the scores of some rows overflow.")
+            raise ValueError("margins must be finite: scores of some rows overflow, scale the features.")
 
     def _draw(self, ax: Any) -> None:
         """Draw the bars of both sides, the lines at margins of 0 and 1, and the legend."""

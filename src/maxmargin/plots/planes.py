@@ -95,7 +95,7 @@ def _feature_index(feature: Any, names: Sequence[str]) -> int:
     """Return the place of a feature that is given by its name or its place."""
     if isinstance(feature, str):
         if feature not in names:
-            raise ValueError(f"there is no feature called {feature!r}.")
+            raise ValueError(f"there is no feature {feature!r}; name one of {list(names)[:8]}.")
         return names.index(feature)
     if not (isinstance(feature, int | np.integer) and 0 <= feature < len(names)):
         raise ValueError(f"a feature is a name, or a number from 0 to {len(names) - 1}; got {feature!r}.")

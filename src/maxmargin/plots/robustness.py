@@ -110,10 +110,7 @@ class RobustnessDisplay(AxesDisplay):
 
     def _check(self) -> None:
         if self.radii.size == 0 or self.radii.shape != self.correct.shape:
-            raise ValueError(
-                f"there must be one radius for every row, and at least one row; got {self.radii.shape} radii and "
-                f"{self.correct.shape} labels."
-            )
+            raise ValueError(f"rows need one radius and label; got {self.radii.shape}, {self.correct.shape}.")
 
     def _draw(self, ax: Any) -> None:
         """Draw the share of rows that stay correct as steps, and where it is one half."""

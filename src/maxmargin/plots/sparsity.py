@@ -125,9 +125,7 @@ class SparsityDisplay(PanelDisplay):
             raise ValueError(f"threshold is a share of the largest weight, in [0, 1); got {threshold!r}.")
         coefs = np.asarray(coefs, dtype=float)
         if coefs.ndim not in (2, 3) or coefs.shape[0] != np.size(ps) or not np.size(ps):
-            raise ValueError(
-                f"coefs must hold a row for each of {np.size(ps)} fits; got shape {coefs.shape}."
-            )
+            raise ValueError(f"coefs must hold a row for each of {np.size(ps)} fits; got {coefs.shape}.")
         sizes = np.abs(coefs)
         matters = sizes > threshold * sizes.max(axis=-1, keepdims=True)
         if coefs.ndim == 3:

@@ -193,12 +193,9 @@ class DecisionSurfaceDisplay(AxesDisplay):
 
     def _check(self) -> None:
         if self.values.shape[:2] != (self.second.size, self.first.size) or self.values.ndim not in (2, 3):
-            raise ValueError(
-                f"there must be values for each of {self.second.size} x {self.first.size} points of the grid; got "
-                f"shape {self.values.shape}."
-            )
+            raise ValueError(f"there must be a value at each point of the grid; got {self.values.shape}.")
         if not np.isfinite(self.values).all():
-            raise ValueError("the scores of some points of the plane overflow, and cannot be drawn.")
+            raise ValueError("the scores of some points of the plane overflow: scale the features.")
 
     def _draw(self, ax: Any) -> None:
         """Draw the areas, the rows, and the limits and titles of the axes."""

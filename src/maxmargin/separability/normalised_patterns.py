@@ -94,9 +94,9 @@ class NormalisedPatterns(ABC):
         self.rounding = self.noise = 4.0 * float(self.xp.finfo(square.dtype).eps)
         labels = self.array(y, square.dtype)
         if labels.shape != square.shape:
-            raise ValueError(f"there are {square.shape[0]} patterns, and labels of shape {labels.shape}.")
+            raise ValueError(f"each of {square.shape[0]} patterns needs one label; got shape {labels.shape}.")
         if not bool(self.xp.all(self.xp.abs(labels) == 1.0)):
-            raise ValueError("labels must be -1 and 1.")
+            raise ValueError("labels must be -1 and 1: give numpy.where(y == classes[1], 1.0, -1.0).")
         # multiplies pattern i by its label and normalises it
         self.scale = labels / self.xp.sqrt(self._squared_lengths(square))
 
@@ -110,8 +110,8 @@ class NormalisedPatterns(ABC):
         # a squared length below the normal numbers has lost digits, and so would the scale
         if not float(lengths2[i]) >= float(xp.finfo(lengths2.dtype).smallest_normal):
             raise ValueError(
-                f"pattern {i} cannot be normalised, its squared length is {float(lengths2[i]):.3g}: leave zero "
-                "patterns out, or give the patterns a constant feature (constant) or a soft margin (Delta)."
+                f"pattern {i} (counted from 0) cannot be normalised, its squared length is {float(lengths2[i]):.3g}: "
+                "leave zero patterns out, or give the patterns a constant feature (constant) or a soft margin (Delta)."
             )
         return lengths2
 
@@ -217,7 +217,7 @@ class NormalisedGram(NormalisedPatterns):
         # the product with ones is not finite if an entry is not: one pass without a copy
         self.noise = sqrt(self.rounding)
         if not bool(xp.all(xp.isfinite(self.K @ xp.ones_like(self.scale)))):
-            raise ValueError("kernel values must be finite.")
+            raise ValueError("kernel values and their sums must be finite: scale the features.")
 
     def point(self, weights: Array) -> Point:
         """Return the point with the given weights: one product with K."""

@@ -217,7 +217,8 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     check_finite(X, given)
     # NaN is a label that equals no other
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
+        i = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise ValueError(f"Label {i} (counted from 0) is {labels[i]}: drop rows whose class is not known.")
     # labels of mixed types cannot be sorted
     try:
         classes = np.unique(labels)
