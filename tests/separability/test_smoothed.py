@@ -174,7 +174,7 @@ ZERO = np.vstack([X[:23], np.zeros(3)])
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: NormalisedRows(sp.csr_matrix(ZERO), Y), "pattern 23 cannot be normalised"),
+        (lambda: NormalisedRows(sp.csr_matrix(ZERO), Y), "pattern 23 .counted from 0. cannot be normalised"),
         (lambda: NormalisedRows(np.where(X[0, 0] == X, np.inf, X), Y), "must be finite"),
         (lambda: iterated_perceptron_von_neumann(NormalisedRows(X, Y), 1.0), "gamma must be"),
     ],

@@ -330,10 +330,7 @@ def best_size(results: dict[str, np.ndarray]) -> int:
     """Return the smallest number of features with the best mean score."""
     mean = results["mean_test_score"]
     if np.isnan(mean).all():
-        raise ValueError(
-            "No fold has a score at any size, so that none can be chosen: give a finite C, more rounds (max_iter), or "
-            "n_features_to_select as a number."
-        )
+        raise ValueError("No fold has a score at any size: give a finite C, or raise max_iter.")
     return int(results["n_features"][np.flatnonzero(mean == np.nanmax(mean))[-1]])
 
 

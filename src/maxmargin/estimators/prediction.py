@@ -204,10 +204,7 @@ class Robust:
         """
         check_is_fitted(self)
         if getattr(self, "trail", None) == "vote":
-            raise ValueError(
-                'With trail="vote" several hyperplanes predict, and there is no one distance: fit with '
-                'trail="average" or trail="last".'
-            )
+            raise ValueError('trail="vote" has no one distance: fit with trail="average" or trail="last".')
         model: Any = self
         X = model._rows_to_predict(X)
         return _radii(X, model.coef_, model.intercept_, exponent(model))

@@ -115,10 +115,7 @@ def check_machine(model: Any) -> None:
     """Raise ModelFileError where a model is no fitted classifier with support vectors."""
     _check_kind(model, "support vectors")
     if not isinstance(model, MACHINES):
-        raise ModelFileError(
-            f"a {type(model).__name__} has weights of features and no support vectors: write it with to_liblinear, "
-            "to_json or to_onnx."
-        )
+        raise ModelFileError("this model has no support vectors: use to_liblinear, to_json or to_onnx.")
 
 
 def labels_of(model: Any) -> np.ndarray:
