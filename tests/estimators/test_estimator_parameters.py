@@ -75,7 +75,7 @@ SELECTION = {
 }
 SEARCH = {"Cs": ([-1.0], []), "cv": ([],), "ps": ([],), "scoring": (lambda model, X, y: np.nan,)}
 OF_PARAMETER = {"beta": "algorithm", "eta": "algorithm", "coef_": "estimator", "GroupKFold": "cv"}
-WORDS = {"n_features_to_select": "13 features", "scoring": "fold 0 .counted from 0. scores nan"}
+WORDS = {"n_features_to_select": "above the 4 features", "scoring": "fold 0 .counted from 0. scores nan"}
 FITTED = {
     MaxMarginClassifier(random_state=0): SHARED | LINEAR,
     KernelMaxMarginClassifier(kernel="poly"): SHARED | KERNEL,

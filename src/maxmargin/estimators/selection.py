@@ -365,10 +365,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         if not validation.is_whole(select):
             return max(1, int(select * d))
         if select > d:
-            raise ValueError(
-                f"n_features_to_select={select} features cannot be kept of {d}: ask for {d} at most, or for "
-                "a share, n_features_to_select=0.5 for instance."
-            )
+            raise ValueError(f"n_features_to_select={select} is above the {d} features: ask for fewer.")
         return int(select)
 
     def _estimator_to_train(self) -> Any:

@@ -277,7 +277,15 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     """
     sample_weights = np.ones(X.shape[0])
     if sample_weight is not None:
-        sample_weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        try:
+            sample_weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        except ValueError as error:
+            given = np.asarray(sample_weight)
+            bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
+            row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""
+            raise ValueError(f"{error}{row}") from None
         with np.errstate(over="ignore"):
             if not np.isfinite(sample_weights.sum()):
                 raise ValueError("The sum of sample_weight overflows: divide it, and multiply C by as much.")
