@@ -153,10 +153,7 @@ def _classes(data: Path, names: str | None, y: np.ndarray) -> np.ndarray:
         return classes
     classes = np.unique(y)
     if classes.size < 2:
-        raise DataError(
-            f"{data}: the first {y.size} rows are all of class {classes[0]}; name all classes with --classes, "
-            "or write the rows in random order."
-        )
+        raise DataError(f"{data}: the first {y.size} rows are all of class {classes[0]}; use --classes.")
     return classes
 
 

@@ -49,15 +49,9 @@ class LinearModel:
         _check_kind(model, "weights of features")
         if isinstance(model, OnlineMarginClassifier):
             if model.trail == "vote":
-                raise ModelFileError(
-                    "this model predicts by a vote of several hyperplanes, and the file can hold one for each class: "
-                    'fit with trail="average" or "last".'
-                )
+                raise ModelFileError('a vote has no one row of weights: fit with trail="average" or "last".')
             if model.hasher is not None:
-                raise ModelFileError(
-                    "this model hashes its features, and the file cannot hold a hash function: fit without a hasher "
-                    "(on the command line, with --n-features)."
-                )
+                raise ModelFileError("this model hashes its features, without names: fit without a hasher.")
         machine = isinstance(model, MACHINES)
         if machine and not isinstance(model.kernel_, Linear):
             if isinstance(model.kernel_, Precomputed | Pairwise):

@@ -29,7 +29,6 @@ def refuse_rounded(X: Any) -> None:
     X : array-like, data frame or sparse matrix
     """
     check_storage(X)
-    names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow tables, of other frames
     for k, values in enumerate(_parts(X)):
         if values.dtype.kind == "c" or (
             values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)
@@ -37,6 +36,9 @@ def refuse_rounded(X: Any) -> None:
             raise ValueError(COMPLEX)
         changed = first_rounded(values)
         if changed is not None:
+            names = getattr(
+                X, "column_names", getattr(X, "columns", None)
+            )  # of Arrow tables, of other frames
             place = "X" if names is None else f"column {names[k]!r} of X"
             raise ValueError(
                 f"{place} holds {changed!s}, which no float64 is, and proofs are about float64 numbers: different rows "

@@ -123,10 +123,7 @@ class EliminationDisplay(PanelDisplay):
 
     def _check(self) -> None:
         if not self.panels:
-            raise ValueError(
-                "there is nothing to draw: the classifier gives no certificate, and there is no accuracy without "
-                "cross-validation; fit the selector with cv=5."
-            )
+            raise ValueError("there is nothing to draw, no bound or accuracy: fit the selector with cv=5.")
 
     def _draw(self, *axes: Any) -> None:
         """Draw the accuracy and the bounds, as far as they are known, against the number of features."""

@@ -85,10 +85,7 @@ class RobustnessDisplay(AxesDisplay):
             If the classifier has no `certified_radius`, or `X` and `y` do not fit it.
         """
         if not hasattr(estimator, "certified_radius"):
-            raise ValueError(
-                f"{type(estimator).__name__} has no certified_radius: give a MaxMarginClassifier, an "
-                "OnlineMarginClassifier or a MarginRFE of one."
-            )
+            raise ValueError(f"{type(estimator).__name__} has no certified_radius: give one that has.")
         check_is_fitted(estimator)
         y = column_or_1d(y)
         check_consistent_length(X, y)
