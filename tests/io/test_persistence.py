@@ -190,7 +190,7 @@ class TestDamage:
         for k in [*range(0, len(content), step), len(content) - 1]:
             altered = bytearray(content)
             altered[k] ^= 0x29  # turns a space into a tab, which the format of the header allows
-            cut = "the file is cut short" + ("" if k > 40 else "|the file is empty|this is not a model")
+            cut = "the file is cut short" if k >= 38 else "the file is empty|this is not a model"
             end = k == len(content) - 1
             for damaged, expected in ((altered, "was altered" if end else ""), (content[:k], cut)):
                 saved.write_bytes(damaged)
