@@ -7,27 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from maxmargin import (
-    CuttingPlane,
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    Newton,
-    Pegasos,
-    Perceptron,
-    Problem,
-)
-from maxmargin.algorithms import (
-    ALGORITHMS,
-    ALMA,
-    CRAMMA,
-    FMP,
-    IMA,
-    MICRA,
-    MPU,
-    PUMMA,
-    AggressiveROMMA,
-    FixedDirectionalMargin,
-)
+import maxmargin as mm
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem
+from maxmargin.algorithms import ALGORITHMS
 
 OPTIONS = {
     "none": {"fit_intercept": False},
@@ -101,40 +83,40 @@ def test_algorithms_without_a_kernel_form_name_an_alternative():
         assert (refusal is None) == (name not in without)
         assert refusal is None or ('algorithm="' in refusal and name not in refusal)
     with pytest.raises(ValueError, match=r"newton.*pumma"):
-        KernelMaxMarginClassifier(algorithm=Newton()).fit([[0.0], [1.0]], [0, 1])
+        KernelMaxMarginClassifier(algorithm=mm.Newton()).fit([[0.0], [1.0]], [0, 1])
 
 
 POSITIVE = "must be a positive"
 ACCURACY = "must lie above 0 and be at most 1"
 INVALID = [
-    (MPU, {"delta": 0.0}, "delta must lie between 0 and 1"),
-    (MPU, {"delta": "x"}, "delta must be a number"),
-    (MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
-    (MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
-    (MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
-    (MPU, {"schedule": "shrinking"}, "schedule of mpu must be one of .'gap', 'two-level', "),
-    (Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
-    (Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
-    (ALMA, {"alpha": 0.0}, ACCURACY),
-    (ALMA, {"C": 0.0}, POSITIVE),
-    (ALMA, {"normalise": 0.0}, "normalise must be True or False"),
-    (CRAMMA, {"beta": 0.0}, r"beta must be a positive number \(in units of R\)"),
-    (CRAMMA, {"eta": np.inf}, POSITIVE),
-    (MICRA, {"zeta": 1.5}, "zeta must lie between 0 and 1"),
-    (FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
-    (AggressiveROMMA, {"delta": 0.0}, ACCURACY),
-    (PUMMA, {"halving": 2}, "halving must be True or False"),
-    (FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
-    (FMP, {"constant": 0.0}, POSITIVE),
-    (IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
-    (IMA, {"increment": 0.0}, POSITIVE),
-    (IMA, {"budget": 0}, "budget must be a whole number"),
-    (Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
-    (Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
-    (Pegasos, {"projection": "yes"}, "projection must be a bool"),
-    (CuttingPlane, {"variant": "perf"}, "variant must be 'ocas' or 'svmperf'"),
-    (CuttingPlane, {"eps": 0.0}, POSITIVE),
-    (CuttingPlane, {"mu": 0.0}, "mu must lie above 0 and be at most 1"),
+    (mm.MPU, {"delta": 0.0}, "delta must lie between 0 and 1"),
+    (mm.MPU, {"delta": "x"}, "delta must be a number"),
+    (mm.MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
+    (mm.MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
+    (mm.MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
+    (mm.MPU, {"schedule": "shrinking"}, "schedule of mpu must be one of .'gap', 'two-level', "),
+    (mm.Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
+    (mm.Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
+    (mm.ALMA, {"alpha": 0.0}, ACCURACY),
+    (mm.ALMA, {"C": 0.0}, POSITIVE),
+    (mm.ALMA, {"normalise": 0.0}, "normalise must be True or False"),
+    (mm.CRAMMA, {"beta": 0.0}, r"beta must be a positive number \(in units of R\)"),
+    (mm.CRAMMA, {"eta": np.inf}, POSITIVE),
+    (mm.MICRA, {"zeta": 1.5}, "zeta must lie between 0 and 1"),
+    (mm.FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
+    (mm.AggressiveROMMA, {"delta": 0.0}, ACCURACY),
+    (mm.PUMMA, {"halving": 2}, "halving must be True or False"),
+    (mm.FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
+    (mm.FMP, {"constant": 0.0}, POSITIVE),
+    (mm.IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
+    (mm.IMA, {"increment": 0.0}, POSITIVE),
+    (mm.IMA, {"budget": 0}, "budget must be a whole number"),
+    (mm.Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
+    (mm.Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
+    (mm.Pegasos, {"projection": "yes"}, "projection must be a bool"),
+    (mm.CuttingPlane, {"variant": "perf"}, "variant must be 'ocas' or 'svmperf'"),
+    (mm.CuttingPlane, {"eps": 0.0}, POSITIVE),
+    (mm.CuttingPlane, {"mu": 0.0}, "mu must lie above 0 and be at most 1"),
 ]
 
 

@@ -19,22 +19,9 @@ from presenting import bias, dual, facts_of, opened, present, scored
 from scipy.optimize import brentq
 from sklearn.datasets import load_svmlight_file
 
-from maxmargin import MPU, MaxMarginClassifier, Perceptron, Problem, Status
-from maxmargin.algorithms import (
-    ALGORITHMS,
-    ALMA,
-    CRAMMA,
-    FMP,
-    IMA,
-    MICRA,
-    PUMMA,
-    ROMMA,
-    AggressiveROMMA,
-    Bias,
-    Facts,
-    FixedDirectionalMargin,
-    LocalPerceptron,
-)
+import maxmargin as mm
+from maxmargin import MPU, MaxMarginClassifier, Problem, Status
+from maxmargin.algorithms import ALGORITHMS, Bias, Facts
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
@@ -147,17 +134,17 @@ LINKED, EXPONENTS = (2.0, 2.5, 6.8), (1.0, 1.5, 2.0, 3.0, np.inf)
 THEOREMS = {
     "perceptron": Theorem(
         ((0.0, 0.3, 1.0, 5.0, 30.0),),
-        lambda g, b: Perceptron(b=b),
+        lambda g, b: mm.Perceptron(b=b),
         lambda g, p, b: Claim((1.0 + 2.0 * b) / g**2, b / (1.0 + 2.0 * b)),
     ),
     "local-perceptron": Theorem(
         ((0.0, 0.3, 5.0),),
-        lambda g, b: LocalPerceptron(b=b),
+        lambda g, b: mm.LocalPerceptron(b=b),
         lambda g, p, b: Claim((1.0 + 2.0 * b) / g**2, 0.0),
     ),
     "alma": Theorem(
         ((0.2, 0.5, 0.8), (False, True)),
-        lambda g, alpha, normalise: ALMA(alpha=alpha, normalise=normalise),
+        lambda g, alpha, normalise: mm.ALMA(alpha=alpha, normalise=normalise),
         lambda g, p, alpha, _: Claim(
             2.0 * (p - 1.0) / g**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0, 1.0 - alpha
         ),
@@ -165,31 +152,31 @@ THEOREMS = {
     ),
     "cramma": Theorem(
         ((1.0, 2.0, 5.0), (0.03, 0.2, 0.6), (0.5, 0.7, 1.0, 2.0)),
-        lambda g, beta, share, epsilon: CRAMMA(beta=beta, eta=rate(g, share), epsilon=epsilon),
+        lambda g, beta, share, epsilon: mm.CRAMMA(beta=beta, eta=rate(g, share), epsilon=epsilon),
         lambda g, p, *drawn: cramma_claim(g, *drawn),
     ),
     "micra": Theorem(
         ((0.5, 1.0, 2.0), (0.1, 0.5, 2.0), ((0.5, 0.5), (0.5, 0.2), (1.0, 0.5), (1.0, 0.9), (2.0, 0.3))),
-        lambda g, beta, eta, powers: MICRA(beta=beta, eta=eta, epsilon=powers[0], zeta=powers[1]),
+        lambda g, beta, eta, powers: mm.MICRA(beta=beta, eta=eta, epsilon=powers[0], zeta=powers[1]),
         lambda g, p, beta, eta, powers: micra_claim(g, beta, eta, *powers),
     ),
     # u.u*, at least g at the start, grows by (1 + eta g) / sqrt(1 + 2 eta beta + eta^2) until it is 1; eta = g / 2
     "fixed-margin": Theorem(
         ((0.1, 0.5),),
-        lambda g, share: FixedDirectionalMargin(beta=share * g, eta=0.5 * g),
+        lambda g, share: mm.FixedDirectionalMargin(beta=share * g, eta=0.5 * g),
         lambda g, p, share: Claim(
             -np.log(g) / np.log((1.0 + 0.5 * g * g) / (1.0 + (share + 0.25) * g * g) ** 0.5), share
         ),
     ),
-    "romma": Theorem(((None,),), lambda g, _: ROMMA(), lambda g, p, _: Claim(g**-2, 0.0, 1.0)),
+    "romma": Theorem(((None,),), lambda g, _: mm.ROMMA(), lambda g, p, _: Claim(g**-2, 0.0, 1.0)),
     "aggressive-romma": Theorem(
         ((1.0, 0.5, 0.1),),
-        lambda g, delta: AggressiveROMMA(delta=delta, halving=False),
+        lambda g, delta: mm.AggressiveROMMA(delta=delta, halving=False),
         lambda g, p, delta: Claim((delta * g) ** -2, 1.0 - delta, delta**2),
     ),
     "pumma": Theorem(  # theorem 3; the paper prints 2 for 4
         ((1.0, 0.4, 0.1),),
-        lambda g, delta: PUMMA(delta=delta, halving=False),
+        lambda g, delta: mm.PUMMA(delta=delta, halving=False),
         lambda g, p, delta: Claim(
             4.0 * (p - 1.0) / (delta * g) ** 2, 1.0 - delta, delta**2 / (4.0 * (p - 1.0))
         ),
@@ -254,7 +241,7 @@ def test_fmp_satisfies_its_bound(p, seed, n, d, share, free):
         np.random.default_rng(seed),
     )
     facts, gamma = facts_of(problem, X), share * MARGIN
-    rule, h = started(FMP(gamma=gamma / facts.R), X, y, problem)
+    rule, h = started(mm.FMP(gamma=gamma / facts.R), X, y, problem)
     c2, G = facts.length2 * free, d ** max(0.0, 0.5 - 1.0 / p)
     most = ((facts.length2**0.5 + gamma * G) ** 2 + c2) * (u @ u + (b * b / c2 if free else 0.0))
     updates, moved = 0, True
@@ -365,7 +352,7 @@ def test_alma_satisfies_its_bound_from_any_dual_weights(p, normalise):
         start = rng.random(15) * (rng.random(15) < 0.7)
         start[0] = 1.0
         problem = Problem("hinge", np.inf, p=p, intercept="none")
-        run = run_of(ALMA(alpha=0.6, normalise=normalise), X, y, problem, 1e-12, start)
+        run = run_of(mm.ALMA(alpha=0.6, normalise=normalise), X, y, problem, 1e-12, start)
         assert run.converged
         R = facts_of(problem, X).R
         g, sizes = MARGIN / R, np.sqrt(run.h.square) if normalise else R
@@ -380,12 +367,12 @@ def test_alma_satisfies_its_bound_from_any_dual_weights(p, normalise):
 def test_ima_margin_is_within_alpha_of_the_optimum(p, free):
     X, y, _ = planted(1, 20, 6, p)
     problem = Problem("hinge", np.inf, p=p, intercept="free" if free else "none")
-    run = run_of(IMA(alpha=0.1), X, y, problem)
+    run = run_of(mm.IMA(alpha=0.1), X, y, problem)
     assert run.converged
     assert 0.9 * MARGIN <= run.best.lower <= MARGIN / ROUNDED
     assert run.best.upper >= MARGIN * ROUNDED
     if p == 3.0:
-        run = run_of(IMA(increment=0.02, budget=200), X, y, problem)
+        run = run_of(mm.IMA(increment=0.02, budget=200), X, y, problem)
         assert run.converged
         assert 0.3 < run.best.lower <= MARGIN / ROUNDED
 

@@ -27,6 +27,7 @@ def degenerate_data():
         "identical rows with opposite labels": (np.vstack([X, X[:10]]), np.append(y, 1 - y[:10])),
         "only identical rows": (np.ones((6, 3)), few),
         "duplicate columns": (np.hstack([X, X]), y),
+        "a column of 1e9 twice": (np.hstack([X, 1e9 * X[:, :1], 1e9 * X[:, :1]]), y),
         "a constant column": (constant, y),
         "only constant columns": (np.full((6, 2), 0.1), few),
         "two rows": (np.array([[1.0], [2.0]]), np.array([0, 1])),

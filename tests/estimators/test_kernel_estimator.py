@@ -46,7 +46,14 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C, exact):
     X, y, weights = rings(40, 0, noise=0.0)
     X = X + 3.0 * y[:, None] if kernel == "linear" and np.isinf(C) else X
     weights[3] = 0.0
-    options = {"kernel": kernel, "degree": 2, "gamma": 0.5, "coef0": 1.0, "loss": loss, "tol": 1e-4}
+    options = {
+        "kernel": kernel,
+        "degree": 3 if C == 1.0 else 2,
+        "gamma": 0.5,
+        "coef0": 1.0,
+        "loss": loss,
+        "tol": 1e-4,
+    }
     options |= {"intercept": intercept.replace("none", "free"), "intercept_scaling": 0.7}
     model = KernelMaxMarginClassifier(C, fit_intercept=intercept != "none", **options)
     model._exact = exact

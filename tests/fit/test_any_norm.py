@@ -76,6 +76,17 @@ def test_fits_are_certified_and_contain_the_oracle(p, kind, intercept):
         verify(model, X, y)
 
 
+@interpreted
+@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, 10.0, INF])
+def test_incremental_algorithm_is_certified_and_contains_the_oracle(p):
+    for C, tol in ((INF, 0.05), (1.0, 0.2)):
+        X, y = separable(10, 3, 0) if C == INF else clouds(10, 3, 0)
+        model = MaxMarginClassifier(C, p=p, tol=tol, algorithm="ima", random_state=0).fit(X, y)
+        assert (model.status_, {report.stage for report in model.history_}) == (Status.CERTIFIED, {"ima"})
+        assert_bounds_contain_the_oracle(model.certificate_, X, y)
+        assert verify(model, X, y).gap <= tol
+
+
 @pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
 def test_sample_weights_equal_copies_in_every_storage(p):
     X, y = clouds(30, 5, 3)

@@ -309,10 +309,11 @@ def test_many_rows_stop_at_the_first_iterate_that_proves_tol(loss, n, tol):
 
 
 @each_loss
-def test_perturbed_iterates_are_rejected_by_the_certificate(loss, monkeypatch):
+@pytest.mark.parametrize("factor", [1.001, np.nan])
+def test_perturbed_iterates_are_rejected_by_the_certificate(loss, factor, monkeypatch):
     """The fit then equals that of the unperturbed solver."""
     X, y, weights = noisy(80, 4)
     right = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
-    replace_points(monkeypatch, lambda iterates: (point._replace(w=point.w * 1.001) for point in iterates))
+    replace_points(monkeypatch, lambda iterates: (point._replace(w=point.w * factor) for point in iterates))
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)

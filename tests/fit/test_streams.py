@@ -18,35 +18,23 @@ from memory import with_peak_memory
 from naive import once
 from sklearn.datasets import load_svmlight_file
 
-from maxmargin import (
-    ALMA,
-    CRAMMA,
-    MICRA,
-    PUMMA,
-    ROMMA,
-    AggressiveROMMA,
-    FixedDirectionalMargin,
-    OnlineMarginClassifier,
-    Perceptron,
-    Problem,
-    load,
-)
+import maxmargin as mm
+from maxmargin import OnlineMarginClassifier, Problem, load
 from maxmargin.algorithms import ALGORITHMS, Facts
-from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
 from maxmargin.fit.streaming import Stream, streams
 from maxmargin.io.readers import svmlight
 
 RUNS = [
-    Perceptron(b=0.37),
-    LocalPerceptron(b=0.37),
-    ALMA(alpha=0.37),
-    ALMA(alpha=0.37, normalise=True),
-    CRAMMA(beta=1.3, eta=0.211),
-    MICRA(beta=1.3, eta=0.87, epsilon=0.4, zeta=0.3),
-    FixedDirectionalMargin(beta=0.123, eta=0.211),
-    ROMMA(),
-    AggressiveROMMA(delta=0.17, halving=False),
-    PUMMA(delta=0.17, halving=False),
+    mm.Perceptron(b=0.37),
+    mm.LocalPerceptron(b=0.37),
+    mm.ALMA(alpha=0.37),
+    mm.ALMA(alpha=0.37, normalise=True),
+    mm.CRAMMA(beta=1.3, eta=0.211),
+    mm.MICRA(beta=1.3, eta=0.87, epsilon=0.4, zeta=0.3),
+    mm.FixedDirectionalMargin(beta=0.123, eta=0.211),
+    mm.ROMMA(),
+    mm.AggressiveROMMA(delta=0.17, halving=False),
+    mm.PUMMA(delta=0.17, halving=False),
 ]
 RHO = 0.5
 

@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -319,7 +320,7 @@ class TestCommand:
         assert bad == ("The proof does not hold" in page.text) == (code == 2)
         assert code == 0 or f"MAX_ITER — {fitted.message_}" in page.text
 
-    def test_command_refuses_invalid_input(self, files, tmp_path, without_figures):
+    def test_command_refuses_invalid_input(self, files, tmp_path, without_figures, monkeypatch):
         data, model, path = files
         assert "this file is read from" in self.run(model, data, "-o", data).stderr
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
@@ -334,4 +335,7 @@ class TestCommand:
             result = self.run(*arguments)
             assert result.exit_code == 2
             assert expected in result.stderr
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # as if it were not installed
+        found = self.run(model, data, "-o", path)
+        assert (found.exit_code, "Pictures need matplotlib: pip install" in found.stderr) == (2, True)
         assert not path.exists()
