@@ -67,11 +67,8 @@ def test_rounds_equal_those_of_a_naive_implementation(variant):
     """Clarabel solves the model to 1e-8, which is 3e-5 of its minimiser."""
     problem = Problem("hinge", 0.05, intercept="none")
     X, y, s = conditioned("plain", 40, 4, 1)
-    reference, best, last = (
-        naive_rounds(X, y, problem.caps(s), variant == "ocas", 0.1),
-        np.inf,
-        (-np.inf, np.inf),
-    )
+    reference = naive_rounds(X, y, problem.caps(s), variant == "ocas", 0.1)
+    best, last = np.inf, (-np.inf, np.inf)
     for run, (w, point) in zip(rounds(problem, X, y, s, 7, variant=variant), reference, strict=False):
         assert run.h.space.vector.w == pytest.approx(w, abs=3e-5 * max(1.0, np.abs(w).max()))
         best = min(best, problem.primal(0.5 * (point @ point), y * (X @ point), s))

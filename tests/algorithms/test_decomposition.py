@@ -12,10 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch import kernel_rows
-from maxmargin.algorithms.batch.decomposition import (
-    decomposed_points,
-    solve_by_pairs,
-)
+from maxmargin.algorithms.batch.decomposition import decomposed_points, solve_by_pairs
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
 from maxmargin.fit.tracker import GramTracker
 from maxmargin.kernels.functions import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid

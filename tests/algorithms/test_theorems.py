@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from naive import inverse_link, p_norm
 from oracle import optimum
-from presenting import bias, dual, facts_of, opened, present, scored
+from presenting import bias, dual, facts, opened, present, scored
 from scipy.optimize import brentq
 from sklearn.datasets import load_svmlight_file
 
@@ -64,7 +64,7 @@ def planted(seed: int, n: int, d: int, p: float, b: float = 0.0):
 
 def started(algorithm, X, y, problem: Problem):
     """(rule, weight) before the first presentation."""
-    rule, kind = algorithm.plan(facts_of(problem, X)).rule, type(algorithm)
+    rule, kind = algorithm.plan(facts(problem, X)).rule, type(algorithm)
     h = Patterns(X).weight(
         problem, y, np.ones(len(y)), 1.0, problem.rho, kind.scale, kind.bias is Bias.OWN, motion=kind.motion
     )
@@ -198,7 +198,7 @@ def test_updates_and_margin_satisfy_the_theorem(name, p, seed, n, d):
     own = ALGORITHMS[name].bias is Bias.OWN
     problem = Problem("hinge", np.inf, p=p, intercept="free" if own else "none")
     X, y, _ = planted(seed, n, d, p, rng.choice([0.0, 1.5]) if own else 0.0)
-    R = facts_of(problem, X).R
+    R = facts(problem, X).R
     drawn = [options[rng.integers(len(options))] for options in theorem.draws]
     claim = theorem.claim(MARGIN / R, p, *drawn)
     assume(claim.most < 3e5)
@@ -236,14 +236,12 @@ def test_fmp_satisfies_its_bound(p, seed, n, d, share, free):
     """((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates; then the margin exceeds gamma."""
     b = 1.5 * free
     X, y, u = planted(seed, n, d, p, b)
-    problem, rng = (
-        Problem("hinge", np.inf, p=p, intercept="free" if free else "none"),
-        np.random.default_rng(seed),
-    )
-    facts, gamma = facts_of(problem, X), share * MARGIN
-    rule, h = started(mm.FMP(gamma=gamma / facts.R), X, y, problem)
-    c2, G = facts.length2 * free, d ** max(0.0, 0.5 - 1.0 / p)
-    most = ((facts.length2**0.5 + gamma * G) ** 2 + c2) * (u @ u + (b * b / c2 if free else 0.0))
+    problem = Problem("hinge", np.inf, p=p, intercept="free" if free else "none")
+    rng = np.random.default_rng(seed)
+    known, gamma = facts(problem, X), share * MARGIN
+    rule, h = started(mm.FMP(gamma=gamma / known.R), X, y, problem)
+    c2, G = known.length2 * free, d ** max(0.0, 0.5 - 1.0 / p)
+    most = ((known.length2**0.5 + gamma * G) ** 2 + c2) * (u @ u + (b * b / c2 if free else 0.0))
     updates, moved = 0, True
     while moved:
         moved = present(rule, h, [rng.permutation(n)])[0]
@@ -266,7 +264,7 @@ def test_mpu_satisfies_theorem_1(seed, n, d, b_share, db_share):
     """Hard margin: the bound (10) on single updates, and the fraction of the margin before the run (11)."""
     X, y, _ = planted(seed, n, d, 2.0)
     problem, rng = Problem("hinge", np.inf, intercept="none"), np.random.default_rng(seed)
-    R2 = facts_of(problem, X).radius2
+    R2 = facts(problem, X).radius2
     b, db = b_share * R2, db_share * R2
     _, h = started(MPU(), X, y, problem)
     most = (R2 + 2.0 * b) / MARGIN**2 * (1.0 + (R2 + 2.0 * b) / (4.0 * (db - R2)))
@@ -354,7 +352,7 @@ def test_alma_satisfies_its_bound_from_any_dual_weights(p, normalise):
         problem = Problem("hinge", np.inf, p=p, intercept="none")
         run = run_of(mm.ALMA(alpha=0.6, normalise=normalise), X, y, problem, 1e-12, start)
         assert run.converged
-        R = facts_of(problem, X).R
+        R = facts(problem, X).R
         g, sizes = MARGIN / R, np.sqrt(run.h.square) if normalise else R
         assert run.h.number[TIME] <= 2.0 * (p - 1.0) / g**2 * (2.0 / 0.6 - 1.0) ** 2 + 8.0 / 0.6 - 4.0
         assert float((scored(run.h) / sizes).min()) / run.h.number[NORM2] ** 0.5 >= 0.4 * g

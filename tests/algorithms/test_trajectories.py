@@ -9,19 +9,7 @@ import pytest
 import scipy.sparse as sp
 from effort import ON_SPARSE, THOROUGH, interpreted, selected
 from naive import NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
-from presenting import (
-    BUSY,
-    ONE_BY_ONE,
-    WHOLE,
-    bias,
-    dual,
-    facts_of,
-    opened,
-    packed,
-    present,
-    reflected,
-    scored,
-)
+from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos
@@ -125,7 +113,7 @@ def compare(name, problem, flexible, stores, seeds) -> None:
         kind = ("real", "real", "integer", "binary")[seed % 4]
         X, y = rows(rng, kind)
         s = 10.0 ** rng.uniform(-1, 1, N) if kind == "real" and problem.p == 2.0 else np.ones(N)
-        plan = algorithm.plan(facts_of(problem, X, s))
+        plan = algorithm.plan(facts(problem, X, s))
         exact = kind != "real" and name in WHOLE and name != "dcd" and problem.C != 0.75
         rule, unit = plan.rule, plan.unit or 1.0
         if exact and name == "mpu":
@@ -202,7 +190,7 @@ def test_steps_do_not_depend_on_the_unit_of_the_data(name, p, size):
                 "squared_hinge", 3.0 / unit / unit if soft else np.inf, p=p, intercept=intercept
             )
             algorithm = ALGORITHMS[name](**BUSY[name])
-            rule = algorithm.plan(facts_of(problem, X * unit)).rule
+            rule = algorithm.plan(facts(problem, X * unit)).rule
             h = Patterns(X * unit).weight(problem, y, np.ones(N), 1.0, 0.0, Scaled, name == "pumma")
             opened(rule, h, order)
             moved = present(rule, h, [order] * 4)[0]
@@ -220,7 +208,7 @@ def test_running_sums_equal_recomputed_sums(p):
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     X[:, 0] += 0.3 * y
     problem = in_norm(p, True, "free")
-    rule = PUMMA(delta=1e-4, halving=False).plan(facts_of(problem, X)).rule
+    rule = PUMMA(delta=1e-4, halving=False).plan(facts(problem, X)).rule
     h = Patterns(X).weight(problem, y, np.ones(40), 1.0, 0.0, Scaled, True)
     opened(rule, h, range(40))
     assert len(present(rule, h, [rng.permutation(40) for _ in range(60)])[0]) > 300

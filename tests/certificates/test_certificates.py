@@ -23,13 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin
-from maxmargin import (
-    CertificateError,
-    MaxMarginClassifier,
-    OnlineMarginClassifier,
-    Problem,
-    verify,
-)
+from maxmargin import CertificateError, MaxMarginClassifier, OnlineMarginClassifier, Problem, verify
 from maxmargin.certificates import bounds as formulas
 from maxmargin.certificates import one_pass
 from maxmargin.certificates.bounds import DualSums, Length, PrimalSums

@@ -36,10 +36,8 @@ def test_onnx_export_agrees_with_the_model(model, tmp_path):
 
 
 def test_names_of_features_and_classes_are_exported(table_model, table, tmp_path):
-    out, words = (
-        tmp_path / "t.model",
-        ("export", table_model, "--to", "liblinear", "-o", tmp_path / "t.model"),
-    )
+    out = tmp_path / "t.model"
+    words = ("export", table_model, "--to", "liblinear", "-o", out)
     assert "--labels 0,1,..." in refused(*words)
     assert run(*words, "--labels", "7,8").exit_code == 0
     assert from_liblinear(out).classes_.tolist() == [7, 8]

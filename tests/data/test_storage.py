@@ -26,17 +26,10 @@ def shuffled(matrix):
     return sp.csr_array((data[order], columns[order], pointers), matrix.shape)
 
 
-KINDS = [
-    "csr_array",
-    "csc_matrix",
-    "csc_array",
-    "coo_matrix",
-    "bsr_array",
-    "dia_matrix",
-    "dok_array",
-    "lil_matrix",
-]
-SPARSE = {kind: getattr(sp, kind)(X) for kind in KINDS} | {"unsorted and repeated": shuffled(sp.csr_array(X))}
+KINDS = "csr_array csc_matrix csc_array coo_matrix bsr_array dia_matrix dok_array lil_matrix"
+SPARSE = {kind: getattr(sp, kind)(X) for kind in KINDS.split()} | {
+    "unsorted and repeated": shuffled(sp.csr_array(X))
+}
 
 
 @pytest.mark.parametrize("kind", SPARSE)
@@ -48,6 +41,8 @@ def test_sparse_matrices_and_arrays_give_the_results_of_dense_rows(kind):
         if hasattr(model, "certificate_"):
             assert verify(model, matrix, Y).gap < 1e-3
             assert verify(model, X, Y).gap < 1e-3
+        with pytest.raises(ValueError, match=r"^X has 5 features, but \w+ is expecting 6 features"):
+            model.predict(matrix.tocsr()[:, :5])
     assert separate(matrix, Y).separable == separate(X, Y).separable
     assert (matrix != before).nnz == 0  # the input is not modified
 

@@ -167,11 +167,8 @@ class TestExplicitForms:
         assert_equal_outcomes(name, *ends)
 
     def test_intercept_scaling_equals_an_explicit_column(self, name, store):
-        rng, problem, rho = (
-            np.random.default_rng(7),
-            problem_for(name, "augmented"),
-            1.0 if name == "dcd" else 3.0,
-        )
+        rng, problem = np.random.default_rng(7), problem_for(name, "augmented")
+        rho = 1.0 if name == "dcd" else 3.0
         X = exact_rows(name, rng, spare=rho)
         y, wide = signs(len(X), rng), np.column_stack([X, np.full(len(X), rho)])
         p, presented = plan_for(name, problem, wide), orders(name, len(X), rng)

@@ -266,12 +266,18 @@ def warned_once(result):
     return category == "RuntimeWarning" and "NUMBA_CACHE_DIR" in message
 
 
-def test_code_is_compiled_in_memory_where_no_folder_can_be_created(tmp_path):
+FIT = "maxmargin.MaxMarginClassifier(loss='hinge', algorithm='mpu').fit([[0], [1], [3]], [0, 1, 1]).status_.value"
+
+
+@pytest.mark.parametrize(
+    ("more", "value"), [("thrice(4.0)", 12.0), pytest.param(FIT, "CERTIFIED", marks=pytest.mark.slow)]
+)
+def test_code_is_compiled_in_memory_where_no_folder_can_be_created(more, value, tmp_path):
     """A file has the name of every cache folder, whatever the permissions, and NUMBA_CACHE_DIR is below a file."""
     cache = tmp_path / "__pycache__"
     cache.write_text("a file")
-    result = run(tmp_path, NUMBA_CACHE_DIR=str(cache / "cache"))
-    assert (result["results"], result["hits"]) == ([8.0, 12.0], [0, 0])
+    result = run(tmp_path, more=more, NUMBA_CACHE_DIR=str(cache / "cache"))
+    assert (result["results"], result["hits"]) == ([8.0, value], [0, 0])
     assert warned_once(result)
 
 

@@ -48,7 +48,7 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C, exact):
     weights[3] = 0.0
     options = {
         "kernel": kernel,
-        "degree": 3 if C == 1.0 else 2,
+        "degree": 2 + (C == 1.0),
         "gamma": 0.5,
         "coef0": 1.0,
         "loss": loss,

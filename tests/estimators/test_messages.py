@@ -9,13 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin as mm
-from maxmargin import (
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    OnlineMarginClassifier,
-    compare,
-    separate,
-)
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, separate
 from maxmargin.estimators.diagnosis import extrapolated
 
 rng = np.random.default_rng(0)
@@ -137,7 +131,7 @@ REFUSED = [
     (lambda: mm.margin_path(X, Y, Cs=[HUGE]), "Cs must be positive numbers"),
     (fit(X, class_weight={0: 0, 1: 1}), "class_weight leaves only one class with a positive weight"),
     (lambda: OnlineMarginClassifier().partial_fit(X, Y, classes=[0, np.inf]), "Label 1 .counted.* is inf"),
-    (lambda: compare(X, Y, [1, "dcd", None]), r"names and rule objects such as MPU\(\); got 1"),
+    (lambda: mm.compare(X, Y, [1, "dcd", None]), r"names and rule objects such as MPU\(\); got 1"),
     (lambda: mm.MarginPath([]), "at least one point"),
     (lambda: OnlineMarginClassifier(fit_intercept=2).fit(X, Y), "fit_intercept must be True or False; got 2"),
     (fit(X, callback=lambda report: [1]), "callback must return True to end the fit, else .*; got a list"),

@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 from command import run
 
-from maxmargin import (
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    Status,
-    save,
-    support_report,
-    to_json,
-    verify,
-)
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status, save, support_report, verify
 from maxmargin.certificates.certificate import Certificates
+from maxmargin.io.json import to_json
 from maxmargin.plots import BoundsDisplay
 from maxmargin.problem.problem import LOSSES, Problem
 

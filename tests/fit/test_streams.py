@@ -100,9 +100,8 @@ def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
         )
         if naive.nearest < 1e-9:
             continue
-        model = OnlineMarginClassifier(
-            rule, C=C, trail="last", fit_intercept=intercept, intercept_scaling=RHO
-        )
+        options = {"C": C, "trail": "last", "fit_intercept": intercept, "intercept_scaling": RHO}
+        model, whole = (OnlineMarginClassifier(rule, **options) for _ in range(2))
         moved = []
         for k in range(n):  # batches of one row show which row made an update
             before = model.updates_[0] if k else 0
@@ -114,9 +113,6 @@ def test_updates_equal_those_of_the_naive_stream(rule, intercept, C, sparse):
         bias = naive.bias if rule.name == "pumma" else rho * naive.weights[d]
         np.testing.assert_allclose(model.intercept_[0], bias, rtol=1e-9, atol=1e-12)
         n_updates += len(moved)
-        whole = OnlineMarginClassifier(
-            rule, C=C, trail="last", fit_intercept=intercept, intercept_scaling=RHO
-        )
         for k in range(0, n, 11):
             whole.partial_fit(store(X[k : k + 11]), y[k : k + 11], classes=[-1.0, 1.0])
         assert np.array_equal(whole.coef_, model.coef_)

@@ -127,10 +127,8 @@ def test_float32_labels_match_their_scores_near_the_boundary(path):
 
 
 def test_imported_models_equal_their_graphs(path, tmp_path):
-    file, linear = (
-        tmp_path / "a.model",
-        "solver_type L2R_LR\nnr_class {}\nlabel {}\nnr_feature 4\nbias -1\nw\n",
-    )
+    file = tmp_path / "a.model"
+    linear = "solver_type L2R_LR\nnr_class {}\nlabel {}\nnr_feature 4\nbias -1\nw\n"
     for text, last in (
         # a score of zero is decided by the order of the file
         (linear.format(2, "1 -1") + "1 \n0 \n0 \n-1 \n", -1),

@@ -104,6 +104,12 @@ class TestMeaning:
         assert here == pytest.approx(1.0 - np.exp(-0.5 * 6))
         there = mm.from_libsvm(path, n_features=5).decision_function(wide) + 0.5
         assert there == pytest.approx(here * np.exp(-0.5))
+        path.write_text(LIBSVM.replace("rbf", "sigmoid\ncoef0 -1"))
+        values = np.tanh(0.5 * NEW[:, :3] @ [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]] - 1.0)
+        scores = mm.from_libsvm(path).decision_function(NEW[:, :3])
+        assert scores == pytest.approx(
+            values[:, 0] - values[:, 1] - 0.5, rel=0.0, abs=1e-14
+        )  # of at most 2.5
         assert "n_features=2" in refusal(mm.from_libsvm, path, n_features=2)
         for wrong in ("x", 6.5, 2**70, True, 0):
             assert "must be a whole number" in refusal(mm.from_libsvm, path, n_features=wrong)

@@ -44,12 +44,7 @@ def matrices(rng):
     X[3] = X[:, 5] = 0.0
     X *= 10.0 ** rng.uniform(-8, 8, (len(X), 1))
     narrow = X.astype(np.float32)
-    yield from (
-        (X, X),
-        (X, sp.csr_matrix(X)),
-        (X, np.asfortranarray(X)),
-        (X, np.repeat(X, 2, axis=1)[:, ::2]),
-    )
+    yield from ((X, X), (X, sp.csr_matrix(X)), (X, np.asfortranarray(X)), (X, np.repeat(X, 2, 1)[:, ::2]))
     yield from ((narrow.astype(float), narrow), (narrow.astype(float), sp.csr_matrix(narrow)))
 
 

@@ -9,8 +9,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import sklearn
 
 import maxmargin
+from interop.scikit_learn_tests import PAGE, Difference, compared, differences
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,3 +39,23 @@ def test_type_checking_imports_name_exactly_the_public_names():
     assert "__getattr__" not in {getattr(node, "name", None) for node in tree.body}
     with pytest.raises(ImportError, match="Nonsense"):
         exec("from maxmargin import Nonsense")
+
+
+def test_expected_failures_of_scikit_learns_tests_have_reasons_and_others_are_reported(monkeypatch):
+    listed = tomllib.loads((ROOT / "interop" / "differences.toml").read_text())
+    monkeypatch.setattr(sklearn, "__version__", f"{listed['scikit-learn']}.0")
+    page = PAGE.read_text()
+    for one in differences():
+        assert f"| {one.reason} |" in page
+        assert one.tests
+        assert re.compile(one.says).pattern
+    for test, outcome, said, words in (
+        ("a::b[1]", "failed", "no such parameter", []),
+        ("a::b[1]", "failed", "another message", ["fails for another reason", "no such test failed"]),
+        ("a::b[1]", "passed", "", ["passes, and is on the list: that is why", "no such test failed"]),
+        ("a::c", "failed", "no such parameter", ["and is not on the list", "no such test failed"]),
+    ):
+        expected = [Difference("that is why", ["a::b"], "no such")]
+        lines = compared({test: {"outcome": outcome, "said": said}}, expected)
+        assert len(lines) == len(words)
+        assert all(word in line for word, line in zip(words, lines, strict=True))

@@ -39,7 +39,7 @@ def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **optio
     )
 
 
-def facts_of(problem: Problem, X, weights=None) -> Facts:
+def facts(problem: Problem, X, weights=None) -> Facts:
     """Return the statistics of dense rows that a plan is given, computed from their definitions."""
     X, n = np.asarray(X), len(X)
     lengths = np.array([p_norm(row, problem.p) for row in np.column_stack([X, np.full(n, problem.rho)])])
