@@ -33,6 +33,8 @@ from maxmargin.certificates.sample import Sample
 from maxmargin.numerics.sums import Compensated, Plain
 
 EPS = float(np.finfo(float).eps)
+# sums over at most 60 rows and features: 60 eps = 1e-14, times 20 for terms larger than their sum and for margins
+ROUNDING = 2e-13
 problems = st.booleans().flatmap(lambda hard: cases(hard=hard))
 sizes = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
 
@@ -177,7 +179,7 @@ def test_fitted_models_verify_in_every_storage(name):
     claim = model.certificate_
     for data in (X, sp.csc_matrix(X), sp.coo_array(X)):
         verified = verify(model, data, y)
-        assert (verified.lower, verified.upper) == pytest.approx((claim.lower, claim.upper), rel=1e-12)
+        assert (verified.lower, verified.upper) == pytest.approx((claim.lower, claim.upper), rel=ROUNDING)
     assert verified.gap <= 1e-3
     assert_optimum_is_bracketed(model, X, y)
     narrow = X.astype(np.float32)
@@ -185,7 +187,7 @@ def test_fitted_models_verify_in_every_storage(name):
         verify(model, narrow, y)  # values differ from the eighth digit on
     other = MaxMarginClassifier(random_state=0, **MODELS[name]).fit(narrow, y)
     for data in (narrow, sp.csr_matrix(narrow), narrow.astype(float)):
-        assert verify(other, data, y).lower == pytest.approx(other.certificate_.lower, rel=1e-12)
+        assert verify(other, data, y).lower == pytest.approx(other.certificate_.lower, rel=ROUNDING)
 
 
 def forgeries(name, model):
@@ -233,7 +235,7 @@ def test_false_claims_are_refused(name):
             verify(forged, X, y)
     claim = model.certificate_
     weaker = verify(with_certificate(model, lower=claim.lower * 0.5, upper=claim.upper * 2.0), X, y)
-    assert (weaker.lower, weaker.upper) == pytest.approx((claim.lower, claim.upper), rel=1e-12)
+    assert (weaker.lower, weaker.upper) == pytest.approx((claim.lower, claim.upper), rel=ROUNDING)
 
 
 def test_other_data_are_refused_with_the_difference():
@@ -269,7 +271,8 @@ def test_multiclass_models_have_one_certificate_per_class():
     model = MaxMarginClassifier(random_state=0).fit(X, y)
     claim = model.certificate_
     assert claim.gap == max(part.gap for part in claim) <= 1e-3
-    assert [part.gap for part in verify(model, X, y)] == pytest.approx([part.gap for part in claim], rel=1e-6)
+    for found, part in zip(verify(model, X, y), claim, strict=True):
+        assert (found.lower, found.upper) == pytest.approx((part.lower, part.upper), rel=ROUNDING)
     coef = model.coef_ * [[1.0], [1.1], [1.0]]
     false = replace(claim, parts=(claim[0], claim[1], replace(claim[2], lower=claim[2].lower * 1.01)))
     fewer = "3 classes need 3 certificates, rows of coef_ and intercepts"
@@ -319,9 +322,8 @@ def test_fingerprints_of_large_numbers_differ_for_different_data():
     y, ones = np.array([1.0, -1.0, 1.0]), np.full(3, 1e200)
     X = np.array([[1e200, 2.0], [-1e200, 3.0], [4.0, 1e200]])
     near = [np.array([[0.0], [1e308], [last]]) for last in (1.1e308, 0.9e308)]
-    one, *others = (
-        Sample(rows, y, s).fingerprint for rows, s in ((X, ones), (X[::-1], ones), (X, ones * [1, 1, 2]))
-    )
+    data = (X, ones), (X[::-1], ones), (X, ones * [1, 1, 2])
+    one, *others = (Sample(rows, y, s).fingerprint for rows, s in data)
     first, second = (Sample(rows, y, np.ones(3), norms=np.ones(3)).fingerprint for rows in near)
     assert np.isfinite([one.scale, first.checksum, first.scale]).all()
     assert one.difference(Sample(X.copy(), y, ones).fingerprint) is None
@@ -343,6 +345,6 @@ from maxmargin.certificates.rows import certify
 from maxmargin.problem.problem import Problem
 sample = Sample(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.ones(2))
 c = certify(Problem("hinge", 1.0), sample, np.array([1.0]), 0.0, np.array([0.5, 0.5]))
-assert c.lower <= 0.5 <= c.upper and c.upper - c.lower < 1e-14
+assert c.lower <= 0.5 <= c.upper and c.upper - c.lower < 1e-14  # 45 eps of sums of two
 """
     subprocess.run([sys.executable, "-c", code, maxmargin.__path__[0]], check=True, timeout=120)

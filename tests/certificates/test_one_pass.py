@@ -14,6 +14,8 @@ from maxmargin.certificates.one_pass import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.numerics.sums import Compensated
 
+# error of sums of n terms, relative to the bound: n eps, times 4 for terms larger than their sum and for margins
+ROUNDING = 4.0 * float(np.finfo(float).eps)
 KINDS = [("hinge", "free"), ("hinge", "none"), ("squared_hinge", "free"), ("squared_hinge", "augmented")]
 
 
@@ -28,11 +30,11 @@ def task(seed, n=40, d=3, scale=1.0, dtype=float):
 
 
 def assert_valid(found, problem, sample, w, b):
-    """Bounds on the right side of what the point proves in rational arithmetic, and close to it."""
+    """Bounds on the right side of what the point proves in rational arithmetic, and close to it: 100 n eps."""
     exact = exact_bounds(problem, sample.X, sample.y, sample.weights, w, b, found.alpha)
     assert found.lower <= exact.lower <= exact.upper <= found.upper
-    assert found.lower == pytest.approx(float(exact.lower), rel=1e-9, abs=1e-12 * float(exact.upper))
-    assert found.upper == pytest.approx(float(exact.upper), rel=1e-9, abs=0.0)
+    assert found.lower == pytest.approx(float(exact.lower), rel=1e-12, abs=1e-12 * float(exact.upper))
+    assert found.upper == pytest.approx(float(exact.upper), rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize(("loss", "intercept"), KINDS)
@@ -48,10 +50,10 @@ def test_one_pass_bounds_equal_those_of_separate_sums(loss, intercept, dtype, mo
             if n > 2:  # rows of both classes with positive weight: no fall back
                 patch.setattr(one_pass, "certify_any", None)
             found = certify(problem, replace(sample), w, b, alpha, 1e-3)
-        near = 1e-11 if dtype is np.float64 else 1e-10  # separate sums of float32 are not added in parts
+        near = n * ROUNDING * (1.0 if dtype is np.float64 else d)  # sums of float32 are not added in parts
         assert (found.lower, found.upper) == pytest.approx((separate.lower, separate.upper), rel=near)
         assert found.support.tolist() == separate.support.tolist()
-        np.testing.assert_allclose(found.dual, separate.dual, rtol=1e-11)
+        np.testing.assert_allclose(found.dual, separate.dual, rtol=n * ROUNDING)
         assert found.fingerprint.difference(separate.fingerprint) is None
 
 
@@ -62,6 +64,7 @@ def test_millions_of_equal_dual_weights_are_balanced(monkeypatch):
     y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
     X = y[:, None] + np.linspace(-1.0, 1.0, n)[:, None]
     found = certify(Problem("hinge", 0.1), Sample(X, y, np.ones(n)), np.zeros(1), 0.0, np.full(n, 0.1), 0.1)
+    # ten times NEGLIGIBLE_IMBALANCE, a tenth of what verify accepts
     assert abs(Compensated.total(found.alpha * y)) < 1e-13 * found.dual.sum()
 
 
@@ -75,7 +78,7 @@ def test_tiny_and_huge_dual_weights_have_valid_bounds(intercept):
         for share in (0.5, 1.0, 2.0):
             found = certify(problem, sample, *origin, np.full(50, 2.0 * share * C), 1e-3)
             assert_valid(found, problem, sample, *origin)
-            assert found.gap < 1e-9
+            assert found.gap < 2 * 50 * ROUNDING  # of both bounds
         model = MaxMarginClassifier(C, loss="squared_hinge", tol=1e-6, intercept=intercept).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert verify(model, X, y).gap <= 1e-6
@@ -86,4 +89,4 @@ def test_tiny_and_huge_dual_weights_have_valid_bounds(intercept):
     assert_valid(found, problem, sample, np.zeros(1), 0.0)
     uneven, rows = np.array([1.446e136, 8.08e-188, 1.59e136]), np.array([[1.0], [-1.0], [2.0]])
     found = certify(Problem("squared_hinge", 1.0), Sample(rows, y, ones), np.ones(1), 0.0, uneven, 1e-3)
-    assert abs(float(found.alpha @ y)) <= 1e-12 * found.alpha.sum()
+    assert abs(float(found.alpha @ y)) <= 3 * ROUNDING * found.alpha.sum()
