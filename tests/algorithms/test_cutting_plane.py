@@ -64,7 +64,7 @@ def naive_rounds(X, y, caps, ocas, mu):
 
 @pytest.mark.parametrize("variant", ["ocas", "svmperf"])
 def test_rounds_equal_those_of_a_naive_implementation(variant):
-    """Clarabel solves the model to 1e-8, which is 3e-5 of its minimiser."""
+    """Clarabel solves the model to 1e-8, which is 3e-5 of its minimiser, and little more of the objective there."""
     problem = Problem("hinge", 0.05, intercept="none")
     X, y, s = conditioned("plain", 40, 4, 1)
     reference = naive_rounds(X, y, problem.caps(s), variant == "ocas", 0.1)
@@ -72,7 +72,7 @@ def test_rounds_equal_those_of_a_naive_implementation(variant):
     for run, (w, point) in zip(rounds(problem, X, y, s, 7, variant=variant), reference, strict=False):
         assert run.h.space.vector.w == pytest.approx(w, abs=3e-5 * max(1.0, np.abs(w).max()))
         best = min(best, problem.primal(0.5 * (point @ point), y * (X @ point), s))
-        assert run.best.upper == pytest.approx(best, rel=1e-5) or (
+        assert run.best.upper == pytest.approx(best, rel=1e-7) or (
             variant == "svmperf" and run.best.upper < best
         )
         assert last[0] <= run.best.lower <= run.best.upper <= last[1]
@@ -99,7 +99,7 @@ def test_eps_ends_the_fit_and_warm_starts_keep_the_dual_weights(rules_alone):
     assert model.certificate_.upper - model.certificate_.lower <= 0.01 * 100
     model.set_params(tol=1e-4, warm_start=True, algorithm=CuttingPlane(), random_state=0)
     first, bound = model.fit(X, y).n_iter_, model.certificate_.lower
-    assert model.fit(X, y).history_[0].lower == pytest.approx(bound, rel=1e-6)
+    assert model.fit(X, y).history_[0].lower == pytest.approx(bound, rel=1e-12)  # 100 eps
     assert model.n_iter_ < first
 
 

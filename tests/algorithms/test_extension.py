@@ -22,11 +22,11 @@ HARD = Problem("hinge", np.inf, intercept="none")
 
 @given(st.floats(1e-6, 1e6))
 def test_three_conventions_of_the_constant_agree(C):
-    extension = Extension.of_C(C)
-    assert pytest.approx(C, rel=1e-14) == extension.C
-    assert extension.pumma_C == pytest.approx(2.0 * C, rel=1e-14)
+    extension, near = Extension.of_C(C), {"rel": 1e-15, "abs": 0.0}  # four roundings
+    assert pytest.approx(C, **near) == extension.C
+    assert extension.pumma_C == pytest.approx(2.0 * C, **near)
     assert Extension.of_pumma(2.0 * C) == extension
-    assert pytest.approx(C, rel=1e-14) == Extension(extension.Delta).C
+    assert pytest.approx(C, **near) == Extension(extension.Delta).C
 
 
 @pytest.mark.parametrize("invalid", [0.0, -1.0, np.inf, np.nan])
@@ -74,7 +74,7 @@ def test_theorem_2_holds_and_is_tight_at_the_optimum(seed, Delta, rho):
         assert found.deviation >= 1.0 - found.Gamma / float(truth.lower) - 1e-12
     exact = extended_margin(certify(problem, Sample(X, y, ones), *points[-1]), sp.csr_matrix(X), y)
     assert exact.Gamma == pytest.approx(best, rel=1e-4)  # slacks of the last point: the root of its gap
-    assert pytest.approx(best**-2, rel=1e-6) == exact.J
+    assert pytest.approx(best**-2, rel=1e-7) == exact.J  # the gap of interior points
     assert abs(exact.excess) < 1e-4
 
 

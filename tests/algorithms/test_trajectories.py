@@ -141,15 +141,16 @@ def compare(name, problem, flexible, stores, seeds) -> None:
             size = np.abs(expected.weights).max()
             w, alpha = h.number[FACTOR] * h.space.vector.w, np.asarray(h.scale.to_dual(h.alpha))
             # about thirty steps, each with a few roundings; powers with p = 100 lose two digits
-            share = 0.0 if exact else 1e-12 if problem.p == 2.0 else 1e-10
+            near = 1e-12 if problem.p == 2.0 else 1e-10
+            share = 0.0 if exact else near
             np.testing.assert_allclose(w, expected.weights[: w.size], rtol=0.0, atol=share * size)
             np.testing.assert_allclose(alpha, expected.dual, rtol=0.0, atol=share * expected.dual.max())
             assert (alpha <= h.cap).all()  # caps are reached exactly
-            assert bias(h) == pytest.approx(expected.bias, rel=1e-10, abs=1e-10 * size)
+            assert bias(h) == pytest.approx(expected.bias, rel=near, abs=near * size)
             if algorithm.scale is Scaled and not flexible and (name != "fmp" or problem.p == 2.0):
                 norm2 = p_norm(expected.weights, problem.q) ** 2
                 norm2 += problem.delta2(s) @ expected.dual**2 if problem.p != 2.0 else 0.0
-                assert h.number[NORM2] == pytest.approx(norm2, rel=1e-9)  # by a recurrence
+                assert h.number[NORM2] == pytest.approx(norm2, rel=10.0 * near)  # by a recurrence
         steps += len(expected.moved)
     assert compared >= seeds // 4
     assert steps >= (1 if name == "romma" else 4) * compared  # ROMMA learns from mistakes only
@@ -196,7 +197,7 @@ def test_steps_do_not_depend_on_the_unit_of_the_data(name, p, size):
             moved = present(rule, h, [order] * 4)[0]
             runs.append((moved, h.number[FACTOR] * h.space.vector.w / (unit if name == "pumma" else 1.0)))
         assert runs[0][0] == runs[1][0]
-        np.testing.assert_allclose(runs[1][1], runs[0][1], rtol=0.0, atol=1e-9 * np.abs(runs[0][1]).max())
+        np.testing.assert_allclose(runs[1][1], runs[0][1], rtol=0.0, atol=1e-10 * np.abs(runs[0][1]).max())
 
 
 @interpreted
@@ -214,12 +215,12 @@ def test_running_sums_equal_recomputed_sums(p):
     assert len(present(rule, h, [rng.permutation(40) for _ in range(60)])[0]) > 300
     theta, alpha = h.number[0] * h.space.vector.theta, np.asarray(h.scale.to_dual(h.alpha))
     exact = p_norm(theta, p) ** 2 + problem.delta2(np.ones(40)) @ alpha**2
-    assert h.number[NORM2] == pytest.approx(exact, rel=1e-9)
-    np.testing.assert_allclose(theta, (alpha * y) @ X, atol=1e-11 * np.abs(theta).max())
+    assert h.number[NORM2] == pytest.approx(exact, rel=1e-11, abs=0.0)  # hundreds of roundings, times p
+    np.testing.assert_allclose(theta, (alpha * y) @ X, rtol=0.0, atol=1e-12 * np.abs(theta).max())
     before = scored(h)
     refresh(h)
-    assert h.number[NORM2] == pytest.approx(exact, rel=1e-13)
-    np.testing.assert_allclose(scored(h), before, atol=1e-10 * np.abs(before).max())
+    assert h.number[NORM2] == pytest.approx(exact, rel=1e-13, abs=0.0)
+    np.testing.assert_allclose(scored(h), before, rtol=0.0, atol=1e-12 * np.abs(before).max())
 
 
 @interpreted
@@ -250,8 +251,8 @@ def test_pegasos_trajectory_equals_the_naive_one(problem, projection):
             batches(rule, h, drawn, np.empty(k))
             assert h.norm2() == pytest.approx(expected.weights @ expected.weights, rel=1e-9) or not projection
             refresh(h)
-            assert h.space.vector.w == pytest.approx(expected.weights, rel=1e-9, abs=1e-12)
-            assert dual(h) == pytest.approx(expected.dual, rel=1e-9, abs=1e-12)
+            assert h.space.vector.w == pytest.approx(expected.weights, rel=1e-11, abs=1e-12)
+            assert dual(h) == pytest.approx(expected.dual, rel=1e-11, abs=1e-12)
             assert h.time() == -(-drawn.size // k)
     assert compared >= 3
 

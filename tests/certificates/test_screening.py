@@ -97,7 +97,7 @@ def test_margin_intervals_hold_the_optimum_and_narrow_with_the_gap(problem):
         for size in (0.3, 0.03, 1e-3, 1e-5):
             point = near(rng, size, problem, sample, w, b, alpha)
             found = certain_margins(sample, *point)
-            # of the optimum, known to a gap of 1e-9: margins to the root of it, products of dual weights and slacks to it
+            # the optimum is known to a gap of 1e-9: margins to its root, products of dual weights and slacks to itself
             assert (found.least <= margins + 1e-4).all()
             assert (found.most >= margins - 1e-4).all()
             assert not (alpha[found.weightless] > 1e-6).any()

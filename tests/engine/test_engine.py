@@ -228,7 +228,7 @@ def test_float32_values_are_summed_in_float64(store):
     a, b = start(store(X), y, HARD), start(store(X.astype(float)), y, HARD)
     exact = [float(sum(Fraction(float(v)) ** 2 for v in row)) for row in X]
     assert a.square.tolist() == b.square.tolist()
-    assert a.square == pytest.approx(exact, rel=50 * 2.0**-53)
+    assert a.square == pytest.approx(exact, rel=50 * 2.0**-53, abs=0.0)
     rule = plan("perceptron", HARD, X.astype(float)).rule
     (moved, scores), (expected_moved, expected) = (present(rule, h, [range(7)] * 3) for h in (a, b))
     assert (moved, scores.tolist()) == (expected_moved, expected.tolist())

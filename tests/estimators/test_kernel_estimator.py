@@ -68,17 +68,17 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C, exact):
         e = float(truth.e) + 1e-9 * float(truth.upper)  # of the factor: n eps |K|, divided by the margin
         assert certificate.lower - e <= float(truth.upper)
         assert certificate.upper + e >= float(truth.lower)
-        # the model is the primal point: its margins and norm give the primal bound
+        # the model is the primal point: its margins and norm give the primal bound, to n eps |c|'|K||c| / |w|^2
         margins, c = y * model.decision_function(X), np.zeros(40)
         c[model.support_] = model.dual_coef_[0]
         norm2 = c @ K @ c + (intercept == "augmented") * (model.intercept_[0] / 0.7) ** 2
         if np.isinf(C):
-            assert margins[s > 0].min() / norm2**0.5 == pytest.approx(certificate.lower, rel=1e-9)
+            assert margins[s > 0].min() / norm2**0.5 == pytest.approx(certificate.lower, rel=1e-10)
         else:
-            assert problem.primal(0.5 * norm2, margins, s) == pytest.approx(certificate.upper, rel=1e-9)
+            assert problem.primal(0.5 * norm2, margins, s) == pytest.approx(certificate.upper, rel=1e-10)
 
 
-# agreement with SVC
+# agreement with SVC: at tol = 1e-9 scores may differ by sqrt(2 tol objective), 1e-4 for objectives of at most 5
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
@@ -98,7 +98,7 @@ def test_two_classes_agree_with_svc(kernel):
         with pytest.raises(ValueError, match="read-only"):
             model.coef_[0, 0] = 1.0
     else:
-        assert model.gamma_ == pytest.approx(svc._gamma, rel=1e-12)
+        assert model.gamma_ == pytest.approx(svc._gamma, rel=1e-13, abs=0.0)  # a variance of 400 numbers
         with pytest.raises(AttributeError, match="linear kernel"):
             model.coef_  # noqa: B018
 
@@ -141,7 +141,7 @@ def test_storages_and_forms_of_a_kernel_agree(multi_class):
             ("precomputed", kernel(X, gamma=0.3)),
         ):
             model = KernelMaxMarginClassifier(kernel=form, **options).fit(data, y, weights)
-            np.testing.assert_allclose(model.decision_function(data), expected, rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(model.decision_function(data), expected, rtol=0.0, atol=1e-10)
             np.testing.assert_array_equal(model.predict(data), reference.predict(X))
             assert verify(model, data, y, weights).gap <= 1e-8
             assert (model.support_vectors_.shape[0] == 0) == (form == "precomputed")
@@ -152,7 +152,7 @@ def test_scores_do_not_depend_on_blocks(monkeypatch):
     model = KernelMaxMarginClassifier(multi_class="ovo", tol=1e-2).fit(X[:300], y[:300])
     scores = model.decision_function(X)
     monkeypatch.setattr("maxmargin.estimators.prediction.BLOCK", 1)
-    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=0.0, atol=1e-12)  # 300 eps
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_copies_of_rows_are_presented_merged_at_their_first_position(store):
     steps = [[report.steps for report in one.history_] for one in (merged, alone, other)]
     assert steps[0] == steps[1] != steps[2]
     dual = np.bincount(order, weights=merged.certificate_.alpha)
-    assert dual[first] == pytest.approx(alone.certificate_.alpha, rel=1e-12)
+    assert dual[first] == pytest.approx(alone.certificate_.alpha, rel=1e-15, abs=0.0)
 
 
 # false certificates are refused

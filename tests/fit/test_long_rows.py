@@ -55,7 +55,7 @@ def test_a_very_long_row_acts_as_a_constraint(loss, satisfied):
     model = MaxMarginClassifier(loss=loss, tol=1e-8).fit(Z, labels)
     assert model.status_ is Status.CERTIFIED
     if satisfied:
-        assert model.coef_ == pytest.approx(alone.coef_, rel=1e-4)
+        assert model.coef_ == pytest.approx(alone.coef_, rel=1e-4)  # the root of twice tol
     else:
         assert model.certificate_.lower > alone.certificate_.upper
         assert (model.decision_function(Z) * labels)[-1] > 0.0

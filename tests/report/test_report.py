@@ -122,7 +122,7 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
     for row, label, dual, capped, margin, where in rows[1:]:
         i = int(row) - 1  # reports count from 1
         assert (label, capped) == (Y[i], "yes" if alpha[i] > 1.0 - 1e-9 else "no")
-        assert [float(dual), float(margin)] == pytest.approx([alpha[i], margins[i]], rel=1e-5)
+        assert [float(dual), float(margin)] == pytest.approx([alpha[i], margins[i]], rel=1e-5)  # digits
         assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
     listed = [int(row[0]) - 1 for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
@@ -133,7 +133,7 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
     assert [line[0] for line in features[1:]] == [NAMES[j] for j in order]
     for column, expected in ((1, linear.coef_[0]), (2, effects)):
         # printed with four digits at least
-        assert [float(line[column]) for line in features[1:]] == pytest.approx(expected[order], rel=1e-3)
+        assert [float(line[column]) for line in features[1:]] == pytest.approx(expected[order], rel=5e-4)
 
 
 def test_report_has_accessible_markup_and_no_external_resources(report_file):
