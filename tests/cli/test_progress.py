@@ -48,10 +48,10 @@ def test_share_of_nested_steps_is_that_of_the_whole():
         assert progress.share() == 0.25
         announce("fold", 2, 4)
         announce("set", 3, 4, level=1)
-        assert progress.share() == pytest.approx((1 + 2 / 4) / 4, rel=1e-15)
+        assert progress.share() == pytest.approx((1 + 2 / 4) / 4, abs=1e-15)
         for gap, done in ((1e-2, 0.5), (1e-9, 1.0), (np.inf, 0.0)):
             progress(replace(REPORT, gap=gap))
-            assert progress.share() == pytest.approx((1 + (2 + done) / 4) / 4, rel=1e-15)
+            assert progress.share() == pytest.approx((1 + (2 + done) / 4) / 4, abs=1e-15)
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -129,7 +129,7 @@ def test_compared_fits_in_which_something_was_compiled_are_repeated(monkeypatch,
     monkeypatch.setattr(WithoutExactStep, "fit", compiling_fit)
     monkeypatch.setattr(COMPILATION, "seconds", COMPILATION.seconds)
     rows = np.arange(180) % 60
-    assert compare(X[rows], Y[rows], ["dcd"], random_state=0).compile_seconds == pytest.approx(1, 1e-12)
+    assert compare(X[rows], Y[rows], ["dcd"], random_state=0).compile_seconds == pytest.approx(1, abs=1e-12)
     assert sizes == [60, 180, 180]
     assert json.loads(run(*words, "--json").stdout)["compile_seconds"] == 0.0
     sizes.clear()

@@ -86,7 +86,7 @@ def test_the_gap_is_extrapolated_where_it_converges():
     for gap, end in ((lambda k: 0.5**k, 20), (lambda k: 0.1 + 1e-3 / k, None)):
         history = [mm.Report(k, 2.0 * k, 0.0, 1.0, gap(k), 0, 0, "dcd") for k in range(1, 11)]
         found = [extrapolated(history, gap(end) if end else 1e-5, unit) for unit in ("round", "seconds")]
-        assert found == ([None, None] if end is None else pytest.approx([end, 2 * end], rel=1e-12))
+        assert found == ([None, None] if end is None else pytest.approx([end, 2 * end], rel=1e-12, abs=0.0))
 
 
 @pytest.mark.parametrize("kind", [MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier])

@@ -224,7 +224,7 @@ class TestBounds:
                 assert upper >= truth.lower
                 if np.isfinite(C):  # the objective at w = 0 with the best intercept
                     total = signs[:end].sum() if free else 0.0
-                    assert upper == pytest.approx(C * (end - total**2 / end), rel=ROUNDING)
+                    assert upper == pytest.approx(C * (end - total**2 / end), rel=ROUNDING, abs=0.0)
                 batches(model, X[9:], y[9:], 4)
 
     def test_bounds_are_near_the_optimum_after_convergence(self):

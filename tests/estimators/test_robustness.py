@@ -50,7 +50,7 @@ def test_radius_is_the_distance_to_the_decision_surface(p, classes, store):
     radii, labels = model.certified_radius(store(X)), model.predict(X)
     for x, label, r in zip(X, labels, radii, strict=True):
         g, distance = nearest_boundary(model, x, q)
-        assert norm(g, p) == pytest.approx(1.0, rel=1e-14)  # five powers
+        assert norm(g, p) == pytest.approx(1.0, rel=1e-14, abs=0.0)  # five powers
         assert 0.0 < r <= distance
         assert r == pytest.approx(distance, rel=0.0, abs=1e-13)  # 2 (d + 4) eps of terms of size 10
         assert model.predict([x + 0.999999 * r * g])[0] == label

@@ -132,8 +132,8 @@ class TestCrossValidation:
         results = selector.cv_results_
         assert results["n_features"].tolist() == list(range(15, 0, -1))
         folds = np.array([results[f"split{k}_test_score"] for k in range(4)])
-        assert results["mean_test_score"] == pytest.approx(folds.mean(axis=0), rel=1e-14)
-        assert results["std_test_score"] == pytest.approx(folds.std(axis=0), rel=1e-14)
+        assert results["mean_test_score"] == pytest.approx(folds.mean(axis=0), rel=1e-14, abs=0.0)
+        assert results["std_test_score"] == pytest.approx(folds.std(axis=0), rel=1e-14, abs=0.0)
         best = results["n_features"][results["mean_test_score"] == results["mean_test_score"].max()].min()
         assert selector.n_features_ == selector.estimator_.n_features_in_ == best
         assert [stage.accuracy for stage in selector.path_] == results["mean_test_score"].tolist()

@@ -48,7 +48,7 @@ def test_bounds_of_every_record_enclose_the_optimum(loss, C, y, names):
             assert record["objective"] == record["upper"]
         elif record["margin"] > 0.0:
             assert record["margin"] == record["lower"]
-            assert record["objective"] == pytest.approx(0.5 / record["margin"] ** 2, rel=1e-14)
+            assert record["objective"] == pytest.approx(0.5 / record["margin"] ** 2, rel=1e-14, abs=0.0)
     for entry in found.entries:
         last = entry.history[-1]
         assert entry.rounds == len(entry.history) <= 30

@@ -71,7 +71,7 @@ def test_hard_margin_report_names_few_support_rows(model):
     _, X, y = shifted_classes(2, n=40, d=3, shift=4.0)
     report = support_report(clone(model).set_params(C=np.inf).fit(X, y), X, y)
     part = report.parts[0]
-    assert part.margin.min() == pytest.approx(1.0, rel=1e-12)
+    assert part.margin.min() == pytest.approx(1.0, rel=1e-12, abs=0.0)
     assert part.optimum.weightless.sum() >= 36  # d + 1 support rows suffice
     assert not part.carries[part.optimum.weightless].any()
     assert report.leave_one_out[1] <= 4

@@ -101,9 +101,9 @@ class TestMeaning:
         path.write_text(LIBSVM)
         wide = sp.csr_array([[1.0, 0.0, 2.0, 0.0, 1.0]])
         here = mm.from_libsvm(path).decision_function([[1.0, 0.0, 2.0]]) + 0.5
-        assert here == pytest.approx(1.0 - np.exp(-0.5 * 6), rel=1e-14)
+        assert here == pytest.approx(1.0 - np.exp(-0.5 * 6), rel=1e-14, abs=0.0)
         there = mm.from_libsvm(path, n_features=5).decision_function(wide) + 0.5
-        assert there == pytest.approx(here * np.exp(-0.5), rel=1e-14)
+        assert there == pytest.approx(here * np.exp(-0.5), rel=1e-14, abs=0.0)
         path.write_text(LIBSVM.replace("rbf", "sigmoid\ncoef0 -1"))
         values = np.tanh(0.5 * NEW[:, :3] @ [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]] - 1.0)
         scores = mm.from_libsvm(path).decision_function(NEW[:, :3])

@@ -194,7 +194,7 @@ class TestRobustness:
         middle = float(np.median(radii))
         assert display.share(middle) == np.mean(right & (radii >= middle))
         assert share[np.searchsorted(radius, middle) - 1] == pytest.approx(
-            display.share(middle), rel=ROUNDING
+            display.share(middle), abs=ROUNDING
         )
 
     def test_infinite_radii_and_the_radius_of_half(self):
@@ -203,7 +203,7 @@ class TestRobustness:
         assert display.radius_of_half == 1.0
         assert display.share(1.0) >= 0.5 > display.share(1.0 + 1e-9)
         assert title_of(display.ax_) == "66.7 % of the rows are correct; half of all rows stay so up to 1"
-        assert display.line_.get_ydata() == pytest.approx([2 / 3, 1 / 3, 1 / 3], rel=ROUNDING)
+        assert display.line_.get_ydata() == pytest.approx([2 / 3, 1 / 3, 1 / 3], abs=ROUNDING)
         assert "(∞-norm" in display.ax_.get_xlabel()
 
 
@@ -262,7 +262,7 @@ class TestSurface:
         if plane == ("c", 0):
             grid = np.tile(middle, (7, 7, 1))
             grid[:, :, 2], grid[:, :, 0] = display.first[None, :], display.second[:, None]
-            assert display.values == pytest.approx(grid @ w + b, rel=0.0, abs=ROUNDING)
+            assert display.values == pytest.approx(grid @ w + b, abs=ROUNDING)
             assert np.array_equal(display.places, rows[:, [2, 0]])
             assert display.ax_.get_xlabel().startswith("c\n(section at the ")
             return
@@ -270,28 +270,28 @@ class TestSurface:
         s, t = np.meshgrid(display.first, display.second)
         grid = np.column_stack([s.ravel(), t.ravel(), np.ones(49)])
         flat = np.linalg.lstsq(grid, display.values.ravel())[0]
-        assert flat[2] == pytest.approx(middle @ w + b, rel=0.0, abs=ROUNDING)
+        assert flat[2] == pytest.approx(middle @ w + b, abs=ROUNDING)
         unit = w / np.linalg.norm(w) if plane == "weights" else np.zeros(3)
         # the directions are the widest, for weights the second is the widest across w
         variances = np.linalg.eigvalsh(np.cov((rows - np.outer(rows @ unit, unit)).T, bias=True))[::-1]
         if plane == "weights":
-            assert flat[:2] == pytest.approx([np.linalg.norm(w), 0.0], rel=0.0, abs=ROUNDING)
+            assert flat[:2] == pytest.approx([np.linalg.norm(w), 0.0], abs=ROUNDING)
             scores = flat[0] * display.places[:, 0] + flat[2]
-            assert scores == pytest.approx(model.decision_function(rows), rel=0.0, abs=ROUNDING)
-            assert display.places[:, 1].var() == pytest.approx(variances[0], rel=ROUNDING)
+            assert scores == pytest.approx(model.decision_function(rows), abs=ROUNDING)
+            assert display.places[:, 1].var() == pytest.approx(variances[0], abs=ROUNDING)
         else:
-            assert display.places.var(axis=0) == pytest.approx(variances[:2], rel=ROUNDING)
+            assert display.places.var(axis=0) == pytest.approx(variances[:2], abs=ROUNDING)
 
     def test_surface_of_a_kernel_model_shows_margin_support_and_errors(self):
         fitted = KernelMaxMarginClassifier().fit(X, Y)
         display = surface(fitted, X, Y, plane=(0, 1))
         row = np.array([display.first[77], display.second[31], X[:, 2].mean()])
-        assert display.values[31, 77] == pytest.approx(fitted.decision_function([row])[0], rel=ROUNDING)
+        assert display.values[31, 77] == pytest.approx(fitted.decision_function([row])[0], abs=ROUNDING)
         assert display.contours_.levels.tolist() == [-1.0, 0.0, 1.0]
         assert display.points_["class 1"].get_offsets().shape == (np.sum(Y == 1), 2)
         rings, crosses = display.support_points_.get_offsets(), display.wrong_points_.get_offsets()
-        assert np.asarray(rings) == pytest.approx(X[fitted.certificate_.support][:, :2], rel=ROUNDING)
-        assert np.asarray(crosses) == pytest.approx(X[fitted.predict(X) != Y][:, :2], rel=ROUNDING)
+        assert np.asarray(rings) == pytest.approx(X[fitted.certificate_.support][:, :2], abs=ROUNDING)
+        assert np.asarray(crosses) == pytest.approx(X[fitted.predict(X) != Y][:, :2], abs=ROUNDING)
         right = 100.0 * fitted.score(X, Y)
         assert title_of(display.ax_) == f"{right:.3g} % of 80 rows are classified as labelled"
 
