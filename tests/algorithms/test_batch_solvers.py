@@ -159,7 +159,7 @@ def test_points_are_feasible_and_end_at_the_optimum(name, condition, k):
         truth = (optimum if problem.p == 2.0 and problem.power == 2 else optimum_in_norm)(
             problem, X, y, weights
         )
-        slack = 1e-11 * float(truth.upper) + float(truth.e)
+        slack = 1e-11 * float(truth.upper) + float(truth.e)  # 60 eps, of sums 500 times as large
         assert lower <= float(truth.upper) + slack
         assert upper >= float(truth.lower) - slack
 
@@ -207,7 +207,7 @@ def test_reported_gaps_are_true(name, condition):
 
 
 @thorough
-@settings(max_examples=examples(15, 100))
+@settings(max_examples=examples(15, 400))
 @given(
     st.integers(0, 10**6),
     st.sampled_from(["newton", "proximal points", "interior points"]),

@@ -185,9 +185,7 @@ OTHER_SCHEDULES = [
     MPU(schedule="plain"),
     DualCoordinateDescent(schedule="shrinking"),
 ]
-FIRST = {
-    name: k % 3 for k, name in enumerate(KERNELISED)
-}  # one problem of each algorithm is in the fast suite
+FIRST = {name: k % 3 for k, name in enumerate(KERNELISED)}  # the problem of each that is in the fast suite
 BRACKETED = [
     *(
         pytest.param(
@@ -208,6 +206,7 @@ def test_bounds_bracket_the_optimum(algorithm, problem):
     weights[::6] = 0.0
     K = SMOOTH.block(X, X)
     exact = optimum(problem, features(K), y, weights)
+    # the features have the error n eps |K|, divided by the square of the margin
     low, high = float(exact.lower) * (1.0 - 1e-9), float(exact.upper) * (1.0 + 1e-9)
     rows = FewKernelRows(K, None if algorithm.name == "pegasos" else 6)  # which draws rows one by one
     run = rounds(started_run(problem, rows, y, weights, algorithm))

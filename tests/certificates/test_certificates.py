@@ -40,7 +40,7 @@ sizes = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
 
 
 @thorough
-@settings(max_examples=examples(40, 500))
+@settings(max_examples=examples(40, 1500))
 @given(problems, st.integers(0, 2**20), sizes, sizes, st.sampled_from((0.0, 0.3, 1.0)))
 def test_arbitrary_points_prove_their_bounds_in_rational_arithmetic(c, seed, length, weight, share):
     """Not further away than the rounding margins that are stated; what is proved holds by weak duality."""
@@ -116,7 +116,7 @@ def test_formulas_round_outwards_and_use_every_error(seed):
 
 
 @thorough
-@settings(max_examples=examples(30, 300))
+@settings(max_examples=examples(30, 1000))
 @given(problems, st.integers(0, 2**20))
 def test_feasible_dual_weights_are_capped_and_balanced(c, seed):
     rng = np.random.default_rng(seed)

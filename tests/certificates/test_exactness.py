@@ -70,6 +70,17 @@ def test_all_scales_are_certified_with_valid_bounds(scales, loss, intercept, C):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_dependent_huge_columns_are_certified(loss):
+    """Whole numbers times a power of two: the last column is exactly the sum of the first two."""
+    X, y = overlapping(np.random.default_rng(2), 50, 3)
+    X = np.rint(64.0 * X) * 2.0**500
+    model = MaxMarginClassifier(loss=loss, random_state=0).fit(np.column_stack([X, X[:, 0] + X[:, 1]]), y)
+    assert model.status_ is Status.CERTIFIED
+    claim = verify(model, np.column_stack([X, X[:, 0] + X[:, 1]]), y)
+    assert 0.0 < claim.lower <= claim.upper <= 1.001 * claim.lower
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_false_claims_about_huge_columns_are_refused(loss):
     X, y = overlapping(np.random.default_rng(1), 50, 4)
     X = X * 10.0 ** np.array([150.0, 75.0, 0.0, -150.0])

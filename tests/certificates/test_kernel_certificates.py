@@ -44,7 +44,7 @@ def test_arbitrary_dual_weights_prove_valid_bounds(problem):
     kernel, rng = Polynomial(0.5, 2, 1.0), np.random.default_rng(1)
     values, vectors = np.linalg.eigh(kernel.block(X, X))
     exact = optimum(problem, vectors * np.sqrt(np.maximum(values, 0.0)), y, weights)
-    slack = 1e-9 * float(exact.upper)  # rounding of the eigenvectors given to the oracle
+    slack = 1e-9 * float(exact.upper)  # of the eigenvectors: n eps |K|, divided by the square of the margin
     last = list(decomposed_points(problem, KernelRows(kernel, X, 10.0), y, weights))[-1]
     some = [rng.exponential(size=30) * (rng.random(30) < 0.5) for _ in range(20)]
     for alpha in (*some, last.alpha):

@@ -33,7 +33,7 @@ def slopes(loss, t, y, s, b):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_intercept_interval_holds_the_best_intercepts(loss):
     """Of all scores within bounds, weights of many orders: beyond its ends the loss rises, and exact ones are close."""
-    for seed in range(examples(40, 400)):
+    for seed in range(examples(40, 1000)):
         rng = np.random.default_rng(seed)
         y = np.where(rng.random(12) < 0.5, 1.0, -1.0)
         y[:2] = 1.0, -1.0

@@ -65,7 +65,7 @@ def test_radius_is_the_distance_to_the_decision_surface(p, classes, store):
 
 
 @thorough
-@settings(max_examples=examples(20, 200))
+@settings(max_examples=examples(20, 1000))
 @given(
     st.integers(0, 10**6), st.sampled_from([1.0, 1.2, 2.0, 7.0, 300.0, INF]), st.sampled_from([-150, 0, 150])
 )

@@ -81,7 +81,7 @@ def test_hard_margins_with_two_long_rows_are_certified(separation, factor, n):
         assert model.status_ is Status.CERTIFIED
         assert verify(model, X, y).gap <= model.tol
         assert (model.predict(X) == y).all()
-        assert all(report.lower <= report.upper * (1.0 + 1e-9) for report in model.history_)
+        assert all(report.lower <= report.upper * (1.0 + 1e-9) for report in model.history_)  # running sums
 
 
 def test_squares_of_sparse_float32_rows_do_not_overflow():

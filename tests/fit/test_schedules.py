@@ -70,7 +70,7 @@ def test_every_accuracy_is_reached_in_order(name, schedule):
 
     def advance():
         # the accuracy advances after a full pass without an update: every pattern satisfies the rule
-        assert run.scores.min() >= (1.0 - run.rule.delta) * run.h.norm2() * (1.0 - 1e-12)
+        assert run.scores.min() >= (1.0 - run.rule.delta) * run.h.norm2() * (1.0 - 1e-12)  # a recurrence
         visited.append(run.rule.delta)
         next_rule()
 

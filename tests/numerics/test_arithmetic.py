@@ -21,9 +21,8 @@ def assert_error_is_bounded(arithmetic, computed, a, b, terms=None):
     products = [Fraction(p) * Fraction(q) for p, q in zip(a, b, strict=True)]
     exact, size, n = sum(products, Fraction(0)), sum(map(abs, products), Fraction(0)), len(a) + 2
     error = abs(Fraction(float(computed)) - exact)
-    assert error <= (
-        EPS * abs(exact) + (n * EPS) ** 2 * size if arithmetic is Compensated else n * EPS * size
-    )
+    twice_the_digits = EPS * abs(exact) + (n * EPS) ** 2 * size
+    assert error <= (twice_the_digits if arithmetic is Compensated else n * EPS * size)
     stated = arithmetic.error(abs(float(computed)), float(size), len(a) if terms is None else terms)
     assert error <= Fraction(float(stated)) or not np.isfinite(stated)
 

@@ -34,7 +34,7 @@ class TestPolynomials:
     def test_verdicts_equal_those_of_the_monomials(self):
         rng = np.random.default_rng(0)
         kinds = set()
-        for k in range(examples(36, 200)):
+        for k in range(examples(36, 500)):
             d, degree = int(rng.integers(1, 4)), int(rng.integers(1, 4))
             lower, bias = bool(k % 2), bool(k % 3)
             n = int(rng.integers(4, 2 * comb(d + degree, degree) + 4))
