@@ -225,10 +225,34 @@ def test_every_truncation_is_refused(form, path):
         ("libsvm", "3:2", f"{2**62}:2", "line 10: indices must be at most 2147483647"),
         ("libsvm", "rbf", f"polynomial\ndegree {10**30}", "'degree' must be whole"),
         ("libsvm", "rbf", f"polynomial\ndegree {2**31}\ncoef0 1", "'degree' must be from 0 to 2147483647"),
+        ("json", b"[1]", None, "not a model"),
+        ("json", b"\xff", None, "UTF-8"),
+        ("json", b'{"a": NaN}', None, "NaN is not a number"),
+        ("json", b'{"version": ' + b"1" * 5000 + b"}", None, "a whole number is too long"),
+        ("json", {"format": "PMML"}, None, "name a file of to_json"),
+        ("json", {"version": 2}, None, "install a newer maxmargin"),
+        ("json", {"version": 0}, None, '"version" must be at least 1'),
+        ("json", {"classes": [True, 2]}, None, "all numbers, all strings"),
+        ("json", {"classes": [[1], [1, 2]]}, None, "all numbers, all strings"),
+        ("json", {"classes": [1, 2**70]}, None, "a class that a NumPy array cannot hold"),
+        ("json", {"classes": [1, 1]}, None, "at least two different classes"),
+        ("json", {"n_features": "4"}, None, '"n_features" must be a whole number'),
+        ("json", {"features": ["a"]}, None, '"features" must be 4 names'),
+        ("json", {"decisions": []}, None, '2 classes need 1 "decisions"; got 0'),
+        ("json", {"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, None, "(counted from 1) must be 4"),
+        ("json", {"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]}, None, "weight 4 of decision 1 (counted"),
+        ("json", {"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, None, "the intercept of decision 1"),
+        ("json", {"decisions": [{"class": 1, "coef": {"a": 1}}]}, None, '"features"'),
+        # 1 and true are equal in Python, but are classes of different types
+        ("json", {"decisions": [{**JSON["decisions"][0], "class": True}]}, None, "decision 1 (counted from 1) must"),
+        ("json", {"decisions": [{**JSON["decisions"][0], "class": -1}]}, None, "decision 1 (counted from 1) must"),
     ],
 )
-def test_malformed_text_is_refused_with_the_reason(form, path, old, new, message):
-    path.write_bytes(TEXTS[form].replace(old, new).encode("latin-1"))
+def test_malformed_files_are_refused_with_the_reason(form, path, old, new, message):
+    """Texts with a part replaced, and JSON with other entries, or other bytes."""
+    if isinstance(old, str):
+        old = TEXTS[form].replace(old, new).encode("latin-1")
+    path.write_bytes(json.dumps({**JSON, **old}).encode() if isinstance(old, dict) else old)
     assert message in refusal(getattr(mm, f"from_{form}"), path)
 
 
@@ -256,34 +280,3 @@ class TestJson:
         record = mm.to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE_CLASSES))
         assert [one["bounds"]["lower"] for one in record["decisions"]] == ["-inf"] * 3
         json.dumps(record, allow_nan=False)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (b"[1]", "not a model"),
-            (b"\xff", "UTF-8"),
-            (b'{"a": NaN}', "NaN is not a number"),
-            (b'{"version": ' + b"1" * 5000 + b"}", "a whole number is too long"),
-            ({"format": "PMML"}, "name a file of to_json"),
-            ({"version": 2}, "install a newer maxmargin"),
-            ({"version": 0}, '"version" must be at least 1'),
-            ({"classes": [True, 2]}, "all numbers, all strings"),
-            ({"classes": [[1], [1, 2]]}, "all numbers, all strings"),
-            ({"classes": [1, 2**70]}, "contains a class that a NumPy array cannot hold"),
-            ({"classes": [1, 1]}, "at least two different classes"),
-            ({"n_features": "4"}, '"n_features" must be a whole number'),
-            ({"features": ["a"]}, '"features" must be 4 names'),
-            ({"decisions": []}, '2 classes need 1 "decisions"; got 0'),
-            ({"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, "(counted from 1) must be 4 numbers"),
-            ({"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]}, "weight 4 of decision 1 (counted from"),
-            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, "the intercept of decision 1"),
-            ({"decisions": [{"class": 1, "coef": {"a": 1}}]}, '"features"'),
-            # 1 and true are equal in Python, but are classes of different types
-            ({"decisions": [{**JSON["decisions"][0], "class": True}]}, "decision 1 (counted from 1) must"),
-            ({"decisions": [{**JSON["decisions"][0], "class": -1}]}, "decision 1 (counted from 1) must"),
-        ],
-    )
-    def test_invalid_records_are_refused_with_the_reason(self, change, message, path):
-        text = change if isinstance(change, bytes) else json.dumps({**JSON, **change}).encode()
-        path.write_bytes(text)
-        assert message in refusal(mm.from_json, path)
