@@ -78,9 +78,10 @@ def test_radii_are_rounded_downwards(seed, p, power):
     score = abs(sum(Fraction(a) * Fraction(c) for a, c in zip(w, x, strict=True)) + Fraction(b))
     lengths = {1.0: max(Fraction(abs(a)) for a in w), INF: sum(Fraction(abs(a)) for a in w)}  # rational norms
     assert Fraction(r) * lengths.get(p, 0) <= score
+    unit = (np.abs(w) @ np.abs(x) + abs(b)) / norm(w, dual_exponent(p))  # of the terms of the score
     assert r == pytest.approx(
-        float(score) / norm(w, dual_exponent(p)), rel=1e-11, abs=0.0
-    )  # 18 eps, and cancelling
+        float(score) / norm(w, dual_exponent(p)), rel=1e-12, abs=1e-14 * unit
+    )  # 2 (d + 4) eps
 
 
 def test_radii_without_a_nearest_boundary():

@@ -86,7 +86,7 @@ def test_one_dominant_weight_leaves_a_valid_minimiser(big):
 
 
 @thorough
-@settings(max_examples=examples(20, 1000))
+@settings(max_examples=examples(20, 200))
 @given(st.integers(0, 2**31), st.integers(2, 30), st.booleans(), st.sampled_from((1e-3, 1e3)))
 def test_best_multiple_and_intercept_minimise_the_objective(seed, n, free, size):
     """Newton's method in two variables, from a distant start, against a general minimiser started at its result."""
