@@ -46,9 +46,8 @@ def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
                 ) as caught:
                     model.fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
                 assert f"use {remedy}, or another algorithm" in str(caught.value)
-                assert not re.search(
-                    f"algorithm.*{name}[,)]", str(caught.value)
-                )  # it does not recommend itself
+                # it does not recommend itself
+                assert not re.search(f"algorithm.*{name}[,)]", str(caught.value))
                 phrases = [phrase for phrase in REMEDIES if phrase in remedy]
                 phrases = [
                     one for one in phrases if not any(one in other for other in phrases if other != one)

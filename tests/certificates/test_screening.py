@@ -69,6 +69,8 @@ def near(rng, size, problem, sample, w, b, alpha):
     v = w + size * rng.normal(size=w.size) * np.abs(w).max()
     c = b + size * rng.normal() if problem.intercept != "none" else b
     a = np.maximum(alpha * (1.0 + size * rng.normal(size=alpha.size)), 0.0)
+    if (problem.loss, problem.p) == ("squared_hinge", 2):  # those of this point, with the least gap
+        a = problem.curvatures(sample.weights) * np.maximum(1.0 - sample.y * (sample.X @ v + c), 0.0)
     if problem.hard:  # keep a separator
         least = (sample.y * (sample.X @ v + c)).min()
         v, c = (v / least, c / least) if least > 0 else (w, b)

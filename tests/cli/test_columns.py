@@ -99,7 +99,9 @@ def test_all_commands_use_column_options(tmp_path):
     ranked = json.loads(run("select", data, *options, "--folds", 2, "--json").stdout)
     assert sorted(ranked["ranking"]) == ["a", "b", "c", "d"]
     assert run("compare", data, *options, "--algorithms", "dcd").exit_code == 0
-    (tmp_path / "t.svm").write_text("1 1:1\n-1 1:2\n")
+    (tmp_path / "t.svm").write_text("1 1:1 2:1\n-1 1:2 2:5\n" * 2)
+    ranked = json.loads(run("select", tmp_path / "t.svm", "--folds", 2, "--json").stdout)
+    assert sorted(ranked["ranking"]) == ["1", "2"]  # as in the file
     assert "--drop names a column of a .csv" in refused("separate", tmp_path / "t.svm", "--drop", "a")
 
 

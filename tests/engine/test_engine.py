@@ -187,9 +187,7 @@ class TestExplicitForms:
             problem, hard = (replace(p, intercept="free") for p in (problem, hard))
         X = exact_rows(name, rng, spare=1.0)
         n, y = len(X), signs(len(X), rng)
-        s = (
-            np.ones(n) if name == "dcd" else rng.choice([1.0, 4.0, 0.25], n)
-        )  # delta^2 / s is a square as well
+        s = np.ones(n) if name == "dcd" else rng.choice([1.0, 4.0, 0.25], n)  # delta^2 / s is a square, too
         delta2 = problem.delta2(s)
         p, presented = plan_for(name, problem, X, s), orders(name, n, rng)
         elastic = start(store(X), y, problem, p.unit or 1.0, weights=s, name=name)

@@ -109,8 +109,9 @@ def test_one_versus_one_agrees_with_svc(shape, break_ties):
     X, y = X[:300], y[:300]
     options = {"decision_function_shape": shape, "break_ties": break_ties, "tol": 1e-9, "C": 3.0}
     svc, model = SVC(**options).fit(X, y), KernelMaxMarginClassifier(multi_class="ovo", **options).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=2e-5)
-    np.testing.assert_array_equal(model.predict(X), svc.predict(X))
+    rows = np.vstack([X, np.random.default_rng(0).uniform(0, 16, (200, 64))])  # 32 with equal votes
+    np.testing.assert_allclose(model.decision_function(rows), svc.decision_function(rows), atol=2e-5)
+    np.testing.assert_array_equal(model.predict(rows), svc.predict(rows))
     np.testing.assert_allclose(model.intercept_, svc.intercept_, atol=1e-5)
     full_dual_coef, expected = np.zeros((4, 300)), np.zeros((4, 300))
     full_dual_coef[:, model.support_], expected[:, svc.support_] = model.dual_coef_, svc.dual_coef_
@@ -193,6 +194,7 @@ def test_copies_of_rows_are_presented_merged_at_their_first_position(store):
     )
     steps = [[report.steps for report in one.history_] for one in (merged, alone, other)]
     assert steps[0] == steps[1] != steps[2]
+    assert merged.gamma_ == pytest.approx(alone.gamma_, rel=1e-12)  # rows count by their weights
     dual = np.bincount(order, weights=merged.certificate_.alpha)
     assert dual[first] == pytest.approx(alone.certificate_.alpha, rel=1e-15, abs=0.0)
 
@@ -253,3 +255,5 @@ def test_contradictory_rows_are_inseparable_unless_one_has_no_weight(kernel):
     assert not verify(model, data, y).lower > 0.0
     assert model.fit(data, y, weights).status_ is Status.CERTIFIED
     assert not hasattr(model, "verdict_")
+    y[1:3] = 2  # a third class; of a pair the first class is the positive one
+    assert model.set_params(multi_class="ovo").fit(data, y).verdict_[-1, 1].classes == (1, -1)

@@ -55,9 +55,8 @@ def test_runs_hold_every_streaming_rule_and_others_are_refused():
     assert {rule.name for rule in RUNS} == {name for name, cls in ALGORITHMS.items() if streams(cls)}
     for name, cls in ALGORITHMS.items():
         if not streams(cls):
-            with pytest.raises(
-                ValueError, match=f"'{name}' cannot learn from a stream, which brings a pattern"
-            ):
+            words = f"'{name}' cannot learn from a stream, which brings a pattern"
+            with pytest.raises(ValueError, match=words):
                 OnlineMarginClassifier(name).partial_fit([[1.0], [2.0]], [0, 1], classes=[0, 1])
 
 

@@ -96,6 +96,8 @@ class TestMeaning:
         assert read.predict(NEW).tolist() == [(7, 3, 5)[k] for k in machine.predict(NEW)]
         scores = machine.decision_function(NEW)[:, [1, 2, 0]]
         assert np.allclose(read.decision_function(NEW), scores, rtol=0.0, atol=1e-12)
+        mm.to_libsvm(machine.fit(X, TWO_CLASSES), path, labels=[7, 3])
+        assert np.allclose(-mm.from_libsvm(path).decision_function(NEW), machine.decision_function(NEW))
 
     def test_n_features_widens_a_model_for_sparse_rows(self, path):
         path.write_text(LIBSVM)
@@ -270,6 +272,7 @@ class TestJson:
         bounds = {"of": "objective" if C == 2.0 else "margin", "lower": certificate.lower}
         assert decision["bounds"].items() >= (bounds | {"upper": certificate.upper}).items()
         assert record["parameters"]["C"] == ("inf" if np.inf == C else C)
+        path.write_text(json.dumps(record, sort_keys=True))  # objects of JSON have no order
         copy = mm.from_json(path)
         assert copy.feature_names_in_.tolist() == names
         assert mm.to_dict(copy)["decisions"] == record["decisions"]

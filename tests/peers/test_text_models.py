@@ -37,9 +37,7 @@ def in_our_order(model, labels, values, pairs=False):
 def check_scores_of_liblinear(ours, theirs):
     predicted, _, values = linear.predict([], ROWS, theirs, "-q")
     assert np.array_equal(ours.predict(NEW), predicted)
-    if (
-        theirs.param.solver_type != 4 or ours.classes_.size > 2
-    ):  # its Python shows no scores of two classes then
+    if theirs.param.solver_type != 4 or ours.classes_.size > 2:  # else its Python shows no scores
         found = in_our_order(ours, theirs.get_labels(), values)
         assert np.allclose(ours.decision_function(NEW), found, rtol=1e-12, atol=1e-12)
 

@@ -128,6 +128,7 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
     assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: smallest margins first
     assert certain[1][1:3] == [str(int(optimum.weightless.sum())), str(int(optimum.inside.sum()))]
+    assert certain[1][3].split(" and ")[0] == ", ".join(map(str, report.parts[0].suspects[:7] + 1))
     effects = linear.coef_[0] * X.std(axis=0)
     order = np.argsort(-np.abs(effects))
     assert [line[0] for line in features[1:]] == [NAMES[j] for j in order]

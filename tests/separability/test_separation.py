@@ -78,9 +78,7 @@ class TestVerdicts:
         for shift, separable in 5 * [(0, False), (1, False), (-1, True)]:
             corners = np.round(rng.uniform(1.0, 2.0, (3, 2)) * 2.0**30) / 2.0**30
             corners[:2, 0], corners[2, 1] = (1.0, 2.0), 4.0  # the third is above the other two
-            X = np.vstack(
-                [corners, 0.5 * (corners[0] + corners[1])]
-            )  # the last row is on their edge, exactly
+            X = np.vstack([corners, 0.5 * (corners[0] + corners[1])])  # the last is on their edge, exactly
             X[3, 1] += shift * 2.0**-51
             y = np.array([0, 0, 0, 1])
             verdict = separate(X, y, tol=np.inf)
@@ -229,6 +227,9 @@ class TestVerify:
                 replace(verdict, **change).verify(X, y)
         with pytest.raises(CertificateError, match="balanced"):
             replace(separate(X, y, bias=False), bias=True).verify(X, y)
+        false = replace(separate([[1.0], [2.0]], [0, 1], bias=False), weights=(Fraction(2), Fraction(-1)))
+        with pytest.raises(CertificateError, match="positive"):  # of separable rows, with 2 (1) - 1 (2) = 0
+            false.verify([[-1.0], [2.0]], [0, 1])
         other = X.copy()
         other[verdict.support[3], 2] = np.nextafter(other[verdict.support[3], 2], 9.0)
         with pytest.raises(CertificateError, match="column 2"):

@@ -22,9 +22,7 @@ class Run(NamedTuple):
     moved: list[int]  # rows that made a step, in the order of the steps
     nearest: float  # distance of the nearest decision from its threshold; below 1e-9 rounding decides
     bias: float = 0.0
-    mistakes: int = (
-        0  # of streams and PUMMA: rows whose score was not positive when presented, and all rows at w = 0
-    )
+    mistakes: int = 0  # of streams and PUMMA: rows presented at a score of at most 0; at w = 0 all rows
 
 
 def perceptron(Y, order, caps, b):

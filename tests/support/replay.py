@@ -103,9 +103,7 @@ def data():
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
     whole = rng.integers(-3, 4, (40, 7)).astype(float)
     binary = (rng.random((40, 7)) < 0.5).astype(float)
-    dyadic = np.zeros(
-        (10, 9)
-    )  # four entries of +-1 per row: |x|^2 = 4, so every step is a short dyadic fraction
+    dyadic = np.zeros((10, 9))  # four entries of +-1 a row: |x|^2 = 4, and steps are short dyadic fractions
     for row in dyadic:
         row[rng.choice(9, 4, replace=False)] = rng.choice([-1.0, 1.0], 4)
     real = rng.normal(size=(40, 7))
