@@ -41,9 +41,8 @@ def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
                 if remedy is None:
                     continue
                 model = MaxMarginClassifier(loss=loss, C=C, algorithm=name, max_iter=2, **options)
-                with pytest.raises(
-                    ValueError, match=f"algorithm '{name}' does not solve loss='{loss}'"
-                ) as caught:
+                words = f"algorithm '{name}' does not solve loss='{loss}'"
+                with pytest.raises(ValueError, match=words) as caught:
                     model.fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
                 assert f"use {remedy}, or another algorithm" in str(caught.value)
                 # it does not recommend itself

@@ -25,7 +25,7 @@ from maxmargin.algorithms import ALGORITHMS, Bias, Facts
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
-from maxmargin.engine.state import FACTOR, NORM2, TIME
+from maxmargin.engine.state import FACTOR, NORM2, TIME, refresh
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
 
@@ -313,13 +313,11 @@ def test_mpu_satisfies_theorem_2(seed, n, d, doublings, I):
 @interpreted
 @settings(max_examples=20)
 @given(st.floats(-4, 4), st.floats(-5, -1), st.sampled_from([1.5, 3.0, 10.0]), st.floats(0.1, 100.0))
-def test_parameters_of_mpu_follow_from_the_accuracy(c, digits, delta_b, R2):
-    """2 (delta_b / b) / (1 - delta_b / b) <= delta, and the cap I = C b is an integer."""
+def test_parameters_follow_from_the_accuracy(c, digits, delta_b, R2):
+    """MPU: 2 (delta_b / b) / (1 - delta_b / b) <= delta, and the cap I = C b is an integer. PUMMA: (1 - delta)^-2."""
     C, delta = 10.0**c, 10.0**digits
-    soft, hard = (
-        MPU(delta=delta, delta_b=delta_b).plan(Facts(Problem("hinge", cost, intercept="none"), R2, 0.1))
-        for cost in (C, np.inf)
-    )
+    facts = [Facts(Problem("hinge", cost, intercept="none"), R2, 0.1) for cost in (C, np.inf)]
+    soft, hard = (MPU(delta=delta, delta_b=delta_b).plan(one) for one in facts)
     b, db = soft.rule
     assert soft.unit == b
     assert db == delta_b * R2
@@ -327,13 +325,16 @@ def test_parameters_of_mpu_follow_from_the_accuracy(c, digits, delta_b, R2):
     assert abs(C * b - np.rint(C * b)) <= 1e-12 * C * b
     b, db = hard.rule
     assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
+    # at a margin of 1 - delta of the largest extended one, the ratio of the objectives is (1 - delta)^-2
+    for cls in (AggressiveROMMA, PUMMA):
+        rule = cls(halving=False).plan(Facts(Problem("squared_hinge", C), R2, tol=delta)).rule
+        assert 0.8 * delta < (1.0 - rule.delta) ** -2 - 1.0 <= delta
 
 
 def run_of(algorithm, X, y, problem: Problem, tol: float = 1e-9, start=None) -> Run:
     """A run until it has converged or is within tol."""
-    run = Run(
-        Task(problem, Patterns(X), y, np.ones(len(y)), start), algorithm, tol, np.random.default_rng(0), bool
-    )
+    task = Task(problem, Patterns(X), y, np.ones(len(y)), start)
+    run = Run(task, algorithm, tol, np.random.default_rng(0), bool)
     for k, _ in enumerate(SCHEDULES[algorithm.schedule](run)):
         if run.converged or run.best.gap <= tol or k >= 10**5:
             break
@@ -373,6 +374,19 @@ def test_ima_margin_is_within_alpha_of_the_optimum(p, free):
         run = run_of(mm.IMA(increment=0.02, budget=200), X, y, problem)
         assert run.converged
         assert 0.3 < run.best.lower <= MARGIN / ROUNDED
+
+
+@interpreted
+def test_updates_from_a_weight_that_points_away_are_within_the_limit_of_ima():
+    """The limit grows with the length of the start; the largest margin is 1, at least (1 + alpha / 2) gamma."""
+    X, y, problem = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), Problem("hinge", np.inf, 2.0, "none")
+    most = IMA(alpha=0.8).plan(facts_of(problem, X)).pace.max_updates
+    for length in (0.0, 1e3):
+        rule, h = started(FMP(gamma=0.7), X, y, problem)
+        h.space.vector.w[:] = -length
+        refresh(h)
+        assert len(present(rule, h, 2000 * [range(2)])[0]) <= most(0.7, 1.0, length**2)
+        assert scored(h).min() > 0.7 * np.abs(weight(h)).max() * ROUNDED
 
 
 # published numbers of updates: P. Tsampouka, J. Shawe-Taylor, ECML 2006, tables 1 to 4
@@ -421,13 +435,8 @@ TABLES = [
 def test_published_numbers_of_updates_are_reproduced(data_folder, name, rule, parameter, count):
     X, y, rho = published(data_folder, name)
     cls = ALGORITHMS[rule.split(",")[0].removeprefix("slow ")]
-    model = MaxMarginClassifier(
-        np.inf,
-        intercept="augmented",
-        intercept_scaling=rho,
-        algorithm=cls(shuffle=False, schedule="plain", **MAKE[rule](parameter)),
-        max_iter=10**6,
-        tol=1e-9,
-    ).fit(X, y)
+    algorithm = cls(shuffle=False, schedule="plain", **MAKE[rule](parameter))
+    intercept = {"intercept": "augmented", "intercept_scaling": rho}
+    model = MaxMarginClassifier(np.inf, algorithm=algorithm, max_iter=10**6, tol=1e-9, **intercept).fit(X, y)
     assert model.status_ is Status.CONVERGED
     assert model.history_[-1].steps == count - (rule != "perceptron")

@@ -129,7 +129,8 @@ def test_one_versus_one_agrees_with_svc(shape, break_ties):
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_storages_and_forms_of_a_kernel_agree(multi_class):
     X, y = load_iris(return_X_y=True)
-    weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], 150)
+    X[100] = X[50]  # in another class
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], 150)
     options = {"gamma": 0.3, "tol": 1e-8, "multi_class": multi_class}
     for name, kernel in (("rbf", rbf_kernel), ("laplacian", laplacian_kernel)):
         reference = KernelMaxMarginClassifier(kernel=name, **options).fit(X, y, weights)
@@ -255,5 +256,5 @@ def test_contradictory_rows_are_inseparable_unless_one_has_no_weight(kernel):
     assert not verify(model, data, y).lower > 0.0
     assert model.fit(data, y, weights).status_ is Status.CERTIFIED
     assert not hasattr(model, "verdict_")
-    y[1:3] = 2  # a third class; of a pair the first class is the positive one
+    y[1:3] = -2  # a class before the others; of a pair the first class is the positive one
     assert model.set_params(multi_class="ovo").fit(data, y).verdict_[-1, 1].classes == (1, -1)

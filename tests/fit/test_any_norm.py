@@ -115,14 +115,14 @@ def test_sample_weights_equal_copies_in_every_storage(p):
 )
 def test_rescaled_data_are_certified(p, scale):
     X, y = separable(25, 4, 5)
-    expected = MaxMarginClassifier(C=INF, p=p, tol=1e-4, random_state=0).fit(X, y).certificate_
-    model = MaxMarginClassifier(C=INF, p=p, tol=1e-4, random_state=0).fit(X * scale, y)
+    options = {"p": p, "tol": 1e-4, "random_state": 0}
+    expected = MaxMarginClassifier(INF, **options).fit(X, y).certificate_
+    model = MaxMarginClassifier(INF, **options).fit(X * scale, y)
     assert model.status_ is Status.CERTIFIED
     assert model.certificate_.lower / scale == pytest.approx(expected.lower, rel=1e-4)  # tol
-    for power in (2, 1):
-        C = 0.5 / scale**power
-        soft = MaxMarginClassifier(C=C, p=p, norm_power=power, tol=1e-4, random_state=0).fit(X * scale, y)
-        assert soft.status_ is Status.CERTIFIED
+    for power, loss in ((2, "squared_hinge"), (1, "squared_hinge"), (1, "hinge")):
+        soft = MaxMarginClassifier(0.5 / scale**power, loss=loss, norm_power=power, **options)
+        assert soft.fit(X * scale, y).status_ is Status.CERTIFIED
         verify(soft, X * scale, y)
 
 

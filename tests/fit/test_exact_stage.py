@@ -230,8 +230,9 @@ def test_iterates_short_of_tolerance_are_kept_on_an_interrupt(n, loss, monkeypat
 def test_multiclass_fits_equal_one_versus_rest_fits(loss, store):
     """With repeated rows, rows of several classes, weights, and rows of weight zero."""
     rng = np.random.default_rng(5)
-    X = rng.integers(-2, 3, size=(240, 4)).astype(float)
+    X = np.tile(rng.integers(-2, 3, size=(240, 4)), 30) / 1.0  # more columns than small dense rows may have
     y, weights = rng.integers(0, 4, 240), rng.integers(0, 3, 240) / 2.0
+    X[y == 0] += 0.5  # no other class has rows of the first
     assert np.unique(X, axis=0).shape[0] < 220
     model = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y, weights)
     for k in range(4):
