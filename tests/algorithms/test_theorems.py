@@ -326,7 +326,7 @@ def test_parameters_follow_from_the_accuracy(c, digits, delta_b, R2):
     b, db = hard.rule
     assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
     # at a margin of 1 - delta of the largest extended one, the ratio of the objectives is (1 - delta)^-2
-    for cls in (AggressiveROMMA, PUMMA):
+    for cls in (mm.AggressiveROMMA, mm.PUMMA):
         rule = cls(halving=False).plan(Facts(Problem("squared_hinge", C), R2, tol=delta)).rule
         assert 0.8 * delta < (1.0 - rule.delta) ** -2 - 1.0 <= delta
 
@@ -380,9 +380,9 @@ def test_ima_margin_is_within_alpha_of_the_optimum(p, free):
 def test_updates_from_a_weight_that_points_away_are_within_the_limit_of_ima():
     """The limit grows with the length of the start; the largest margin is 1, at least (1 + alpha / 2) gamma."""
     X, y, problem = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), Problem("hinge", np.inf, 2.0, "none")
-    most = IMA(alpha=0.8).plan(facts_of(problem, X)).pace.max_updates
+    most = mm.IMA(alpha=0.8).plan(facts(problem, X)).pace.max_updates
     for length in (0.0, 1e3):
-        rule, h = started(FMP(gamma=0.7), X, y, problem)
+        rule, h = started(mm.FMP(gamma=0.7), X, y, problem)
         h.space.vector.w[:] = -length
         refresh(h)
         assert len(present(rule, h, 2000 * [range(2)])[0]) <= most(0.7, 1.0, length**2)

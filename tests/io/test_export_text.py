@@ -242,12 +242,27 @@ def test_every_truncation_is_refused(form, path):
         ("json", {"features": ["a"]}, None, '"features" must be 4 names'),
         ("json", {"decisions": []}, None, '2 classes need 1 "decisions"; got 0'),
         ("json", {"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, None, "(counted from 1) must be 4"),
-        ("json", {"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]}, None, "weight 4 of decision 1 (counted"),
+        (
+            "json",
+            {"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]},
+            None,
+            "weight 4 of decision 1 (counted",
+        ),
         ("json", {"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, None, "the intercept of decision 1"),
         ("json", {"decisions": [{"class": 1, "coef": {"a": 1}}]}, None, '"features"'),
         # 1 and true are equal in Python, but are classes of different types
-        ("json", {"decisions": [{**JSON["decisions"][0], "class": True}]}, None, "decision 1 (counted from 1) must"),
-        ("json", {"decisions": [{**JSON["decisions"][0], "class": -1}]}, None, "decision 1 (counted from 1) must"),
+        (
+            "json",
+            {"decisions": [{**JSON["decisions"][0], "class": True}]},
+            None,
+            "decision 1 (counted from 1) must",
+        ),
+        (
+            "json",
+            {"decisions": [{**JSON["decisions"][0], "class": -1}]},
+            None,
+            "decision 1 (counted from 1) must",
+        ),
     ],
 )
 def test_malformed_files_are_refused_with_the_reason(form, path, old, new, message):
