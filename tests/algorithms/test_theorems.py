@@ -188,8 +188,7 @@ THEOREMS = {
 @interpreted
 @thorough
 @pytest.mark.parametrize(
-    ("name", "p"),
-    [(name, p) for name, theorem in THEOREMS.items() for p in theorem.norms],
+    ("name", "p"), [(name, p) for name, theorem in THEOREMS.items() for p in theorem.norms]
 )
 @settings(max_examples=examples(8, 100))
 @given(seed=seeds, n=st.integers(4, 20), d=st.integers(2, 8))

@@ -10,15 +10,7 @@ import pytest
 import scipy.sparse as sp
 from memory import with_peak_memory
 
-from maxmargin import (
-    CertificateError,
-    Inseparable,
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    Status,
-    separate,
-    verify,
-)
+import maxmargin as mm
 
 # Bytes beside the weights, for a solver and for each entry; a dense copy of the wide data takes 1.5 GB.
 FIXED, PER_ENTRY = 2**26, 500
@@ -56,7 +48,7 @@ def in_linear_memory(X: Any, call: Any) -> Any:
 def test_newton_on_many_sparse_rows_needs_no_matrix_of_the_columns():
     """Such a matrix would take 200 MB; steps of wide rows use conjugate gradients."""
     X, y = rows(8_000, 5_000, 4)
-    model = MaxMarginClassifier(algorithm="newton", max_iter=20).fit(X, y)  # compiles
+    model = mm.MaxMarginClassifier(algorithm="newton", max_iter=20).fit(X, y)  # compiles
     _, memory = with_peak_memory(lambda: model.fit(X, y))
     assert memory <= FIXED + PER_ENTRY * X.nnz
 
@@ -68,10 +60,10 @@ def test_memory_is_linear_and_the_model_is_that_of_the_columns_with_entries(task
     compact = sp.csr_matrix((X.data, np.searchsorted(used, X.indices), X.indptr), (X.shape[0], used.size))
     options = {name: value for name, value in task.items() if name != "index"}
     # compiles, which takes memory
-    other: Any = MaxMarginClassifier(random_state=0, **options).fit(compact, y)
-    model: Any = in_linear_memory(X, lambda: MaxMarginClassifier(random_state=0, **options).fit(X, y))
-    assert model.status_ is Status.CERTIFIED
-    claim = in_linear_memory(X, lambda: verify(model, X, y))
+    other: Any = mm.MaxMarginClassifier(random_state=0, **options).fit(compact, y)
+    model: Any = in_linear_memory(X, lambda: mm.MaxMarginClassifier(random_state=0, **options).fit(X, y))
+    assert model.status_ is mm.Status.CERTIFIED
+    claim = in_linear_memory(X, lambda: mm.verify(model, X, y))
     bounds = other.certificate_.lower, other.certificate_.upper
     assert (claim.lower, claim.upper) == pytest.approx(bounds, rel=1e-9)  # margins of 3e6 columns: 7e-10
     assert model.coef_.shape == (1, X.shape[1])
@@ -83,27 +75,27 @@ def test_memory_is_linear_and_the_model_is_that_of_the_columns_with_entries(task
 
 def test_all_columns_count_in_norms():
     X, y = rows(30, 10_000, 2)
-    model: Any = MaxMarginClassifier(random_state=0).fit(X, y)
+    model: Any = mm.MaxMarginClassifier(random_state=0).fit(X, y)
     claim = model.certificate_
-    found: Any = verify(model, X.toarray(), y)
+    found: Any = mm.verify(model, X.toarray(), y)
     # margins of 1e4 columns, 1e4 eps = 2e-12
     np.testing.assert_allclose((found.lower, found.upper), (claim.lower, claim.upper), 1e-12)
     model.coef_[0, np.setdiff1d(np.arange(100), X.indices)[0]] = 1.0
-    with pytest.raises(CertificateError, match="upper bound fails"):
-        verify(model, X, y)
+    with pytest.raises(mm.CertificateError, match="upper bound fails"):
+        mm.verify(model, X, y)
 
 
 @pytest.mark.parametrize(("p", "bias"), [(2.0, True), (2.0, False), (1.0, True)])
 def test_separation_memory_is_linear_and_proofs_cover_all_columns(p, bias):
     X, y = rows(*WIDE)
-    verdict = in_linear_memory(X, lambda: separate(X, y, p=p, bias=bias))
+    verdict = in_linear_memory(X, lambda: mm.separate(X, y, p=p, bias=bias))
     assert verdict.separable
     assert verdict.w.shape == (X.shape[1],)
     in_linear_memory(X, lambda: verdict.verify(X, y))
     both = sp.vstack([X, X[:1] + X[2:3], X[:1] + X[2:3]], format="csr")
     labels = np.append(y, [y[0], 1 - y[0]])
-    verdict = in_linear_memory(X, lambda: separate(both, labels, p=p, bias=bias))
-    assert isinstance(verdict, Inseparable)
+    verdict = in_linear_memory(X, lambda: mm.separate(both, labels, p=p, bias=bias))
+    assert isinstance(verdict, mm.Inseparable)
     assert (verdict.features, verdict.radius) == (X.shape[1], 0.0)
     assert not verdict.verify(both, labels).separable
 
@@ -111,9 +103,9 @@ def test_separation_memory_is_linear_and_proofs_cover_all_columns(p, bias):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_kernel_fit_memory_is_linear_in_entries(kernel):
     X, y = rows(60, 1_000_000, 20)
-    model: Any = KernelMaxMarginClassifier(kernel=kernel, random_state=0).fit(*rows(30, 60, 4))
+    model: Any = mm.KernelMaxMarginClassifier(kernel=kernel, random_state=0).fit(*rows(30, 60, 4))
     in_linear_memory(X, lambda: model.fit(X, y))
-    assert in_linear_memory(X, lambda: verify(model, X, y)).gap <= model.tol
+    assert in_linear_memory(X, lambda: mm.verify(model, X, y)).gap <= model.tol
 
 
 @pytest.mark.parametrize("task", [{"C": 1.0}, {"C": float("inf")}], ids=str)
@@ -123,8 +115,8 @@ def test_wide_sparse_and_dense_rows_give_equal_models(task):
     far = 1e6 + np.random.default_rng(1).random((50, 1))
     for some in (X, sp.vstack([X, X[:10:2] + X[10:20:2]], format="csr"), sp.hstack([X, far], format="csr")):
         labels = np.append(y, np.zeros(some.shape[0] - 50, int))
-        model: Any = MaxMarginClassifier(random_state=0, **task).fit(some, labels)
-        other: Any = MaxMarginClassifier(random_state=0, **task).fit(some.toarray(), labels)
-        assert verify(model, some, labels).gap <= 1e-3
+        model: Any = mm.MaxMarginClassifier(random_state=0, **task).fit(some, labels)
+        other: Any = mm.MaxMarginClassifier(random_state=0, **task).fit(some.toarray(), labels)
+        assert mm.verify(model, some, labels).gap <= 1e-3
         # both end at the optimum up to rounding, which far columns magnify
         np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-8 * np.abs(other.coef_).max(), rtol=0.0)

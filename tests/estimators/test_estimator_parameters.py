@@ -11,18 +11,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from maxmargin import (
-    MPU,
-    FixedDirectionalMargin,
-    KernelMaxMarginClassifier,
-    MarginRFE,
-    MaxMarginClassifier,
-    MaxMarginClassifierCV,
-    OnlineMarginClassifier,
-    verify,
-)
+import maxmargin as mm
 
-BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
+BOTH = (mm.MaxMarginClassifier, mm.KernelMaxMarginClassifier)
 INF, NAN, HUGE = np.inf, np.nan, 10**400
 SOLVED = (
     1e-10  # the exact stage ends at rounding: 60 eps = 1e-14, times a condition of the support of 1e4 at most
@@ -35,7 +26,7 @@ SHARED = {
     "intercept": ("real",),
     "intercept_scaling": ("x",),
     "class_weight": ("even", [1.0, 2.0], {0: "a"}, {2: 1.0}, {0: -1.0}, {0: INF}, {0: 0.0}, {0: 0, 1: 0}),
-    "algorithm": ("smo", 3, MPU),
+    "algorithm": ("smo", 3, mm.MPU),
     "max_time": (0, -3.0, True),
     "callback": (3, lambda report: np.ones(2)),
     "n_jobs": ("all", 0, 1.5),
@@ -62,7 +53,7 @@ KERNEL = {
 ONLINE = {
     "C": (-1.0,),
     "beta": ("fixed-margin",),  # of the algorithm
-    "eta": ("cramma", FixedDirectionalMargin(beta=0.1)),
+    "eta": ("cramma", mm.FixedDirectionalMargin(beta=0.1)),
     "algorithm": ("mpu", "smo"),
     "n_voters": (1,),
     "radius": (-1.0,),
@@ -80,11 +71,11 @@ SEARCH = {"Cs": ([-1.0], []), "cv": ([],), "ps": ([],), "scoring": (lambda model
 OF_PARAMETER = {"beta": "algorithm", "eta": "algorithm", "coef_": "estimator", "GroupKFold": "cv"}
 WORDS = {"n_features_to_select": "above the 4 features", "scoring": "fold 0 .counted from 0. scores nan"}
 FITTED = {
-    MaxMarginClassifier(random_state=0): SHARED | LINEAR,
-    KernelMaxMarginClassifier(kernel="poly"): SHARED | KERNEL,
-    OnlineMarginClassifier(random_state=0): ONLINE,
-    MarginRFE("auto", p=2): SELECTION,
-    MaxMarginClassifierCV([0.1, 1.0], cv=2, random_state=0): SEARCH,
+    mm.MaxMarginClassifier(random_state=0): SHARED | LINEAR,
+    mm.KernelMaxMarginClassifier(kernel="poly"): SHARED | KERNEL,
+    mm.OnlineMarginClassifier(random_state=0): ONLINE,
+    mm.MarginRFE("auto", p=2): SELECTION,
+    mm.MaxMarginClassifierCV([0.1, 1.0], cv=2, random_state=0): SEARCH,
 }
 
 
@@ -133,15 +124,15 @@ def test_class_weights_multiply_sample_weights():
     s = rng.integers(1, 4, 60).astype(float)
     factors = s.sum() / (classes * np.bincount(y, weights=s))
     options = {"loss": "hinge", "tol": 1e-9, "random_state": 0}
-    balanced = MaxMarginClassifier(class_weight="balanced", **options).fit(X, y, s)
+    balanced = mm.MaxMarginClassifier(class_weight="balanced", **options).fit(X, y, s)
     assert balanced.class_weight_ == pytest.approx(factors, rel=1e-14, abs=0.0)  # sums of 60 whole numbers
-    verify(balanced, X, y, s)
+    mm.verify(balanced, X, y, s)
     for C, given, weights in (
         (1.0, None, s * factors[y]),
         (1.0, dict(enumerate(factors)), s),
         (2.0, None, s * factors[y] / 2.0),  # C multiplies the weights
     ):
-        other = MaxMarginClassifier(C, class_weight=given, **options).fit(X, y, weights)
+        other = mm.MaxMarginClassifier(C, class_weight=given, **options).fit(X, y, weights)
         assert other.coef_ == pytest.approx(balanced.coef_, rel=SOLVED, abs=1e-12)
 
 
@@ -149,11 +140,13 @@ def test_rows_and_classes_of_weight_zero():
     """Without sample weight a row is as if absent; a class weight of 0 keeps the class, whose errors cost nothing."""
     X, y = clouds(60, 4, classes=3)
     s = (y != 1) * np.linspace(0.5, 1.5, 60)
-    alone = MaxMarginClassifier(loss="hinge", tol=1e-8, random_state=0).fit(X[y != 1], y[y != 1], s[y != 1])
+    alone = mm.MaxMarginClassifier(loss="hinge", tol=1e-8, random_state=0).fit(
+        X[y != 1], y[y != 1], s[y != 1]
+    )
     model = clone(alone).set_params(class_weight={0: 1.0, 1: 5.0, 2: 1.0}).fit(X, y, s)
     assert model.classes_.tolist() == [0, 2]
     assert model.coef_ == pytest.approx(alone.coef_, rel=SOLVED)
-    verify(model, X, y, s)
+    mm.verify(model, X, y, s)
     model = clone(alone).set_params(class_weight={1: 0.0}).fit(X, y, s + (y == 1))
     assert model.coef_[2] == pytest.approx(alone.coef_[0], rel=SOLVED)
     assert not (model.predict(X) == 1).any()
@@ -161,7 +154,7 @@ def test_rows_and_classes_of_weight_zero():
         model.set_params(C=INF).fit(X, y)
     X, y = clouds(60, 4, gap=4.0)
     s = np.where(y == 1, s + (s == 0), 1.0)
-    hard = MaxMarginClassifier(INF, random_state=0)  # all positive weights are alike
+    hard = mm.MaxMarginClassifier(INF, random_state=0)  # all positive weights are alike
     assert clone(hard).fit(X, y, s).coef_ == pytest.approx(hard.fit(X, y).coef_, rel=SOLVED)
 
 
@@ -169,7 +162,7 @@ def test_rows_and_classes_of_weight_zero():
 def test_equal_seeds_give_equal_models():
     X, y = clouds(300, 4, classes=3)
     first, same, other = (
-        MaxMarginClassifier(algorithm="dcd", random_state=seed).fit(X, y) for seed in (3, 3, 4)
+        mm.MaxMarginClassifier(algorithm="dcd", random_state=seed).fit(X, y) for seed in (3, 3, 4)
     )
     assert same.coef_.tolist() == first.coef_.tolist() != other.coef_.tolist()
     assert same.intercept_.tolist() == first.intercept_.tolist()
@@ -180,18 +173,18 @@ def test_equal_seeds_give_equal_models():
 @pytest.mark.usefixtures("rules_alone")
 def test_warm_starts_need_fewer_presentations():
     X, y = clouds(600, 4)
-    model = MaxMarginClassifier(algorithm="dcd", warm_start=True, random_state=0, tol=1e-4).fit(X, y)
+    model = mm.MaxMarginClassifier(algorithm="dcd", warm_start=True, random_state=0, tol=1e-4).fit(X, y)
     cold = model.history_[-1].presentations
     assert model.fit(X, y).history_[-1].presentations < 0.5 * cold
     changed = model.set_params(C=1.5).fit(X, y).certificate_
-    truth = MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y).certificate_
+    truth = mm.MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y).certificate_
     assert max(changed.lower, truth.lower) <= min(changed.upper, truth.upper)
     assert model.fit(X[:60], y[:60]).certificate_.rows == 60  # other data: the dual weights are discarded
-    verify(model, X[:60], y[:60])
+    mm.verify(model, X[:60], y[:60])
 
 
 def test_defaults_equal_those_of_svc():
-    expected, model = SVC().get_params(), KernelMaxMarginClassifier().get_params()
+    expected, model = SVC().get_params(), mm.KernelMaxMarginClassifier().get_params()
     for name in expected.keys() & model.keys() - {"verbose"}:
         assert model[name] == expected[name], name
 
@@ -199,10 +192,10 @@ def test_defaults_equal_those_of_svc():
 @pytest.mark.parametrize(
     ("model", "later"),
     [
-        (MaxMarginClassifier(), {"p": 1, "loss": "hinge", "C": 9.0, "fit_intercept": False}),
-        (KernelMaxMarginClassifier(kernel="linear"), {"multi_class": "ovo"}),
-        (KernelMaxMarginClassifier(kernel="linear"), {"kernel": "precomputed"}),
-        (KernelMaxMarginClassifier(), {"kernel": "linear", "gamma": 3.0, "C": 0.1}),
+        (mm.MaxMarginClassifier(), {"p": 1, "loss": "hinge", "C": 9.0, "fit_intercept": False}),
+        (mm.KernelMaxMarginClassifier(kernel="linear"), {"multi_class": "ovo"}),
+        (mm.KernelMaxMarginClassifier(kernel="linear"), {"kernel": "precomputed"}),
+        (mm.KernelMaxMarginClassifier(), {"kernel": "linear", "gamma": 3.0, "C": 0.1}),
     ],
     ids=str,
 )
@@ -214,7 +207,7 @@ def test_parameters_set_after_the_fit_do_not_change_the_model(model, later):
         radii = model.certified_radius(X) if hasattr(model, "certified_radius") else None
         return model.decision_function(X), model.predict(X), getattr(model, "coef_", None), radii
 
-    before, proved = seen(), str(verify(model, X, y))
+    before, proved = seen(), str(mm.verify(model, X, y))
     model.set_params(**later)
     np.testing.assert_equal(seen(), before)
-    assert str(verify(model, X, y)) == proved
+    assert str(mm.verify(model, X, y)) == proved

@@ -10,25 +10,14 @@ import pytest
 import scipy.sparse as sp
 from edge import cancels, edges
 
-from maxmargin import (
-    Inseparable,
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    Separable,
-    Status,
-    Undecided,
-    load,
-    save,
-    separate,
-    verify,
-)
+import maxmargin as mm
 from maxmargin.certificates.separators import LinearSeparator
 
 INF = np.inf
 
 
 def fitted(X, y, weights=None, **options) -> Any:
-    return MaxMarginClassifier(INF, random_state=0, **options).fit(X, y, weights)
+    return mm.MaxMarginClassifier(INF, random_state=0, **options).fit(X, y, weights)
 
 
 def flipped(n=350, d=10, flips=5, seed=0):
@@ -56,9 +45,9 @@ def test_inseparability_is_proved_exactly_and_promptly(size, options):
     begin = time.perf_counter()
     model = fitted(X, y, **options)
     assert time.perf_counter() - begin < 30.0
-    assert model.status_ is Status.INSEPARABLE
+    assert model.status_ is mm.Status.INSEPARABLE
     verdict = model.verdict_
-    assert isinstance(verdict, Inseparable)
+    assert isinstance(verdict, mm.Inseparable)
     assert verdict.verify(X, y) is verdict
     bias = options.get("fit_intercept", True)
     assert verdict.bias is bias
@@ -68,7 +57,7 @@ def test_inseparability_is_proved_exactly_and_promptly(size, options):
     assert model.certificate_.support.tolist() == verdict.support.tolist()
     error = (verdict.support.size + 10.0) * np.finfo(float).eps * np.linalg.norm(X, axis=1).max()
     assert 0.0 <= model.certificate_.upper <= error
-    verify(model, X, y)
+    mm.verify(model, X, y)
 
 
 @pytest.mark.parametrize("p", [2, 3, INF])
@@ -76,13 +65,13 @@ def test_status_agrees_with_exact_separability(p):
     """Touching hulls and margins of 1e-9 of the data's size, against rational arithmetic."""
     for edge in edges(30, 11):
         model = fitted(edge.X, edge.y, p=p, fit_intercept=edge.bias, max_iter=60)
-        assert (model.status_ is Status.INSEPARABLE) == (not edge.separable), edge
+        assert (model.status_ is mm.Status.INSEPARABLE) == (not edge.separable), edge
         if edge.separable and model.certificate_.lower > 0.0:
             assert not hasattr(model, "verdict_")
             continue
         if edge.separable:  # the separator needs more digits than float64 has
             assert isinstance(model.verdict_, LinearSeparator)
-            assert model.status_ is Status.UNDECIDED
+            assert model.status_ is mm.Status.UNDECIDED
         assert model.verdict_.separable is edge.separable
         model.verdict_.verify(edge.X, edge.y)
 
@@ -93,15 +82,15 @@ def test_rows_of_weight_zero_are_ignored():
     support = fitted(X, y).verdict_.support
     weights[support[:2]] = 0.0
     model = fitted(X, y, weights)
-    assert model.status_ is Status.INSEPARABLE
+    assert model.status_ is mm.Status.INSEPARABLE
     assert not set(support[:2]) & set(model.verdict_.support)
     model.verdict_.verify(X, y)
-    verify(model, X, y, weights)
+    mm.verify(model, X, y, weights)
     # labels of a hyperplane, except for one row of weight 0
     clean = np.where(X[:, 0] > 0, 1, -1)
     X[:, 0] += 0.1 * clean
     clean[3] *= -1
-    assert fitted(X, clean, 1.0 * (np.arange(350) != 3)).status_ is Status.CERTIFIED
+    assert fitted(X, clean, 1.0 * (np.arange(350) != 3)).status_ is mm.Status.CERTIFIED
 
 
 def test_multiclass_verdicts_name_the_inseparable_class():
@@ -109,11 +98,11 @@ def test_multiclass_verdicts_name_the_inseparable_class():
     X = np.vstack([rng.standard_normal((40, 2)) * 0.3 + centre for centre in ([0, 0], [4, 0], [8, 0])])
     y = np.repeat(["left", "middle", "right"], 40)
     model = fitted(X, y)
-    assert model.status_ is Status.INSEPARABLE
+    assert model.status_ is mm.Status.INSEPARABLE
     assert list(model.verdict_) == ["middle"]  # one versus the rest: the middle class lies between the others
     model.verdict_["middle"].verify(X, y == "middle")
     model.fit(X[y != "right"], y[y != "right"])
-    assert model.status_ is Status.CERTIFIED
+    assert model.status_ is mm.Status.CERTIFIED
     assert not hasattr(model, "verdict_")
 
 
@@ -123,9 +112,9 @@ def test_model_files_keep_the_proof_or_the_reason_why_there_is_none(reach, monke
     X, y = flipped()
     for labels in (y, np.where(y > 0, "up", "down"), np.where(np.arange(350) < 100, 7, y)):
         model = fitted(X, labels)
-        save(model, tmp_path / "model.safetensors")
-        copy: Any = load(tmp_path / "model.safetensors")
-        assert copy.status_ is model.status_ is (Status.INSEPARABLE if reach > 6 else Status.UNDECIDED)
+        mm.save(model, tmp_path / "model.safetensors")
+        copy: Any = mm.load(tmp_path / "model.safetensors")
+        assert copy.status_ is model.status_ is (mm.Status.INSEPARABLE if reach > 6 else mm.Status.UNDECIDED)
         one, two = model.verdict_, copy.verdict_
         pairs = [(one, two, labels)]
         if isinstance(one, dict):
@@ -137,7 +126,7 @@ def test_model_files_keep_the_proof_or_the_reason_why_there_is_none(reach, monke
             assert old.classes == new.classes
             new.verify(X, truth)
             if reach == 6:
-                assert isinstance(old, Undecided)
+                assert isinstance(old, mm.Undecided)
                 assert "too many for exact arithmetic" in old.reason
                 assert 0.0 == old.lo <= old.hi < 1e-10
 
@@ -162,16 +151,16 @@ def uneven_columns(n, d, seed):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_model_is_at_least_as_good_as_the_verdict(n, d, p, seed, fit_intercept):
     X, y = uneven_columns(n, d, seed)
-    verdict = separate(X, y, p=p, bias=fit_intercept, tol=INF)
-    assert isinstance(verdict, Separable)
+    verdict = mm.separate(X, y, p=p, bias=fit_intercept, tol=INF)
+    assert isinstance(verdict, mm.Separable)
     assert verdict.lo > 0.0
     model = fitted(X, y, p=p, fit_intercept=fit_intercept, max_iter=60)
-    assert model.status_ in (Status.CERTIFIED, Status.STALLED, Status.MAX_ITER, Status.CONVERGED)
+    assert model.status_ in (mm.Status.CERTIFIED, mm.Status.STALLED, mm.Status.MAX_ITER, mm.Status.CONVERGED)
     assert not hasattr(model, "verdict_")
     assert (model.predict(X) == y).all()
     assert model.certificate_.lower >= verdict.lo * (1.0 - 1e-9)  # bounds are rounded outwards
     assert model.certificate_.upper <= verdict.hi * (1.0 + 1e-9)
-    verified: Any = verify(model, X, y)
+    verified: Any = mm.verify(model, X, y)
     assert 0.0 < verified.lower <= verified.upper
     scores = y * model.decision_function(X)
     assert 0.4 < scores.min() < 2.1  # one, up to rounding or a power of two
@@ -180,8 +169,8 @@ def test_model_is_at_least_as_good_as_the_verdict(n, d, p, seed, fit_intercept):
 def test_separators_found_before_an_interrupt_are_kept():
     X, y = uneven_columns(30, 8, 0)
     model = fitted(X, y, fit_intercept=False, algorithm="ima", callback=lambda report: report.round >= 4)
-    assert model.status_ is Status.INTERRUPTED
-    verified: Any = verify(model, X, y)
+    assert model.status_ is mm.Status.INTERRUPTED
+    verified: Any = mm.verify(model, X, y)
     assert min(model.certificate_.lower, verified.lower) > 0.0
     assert not hasattr(model, "verdict_")
 
@@ -194,13 +183,13 @@ def test_proved_hyperplane_becomes_the_model_of_a_kernel():
     X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5 - 1e-9]]), np.array([0, 1, 1, 0])
     margin = 1e-9 / np.sqrt(8.0)
     for rows in (X, sp.csr_matrix(X)):
-        model: Any = KernelMaxMarginClassifier(INF, kernel="linear").fit(rows, y)
+        model: Any = mm.KernelMaxMarginClassifier(INF, kernel="linear").fit(rows, y)
         assert 0.99 * margin < model.certificate_.lower <= (1.0 + 1e-6) * margin
         assert (1.0 - 1e-6) * margin <= model.certificate_.upper
-        assert model.status_ in (Status.CERTIFIED, Status.STALLED)
+        assert model.status_ in (mm.Status.CERTIFIED, mm.Status.STALLED)
         assert not hasattr(model, "verdict_")
         assert (model.predict(rows) == y).all()
-        verified: Any = verify(model, rows, y)
+        verified: Any = mm.verify(model, rows, y)
         assert verified.lower == pytest.approx(model.certificate_.lower, rel=1e-6, abs=0.0)
 
 
@@ -208,9 +197,9 @@ def test_proved_hyperplane_becomes_the_model_of_a_kernel():
 def test_contradictory_rows_are_found_before_the_kernel_solver_starts(kernel):
     X, y = flipped(3000, 10, 300)
     X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
-    model: Any = KernelMaxMarginClassifier(INF, kernel=kernel).fit(X, y)
-    assert (model.status_, model.n_iter_) == (Status.INSEPARABLE, 0)
+    model: Any = mm.KernelMaxMarginClassifier(INF, kernel=kernel).fit(X, y)
+    assert (model.status_, model.n_iter_) == (mm.Status.INSEPARABLE, 0)
     assert np.ptp(model.decision_function(X[:50])) == 0.0
     assert model.verdict_.support.tolist() == [0, 3000]
     assert model.verdict_.verify(X, y) is model.verdict_
-    assert verify(model, X, y).lower == -INF
+    assert mm.verify(model, X, y).lower == -INF

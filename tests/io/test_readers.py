@@ -217,10 +217,7 @@ class TestCsv:
             (b"u\rv,y\n1,a\n2,b\n", "this is not a valid table"),
             # all rows are of one class: the header may be a row
             (b"1,2,x\n3,1,y\n", "line 1: all rows are of class 'y', and the names of the features"),
-            (
-                b'u,y\n1,"a\n5,a\n2,b"\n3,a\n',
-                "line 4: the label (column 'y') has several lines",
-            ),
+            (b'u,y\n1,"a\n5,a\n2,b"\n3,a\n', "line 4: the label (column 'y') has several lines"),
             (b"f,u,y\nTrue,1,a\n1,2,b\n", "line 3: column 'f' begins with True or False, and '1' is neither"),
             (b"f,u,y\nTrue,1,a\n,2,b\n", "line 3: column 'f' is empty"),
             (b"f,u,y\nTrue,1,a\nyes,2,b\n", "line 3: column 'f' begins with True or False, and 'yes'"),

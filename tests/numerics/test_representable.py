@@ -10,15 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import (
-    CertificateError,
-    KernelMaxMarginClassifier,
-    MarginRFE,
-    MaxMarginClassifier,
-    MaxMarginClassifierCV,
-    compare,
-    separate,
-)
+import maxmargin as mm
 
 B = 2**53
 PAIR = np.array([[B], [B + 1]])
@@ -43,13 +35,13 @@ ROUNDED = {
 if np.finfo(np.longdouble).nmant > 52:
     ROUNDED["long double"] = PAIR.astype(np.longdouble)
 HARD_MARGINS = [
-    separate,
-    lambda X, y: separate(X, y, kernel="poly"),
-    MaxMarginClassifier(np.inf).fit,
-    KernelMaxMarginClassifier(np.inf, kernel="linear").fit,
-    MaxMarginClassifierCV(Cs=[1.0, np.inf], cv=2).fit,
-    MarginRFE(MaxMarginClassifier(np.inf)).fit,
-    lambda X, y: compare(X, y, C=np.inf),
+    mm.separate,
+    lambda X, y: mm.separate(X, y, kernel="poly"),
+    mm.MaxMarginClassifier(np.inf).fit,
+    mm.KernelMaxMarginClassifier(np.inf, kernel="linear").fit,
+    mm.MaxMarginClassifierCV(Cs=[1.0, np.inf], cv=2).fit,
+    mm.MarginRFE(mm.MaxMarginClassifier(np.inf)).fit,
+    lambda X, y: mm.compare(X, y, C=np.inf),
 ]
 
 
@@ -61,23 +53,23 @@ def test_hard_margins_refuse_unrepresentable_numbers(name):
 
 
 def test_soft_margins_round():
-    assert MaxMarginClassifier(1.0).fit(PAIR, [0, 1]).certificate_.gap <= 1e-3
+    assert mm.MaxMarginClassifier(1.0).fit(PAIR, [0, 1]).certificate_.gap <= 1e-3
 
 
 def test_verdicts_are_not_verified_on_rounded_rows():
-    verdict = separate(PAIR - B, [0, 1])
+    verdict = mm.separate(PAIR - B, [0, 1])
     assert verdict.verify(PAIR - B, [0, 1]) is verdict
     assert 0.49 < verdict.lo <= 0.5 <= verdict.hi
-    for verdict in (separate(PAIR.astype(float), [0, 1]), separate([[0.0], [float(B)]], [0, 1])):
-        with pytest.raises(CertificateError, match=r"9007199254740993, which no float64 is"):
+    for verdict in (mm.separate(PAIR.astype(float), [0, 1]), mm.separate([[0.0], [float(B)]], [0, 1])):
+        with pytest.raises(mm.CertificateError, match=r"9007199254740993, which no float64 is"):
             verdict.verify(PAIR, [0, 1])
-        with pytest.raises(CertificateError, match="complex"):
+        with pytest.raises(mm.CertificateError, match="complex"):
             verdict.verify([[1j], [0]], [0, 1])
 
 
 def test_complex_rows_are_refused():
     for X in ([[1 + 1j], [1]], np.array([[1j], [1]], object), sp.csr_matrix(np.array([[1j], [1]]))):
-        for fit in (*HARD_MARGINS, MaxMarginClassifier().fit, KernelMaxMarginClassifier().fit):
+        for fit in (*HARD_MARGINS, mm.MaxMarginClassifier().fit, mm.KernelMaxMarginClassifier().fit):
             with pytest.raises(ValueError, match=r"[Cc]omplex"):
                 fit(X, [0, 1])
 
@@ -94,4 +86,4 @@ def test_representable_numbers_are_accepted():
         pd.DataFrame({"a": [B, 7]}),
         pl.DataFrame({"a": [0.1, 7]}),
     ):
-        assert separate(X, [0, 1]).verify(X, [0, 1]).separable
+        assert mm.separate(X, [0, 1]).verify(X, [0, 1]).separable
