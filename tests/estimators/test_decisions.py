@@ -57,7 +57,7 @@ def test_difference_describes_how_other_data_differ():
     for words, data in (
         ("", (X, THREE)),
         ("3 features then, 2 now", (X[:, :2], THREE, weights)),
-        ("label 0 .counted from 0. is 9, no class of the model", (X, np.full(60, 9), weights)),
+        ("label 0 (counted from 0) is 9, no class of the model", (X, np.full(60, 9), weights)),
         ("values, labels, weights or row order", (moved, THREE, weights)),
     ):
         assert words in one.difference(*data)

@@ -295,7 +295,7 @@ class TestRefusals:
         model = OnlineMarginClassifier()
         for classes, labels, words in (
             (None, y, "classes must be"),
-            ([0, 2], y, r"y holds 1.*\[0, 2\]"),
+            ([0, 2], y, r"is 1, not one of.*\[0, 2\]"),
             ([0], y, "one class"),
             ([[1], [0]], y, ""),
             ([0, 2], y, "not the same"),

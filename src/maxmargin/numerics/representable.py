@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .sparse_columns import check_storage
 
-COMPLEX = "X holds complex numbers, and rows are real: give real and imaginary parts columns of their own."
+COMPLEX = "Complex data not supported: give real and imaginary parts of X columns of their own."
 WHOLE = 2**53  # float64 represents every integer up to this
 
 
