@@ -45,10 +45,7 @@ def rules_alone(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def compiled_arithmetic():
-    """Suppress floating-point warnings in interpreted code, since compiled code gives none, and on ARM.
-
-    There NumPy's matmul warns without cause (numpy/numpy, issue 28687).
-    """
+    """Suppress floating-point warnings that compiled code does not give, and NumPy's on ARM (its issue 28687)."""
     ignored = config.DISABLE_JIT or platform.machine() in ("arm64", "aarch64")
     with np.errstate(all="ignore" if ignored else None):
         yield
