@@ -24,9 +24,11 @@ def refuse_queries_and_dates(X: Any) -> None:
     """Refuse queries of polars, and dates and times in frames and arrays, which would be read as numbers."""
     if hasattr(X, "collect"):
         raise ValueError("X is a query that has not been run, and no table yet: call collect() first.")
-    whole: Any = {0: getattr(X, "dtype", None)}
-    for name, kind in getattr(getattr(X, "schema", getattr(X, "dtypes", None)), "items", whole.items)():
-        if kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM":
+    schema: Any = getattr(X, "schema", getattr(X, "dtypes", None))  # of polars, of pandas
+    types = schema.items() if hasattr(schema, "items") else [(0, getattr(X, "dtype", None))]
+    for name, kind in types:
+        temporal = kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM"
+        if temporal:
             raise ValueError(_not_numeric(f"column {name!r}", kind))
 
 

@@ -36,9 +36,8 @@ def refuse_rounded(X: Any) -> None:
             raise ValueError(COMPLEX)
         changed = first_rounded(values)
         if changed is not None:
-            names = getattr(
-                X, "column_names", getattr(X, "columns", None)
-            )  # of Arrow tables, of other frames
+            # of Arrow tables, of other frames
+            names = getattr(X, "column_names", getattr(X, "columns", None))
             place = "X" if names is None else f"column {names[k]!r} of X"
             raise ValueError(
                 f"{place} holds {changed!s}, which no float64 is, and proofs are about float64 numbers: different rows "
