@@ -25,7 +25,7 @@ def refuse_queries_and_dates(X: Any) -> None:
     if hasattr(X, "collect"):
         raise ValueError("X is a query that has not been run, and no table yet: call collect() first.")
     schema: Any = getattr(X, "schema", getattr(X, "dtypes", None))  # of polars, of pandas
-    types = schema.items() if hasattr(schema, "items") else [(0, getattr(X, "dtype", None))]
+    types: Any = schema.items() if hasattr(schema, "items") else [(0, getattr(X, "dtype", None))]
     for name, kind in types:
         temporal = kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM"
         if temporal:
