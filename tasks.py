@@ -49,9 +49,9 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         ],
     ),
     "test-slow": (
-        "the slow tests, and more examples of others (up to an hour)",
+        "the slow tests, and more examples of others (about ten minutes)",
         "test",
-        [f"MAXMARGIN_THOROUGH=1 {PYTEST} -m 'slow or thorough or interpreted' tests"],
+        [f"MAXMARGIN_THOROUGH=1 {ONE_THREAD} {PARALLEL} -m 'slow or thorough or interpreted' tests"],
     ),
     "test-interpreted": (
         "engine and algorithms without compilation",
