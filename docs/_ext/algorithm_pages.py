@@ -50,10 +50,16 @@ SYMBOLS = {
     r"\by_k\b|w\.y_i\b": "a pattern y is a row multiplied by its label",
     r"\b[nd]\b(?! =)": "n is the number of rows, d the number of features",
     r"\bs_[ik]\b": "s is the sample weight of a row",
+    r"\ba\.y_k": "a is the weight vector, of which w is a multiple",
+    r"\bu\.y_k": "u is the weight vector, divided by its norm",
+    r"\balpha_[ik]\b": "alpha with an index is a dual variable",
     r"\bR\b": "R is the largest norm of a pattern",
     r"\bgamma_d\b": "gamma_d is the largest directional margin",
     r"\blink\b": "the link f is the gradient of half of the squared q-norm, with 1/p + 1/q = 1",
-    r"\bdelta_k\b": "delta_k^2 = 1 / (2 C s_k), with the sample weight s_k, and 0 for the hard margin",
+    r"\b1-norm soft": "the 1-norm soft margin has the hinge loss",
+    r"\b2-norm soft|extended space": "the 2-norm soft margin (squared hinge) is a hard margin of patterns with one "
+    "slack coordinate each, delta_k for pattern k",
+    r"\bdelta_[ik]\b": "delta_k^2 = 1 / (2 C s_k), with the sample weight s_k, and 0 for the hard margin",
 }
 
 # The modules of the batch algorithms, which have no update rule for a single pattern.

@@ -51,9 +51,10 @@ class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
     """Maximum-margin classification in the space of a kernel, with a certificate.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
-    finds the largest margin (``C=inf``), where ``phi(x).phi(z) = k(x, z)``. The intercept is not regularised. The
-    result has a certified lower and upper bound on the best possible objective (or margin); the fit ends when their
-    relative gap is at most `tol`. Names and defaults are those of `sklearn.svm.SVC` where it has the same parameter.
+    finds the largest margin (``C=inf``), where ``phi(x).phi(z) = k(x, z)`` and s_i is the weight of row i. The
+    intercept is not regularised. The result has a certified lower and upper bound on the best possible objective
+    (or margin); the fit ends when their relative gap is at most `tol`. Names and defaults are those of
+    `sklearn.svm.SVC` where it has the same parameter.
 
     Parameters
     ----------

@@ -53,8 +53,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     """Linear maximum-margin classification with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or
-    finds the largest margin (``C=inf``). The intercept is not regularised. Several classes are solved one
-    against the rest. The result has a certified lower and upper bound on the best possible objective (or
+    finds the largest margin (``C=inf``); s_i is the weight of row i. The intercept is not regularised. Several classes
+    are solved one against the rest. The result has a certified lower and upper bound on the best possible objective (or
     margin); the fit ends when their relative gap is at most `tol`.
 
     Parameters
@@ -85,7 +85,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         `history_` (`docs/measurements/choice.md` has the rule and its measurements). p = 2: the exact stage for small
         problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
-        points or Newton's method where it converges slowly. Other p: exact programs that are linear or small enough,
+        points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, `barrier` if small,
         otherwise `pumma` (2 < p < inf) or `ima`.
     max_iter : int, default=1000
         Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one

@@ -67,8 +67,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the
         Perceptron with a margin relative to the norm of each pattern, ``LocalPerceptron()``: its mean weight was the
-        most accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate
-        descent, Pegasos and cutting planes are refused, since they visit a pattern more than once. CRAMMA, MICRA and
+        most accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. All algorithms
+        that are not named above are refused, since they visit a pattern more than once. CRAMMA, MICRA and
         fixed margin are refused without a rate ``eta``, which their theorems derive from a bound on the margin that is
         not known in a stream. Schedules and ``halving`` are ignored. The default accuracy is that for a gap of 0.1.
     C : float, default=inf

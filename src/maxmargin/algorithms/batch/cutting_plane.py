@@ -59,15 +59,15 @@ SETTINGS = Settings()
 class CuttingPlane(Algorithm):
     """Cutting planes for the hinge loss: the one-slack form of SVMperf, and OCAS.
 
-    Model: R(w) = sum C s_i max(0, 1 - w.y_i) is at least 0 and at least h_p - g_p.w for every plane p, with
-    h_p = sum of C s_i and g_p = sum of C s_i y_i over the rows whose margin was below 1 where the plane touches R.
+    Model: L(w) = sum C s_i max(0, 1 - w.y_i) is at least 0 and at least h_p - g_p.w for every plane p, with
+    h_p = sum of C s_i and g_p = sum of C s_i y_i over the rows whose margin was below 1 where the plane touches L.
     Iteration: w minimises 1/2 |w|^2 + the maximum of the planes (the dual has one variable for each plane), and the
-    next plane touches R at w (SVMperf); or the best point w_b moves to the minimum of the objective on the line from
-    w_b through w, and the next plane touches R at (1 - mu) w_b + mu w (OCAS), with which the objective falls in every
+    next plane touches L at w (SVMperf); or the best point w_b moves to the minimum of the objective on the line from
+    w_b through w, and the next plane touches L at (1 - mu) w_b + mu w (OCAS), with which the objective falls in every
     iteration.
     Guarantee: the bounds of the objective differ by at most C n eps after at most
     log2(1 / (4 R^2 C n)) + 16 R^2 C n / eps planes (each term rounded to a whole number, n being the sum of the sample
-    weights; SVMperf), whatever the number of rows. With a free intercept R is minimised over b, planes are balanced
+    weights; SVMperf), whatever the number of rows. With a free intercept L is minimised over b, planes are balanced
     between the classes, and the same holds.
 
     Parameters

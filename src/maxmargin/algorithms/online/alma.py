@@ -58,11 +58,11 @@ class ALMAStep(NamedTuple):
 class ALMA(PerceptronLike):
     """ALMA_p: a fraction 1 - alpha of the largest directional p-margin, for 2 <= p < inf.
 
-    Condition: w.y_k / R <= (1 - alpha) B sqrt(p - 1) / sqrt(k) (not strict), w = f^-1(theta), f being the link.
-    Update: theta <- theta + C / sqrt((p - 1) k) y_k / R, divided by max(1, |theta|_p); k <- k + 1, from k = 1.
+    Condition: w.y_i / R <= (1 - alpha) B sqrt(p - 1) / sqrt(k) (not strict), w = f^-1(theta), f being the link.
+    Update: theta <- theta + C / sqrt((p - 1) k) y_i / R, divided by max(1, |theta|_p); k <- k + 1, from k = 1.
     (The paper's step is w <- f^-1(f(w) + ...): the link is homogeneous, so that all of it is linear in theta.)
     2-norm soft margin: the same with a slack coordinate for every row, and the mixed norm
-    sqrt(|theta|_p^2 + sum delta_k^2 alpha_k^2).
+    sqrt(|theta|_p^2 + sum delta_i^2 alpha_i^2).
     Guarantee (B = sqrt(8) / alpha, C = sqrt(2)): with gamma the largest margin of the scaled patterns, at most
     (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; then the margin is at least (1 - alpha) gamma.
     That holds with a warm start, too: the first k is the largest for which the proof holds with its dual variables.

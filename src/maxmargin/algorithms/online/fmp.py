@@ -79,7 +79,8 @@ class FMP(NormDescent):
     do at once.
     2-norm soft margin: with slack coordinates delta_k v_k and N^2 = |w|_q^2 + sum delta_k^2 v_k^2 for |w|_q^2; g takes
     the factor |w|_q / N, and v <- (1 - gamma / N) v, v_k <- v_k + 1.
-    Guarantee: with (u, b*), |u|_q = 1, of a margin gamma* > gamma, and G = max |g|_2 = d^max(0, 1/2 - 1/p), at most
+    Guarantee: with (u, b*), |u|_q = 1, of a margin gamma* > gamma, R_2 the largest Euclidean norm of a pattern, and
+    G = max |g|_2 = d^max(0, 1/2 - 1/p), at most
     ((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates: with each update the inner
     product of (w, b / c) and (u, b* / c) grows by at least gamma* - gamma, and |(w, b / c)|^2 by at most the first
     factor, since the condition and g.w = |w|_q cancel the other terms. (Without a bias c = 0 and b* / c = 0.)

@@ -61,11 +61,12 @@ class Levels(NamedTuple):
 class MPU(Algorithm):
     """The margin Perceptron with unlearning: hard margin, 1-norm and (by extension) 2-norm soft margin.
 
-    Condition: learn if a.y_k <= b and I_k < I; unlearn if a.y_k >= b + delta_b and I_k > 0.
+    Condition: learn if a.y_k <= b and I_k < I; unlearn if a.y_k >= b + delta_b and I_k > 0; I_k counts the updates by
+    pattern k, and I is its cap.
     Update: a <- a + m y_k, I_k <- I_k + m with m = floor((b - a.y_k) / |y_k|^2) + 1, at most I - I_k: the number of
     single updates that would follow one another. Unlearning is the same with m < 0, at least -I_k. With sample weights
     the cap is the real number I s_k, and the last step is shortened to reach it.
-    Guarantee: 1-norm soft margin, w = a / b and C = I / b: (J - J_opt) / J_opt < delta =
+    Guarantee: 1-norm soft margin, w = a / b and C = I / b, J being the objective: (J - J_opt) / J_opt < delta =
     2 (delta_b / b) / (1 - delta_b / b) before the run; hard margin: fraction of the margin above
     1 / (1 + min(delta_b, b + R^2) / b).
 

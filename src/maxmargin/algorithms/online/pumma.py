@@ -63,10 +63,11 @@ class PUMMA(PerceptronLike):
     origin in the p-norm, m = f(w) / |w|_q^2; for p > 2 it is found by Newton's steps within a bracket.
     2-norm soft margin: the same with a slack coordinate for every row, and the mixed norm
     sqrt(|m|_p^2 + sum delta_k^2 alpha_k^2).
-    Guarantee: at most 4 (p - 1) (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the
-    end the margin is at least (1 - delta) / |w|_q, and |m|_p = 1 / |w|_q bounds every margin from above. Soft, with the
-    same C for every row: at most (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 updates for any (u, xi) that
-    satisfies the constraints, where C is twice the `C` of the classifier and R has no slack coordinates.
+    Guarantee: at most 4 (p - 1) (R / (delta gamma))^2 updates, gamma being the largest margin (the paper prints 2:
+    |x+ - x-| <= 2 R gives 4); at the end the margin is at least (1 - delta) / |w|_q, and |m|_p = 1 / |w|_q bounds
+    every margin from above. Soft, with the same C for every row: at most
+    (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 updates for any (u, xi) that satisfies the constraints, where
+    C is twice the `C` of the classifier and R has no slack coordinates.
     With p = c ln d the inf-margin is at least (1 - delta) e^(-1/c) of the largest one.
 
     Parameters
