@@ -72,7 +72,7 @@ class ALMA(PerceptronLike):
     alpha : float, default=0.1
         Accuracy, in (0, 1].
     B, C : float, default=None, sqrt(2)
-        Constants of threshold and step; B None is sqrt(8) / alpha.
+        Constants of threshold and step (this C is not that of the classifier); B None is sqrt(8) / alpha.
     normalise : bool, default=False
         Divide each pattern by its own p-norm, as the original paper does. This is another problem with another optimum;
         the bounds are those of w on the original patterns. Else all patterns are divided by R.
