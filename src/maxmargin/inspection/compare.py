@@ -132,8 +132,8 @@ class Comparison:
 
         Parameters
         ----------
-        message : callable, default=attrgetter("message_")
-            Returns the explanation of the status of a model.
+        message : callable
+            Returns the explanation of the status of a model; by default its ``message_``.
         """
         hard = self.problem.hard
         lines: list[Sequence[str]] = [TABLE]
