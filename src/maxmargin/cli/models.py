@@ -10,8 +10,6 @@ import typer
 
 from .options import BAD_INPUT, STOPPED, ColumnOptions, Result, command, json_text
 
-PAGES = (".html", ".htm")
-
 
 @command()
 def predict(
@@ -142,13 +140,13 @@ def report(
 
     check_place(output, model, data)
     # a device or a pipe takes anything
-    if output.suffix.lower() not in PAGES and (output.is_file() or not output.exists()):
-        raise ValueError(f"{output}: a report is an HTML page; name a file that ends in {PAGES[0]}.")
+    if output.suffix.lower() not in (".html", ".htm") and (output.is_file() or not output.exists()):
+        raise ValueError(f"{output}: a report is an HTML page; name a file that ends in .html.")
 
     from ..plots.style import new_figure
     from .data import read_certified
     from .display import Progress
-    from .words import nothing_proved
+    from .words import message, nothing_proved
 
     new_figure((1.0, 1.0))  # a missing matplotlib is reported before the work
     with Progress(quiet=quiet):
@@ -165,13 +163,13 @@ def report(
     gap = float(found.certificate.gap)
     facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
     facts |= {"status": fitted.status_.value, "gap": gap, "tol": fitted.tol}
-    unproved = nothing_proved(fitted, found.certificate)
     # of several classes, nothing may be proved about some though the others hold
     holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds"
-    sentence = unproved or holds
+    sentence = nothing_proved(fitted, found.certificate) or holds
     if found.outcome is Outcome.OTHER_DATA:
         sentence = f"not verified: the data are not those of the fit ({found.words})"
     if found.outcome is Outcome.FAILS:
         sentence = f"the certificate does not hold: {found.words}"
     code = BAD_INPUT if found.outcome is Outcome.FAILS else 0 if gap <= fitted.tol else STOPPED
-    return Result(facts, [f"report: {output}", sentence], code)
+    reason = [message(fitted, table)] if code == STOPPED else []
+    return Result(facts, [f"report: {output}", sentence, *reason], code)

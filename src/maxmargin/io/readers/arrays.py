@@ -102,5 +102,6 @@ def _sparse(arrays: dict[str, np.ndarray]) -> Any:
 def _numbers(name: str, a: np.ndarray) -> np.ndarray:
     """Return an array of real numbers as float32 or float64."""
     if a.dtype.kind not in "fiub":
-        raise Fault(f"the array {name!r} must hold real numbers, not {a.dtype}: encode text and dates.")
+        remedy = "make two real columns of each" if a.dtype.kind == "c" else "encode text and dates"
+        raise Fault(f"the array {name!r} must hold real numbers, not {a.dtype}: {remedy}.")
     return a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
