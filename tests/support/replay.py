@@ -1,4 +1,4 @@
-"""Run the engine on fixed data and print all results bit by bit: `python replay.py all`.
+"""Run the engine on fixed data and print all results bit by bit: `python replay.py runs`.
 
 Started by test_jit.py with NUMBA_DISABLE_JIT=1 and with bounds checks.
 """
@@ -178,5 +178,5 @@ def fits() -> dict:
 
 
 if __name__ == "__main__":
-    action = {"fits": fits, "few": partial(everything, FEW), "all": everything}[sys.argv[1]]
-    print(json.dumps(action()))
+    action, *names = sys.argv[1:]
+    print(json.dumps(fits() if action == "fits" else everything(tuple(names))))
