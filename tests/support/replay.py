@@ -26,7 +26,7 @@ from maxmargin.engine.state import refresh
 from maxmargin.fit.streaming import Stream
 
 # runs of code that other tests compile as well
-FEW = ("perceptron, hard, csr", "dcd, dyadic, dense", "dcd, real, dense", "pumma, dividing", "orders")
+FEW = ("perceptron, hard, csr", "dcd, dyadic, dense", "dcd, real, dense", "orders")
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")
 # rules that divide or take roots, with parameters of no simple ratio, to avoid ties
