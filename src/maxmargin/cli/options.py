@@ -291,9 +291,8 @@ def errors_in_one_sentence() -> Iterator[None]:
 
 
 def _bad_input(message: str) -> typer.Exit:
-    parameter = (
-        rf"^(?:{'|'.join(ESTIMATOR_OPTIONS)})(?= must be )"  # parameters are named as options are typed
-    )
+    """Print the message of an error, with a parameter at its beginning named as the option is typed."""
+    parameter = rf"^(?:{'|'.join(ESTIMATOR_OPTIONS)})(?= must be )"
     message = re.sub(parameter, lambda name: dashed(name[0]), " ".join(message.split()))
     typer.echo(f"maxmargin: {message}", err=True)
     return typer.Exit(BAD_INPUT)

@@ -266,7 +266,8 @@ def compare(
         while left:
             name = left[0]
             announce(name, len(running) - len(left) + 1, len(running))
-            # the first Ctrl-C raises at once: compilation does not notice the flag of a deadline
+            # The first Ctrl-C raises at once: compilation does not notice the flag of a deadline. A deadline replaces
+            # the default handler only; `partial` makes this one another object.
             with interrupts_handled(partial(signal.default_int_handler)):
                 WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
             compiled = COMPILATION.seconds
