@@ -149,9 +149,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     The first Ctrl-C ends the fit with the best model so far, as `max_time` does; the second raises
     KeyboardInterrupt.
 
-    At p = 2, small problems (up to 2000 rows: `docs/explanation/architecture.md` has the rule) end with the exact
-    stage, which solves the optimality conditions on the support. The result is then the optimum to rounding. It does
-    not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns,
+    At p = 2, problems of up to 2000 rows and 300 columns (and others: `docs/explanation/architecture.md` has the rule)
+    end with the exact stage, which solves the optimality conditions on the support. The result is then the optimum to
+    rounding. It does not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns,
     up to rounding). Other fits end at `tol`.
 
     Examples
