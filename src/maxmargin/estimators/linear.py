@@ -151,8 +151,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
 
     At p = 2, problems of up to 2000 rows and 300 columns (and others: `docs/explanation/architecture.md` has the rule)
     end with the exact stage, which solves the optimality conditions on the support. The result is then the optimum to
-    rounding. It does not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns,
-    up to rounding). Other fits end at `tol`.
+    rounding. It does not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with
+    more than 500 columns, up to rounding). Other fits end at `tol`.
 
     Examples
     --------
