@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import Algorithm
-from maxmargin.separability.normalised_patterns import Iterate, NormalisedRows
+from maxmargin.algorithms.normalised.patterns import Iterate, NormalisedRows
 
 COLOURS = ("#1d4ed8", "#c2410c")
 UPPER, LOWER, QUIET = "#c2410c", "#1d4ed8", "#94a3b8"

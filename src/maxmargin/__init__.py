@@ -20,12 +20,17 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .algorithms import FixedDirectionalMargin as FixedDirectionalMargin
     from .algorithms import FlexibleIMA as FlexibleIMA
     from .algorithms import InteriorPoint as InteriorPoint
+    from .algorithms import IteratedSmoothedPrimalDual as IteratedSmoothedPrimalDual
     from .algorithms import LinearProgram as LinearProgram
     from .algorithms import LocalPerceptron as LocalPerceptron
     from .algorithms import Newton as Newton
+    from .algorithms import NormalisedPerceptron as NormalisedPerceptron
     from .algorithms import Pegasos as Pegasos
     from .algorithms import Perceptron as Perceptron
     from .algorithms import ProximalPoint as ProximalPoint
+    from .algorithms import SmoothedPerceptron as SmoothedPerceptron
+    from .algorithms import SmoothedPrimalDual as SmoothedPrimalDual
+    from .algorithms import VonNeumann as VonNeumann
     from .certificates.certificate import Certificate as Certificate
     from .certificates.certificate import CertificateError as CertificateError
     from .certificates.certificate import Certificates as Certificates
@@ -74,6 +79,7 @@ _MODULES = {
         ALMA AggressiveROMMA BarrierPath CRAMMA CuttingPlane DualCoordinateDescent FMP
         FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
         Newton PUMMA Pegasos Perceptron ProximalPoint ROMMA
+        IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann
     """,
     "certificates.certificate": "Certificate CertificateError Certificates",
     "certificates.separators": "KernelSeparator LinearSeparator PolynomialSeparator",

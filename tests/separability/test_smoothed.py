@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from naive_normalised import MAX_STEPS, NAIVE, inseparable, margin, radius, reflected, separable
 
-from maxmargin.separability.normalised_patterns import NormalisedGram, NormalisedRows, until_decided
-from maxmargin.separability.normalised_perceptron import normalised_perceptron, von_neumann
-from maxmargin.separability.smoothed import (
+from maxmargin.algorithms.normalised.patterns import NormalisedGram, NormalisedRows, until_decided
+from maxmargin.algorithms.normalised.perceptron import normalised_perceptron, von_neumann
+from maxmargin.algorithms.normalised.smoothed import (
     iterated_perceptron_von_neumann,
     perceptron_von_neumann,
     project_on_simplex,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.cutting_plane import CuttingPlane
 from .batch.decomposition import Decomposition
+from .normalised.perceptron import NormalisedPerceptron, VonNeumann
+from .normalised.smoothed import IteratedSmoothedPrimalDual, SmoothedPerceptron, SmoothedPrimalDual
 from .online.alma import ALMA
 from .online.cramma import CRAMMA
 from .online.dual_coordinate_descent import DualCoordinateDescent
@@ -44,6 +46,11 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         InteriorPoint,
         ProximalPoint,
         Newton,
+        NormalisedPerceptron,
+        SmoothedPerceptron,
+        VonNeumann,
+        SmoothedPrimalDual,
+        IteratedSmoothedPrimalDual,
     )
 }
 
@@ -74,11 +81,16 @@ __all__ = [
     "FixedDirectionalMargin",
     "FlexibleIMA",
     "InteriorPoint",
+    "IteratedSmoothedPrimalDual",
     "LinearProgram",
     "LocalPerceptron",
     "Newton",
+    "NormalisedPerceptron",
     "Pegasos",
     "Perceptron",
     "Plan",
     "ProximalPoint",
+    "SmoothedPerceptron",
+    "SmoothedPrimalDual",
+    "VonNeumann",
 ]

@@ -121,6 +121,9 @@ class Algorithm(ABC):
         Whether it uses patterns only through inner products, so that it works with kernels.
     shuffle : bool
         Whether rows are presented in random order; otherwise in the order of the data.
+    decides : bool
+        Whether it ends by itself where there is no separator, with dual variables that nearly prove this. A fit then
+        leaves the verdict on separability to its end.
     """
 
     name: ClassVar[str]
@@ -130,6 +133,7 @@ class Algorithm(ABC):
     scale: ClassVar[Any] = Unscaled
     motion: ClassVar[Motion] = Motion.LINK
     kernelised: ClassVar[bool] = True
+    decides: ClassVar[bool] = False
     schedule: str
     shuffle: bool = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -122,7 +122,8 @@ class KernelTasks:
             for k in range(len(self.names)):
                 task = KernelProblem(self.problem, all_rows, *self._labels(k))
                 sides = self.scheme.sides(k, self.targets.classes)
-                self._separability.append(KernelSeparability(task, sides, deadline))
+                decides = self.algorithm if self.algorithm.decides else None
+                self._separability.append(KernelSeparability(task, sides, deadline, decides))
         solve_group = partial(self._solve_group, sample, reporter)
         groups = solve_tasks(solve_group, len(self.groups), self.workers, deadline)
         data = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
@@ -259,11 +260,15 @@ class KernelSeparability:
         Names of the negative and of the positive side.
     deadline : Deadline
         Of the whole fit.
+    algorithm : Algorithm, default=None
+        Of the fit, if it decides separability itself: the search begins with its dual variables.
     """
 
     task: KernelProblem
     sides: tuple[Any, Any]
     deadline: Deadline
+    algorithm: Any = None
+    _start: np.ndarray | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Take the rows of the task from the data."""
@@ -275,7 +280,10 @@ class KernelSeparability:
     def verdict(self) -> Verdict:
         """The verdict of `separate` on the rows of the task."""
         problem, n = self.task.problem, self.task.y.size
-        verdict = decide(problem, self.X, self.y, self.sides, self.deadline, self.kernel)
+        start, algorithm = self._start, None if self._start is None else self.algorithm
+        verdict = decide(
+            problem, self.X, self.y, self.sides, self.deadline, self.kernel, algorithm=algorithm, start=start
+        )
         return about_all_rows(verdict, self.rows, n)
 
     def contradiction(self) -> dict[int, Fraction] | None:
@@ -294,6 +302,8 @@ class KernelSeparability:
         returned too if the model cannot express it: a proof that no separator exists, an undecided verdict, or a
         separator without float64 coefficients of rows (a polynomial, or a hyperplane in rational numbers).
         """
+        if self.algorithm is not None:
+            self._start = found.point.alpha[self.rows]
         verdict = self.verdict
         if isinstance(verdict, Inseparable):
             alpha = np.zeros(self.task.y.size)

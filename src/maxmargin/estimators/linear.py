@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -310,6 +310,13 @@ class LinearTasks:
         if algorithm is None:
             check = StopCheck(deadline.interrupted, deadline.remaining)
             algorithm, reason = choose(self.problem, self.patterns, task.y, check)
+        verdicts: list[Verdict] = []
+
+        def separability(start: np.ndarray | None) -> Verdict:
+            if not verdicts:
+                verdicts.append(self._verdict(task.y, algorithm, deadline, start))
+            return verdicts[0]
+
         job = Job(
             task,
             Choice(algorithm, reason, self.algorithm is None, self.model._exact),
@@ -318,7 +325,7 @@ class LinearTasks:
             self.sample.with_labels(signs),
             self.selected,
             (lambda: targets.codes[kept]) if several else None,
-            cache(lambda: self._verdict(task.y, deadline)),
+            separability,
         )
         solution = solve(job)
         reporter.end_task(task.label, solution.status)
@@ -326,11 +333,16 @@ class LinearTasks:
             return solution
         return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
 
-    def _verdict(self, y: np.ndarray, deadline: Deadline) -> Verdict:
-        """Return the verdict on whether the classes of a task are separable."""
+    def _verdict(
+        self, y: np.ndarray, algorithm: Algorithm, deadline: Deadline, start: np.ndarray | None
+    ) -> Verdict:
+        """Return the verdict on whether the classes of a task are separable, from dual variables of its algorithm."""
         n, classes = self.targets.y.size, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        search = LinearSearch(self.problem, self.patterns.X, y, sides, np.inf, deadline, self.columns)
+        begun = {} if start is None else {"algorithm": algorithm, "start": start[self._kept]}
+        search = LinearSearch(
+            self.problem, self.patterns.X, y, sides, np.inf, deadline, self.columns, **begun
+        )
         return about_all_rows(search.verdict(), np.arange(n)[self._kept], n)
 
 

@@ -232,17 +232,19 @@ class RowAttempt(Attempt):
         """Return whether to end the attempt because no separator exists, or none could be proved.
 
         Separability is decided once, after `ROUNDS_BEFORE_VERDICT` rounds and `Stage.verdict_after` row visits without
-        a separator.
+        a separator; for an algorithm that decides it by itself, after its end.
         """
         run, stage = self.run, self._stage
         assert stage is not None
         if not self._separability_open or run.best.lower > 0.0 or self.rounds < ROUNDS_BEFORE_VERDICT:
             return False
+        if run.algorithm.decides:
+            return False
         # a round of a `Program` costs as much as the verdict
         if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
             return False
         self._separability_open = False
-        self.incumbent.verdict = self.job.separability()
+        self.incumbent.verdict = self.job.separability(None)
         return isinstance(self.incumbent.verdict, Inseparable | Undecided)
 
     def _must_stop(self) -> bool:
@@ -360,6 +362,7 @@ class GramAttempt(Attempt):
     def rules_out_separator(self) -> bool:
         """Return whether no separator exists; decided once, after `KERNEL_ROUNDS_BEFORE_VERDICT` rounds without one."""
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.run.best.lower > 0.0
+        due = due and not self.run.algorithm.decides
         return self.problem.hard and due and self.job.inseparable()
 
     def _exact(self) -> Iterator[None]:

@@ -70,7 +70,7 @@ def solve(job: Job) -> Solution:
         if stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
             break
         if found.status is Status.UNDECIDED:
-            incumbent.verdict = job.separability()
+            incumbent.verdict = job.separability(found.alpha if choice.algorithm.decides else None)
             if isinstance(incumbent.verdict, Inseparable | Undecided):
                 break
     assert best is not None
@@ -79,7 +79,7 @@ def solve(job: Job) -> Solution:
     # dual variables are the numbers of its updates.
     ended = best.status in (Status.CERTIFIED, Status.CONVERGED)
     proposed = isinstance(incumbent.verdict, LinearSeparator) and not ended
-    verdict = job.separability() if proposed or best.status is Status.UNDECIDED else None
+    verdict = job.separability(None) if proposed or best.status is Status.UNDECIDED else None
     if verdict is not None:
         return _with_verdict(job, best, verdict)
     if best.status is Status.UNDECIDED:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..algorithms.base import Algorithm
-from ..algorithms.batch.decomposition import Decomposition
+from ..algorithms.batch.decomposition import Decomposition, DualPoint
 from ..algorithms.batch.kernel_rows import add_rows
+from ..algorithms.normalised.patterns import NormalisedProducts
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
 from ..engine.state import STOPPED
@@ -71,6 +72,18 @@ class GramRun(State):
         """Present `count` mini-batches of `size` rows each, drawn with replacement."""
         self.patterns.forget()
         super().batches(count, size)
+
+    def take(self, point: tuple[DualPoint, DualPoint]) -> None:
+        """Evaluate the primal and the dual point of a batch solver on the rows used, and keep each if it is better."""
+        primal, dual = point
+        self.best.evaluate_primal(self._on_all_rows(primal.alpha), self._on_all_rows(primal.scores))
+        self.best.evaluate_dual(self._on_all_rows(dual.alpha), self._on_all_rows(dual.scores))
+        self.presentations += self.n
+
+    def normalised_patterns(self) -> NormalisedProducts:
+        """Return the patterns divided by their lengths, with the constant coordinate."""
+        used = self.patterns.used
+        return NormalisedProducts(lambda c: self._product(c)[used], self.patterns.square, self.y, self.rho)
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         self.h.alpha[:] = alpha

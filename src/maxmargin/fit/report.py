@@ -150,7 +150,8 @@ class Job:
         several classes use the same patterns.
     separability : callable
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
-        status INSEPARABLE is not used.
+        status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
+        decided separability itself (`Algorithm.decides`), unless it is None.
     """
 
     task: Task
@@ -160,7 +161,7 @@ class Job:
     sample: Sample
     selected: SelectedRows | None = None
     classes: Callable[[], np.ndarray] | None = None
-    separability: Callable[[], Verdict | None] = lambda: None
+    separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.base import Algorithm
+from ..algorithms.batch.iterate import Reached
+from ..algorithms.normalised.patterns import NormalisedRows
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..engine.state import BIAS, FACTOR, Motion, refresh
@@ -149,6 +151,19 @@ class Run(State):
         self.h.alpha[:] = np.minimum(alpha, self.h.cap)
         self.h.space.vector.w[:] = w
         self.steps += 1
+
+    def take(self, point: Any) -> None:
+        """Evaluate the point (w, b, alpha) of a batch solver; one that it estimates to be near is the candidate."""
+        w, b, alpha = point[:3]
+        if isinstance(point, Reached) and point.near:
+            self.candidate = w, b, alpha  # to be certified, without running bounds
+        else:
+            self.evaluate(w, b, alpha)
+        self.presentations += self.n
+
+    def normalised_patterns(self) -> NormalisedRows:
+        """Return the rows divided by their lengths, with the constant coordinate."""
+        return NormalisedRows(self.patterns.X, self.y, self.rho)
 
     def offer(self, w: np.ndarray, b: float, upper: float) -> None:
         """Keep (w, b) if its objective `upper` is smaller than the best so far; w includes the constant coordinate."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algorithms.batch.cutting_plane import Hinge, Model
-from ..algorithms.batch.iterate import Reached
 from ..data.rows import PackedRows
 from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, FACTOR, reset_step_counts
@@ -386,16 +385,16 @@ def planes(run: Run) -> Iterator[None]:
         run.move_to(*model.minimise())
 
 
-def points(run: Run) -> Iterator[None]:
+def points(run: State) -> Iterator[None]:
     """Evaluate the iterates of a batch solver, one in each round; a starting point comes before its first iterate.
 
     At p = 2 a fit that ends at the deadline without a model gets one from a single pass of dual coordinate descent
     (`RowAttempt.solution`). After the deadline no solver is therefore started, and an iterate w = 0 ends the rounds.
     """
     task = run.task
-    if task.start is not None and task.point is not None:
-        run.evaluate(*task.point, task.start)
-        run.presentations += run.n
+    point = getattr(task, "point", None)  # rows of a kernel have none
+    if task.start is not None and point is not None:
+        run.take((*point, task.start))
         yield
     replaceable = run.problem.euclidean
     if replaceable and run.interrupted():
@@ -403,14 +402,9 @@ def points(run: Run) -> Iterator[None]:
     for point in run.rule(run):
         if replaceable and not run.problem.hard and not point[0].any() and run.interrupted():
             return
-        w, b, alpha = point[:3]
-        if isinstance(point, Reached) and point.near:
-            run.candidate = w, b, alpha  # to be certified, without running bounds
-        else:
-            run.evaluate(w, b, alpha)
-        run.presentations += run.n
+        run.take(point)
         yield
-    run.converged = run.best.gap <= CONVERGED_GAP and not run.interrupted()
+    run.converged = (run.converged or run.best.gap <= CONVERGED_GAP) and not run.interrupted()
     yield
 
 

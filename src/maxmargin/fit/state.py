@@ -24,6 +24,7 @@ from .tracker import DECREASE
 
 if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
+    from ..algorithms.normalised.patterns import NormalisedPatterns
 
 # The constants were chosen on the data sets of docs/measurements/regimes.md.
 
@@ -199,6 +200,14 @@ class State(ABC):
     @abstractmethod
     def _bounds(self) -> None:
         """Compute the bounds at the current w and dual variables, from the scores of all rows, and keep better ones."""
+
+    @abstractmethod
+    def take(self, point: Any) -> None:
+        """Evaluate a point of a batch solver, keep its better parts, and count a visit of all rows."""
+
+    @abstractmethod
+    def normalised_patterns(self) -> NormalisedPatterns:
+        """Return the patterns divided by their lengths, constant coordinate included; ValueError if one has none."""
 
     @abstractmethod
     def _length2(self) -> float:

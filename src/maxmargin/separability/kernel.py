@@ -12,7 +12,6 @@ products with the whole matrix: docs/measurements/separability.md has the measur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.batch.decomposition import SETTINGS as WORKING_SETS
-from ..algorithms.batch.decomposition import decomposed_points
+from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
@@ -30,9 +29,10 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Verdict
+from ..data.task import GramTask
 from ..fit.exact import factors_whole_gram, finish_gram
-from ..fit.schedules import MAX_IDLE_SETS
-from ..fit.tracker import DECREASE, GramTracker
+from ..fit.gram_run import GramRun
+from ..fit.schedules import SCHEDULES
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.progress import announce
 from ..numerics.rational import ExactRows
@@ -52,7 +52,7 @@ WORK, VISITS, MAX_SETS, MIN_SETS = 2e9, 50.0, 300, 10
 MIN_MARGIN = 1e-7
 # Share of `tol` at which decomposition ends: the certificate is rounded outwards and must still be within `tol`.
 TOL_SHARE = 0.9
-DECOMPOSITION = "decomposition"
+DECOMPOSITION = Decomposition.words
 
 
 def kernel_trivial_certificate(
@@ -99,29 +99,30 @@ class KernelSearch(SeparatorSearch):
 
     kernel: Kernel
     more_sets: float = 0
-    prefix = f"{DECOMPOSITION}, "
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.features, self.method = self.X.shape[1], DECOMPOSITION
+        self.features = self.X.shape[1]
         self.X = self.X.astype(np.float64, copy=False)
         self.distinct, self._ones = np.arange(self.y.size), np.ones(self.y.size)
         self.alpha = self._ones
         self._sets = 0  # solved so far
-        self._end = ""  # the reason for which decomposition ended
+        self._end = ""  # the reason for which the solver ended
         rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
-        self._best = GramTracker(self.problem, self.y, self._ones, rows.diagonal)
-        self._iterates: Iterator[Any] = decomposed_points(
-            self.problem, rows, self.y, self._ones, self.deadline.interrupted
-        )
+        solver = Decomposition() if self.algorithm is None or self.start is not None else self.algorithm
+        self.method = self._solver = solver.words
+        self._unit = "working set" if self._solver == DECOMPOSITION else "round"
+        task = GramTask(self.problem, rows, self.y, self._ones)
+        run = GramRun(task, solver, 0.0, np.random.default_rng(0), self.deadline.interrupted)
+        self._best, self._rounds = run.best, SCHEDULES[solver.schedule](run)
 
     def verdict(self) -> Verdict:
         """Search in the order of `search`; decomposition continues where exact arithmetic has not decided."""
         weights = kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
         if weights is not None:
             return self.inseparable(weights, TRIVIAL)
-        if self._decompose(sets=1):
+        if self._decompose(sets=1 if self._solver == DECOMPOSITION else np.inf):
             return self._separable()
         found = self.decide_exactly()
         if isinstance(found, Inseparable):
@@ -140,6 +141,10 @@ class KernelSearch(SeparatorSearch):
     def exact_rows(self) -> ExactRows:
         if self._best.alpha.any():
             self.alpha = self._best.alpha
+        if self._solver != DECOMPOSITION:
+            self.start = self.alpha
+        else:
+            self.prefix = f"{DECOMPOSITION}, "
         return exact_rows(self.kernel, self.X, self.y, self.problem.free)
 
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> None:
@@ -158,19 +163,14 @@ class KernelSearch(SeparatorSearch):
     def _decompose(self, sets: float) -> bool:
         """Solve at most `sets` further working sets; return whether the margin of a function is proved.
 
-        Where the margin is positive, `set_budget` more are solved, to narrow its interval to `tol`. The loop also ends
-        after MAX_IDLE working sets in a row that do not narrow the interval by the factor DECREASE.
+        Where the margin is positive, `set_budget` more are solved, to narrow its interval to `tol`. An algorithm that
+        takes the place of decomposition has rounds in place of working sets.
         """
-        self._end = "decomposition narrows the bounds no further with float64 kernel values"
-        best, narrowest, idle = self._best, np.inf, 0
-        for done, iterate in enumerate(self._iterates, 1):
-            best.evaluate(iterate.alpha, iterate.scores)
+        self._end = f"{self._solver} narrows the bounds no further with float64 kernel values"
+        best = self._best
+        for done, _ in enumerate(self._rounds, 1):
             self._sets += 1
-            announce(f"decomposition, working set {self._sets}")
-            width = best.upper - max(best.lower, 0.0)  # of the interval that holds the largest margin
-            narrowest, idle = (narrowest, idle + 1) if width > DECREASE * narrowest else (width, 0)
-            if idle >= MAX_IDLE_SETS:
-                break
+            announce(f"{self._solver}, {self._unit} {self._sets}")
             positive = best.lower > 0.0
             if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:
                 return True
@@ -179,7 +179,7 @@ class KernelSearch(SeparatorSearch):
                 break
             if done >= sets + (set_budget(self.y.size) if positive else 0):
                 self._end = (
-                    f"the search ended after {self._sets} working sets without a proved margin: "
+                    f"the search ended after {self._sets} {self._unit}s without a proved margin: "
                     "set max_time in separate to search for that many seconds"
                 )
                 break
@@ -211,5 +211,5 @@ class KernelSearch(SeparatorSearch):
             self._finish()
         c, b = self._best.primal
         lower = self._proved_margin()
-        fields = self.bound_fields(lower, self._certificate(lower), DECOMPOSITION)
+        fields = self.bound_fields(lower, self._certificate(lower), self._solver)
         return KernelSeparator(coefficients=c, b=b, **fields)

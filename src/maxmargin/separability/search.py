@@ -25,7 +25,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -35,6 +35,9 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from ..algorithms.batch.generation import linear_points
+from ..algorithms.normalised.base import NormalisedAlgorithm
+from ..algorithms.normalised.patterns import NormalisedRows
+from ..algorithms.normalised.smoothed import SmoothedPerceptron
 from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
 from ..data.duplicates import merge
@@ -47,8 +50,6 @@ from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .nearest_point import as_floats, nearest_points
-from .normalised_patterns import NormalisedRows, until_decided
-from .smoothed import smoothed_perceptron
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
 # Number of entries of the data from which the smoothed Perceptron comes first, and its number of steps. On smaller data
@@ -103,6 +104,10 @@ class SeparatorSearch(ABC):
     tol : float
         Relative width of the interval around the largest margin; inf for the verdict alone.
     deadline : Deadline
+    algorithm : NormalisedAlgorithm, default=None
+        Gives the floating-point candidates; None for the methods of `candidates`.
+    start : ndarray of shape (n,), default=None
+        Dual variables with which the algorithm has ended already.
 
     Attributes
     ----------
@@ -123,6 +128,9 @@ class SeparatorSearch(ABC):
     classes: tuple[Any, Any]
     tol: float
     deadline: Deadline
+    _: KW_ONLY
+    algorithm: NormalisedAlgorithm | None = None
+    start: np.ndarray | None = None
     features: int = field(init=False)
     distinct: np.ndarray = field(init=False)
     alpha: np.ndarray = field(init=False)
@@ -161,7 +169,8 @@ class SeparatorSearch(ABC):
         """
         try:
             rows = self.exact_rows()
-            for candidate in candidates(rows, self.deadline):
+            start = None if self.start is None else self.start[self.distinct]
+            for candidate in candidates(rows, self.deadline, self.algorithm, start):
                 self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
                 separator = self.proved_separator(rows, candidate.w, self.method)
                 if separator is not None:
@@ -234,19 +243,33 @@ def about_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
     return verdict
 
 
-def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
+def candidates(
+    rows: ExactRows,
+    deadline: Deadline,
+    algorithm: NormalisedAlgorithm | None = None,
+    start: np.ndarray | None = None,
+) -> Iterator[Candidate]:
     """Yield floating-point candidates for separators and for weights of a proof, until the caller has proved one.
 
     In this order:
 
-    1. on large data, a hundred steps of the smoothed Perceptron. Where the margin is not small, as in data with more
-       columns than rows, they find a separator in a fraction of the time of the next methods; elsewhere they add a
-       fraction of that time;
+    1. the last iterate of `algorithm`. The next methods then use the rows with positive weights in it. Without an
+       algorithm, on large data, a hundred steps of the smoothed Perceptron. Where the margin is not small, as in data
+       with more columns than rows, they find a separator in a fraction of the time of the next methods; elsewhere they
+       add a fraction of that time;
     2. the point of the hull that is nearest to the origin, by non-negative least squares on columns scaled to one size;
     3. on data too large for least squares, the linear program of p = inf, by row and column generation.
 
     With a free intercept, dense columns are shifted to their mid-range, which it absorbs, and divided by their
     half-ranges, rounded to powers of two: the values of a column far from zero differ in their last digits only.
+
+    Parameters
+    ----------
+    rows : ExactRows
+    deadline : Deadline
+    algorithm : NormalisedAlgorithm, default=None
+    start : ndarray of shape (n,), default=None
+        Dual variables with which the algorithm has ended; None to run it.
     """
     X: Any = rows.scaled
     y, spread = rows.y, np.ones(rows.d)
@@ -255,47 +278,70 @@ def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
         spread = 0.5 * (top - bottom)
         spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
         X = (X - 0.5 * (top + bottom)) / spread
-    if rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
-        announce("the smoothed Perceptron")
-        found = _by_smoothed_perceptron(X, y, rows.bias, deadline)
-        if found is not None:
-            yield Candidate(found[0] / spread, found[1], "the smoothed Perceptron")
-    flops = float(rows.n) * rows.d * min(rows.n, rows.d)
+    found, used = None, slice(None)
+    if start is not None and algorithm is not None:
+        found = Candidate(np.zeros(rows.d), start, algorithm.words)
+    elif algorithm is not None:
+        found = _last_iterate(algorithm, X, y, rows.bias, deadline)
+    elif rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
+        found = _last_iterate(SmoothedPerceptron(), X, y, rows.bias, deadline, SMOOTHED_STEPS + 1)
+    if found is not None and (algorithm is not None or found.w.any()):
+        yield found._replace(w=found.w / spread)
+    if found is not None and algorithm is not None and np.unique(y[found.alpha > 0.0]).size == 2:
+        used = np.flatnonzero(found.alpha > 0.0)
+    for w, weights, method in _nearest_or_program(X[used], y[used], rows.bias, deadline):
+        alpha = np.zeros(rows.n)
+        alpha[used] = weights
+        yield Candidate(
+            w / spread, alpha, f"{algorithm.words}, {method} on its rows" if algorithm else method
+        )
+
+
+def _nearest_or_program(X: Any, y: np.ndarray, bias: bool, deadline: Deadline) -> Iterator[Candidate]:
+    """Yield the candidates of least squares, or, on data too large for them, of the linear program of p = inf."""
+    n, d = X.shape
+    flops = float(n) * d * min(n, d)
     affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
-    if rows.n * rows.d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
+    if n * d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
         announce("least squares")
-        found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, rows.bias)
+        found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, bias)
         if found is not None:
-            yield Candidate(found[0] / spread, found[1], "least squares")
+            yield Candidate(*found, "least squares")
             return
     announce("a linear program")
-    program = Problem("hinge", np.inf, p=np.inf, intercept="free" if rows.bias else "none")
+    program = Problem("hinge", np.inf, p=np.inf, intercept="free" if bias else "none")
     check = StopCheck(deadline.interrupted, deadline.remaining)
     for w, b, alpha in linear_points(program, X, y, np.ones(y.size), check):
-        yield Candidate(w / spread, alpha, "a linear program")
+        yield Candidate(w, alpha, "a linear program")
         # A separator without a proof in float64 is left to exact arithmetic: further programs, in smaller units,
         # would take HiGHS long, at times minutes.
         if float((y * (X @ w + b)).min()) > 0.0:
             return
 
 
-def _by_smoothed_perceptron(
-    X: Any, y: np.ndarray, bias: bool, deadline: Deadline
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return a separator w and the dual weights that bound its margin, if SMOOTHED_STEPS steps find one, else None.
+def _last_iterate(
+    algorithm: NormalisedAlgorithm,
+    X: Any,
+    y: np.ndarray,
+    bias: bool,
+    deadline: Deadline,
+    most: int | None = None,
+) -> Candidate | None:
+    """Return the last of at most `most` iterates of an algorithm: w, zero if it is no separator, and dual variables.
 
     The constant feature of the intercept has the root mean square length of the rows as its value: with a smaller one
     the intercept would take a larger weight, and with a larger one the normalised rows of a class would be nearly
-    equal.
+    equal. None is returned where the squared length of a row underflows.
     """
+    announce(algorithm.words)
     square = X.multiply(X) if sp.issparse(X) else X * X
     try:
         patterns = NormalisedRows(X, y, float(square.sum() / y.size) ** 0.5 if bias else 0.0)
-    except ValueError:  # a row whose squared length underflows
+    except ValueError:
         return None
-    iterates = islice(smoothed_perceptron(patterns), SMOOTHED_STEPS + 1)
-    *_, last = until_decided(iterates, 0.0, deadline.interrupted)
-    return (last.alpha.w, last.p.weights * np.abs(patterns.scale)) if last.primal else None
+    *_, last = islice(algorithm.until_end(patterns, deadline.interrupted), most)
+    w, _, alpha = patterns.solution(last)
+    return Candidate(w if last.primal else np.zeros_like(w), alpha, algorithm.words)
 
 
 def _by_least_squares(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..algorithms import ALGORITHMS
 from ..algorithms.base import is_real
+from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.definiteness import check_kernel
 from ..certificates.verdicts import Undecided, Verdict
 from ..data.rows import Patterns
@@ -49,6 +51,7 @@ def separate(
     p: float = 2,
     bias: bool = True,
     tol: float = 1e-2,
+    algorithm: Any = "auto",
     max_time: float | None = None,
 ) -> Verdict:
     """Decide whether a hyperplane, or a function of a kernel's feature space, separates two classes, and prove it.
@@ -76,6 +79,11 @@ def separate(
     tol : float, default=1e-2
         Relative width of the interval around the largest margin at which the search ends; ``inf`` ends with the
         verdict. Margins that are tiny compared with the data may keep a wider one.
+    algorithm : str or object, default="auto"
+        The method in floating point: ``"normalised-perceptron"``, ``"smoothed-perceptron"``, ``"von-neumann"``,
+        ``"smoothed-primal-dual"``, ``"iterated-smoothed-primal-dual"``, or an object such as ``VonNeumann(eps=1e-4)``.
+        Exact arithmetic begins with the rows that have weights at its end. ``"auto"`` is the order of methods of
+        `docs/reference/separability.md`.
     max_time : float, default=None
         Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read within
         linear programs, and between working sets and exact solutions, each of which ends first. With a kernel, the
@@ -112,7 +120,7 @@ def separate(
     >>> separate(X, [1, 1, 0, 0], kernel="rbf", gamma=1.0).separable
     True
     """
-    problem = _problem(p, bias, tol, max_time)
+    problem, method = _problem(p, bias, tol, max_time), _named(algorithm)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
@@ -122,7 +130,7 @@ def separate(
             _check_kernel(function, table, problem)
         # with a time limit the limit alone ends the search
         more_sets = 0 if max_time is None else np.inf
-        verdict = decide(problem, table, signs, classes, deadline, function, float(tol), more_sets)
+        verdict = decide(problem, table, signs, classes, deadline, function, float(tol), more_sets, method)
     if isinstance(verdict, Undecided) and not isinstance(function, Precomputed):
         return replace(verdict, scale=dominant(table))
     return verdict
@@ -137,6 +145,8 @@ def decide(
     kernel: Kernel,
     tol: float = np.inf,
     more_sets: float = 0,
+    algorithm: NormalisedAlgorithm | None = None,
+    start: np.ndarray | None = None,
 ) -> Verdict:
     """Return the verdict on data that have been validated, such as those of a hard-margin fit.
 
@@ -154,13 +164,30 @@ def decide(
         As of `separate`.
     more_sets : float, default=0
         As of `KernelSearch`.
+    algorithm, start
+        As of `SeparatorSearch`.
     """
+    options = {"algorithm": algorithm, "start": start}
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         if not isinstance(kernel, Linear):
-            return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets).verdict()
+            return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets, **options).verdict()
         # weights of empty columns are zero in every separator that is looked for
         X, columns = without_empty_columns(without_zeros(X))
-        return on_all_columns(LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict(), columns)
+        search = LinearSearch(problem, X, y, classes, tol, deadline, columns, **options)
+        return on_all_columns(search.verdict(), columns)
+
+
+def _named(algorithm: Any) -> NormalisedAlgorithm | None:
+    """Return the algorithm of a name, or the object itself; None for "auto"."""
+    named = {name: cls for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
+    if isinstance(algorithm, NormalisedAlgorithm):
+        return algorithm
+    if not isinstance(algorithm, str) or algorithm not in ("auto", *named):
+        raise ValueError(
+            f"algorithm must be 'auto', one of {', '.join(map(repr, named))}, or an object such as VonNeumann(); "
+            f"got {algorithm!r}."
+        )
+    return None if algorithm == "auto" else named[algorithm]()
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")

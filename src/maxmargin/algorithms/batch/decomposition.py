@@ -91,11 +91,13 @@ class Decomposition:
     """
 
     name: ClassVar[str] = "decomposition"
+    words: ClassVar[str] = "decomposition"  # in messages
     schedule: ClassVar[str] = "working-sets"
     convergent: ClassVar[bool] = True
     shuffle: ClassVar[bool] = True  # no order of the rows is kept, so that equal rows may be merged
     bias: ClassVar[Bias] = Bias.OWN
     scale: ClassVar[Any] = Unscaled
+    decides: ClassVar[bool] = False
 
     def refuses(self, problem: Problem) -> str | None:
         """Return None: no kernel problem is refused."""

@@ -27,12 +27,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_array_api_obj
+
+from ..batch.decomposition import DualPoint
+from ..batch.iterate import Point as PrimalDualPoint
 
 Array = Any  # an array of the caller's library
 
@@ -140,6 +143,14 @@ class NormalisedPatterns(ABC):
     def length(self, point: Point) -> float:
         """Return max(|p|_G, noise): a length below the noise would be a rounding error."""
 
+    @abstractmethod
+    def solution(self, iterate: Iterate) -> Any:
+        """Return the separator and the dual variables of an iterate in the units of the patterns as they were given."""
+
+    def dual(self, point: Point) -> Array:
+        """Return the weights of the patterns without their normalisation, of shape (n,)."""
+        return self.xp.abs(self.scale) * point.weights
+
     def _unit(self, j: int) -> Array:
         """Return the unit vector e_j."""
         return self.xp.astype(self.xp.arange(self.n, device=self.device) == j, self.scale.dtype)
@@ -193,12 +204,64 @@ class NormalisedRows(NormalisedPatterns):
             square += self.Delta**2 * float(scaled @ scaled)
         return max(sqrt(square), self.noise)
 
+    def solution(self, iterate: Iterate) -> PrimalDualPoint:
+        """Return w and b of alpha, and the dual variables of p."""
+        b = self.constant**2 * float(self.xp.sum(self.scale * iterate.alpha.weights))
+        return PrimalDualPoint(iterate.alpha.w, b, self.dual(iterate.p))
 
-class NormalisedGram(NormalisedPatterns):
-    """Patterns given by their kernel values, without features.
+
+class NormalisedProducts(NormalisedPatterns):
+    """Patterns given by products with their kernel matrix, without features.
 
     |p|_G is the square root of a sum of products of either sign: `noise` is the square root of the rounding error of
     that sum.
+
+    Parameters
+    ----------
+    product : callable
+        Returns K c for c of shape (n,); it should take the time of few columns of K where few entries are not zero.
+    square, y, constant, Delta
+        As for `NormalisedPatterns`.
+    """
+
+    def __init__(
+        self,
+        product: Callable[[Array], Array],
+        square: Array,
+        y: Any,
+        constant: float = 0.0,
+        Delta: float = 0.0,
+    ) -> None:
+        self.product = product
+        super().__init__(square, y, constant, Delta)
+        self.noise = sqrt(self.rounding)
+
+    def point(self, weights: Array) -> Point:
+        """Return the point with the given weights: one product with K."""
+        scaled = self.scale * weights
+        return Point(weights, self._margins(self.product(scaled), scaled))
+
+    def vertex(self, j: int) -> Point:
+        """Return the point of pattern j alone."""
+        return self.point(self._unit(j))
+
+    def length(self, point: Point) -> float:
+        """Return |p|_G = sqrt(p'(G p)), or the noise if that is more."""
+        return sqrt(max(float(point.weights @ point.margins), self.noise**2))
+
+    def solution(self, iterate: Iterate) -> tuple[DualPoint, DualPoint]:
+        """Return the dual variables of alpha and of p, each with the scores K c of their c = alpha_i y_i."""
+        primal, dual = (DualPoint(self.dual(x), self._scores(x)) for x in (iterate.alpha, iterate.p))
+        return primal, dual
+
+    def _scores(self, point: Point) -> Array:
+        """Return the scores K c of a point, from its margins (`_margins`)."""
+        scaled = self.scale * point.weights
+        return point.margins / self.scale - self.constant**2 * self.xp.sum(scaled) - self.Delta**2 * scaled
+
+
+class NormalisedGram(NormalisedProducts):
+    """Patterns given by their kernel matrix.
 
     Parameters
     ----------
@@ -213,25 +276,15 @@ class NormalisedGram(NormalisedPatterns):
         if sp.issparse(self.K) or self.K.shape[0] != self.K.shape[1]:
             raise ValueError(f"a Gram matrix is square and dense; got shape {tuple(self.K.shape)}.")
         xp: Any = array_namespace(self.K)
-        super().__init__(xp.linalg.diagonal(self.K), y, constant, Delta)
+        super().__init__(lambda c: self.K @ c, xp.linalg.diagonal(self.K), y, constant, Delta)
         # the product with ones is not finite if an entry is not: one pass without a copy
-        self.noise = sqrt(self.rounding)
         if not bool(xp.all(xp.isfinite(self.K @ xp.ones_like(self.scale)))):
             raise ValueError("kernel values and their sums must be finite: scale the features.")
-
-    def point(self, weights: Array) -> Point:
-        """Return the point with the given weights: one product with K."""
-        scaled = self.scale * weights
-        return Point(weights, self._margins(self.K @ scaled, scaled))
 
     def vertex(self, j: int) -> Point:
         """Return the point of pattern j alone: one column of K."""
         weights = self._unit(j)
         return Point(weights, self._margins(self.scale[j] * self.K[:, j], self.scale * weights))
-
-    def length(self, point: Point) -> float:
-        """Return |p|_G = sqrt(p'(G p)), or the noise if that is more."""
-        return sqrt(max(float(point.weights @ point.margins), self.noise**2))
 
 
 def _matrix(X: Any) -> Any:
@@ -300,7 +353,10 @@ def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Point, p: Po
 
 
 def until_decided(
-    iterates: Iterator[Iterate], eps: float, interrupted: Callable[[], bool] = lambda: False
+    iterates: Iterator[Iterate],
+    eps: float,
+    interrupted: Callable[[], bool] = lambda: False,
+    accuracy: float = 1.0,
 ) -> Iterator[Iterate]:
     """Yield iterates up to the first that decides: a separator, or |p|_G <= eps.
 
@@ -312,13 +368,18 @@ def until_decided(
         Margins up to eps count as none; 0 to search for a separator only.
     interrupted : callable
         Returns whether to stop; called after every step.
+    accuracy : float, default=1
+        A separator decides if its margin is at least 1 - accuracy of the smallest upper bound so far.
 
     Yields
     ------
     Iterate
         The last one is `primal`, or `dual(eps)`, or neither after an interruption.
     """
+    upper = inf
     for iterate in iterates:
         yield iterate
-        if iterate.primal or iterate.dual(eps) or interrupted():
+        upper = min(upper, iterate.upper)
+        found = iterate.primal and iterate.lower >= (1.0 - accuracy) * upper
+        if found or iterate.dual(eps) or interrupted():
             return

@@ -23,12 +23,15 @@ dimensions", ICML 2008.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from .normalised_patterns import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
+from ..base import is_finite, require
+from .base import NormalisedAlgorithm
+from .patterns import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
 
 
 class Entropy(NamedTuple):
@@ -156,8 +159,7 @@ def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float =
     ValueError
         If gamma is not larger than one.
     """
-    if not gamma > 1.0:
-        raise ValueError(f"gamma must be larger than 1: |p|_G falls by it in a round; got {gamma!r}.")
+    require(gamma > 1.0, "gamma must be larger than 1: |p|_G falls by it in a round", gamma)
     return _restarts(patterns, gamma)
 
 
@@ -204,3 +206,107 @@ def excessive_gap(patterns: NormalisedPatterns, prox: Entropy | Distance) -> Ite
         mu *= 1.0 - theta
         smooth = patterns.point(prox.minimise(alpha.margins, mu))
         p = interpolate(p, smooth, theta)
+
+
+@dataclass(frozen=True)
+class SmoothedPerceptron(NormalisedAlgorithm):
+    """The smoothed Perceptron: an accelerated method that replaces the least margin by a soft minimum (SNKP).
+
+    Iteration: the weights of the patterns move towards a softmax of the negative margins, whose temperature mu falls as
+    1/t^2. A step costs one product with the rows and one with their transpose.
+    Guarantee: where a separator exists, it is found after at most 2 sqrt(2 log n) / rho steps, rho being the largest
+    normalised margin. Otherwise the algorithm ends after at most 2 sqrt(2 log n) / eps steps.
+
+    Parameters
+    ----------
+    eps : float, default=1e-3
+        The algorithm ends without a separator when the length of its convex combination of the normalised patterns,
+        which bounds the normalised margin, is at most eps.
+    accuracy : float, default=1
+        In (0, 1]: the algorithm ends at a separator whose normalised margin is at least 1 - accuracy of the largest,
+        by the bounds of the iterates. 1 is the criterion of the paper: it ends at the first separator.
+
+    References
+    ----------
+    A. Ramdas, J. Pena, "Margins, kernels and non-linear smoothed Perceptrons", ICML 2014;
+    N. Soheili, J. Pena, "A smooth Perceptron algorithm", SIAM J. Optim. 22, 2012.
+    """
+
+    name: ClassVar[str] = "smoothed-perceptron"
+    words: ClassVar[str] = "the smoothed Perceptron"
+    iterates: ClassVar[Any] = staticmethod(smoothed_perceptron)
+
+
+@dataclass(frozen=True)
+class SmoothedPrimalDual(NormalisedAlgorithm):
+    """The smoothed Perceptron-von Neumann algorithm: a separator, or a short convex combination (SNKPVN).
+
+    Iteration: as for the smoothed Perceptron, with the projection of q - margins / mu on the simplex in place of the
+    softmax, where q is the centre of the simplex.
+    Guarantee: where a separator exists, it is found after at most 2 sqrt(2 n) / rho steps, rho being the largest
+    normalised margin. Otherwise a convex combination of the normalised patterns of length at most eps is found after at
+    most 2 sqrt(2 n) min(1, |q|_G / |rho|) / eps steps, where |rho| is the radius of the largest ball around the origin
+    inside the convex hull of the normalised patterns, and |q|_G the length of their mean.
+
+    Parameters
+    ----------
+    eps : float, default=1e-3
+        The algorithm ends without a separator when the length of the combination is at most eps, delta in the paper.
+        Exact arithmetic then decides separability, from the patterns of the combination.
+    accuracy : float, default=1
+        In (0, 1]: the algorithm ends at a separator whose normalised margin is at least 1 - accuracy of the largest,
+        by the bounds of the iterates. 1 is the criterion of the paper: it ends at the first separator.
+
+    References
+    ----------
+    A. Ramdas, J. Pena, "Margins, kernels and non-linear smoothed Perceptrons", ICML 2014;
+    N. Soheili, J. Pena, "A primal-dual smooth Perceptron-von Neumann algorithm", Discrete Geometry and Optimization,
+    2013.
+    """
+
+    name: ClassVar[str] = "smoothed-primal-dual"
+    words: ClassVar[str] = "the smoothed primal-dual algorithm"
+    decides: ClassVar[bool] = True
+    iterates: ClassVar[Any] = staticmethod(perceptron_von_neumann)
+
+
+@dataclass(frozen=True)
+class IteratedSmoothedPrimalDual(NormalisedAlgorithm):
+    """The iterated smoothed Perceptron-von Neumann algorithm: restarts, with linear convergence (ISNKPVN).
+
+    Iteration: `SmoothedPrimalDual` runs until the length of its combination is 1 / gamma of that of q, and starts again
+    with this combination as its q.
+    Guarantee: where no separator exists, a combination of length at most eps is found after at most
+    log(1/eps) / log(gamma) runs of at most 2 gamma sqrt(2 n) / |rho| steps each, where |rho| is the radius of the
+    largest ball around the origin inside the convex hull of the normalised patterns. Otherwise a separator is found
+    after at most 1 + log(1/rho) / log(gamma) runs of at most 2 sqrt(2 n) / rho steps, rho being the largest normalised
+    margin.
+
+    Parameters
+    ----------
+    gamma : float, default=2
+        Larger than 1: the factor by which the length falls in a run.
+    eps : float, default=1e-3
+        The algorithm ends without a separator when the length of the combination is at most eps. Exact arithmetic then
+        decides separability, from the patterns of the combination.
+    accuracy : float, default=1
+        In (0, 1]: the algorithm ends at a separator whose normalised margin is at least 1 - accuracy of the largest,
+        by the bounds of the iterates. 1 is the criterion of the paper: it ends at the first separator.
+
+    References
+    ----------
+    As for `SmoothedPrimalDual`.
+    """
+
+    gamma: float = 2.0
+
+    name: ClassVar[str] = "iterated-smoothed-primal-dual"
+    words: ClassVar[str] = "the iterated smoothed primal-dual algorithm"
+    decides: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(is_finite(self.gamma) and self.gamma > 1.0, "gamma must be larger than 1", self.gamma)
+
+    def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
+        return iterated_perceptron_von_neumann(patterns, self.gamma)
