@@ -18,7 +18,8 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms import ALGORITHMS
 
 CONVERGENT = [name for name in ALGORITHMS if ALGORITHMS[name].convergent]
-FOR_SOFT = [name for name in ALGORITHMS if name != "lp"]  # not of p = 2
+SOFT = [Problem(loss, 1.0) for loss in ("hinge", "squared_hinge")]
+FOR_SOFT = [name for name in ALGORITHMS if any(ALGORITHMS[name]().refuses(one) is None for one in SOFT)]
 FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
 FOR_ALL = [name for name in CONVERGENT if name in FOR_HARD]
 COMPILES = [name for name in ALGORITHMS if ALGORITHMS[name].schedules[0] not in ("points", "planes")]

@@ -120,7 +120,8 @@ def separate(
     >>> separate(X, [1, 1, 0, 0], kernel="rbf", gamma=1.0).separable
     True
     """
-    problem, method = _problem(p, bias, tol, max_time), _named(algorithm)
+    problem = _problem(p, bias, tol, max_time)
+    method = None if isinstance(algorithm, str) and algorithm == "auto" else _named(algorithm)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
@@ -177,17 +178,17 @@ def decide(
         return on_all_columns(search.verdict(), columns)
 
 
-def _named(algorithm: Any) -> NormalisedAlgorithm | None:
-    """Return the algorithm of a name, or the object itself; None for "auto"."""
+def _named(algorithm: Any) -> NormalisedAlgorithm:
+    """Return the algorithm of a name, or the object itself."""
     named = {name: cls for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
     if isinstance(algorithm, NormalisedAlgorithm):
         return algorithm
-    if not isinstance(algorithm, str) or algorithm not in ("auto", *named):
+    if not isinstance(algorithm, str) or algorithm not in named:
         raise ValueError(
             f"algorithm must be 'auto', one of {', '.join(map(repr, named))}, or an object such as VonNeumann(); "
             f"got {algorithm!r}."
         )
-    return None if algorithm == "auto" else named[algorithm]()
+    return named[algorithm]()
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
