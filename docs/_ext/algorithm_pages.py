@@ -30,8 +30,11 @@ from maxmargin.algorithms.batch import (
 from maxmargin.algorithms.batch import (
     proximal_point as proximal,
 )
+from maxmargin.algorithms.normalised import perceptron as normalised
+from maxmargin.algorithms.normalised import smoothed
+from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
-from maxmargin.separability import nearest_point, normalised_perceptron, smoothed
+from maxmargin.separability import nearest_point
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +57,8 @@ SYMBOLS = {
     r"\bu\.y_k": "u is the weight vector, divided by its norm",
     r"\balpha_[ik]\b": "alpha with an index is a dual variable",
     r"\bR\b": "R is the largest norm of a pattern",
+    "normalised margin": "the normalised margin is that of the patterns divided by their lengths, constant coordinate "
+    "included",
     r"\bgamma_d\b": "gamma_d is the largest directional margin",
     r"\blink\b": "the link f is the gradient of half of the squared q-norm, with 1/p + 1/q = 1",
     r"\b1-norm soft": "the 1-norm soft margin has the hinge loss",
@@ -70,6 +75,11 @@ SOLVERS = {
     "proximal-point": proximal,
     "newton": newton,
     "cutting-plane": cutting_plane,
+    "normalised-perceptron": normalised,
+    "von-neumann": normalised,
+    "smoothed-perceptron": smoothed,
+    "smoothed-primal-dual": smoothed,
+    "iterated-smoothed-primal-dual": smoothed,
 }
 
 
@@ -88,29 +98,6 @@ class InternalAlgorithm:
 
 
 INTERNAL = (
-    InternalAlgorithm(
-        "normalised-perceptron",
-        "The normalised Perceptron and von Neumann's algorithm",
-        (normalised_perceptron.normalised_perceptron, normalised_perceptron.von_neumann),
-        pictures.bounds_of_iterates(
-            normalised_perceptron.normalised_perceptron, normalised_perceptron.von_neumann
-        ),
-    ),
-    InternalAlgorithm(
-        "smoothed-perceptrons",
-        "The smoothed Perceptrons",
-        (
-            smoothed.smoothed_perceptron,
-            smoothed.perceptron_von_neumann,
-            smoothed.iterated_perceptron_von_neumann,
-            smoothed.excessive_gap,
-        ),
-        pictures.bounds_of_iterates(
-            smoothed.smoothed_perceptron,
-            smoothed.perceptron_von_neumann,
-            smoothed.iterated_perceptron_von_neumann,
-        ),
-    ),
     InternalAlgorithm(
         "decomposition",
         "Decomposition of kernel problems",
@@ -134,7 +121,10 @@ def write_pages(app: Any) -> None:
         source = Path(inspect.getfile(cls))
         if _is_old(folder, name, source):
             logger.info("drawing algorithm %s", name)
-            pictures.path_and_bounds(cls, folder / "pictures" / f"{name}.svg")
+            draw = (
+                pictures.bounds_of_steps if issubclass(cls, NormalisedAlgorithm) else pictures.path_and_bounds
+            )
+            draw(cls, folder / "pictures" / f"{name}.svg")
         _write_if_changed(folder / f"{name}.rst", rule_page(name, cls))
     for internal in INTERNAL:
         if _is_old(folder, internal.slug, Path(internal.module.__file__)):
@@ -174,8 +164,7 @@ def rule_page(name: str, cls: type[Algorithm]) -> str:
     source = Path(inspect.getfile(cls)).relative_to(ROOT)
     parts = [
         heading(name if title(cls).lower().startswith(name) else f"{name}: {title(cls)}"),
-        f".. image:: pictures/{name}.svg\n"
-        f"   :alt: Left: decision lines of {name}. Right: its lower and upper bounds by round.\n"
+        f".. image:: pictures/{name}.svg\n   :alt: A run of {name} on two species of iris.\n"
         "   :class: algorithm-picture\n",
         pictures.caption(cls) + "\n",
         supported_problems(cls),
@@ -199,7 +188,7 @@ def rule_page(name: str, cls: type[Algorithm]) -> str:
             "Every step uses all patterns, so that there is no update rule for a single pattern. The steps are in "
             f"the module ``{SOLVERS[name].__name__}``, whose docstring follows.\n"
         )
-        parts.append(f".. automodule:: {SOLVERS[name].__name__}\n   :no-members:\n")
+        parts.append(f".. automodule:: {SOLVERS[name].__name__}\n   :no-members:\n   :no-index:\n")
     return "\n".join(parts)
 
 

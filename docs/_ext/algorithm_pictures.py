@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import Algorithm
-from maxmargin.algorithms.normalised.patterns import Iterate, NormalisedRows
+from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
+from maxmargin.algorithms.normalised.patterns import NormalisedRows
 
 COLOURS = ("#1d4ed8", "#c2410c")
 UPPER, LOWER, QUIET = "#c2410c", "#1d4ed8", "#94a3b8"
@@ -56,6 +56,12 @@ def problem_options(cls: type[Algorithm]) -> dict[str, Any]:
 
 def caption(cls: type[Algorithm]) -> str:
     """Return the caption of an algorithm's picture."""
+    if issubclass(cls, NormalisedAlgorithm):
+        return (
+            "A run of 2000 steps, beyond the separator or the convex combination at which the algorithm ends, on two "
+            "features of iris: setosa and versicolor (left), versicolor and virginica (right). The margin is that of "
+            "the normalised patterns, with a constant coordinate of 1."
+        )
     options = problem_options(cls)
     hard = options["C"] == float("inf")
     flowers = "setosa and versicolor" if hard else "versicolor and virginica"
@@ -151,33 +157,27 @@ def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
     _hide_spines(ax)
 
 
-def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callable[[Path], None]:
-    """Return a function that draws bounds on the normalised margin by step, for separable and inseparable data."""
-
-    def draw(file: Path) -> None:
-        figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
-        for ax, (X, y), words in zip(
-            axes,
-            (separable(), inseparable()),
-            ("separable rows", "inseparable rows"),
-            strict=True,
-        ):
-            patterns = NormalisedRows(X, np.where(y == y.max(), 1.0, -1.0), constant=1.0)
-            for k, algorithm in enumerate(algorithms):
-                iterates = list(islice(algorithm(patterns), 2000))
-                steps = np.arange(1, len(iterates) + 1)
-                name = algorithm.__name__.replace("_", " ")
-                ax.plot(steps, np.minimum.accumulate([s.upper for s in iterates]), color=f"C{k}", label=name)
-                ax.plot(steps, np.maximum.accumulate([s.lower for s in iterates]), color=f"C{k}", ls="--")
-            ax.axhline(0.0, color="#334155", lw=0.8)
-            ax.set_yscale("symlog", linthresh=1e-3)
-            ax.set(xscale="log", xlabel="step", title=words, ylim=(-1.0, 1.0))
-            _hide_spines(ax)
-        axes[0].set_ylabel("normalised margin\nupper bounds solid, lower bounds dashed")
-        axes[0].legend(frameon=False, fontsize=9, loc="lower right")
-        _save(figure, file)
-
-    return draw
+def bounds_of_steps(cls: type[NormalisedAlgorithm], file: Path) -> None:
+    """Draw the bounds of the normalised margin by step, for separable and for inseparable rows."""
+    figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
+    for ax, (X, y), words in zip(
+        axes,
+        (separable(), inseparable()),
+        ("separable rows", "inseparable rows"),
+        strict=True,
+    ):
+        patterns = NormalisedRows(X, np.where(y == y.max(), 1.0, -1.0), constant=1.0)
+        iterates = list(islice(cls().iterates(patterns), 2000))
+        steps = np.arange(1, len(iterates) + 1)
+        ax.plot(steps, np.minimum.accumulate([s.upper for s in iterates]), color=UPPER, label="upper bound")
+        ax.plot(steps, np.maximum.accumulate([s.lower for s in iterates]), color=LOWER, label="lower bound")
+        ax.axhline(0.0, color="#334155", lw=0.8)
+        ax.set_yscale("symlog", linthresh=1e-3)
+        ax.set(xscale="log", xlabel="step", title=words, ylim=(-1.0, 1.0))
+        _hide_spines(ax)
+    axes[0].set_ylabel("best bounds of the normalised margin")
+    axes[0].legend(frameon=False, fontsize=9, loc="lower right")
+    _save(figure, file)
 
 
 def kernel_machine(file: Path) -> None:

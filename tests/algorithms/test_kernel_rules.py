@@ -184,7 +184,9 @@ def test_cached_rows_do_not_change_results(name):
     steps, presentations, alpha, _ = fingerprint(rounds(run, most_rounds))
     assert (steps, presentations) == results[0][:2]
     # batch algorithms divide dual variables by their sum, which is rounded in another order
-    assert alpha == pytest.approx(results[0][2], rel=1e-12 if algorithm.schedule == "points" else 0.0, abs=0.0)
+    assert alpha == pytest.approx(
+        results[0][2], rel=1e-12 if algorithm.schedule == "points" else 0.0, abs=0.0
+    )
 
 
 CERTIFYING = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")

@@ -10,7 +10,7 @@ from .options import STOPPED, ColumnOptions, Result, command
 
 @command(
     "kernel", "gamma", "degree", "coef0",
-    "max_time", p=2.0, tol=1e-2,
+    "algorithm", "max_time", p=2.0, tol=1e-2,
 )  # fmt: skip
 def separate(
     data: Path,
@@ -34,6 +34,9 @@ def separate(
         Norm in which the margin is measured: 1 to inf.
     tol : float
         Relative gap of the bounds on the largest margin; inf for the verdict alone.
+    algorithm : str
+        auto, or normalised-perceptron, smoothed-perceptron, von-neumann, smoothed-primal-dual or
+        iterated-smoothed-primal-dual.
     max_time : float
         Time limit in seconds; the result is then undecided.
     """

@@ -289,7 +289,10 @@ def candidates(
         yield found._replace(w=found.w / spread)
     if found is not None and algorithm is not None and np.unique(y[found.alpha > 0.0]).size == 2:
         used = np.flatnonzero(found.alpha > 0.0)
-    for w, weights, method in _nearest_or_program(X[used], y[used], rows.bias, deadline):
+    nearest = _by_least_squares(X[used], y[used], rows.bias, deadline)
+    points = _by_linear_program(X[used], y[used], rows.bias, deadline) if nearest is None else (nearest,)
+    method = "a linear program" if nearest is None else "least squares"
+    for w, weights in points:
         alpha = np.zeros(rows.n)
         alpha[used] = weights
         yield Candidate(
@@ -297,22 +300,15 @@ def candidates(
         )
 
 
-def _nearest_or_program(X: Any, y: np.ndarray, bias: bool, deadline: Deadline) -> Iterator[Candidate]:
-    """Yield the candidates of least squares, or, on data too large for them, of the linear program of p = inf."""
-    n, d = X.shape
-    flops = float(n) * d * min(n, d)
-    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
-    if n * d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
-        announce("least squares")
-        found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, bias)
-        if found is not None:
-            yield Candidate(*found, "least squares")
-            return
+def _by_linear_program(
+    X: Any, y: np.ndarray, bias: bool, deadline: Deadline
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield w and dual variables of the linear program of p = inf, up to the first w that separates."""
     announce("a linear program")
     program = Problem("hinge", np.inf, p=np.inf, intercept="free" if bias else "none")
     check = StopCheck(deadline.interrupted, deadline.remaining)
     for w, b, alpha in linear_points(program, X, y, np.ones(y.size), check):
-        yield Candidate(w, alpha, "a linear program")
+        yield w, alpha
         # A separator without a proof in float64 is left to exact arithmetic: further programs, in smaller units,
         # would take HiGHS long, at times minutes.
         if float((y * (X @ w + b)).min()) > 0.0:
@@ -344,7 +340,9 @@ def _last_iterate(
     return Candidate(w if last.primal else np.zeros_like(w), alpha, algorithm.words)
 
 
-def _by_least_squares(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:
+def _by_least_squares(
+    X: Any, y: np.ndarray, bias: bool, deadline: Deadline
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Minimise |(sum_i z_i a_i, sum_i z_i - 1)| over z >= 0, a_i = y_i (x_i, 1), by active sets.
 
     The residual (u, t) of the optimum has a_i.u + t >= 0 for all i, and t = -|(u, t)|^2 < 0 unless it is zero: then u
@@ -353,8 +351,16 @@ def _by_least_squares(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndar
 
     Returns
     -------
-    (u, z), or None where `nnls` does not end within its limit of steps
+    (u, z), or None where `nnls` does not end within its limit of steps, or is not begun: the data are too large for
+    it, or for the time that remains
     """
+    n, d = X.shape
+    flops = float(n) * d * min(n, d)
+    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
+    if not (n * d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable):
+        return None
+    announce("least squares")
+    X = X.toarray() if sp.issparse(X) else X
     ones = np.ones((1, y.size))
     A = np.vstack([(X * y[:, None]).T, *([y[None]] if bias else []), ones])
     target = np.zeros(A.shape[0])
