@@ -15,6 +15,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from naive_normalised import MAX_STEPS, NAIVE, inseparable, margin, radius, reflected, separable
 
+from maxmargin import (
+    IteratedSmoothedPrimalDual,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    NormalisedPerceptron,
+    SmoothedPerceptron,
+    SmoothedPrimalDual,
+    Status,
+    VonNeumann,
+    separate,
+    verify,
+)
 from maxmargin.algorithms.normalised.patterns import NormalisedGram, NormalisedRows, until_decided
 from maxmargin.algorithms.normalised.perceptron import normalised_perceptron, von_neumann
 from maxmargin.algorithms.normalised.smoothed import (
@@ -109,6 +121,68 @@ def test_separators_are_found_within_the_bounds_of_the_theorems(name, form):
         assert (reflected(X, y) @ (reflected(X, y).T @ steps[-1].alpha.weights) > 0).all()
         assert steps[-1].step <= limit(len(y), low)
         assert all(one.lower <= high + ROUNDING and one.upper >= low - ROUNDING for one in steps)
+
+
+REGISTERED = dict(
+    zip(ALGORITHMS, (NormalisedPerceptron, VonNeumann, SmoothedPerceptron, SmoothedPrimalDual,
+        IteratedSmoothedPrimalDual), strict=True)
+)  # fmt: skip
+
+
+@each_algorithm
+def test_fits_end_with_a_separator_or_with_the_proof_from_their_combination(name):
+    """Linear fits, kernel fits and searches for a separator; the steps are those of the theorems."""
+    cls, options = REGISTERED[name], {"fit_intercept": False, "C": np.inf, "algorithm": REGISTERED[name].name}
+    fits = (MaxMarginClassifier(**options), KernelMaxMarginClassifier(kernel="linear", **options))
+    for seed in SEEDS:
+        X, y = separable(seed)
+        for model in fits:
+            model.fit(X, y)
+            assert model.status_ is Status.CONVERGED
+            assert (model.predict(X) == y).all()
+            assert verify(model, X, y).lower > 0.0
+            assert model.history_[-1].steps <= MAX_STEPS[name](len(y), margin(seed)[0])
+        verdict = separate(X, y, bias=False, algorithm=cls(), tol=np.inf)
+        assert verdict.method == cls.words
+        assert verdict.verify(X, y).separable
+        X, y = inseparable(seed)
+        for model in fits:
+            model.fit(X, y)
+            assert model.status_ is Status.INSEPARABLE
+            assert not model.verdict_.verify(X, y).separable
+            if cls.decides:  # its combination of the normalised rows has length eps
+                assert model.verdict_.method.startswith(cls.words)
+                assert model.history_[-1].upper <= cls().eps * np.linalg.norm(X, axis=1).max()
+        verdict = separate(X, y, bias=False, algorithm=cls.name)
+        assert not verdict.verify(X, y).separable
+        assert verdict.method.startswith(cls.words)
+
+
+@each_algorithm
+def test_accuracy_ends_at_a_share_of_the_largest_margin(name):
+    X, y = separable(1)
+    (low, high), patterns = margin(1), NormalisedRows(X, y)
+    first, last = (list(REGISTERED[name](accuracy=share).until_end(patterns))[-1] for share in (1.0, 0.1))
+    assert first.step < last.step
+    assert 0.0 < first.lower < 0.9 * low <= last.lower <= high * (1.0 + ROUNDING)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "rbf", "precomputed"])
+def test_kernel_searches_prove_what_the_algorithm_finds(kernel):
+    """A polynomial separates by its degree, distinct rows are separated by the Gaussian, equal rows by nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.where((X**2).sum(axis=1) > 1.0, 1, 0)
+    options = {"kernel": kernel, "degree": 2, "coef0": 1.0} if kernel != "precomputed" else {"kernel": kernel}
+    for cls in REGISTERED.values():
+        given = (1.0 + X @ X.T) ** 2 if kernel == "precomputed" else X
+        verdict = separate(given, y, algorithm=cls(), tol=np.inf, **options)
+        assert verdict.method == cls.words
+        assert verdict.verify(given, y).separable
+        if kernel == "poly":
+            other = separate(X, y, algorithm=cls(), kernel="poly", degree=1)
+            assert not other.verify(X, y).separable
+            assert other.method.startswith(cls.words)
 
 
 @pytest.mark.parametrize(
