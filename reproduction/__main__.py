@@ -24,7 +24,7 @@ PAGE = Path(__file__).parent / "README.md"
 SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",
     "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "pumma_table2",
-    "mpu_table1", "separable_or_not",
+    "mpu_table1", "separable_or_not", "theorems",
 )  # fmt: skip
 TIME_CLASSES = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 PAPERS = {  # rows of the summary table, with the beginnings of the names of their sections
@@ -36,6 +36,7 @@ PAPERS = {  # rows of the summary table, with the beginnings of the names of the
     "Margin Perceptron with unlearning, Table 1": ("mpu",),
     "Feature elimination": ("elimination",),
     "Separability": ("separable",),
+    "Smoothed Perceptrons and IMA_p, theorems": ("theorems",),
 }
 HEAD = """\
 # Reproduction of published numbers

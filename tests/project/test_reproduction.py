@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
-from maxmargin import PUMMA, AggressiveROMMA
-from reproduction import cramma, data, mpu_table1, pumma_figure3, pumma_table1, pumma_table2
+from maxmargin import PUMMA, AggressiveROMMA, MaxMarginClassifier
+from maxmargin.problem.problem import dual_exponent
+from reproduction import cramma, data, mpu_table1, pumma_figure3, pumma_table1, pumma_table2, theorems
 from reproduction.__main__ import SECTIONS
 from reproduction.record import LONG, Cell, like, recall
 
@@ -146,6 +148,39 @@ def test_certified_objective_is_at_most_the_published_one(data_folder: Path, num
     assert cell.gap <= 1e-4
     assert optimum - 0.005 <= cell.upper <= cell.published
     assert optimum * (1.0 - 1e-4) <= cell.lower <= optimum + 0.005
+
+
+# the papers of the smoothed Perceptrons and of IMA_p
+
+
+def test_steps_are_within_the_bounds_of_the_theorems() -> None:
+    found = [*theorems.theorem_cells((0.1, 0.02)), *theorems.p_margin_cells()]
+    ratios = [cell for cell in found if cell.quantity == "ratio"]
+    assert len(ratios) == 2 * 2 * len(theorems.RUNS) + 3 * 4
+    assert all(cell.fine and cell.agrees for cell in ratios)
+    assert all(cell.fine for cell in found)
+    hard = [float(one.ours) for one in ratios if one.what == "NP" and one.parameter.startswith("separable")]
+    assert min(hard) > 0.1  # the patterns are not easier than the bound needs
+
+
+@pytest.mark.parametrize("rho", theorems.MARGINS)
+def test_patterns_of_the_theorems_have_the_margin_that_the_tables_state(rho: float) -> None:
+    Y = theorems.separable(rho, 1)
+    signs = np.where(np.arange(len(Y)) % 2 == 0, 1.0, -1.0)
+    model = MaxMarginClassifier(C=np.inf, fit_intercept=False).fit(signs[:, None] * Y, signs)
+    assert model.certificate_.lower == pytest.approx(rho, rel=1e-8)
+    Y = theorems.inseparable(rho, 1)
+    assert -ConvexHull(Y).equations[:, -1].max() == pytest.approx(rho, rel=1e-8)
+    for p in theorems.EXPONENTS:
+        Y, w = theorems.with_p_margin(p, 1)
+        assert np.linalg.norm(w, dual_exponent(p)) == pytest.approx(1.0, rel=1e-12)
+        model = MaxMarginClassifier(C=np.inf, p=p, fit_intercept=False, tol=1e-6).fit(
+            signs[:, None] * Y, signs
+        )
+        assert model.certificate_.lower <= theorems.MARGIN * (1.0 + 1e-9)
+        assert model.certificate_.upper >= (Y @ w).min() * (1.0 - 1e-9)
+        assert (Y @ w).min() == pytest.approx(theorems.MARGIN, rel=1e-9)
+        assert model.certificate_.gap <= 1e-6
 
 
 # the page

@@ -1,0 +1,304 @@
+"""Steps of the algorithms on normalised patterns, and of FMP_p, compared with the bounds of their theorems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import ceil, log, sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import (
+    FMP,
+    IMA,
+    IteratedSmoothedPrimalDual,
+    MaxMarginClassifier,
+    NormalisedPerceptron,
+    SmoothedPerceptron,
+    SmoothedPrimalDual,
+    VonNeumann,
+)
+from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
+from maxmargin.algorithms.normalised.patterns import NormalisedGram, NormalisedRows
+from maxmargin.numerics.norms import norm
+from maxmargin.problem.problem import dual_exponent
+
+from . import record
+from .record import Cell
+
+TITLE = "Theorems of the normalised Perceptrons, von Neumann's algorithm and IMA_p"
+MARGINS = (1e-1, 1e-2, 1e-3)  # |rho|
+EPS = 1e-3  # length of a convex combination at which a run on inseparable patterns ends
+ROWS, FEATURES, SEED = 60, 8, 0
+EXPONENTS = (1.5, 2.0, 3.0, np.inf)
+SHARES, ALPHA, MARGIN = (0.0, 0.5, 0.9), 0.1, 0.1  # of FMP_p and IMA_p
+TEXT = f"""\
+The first table has the smoothed Perceptrons' paper (Ramdas and Peña): the normalised Perceptron (NP; NKP with a
+kernel), its smoothed version (SNKP), von Neumann's algorithm (NVN), and the smoothed primal-dual algorithm (SNKPVN)
+with its restarts (ISNKPVN, γ = 2). The patterns are {ROWS} vectors of length one in {FEATURES} dimensions. They are
+constructed such that ρ is known: with a separator, ρ is the largest normalised margin; without one, the radius of the
+largest ball around the origin inside their convex hull. A run ends at the first separator, or, without one, at a
+convex combination of length ε = {EPS:g}. NP and NVN have the patterns as rows, the others their matrix of inner
+products.
+
+The bounds are, with a separator, 1/ρ² for NP, NKP and NVN, 2 √(2 ln n) / ρ for SNKP, 2 √(2 n) / ρ for SNKPVN, and this
+number in each of 1 + log₂(1/ρ) rounds for ISNKPVN. Without a separator they are 1/ε² for NP, NKP and NVN,
+2 √(2 ln n) / ε for SNKP, 2 √(2 n) min(1, q/ρ) / ε for SNKPVN, where q is the length of the mean of all patterns, and
+4 √(2 n) / ρ in each of log₂(q/ε) rounds for ISNKPVN. The bounds of NP, NKP and SNKP without a separator are not in the
+paper; they follow from the same inequalities.
+
+The second table has FMP_p at a target margin γ, a share of the largest p-margin g = {MARGIN:g}, on {ROWS} patterns in
+{FEATURES} dimensions, without an intercept. The bound is ((R + γ G) L / (g - γ))², with R the largest 2-norm of a
+pattern, G the largest 2-norm of a subgradient of the q-norm, and L the 2-norm of the optimal w of q-norm one. The last
+column is the margin of IMA_p with α = {ALPHA:g} as a share of g, which is at least 1 - α by its theorem.
+"""
+
+
+# The bounds of the theorems.
+
+
+def normalised_perceptron_steps(margin: float) -> float:
+    """Return the bound 1 / margin^2 of the normalised Perceptron and of von Neumann's algorithm."""
+    return 1.0 / margin**2
+
+
+def smoothed_perceptron_steps(margin: float, n: int) -> float:
+    """Return the bound 2 sqrt(2 log n) / margin of the smoothed Perceptron; `margin` may be the length eps."""
+    return 2.0 * sqrt(2.0 * log(n)) / margin
+
+
+def smoothed_primal_dual_steps(
+    margin: float, n: int, length: float | None = None, centre: float = 1.0
+) -> float:
+    """Return the bound of the smoothed primal-dual algorithm, to a separator or to a combination of this length."""
+    if length is None:
+        return 2.0 * sqrt(2.0 * n) / margin
+    return 2.0 * sqrt(2.0 * n) * min(1.0, centre / margin) / length
+
+
+def iterated_primal_dual_steps(
+    margin: float, n: int, length: float | None = None, centre: float = 1.0, gamma: float = 2.0
+) -> float:
+    """Return the bound of the iterated smoothed primal-dual algorithm: rounds, each of at most so many steps.
+
+    Here the start of a round counts as a step: hence one more for each round.
+    """
+    if length is None:
+        rounds, steps = 1.0 + log(1.0 / margin) / log(gamma), smoothed_primal_dual_steps(margin, n)
+    else:
+        rounds, steps = log(centre / length) / log(gamma), 2.0 * gamma * sqrt(2.0 * n) / margin
+    return ceil(rounds) * (ceil(steps) + 1)
+
+
+def fmp_updates(radius: float, margin: float, gamma: float, p: float, d: int, length: float) -> float:
+    """Return the bound on the updates of FMP_p at the target gamma without an intercept, with |u|_2 = length."""
+    subgradient = d ** max(0.0, 0.5 - 1.0 / p)  # G
+    return ((radius + gamma * subgradient) * length / (margin - gamma)) ** 2
+
+
+# Patterns of a known margin.
+
+
+def simplex(rng: np.random.Generator, d: int) -> np.ndarray:
+    """Return d + 1 vectors of length one in d dimensions with sum 0: a regular simplex, turned at random."""
+    centred = np.eye(d + 1) - 1.0 / (d + 1)
+    _, _, basis = np.linalg.svd(centred)
+    corners = centred @ basis[:d].T
+    turned, _ = np.linalg.qr(rng.normal(size=(d, d)))
+    return corners @ turned / np.linalg.norm(corners, axis=1)[:, None]
+
+
+def with_first_coordinates(first: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return patterns of length one with these first coordinates; in the others the first ones form a simplex.
+
+    All patterns of the simplex get the first coordinate first[0].
+    """
+    d = FEATURES - 1
+    t = rng.normal(size=(first.size, d))
+    t /= np.linalg.norm(t, axis=1)[:, None]
+    t[: d + 1] = simplex(rng, d)
+    first[: d + 1] = first[0]
+    return np.column_stack([first, np.sqrt(1.0 - first**2)[:, None] * t])
+
+
+def separable(rho: float, seed: int) -> np.ndarray:
+    """Return patterns of length one with the largest margin rho, at w = e_1.
+
+    Some of them have the mean rho e_1, which no w of length one can give a larger margin; the others are farther along
+    e_1.
+    """
+    rng = np.random.default_rng(seed)
+    first = np.where(np.arange(ROWS) == 0, rho, rng.uniform(rho, 0.5, ROWS))
+    return rng.permutation(with_first_coordinates(first, rng))
+
+
+def inseparable(rho: float, seed: int) -> np.ndarray:
+    """Return patterns of length one whose hull has a largest ball around 0 of radius rho, which touches it at rho e_1.
+
+    Half of them have the first coordinate rho, the others a negative one, -r with r from 0.3 to 0.7, and both halves
+    contain a simplex in the D = d - 1 other coordinates, which holds a ball of radius 1 / D. In the direction
+    cos(a) e_1 + sin(a) s, |s| = 1, some pattern thus has a score of at least
+    rho cos(a) + sin(a) sqrt(1 - rho^2) / D, and another of at least -r cos(a) + sin(a) sqrt(1 - r^2) / D. The larger of
+    these numbers is least at a = 0, where all scores are at most rho, since sqrt(1 - r^2) / D >= 0.1 >= rho.
+    """
+    rng = np.random.default_rng(seed)
+    halves = np.full(ROWS // 2, rho), -rng.uniform(0.3, 0.7, ROWS // 2)
+    return rng.permutation(np.vstack([with_first_coordinates(first, rng) for first in halves]))
+
+
+def with_p_margin(p: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return patterns with the largest p-margin MARGIN, and the w of it, with |w|_q = 1.
+
+    w and theta are a dual pair: |theta|_p = 1 and w.theta = 1. Two patterns have the mean MARGIN theta, which no w with
+    |w|_q = 1 can give a larger margin; the others are farther along w.
+    """
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=FEATURES)
+    if p == np.inf:
+        theta = np.sign(theta)
+        w = theta * rng.random(FEATURES)
+        w /= np.abs(w).sum()
+    else:
+        theta /= norm(theta, p)
+        w = np.sign(theta) * np.abs(theta) ** (p - 1.0)
+    t = rng.normal(size=(ROWS, FEATURES))
+    t -= np.outer(t @ w, theta)
+    t[1] = -t[0]
+    along = np.where(np.arange(ROWS) < 2, MARGIN, MARGIN * (1.0 + rng.exponential(size=ROWS)))
+    return t + np.outer(along, theta), w
+
+
+# The runs.
+
+
+class Run(NamedTuple):
+    """A row of the first table: an algorithm, its name in the paper, its form and its bounds.
+
+    `bound` and `bound_without` take the margin, the number of patterns, and, without a separator, eps and |q|.
+    """
+
+    name: str
+    algorithm: type[NormalisedAlgorithm]
+    kernel: bool
+    bound: Callable[[float, int], float]
+    bound_without: Callable[[float, int, float, float], float]
+
+
+RUNS = (
+    Run(
+        "NP",
+        NormalisedPerceptron,
+        False,
+        lambda rho, n: normalised_perceptron_steps(rho),
+        lambda rho, n, eps, q: normalised_perceptron_steps(eps),
+    ),
+    Run(
+        "NKP",
+        NormalisedPerceptron,
+        True,
+        lambda rho, n: normalised_perceptron_steps(rho),
+        lambda rho, n, eps, q: normalised_perceptron_steps(eps),
+    ),
+    Run(
+        "SNKP",
+        SmoothedPerceptron,
+        True,
+        smoothed_perceptron_steps,
+        lambda rho, n, eps, q: smoothed_perceptron_steps(eps, n),
+    ),
+    Run(
+        "NVN",
+        VonNeumann,
+        False,
+        lambda rho, n: normalised_perceptron_steps(rho),
+        lambda rho, n, eps, q: normalised_perceptron_steps(eps),
+    ),
+    Run("SNKPVN", SmoothedPrimalDual, True, smoothed_primal_dual_steps, smoothed_primal_dual_steps),
+    Run("ISNKPVN", IteratedSmoothedPrimalDual, True, iterated_primal_dual_steps, iterated_primal_dual_steps),
+)
+
+
+def steps_and_bound(run: Run, rho: float, separates: bool, eps: float = EPS) -> tuple[int, float]:
+    """Return the steps of an algorithm until its end, which must be the right one, and the bound of its theorem."""
+    Y = (separable if separates else inseparable)(rho, SEED)
+    ones = np.ones(len(Y))
+    patterns = NormalisedGram(Y @ Y.T, ones) if run.kernel else NormalisedRows(Y, ones)
+    *_, last = run.algorithm(eps=1e-9 if separates else eps).until_end(patterns)
+    assert last.primal is separates
+    if separates:
+        return last.step, run.bound(rho, len(Y))
+    return last.step, run.bound_without(rho, len(Y), eps, float(np.linalg.norm(Y.mean(axis=0))))
+
+
+def p_margin_run(p: float, algorithm: Any, seed: int = SEED) -> tuple[int, float]:
+    """Return the number of updates and the p-margin of a fit to the patterns `with_p_margin`."""
+    Y, _ = with_p_margin(p, seed)
+    signs = np.where(np.arange(ROWS) % 2 == 0, 1.0, -1.0)
+    model = MaxMarginClassifier(
+        C=np.inf,
+        p=p,
+        algorithm=algorithm,
+        fit_intercept=False,
+        tol=1e-9,
+        max_iter=10**6,
+        random_state=0,
+    ).fit(signs[:, None] * Y, signs)
+    w = model.coef_[0]
+    return model.history_[-1].steps, float((Y @ w).min()) / norm(w, dual_exponent(p))
+
+
+def theorem_cells(margins: tuple[float, ...] = MARGINS) -> Iterator[Cell]:
+    """Yield the cells of the first table, for these rho."""
+    for separates in (True, False):
+        for run in RUNS:
+            for rho in margins:
+                words = f"{'separable' if separates else 'inseparable'}, ρ = {rho:g}"
+                yield from compared(run.name, words, "steps", *steps_and_bound(run, rho, separates))
+
+
+def p_margin_cells() -> Iterator[Cell]:
+    """Yield the cells of the second table."""
+    for p in EXPONENTS:
+        name = f"p = {'∞' if np.isinf(p) else f'{p:g}'}"
+        Y, w = with_p_margin(p, SEED)
+        radius, length = float(np.linalg.norm(Y, axis=1).max()), float(np.linalg.norm(w))
+        largest = max(norm(row, p) for row in Y)
+        for share in SHARES:
+            gamma, target = share * MARGIN, f"{share:g}"
+            updates, margin = p_margin_run(p, FMP(gamma=gamma / largest))
+            bound = fmp_updates(radius, MARGIN, gamma, p, FEATURES, length)
+            yield from compared(name, target, "updates of FMP_p", updates, bound)
+            share_reached = f"{margin / MARGIN:.4f}"
+            yield Cell(name, target, "margin / g", f"> {target}", share_reached, agrees=margin > gamma)
+        _, margin = p_margin_run(p, IMA(alpha=ALPHA))
+        enough = margin >= (1.0 - ALPHA) * MARGIN
+        words = f"≥ {1.0 - ALPHA:g}"
+        yield Cell(name, target, "IMA_p, margin / g", words, f"{margin / MARGIN:.4f}", agrees=enough)
+
+
+def compared(what: str, parameter: str, quantity: str, count: int, bound: float) -> Iterator[Cell]:
+    """Yield a number, the bound of its theorem, and their ratio, which is not fine above 1."""
+    yield Cell(what, parameter, quantity, "", f"{count:,}")
+    yield Cell(what, parameter, "bound", "", f"{bound:,.0f}")
+    yield Cell(what, parameter, "ratio", "≤ 1", f"{count / bound:.4f}", agrees=count <= bound)
+
+
+def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
+    """Yield the cells of both tables."""
+    yield from theorem_cells()
+    yield from p_margin_cells()
+
+
+def table(found: list[Cell]) -> str:
+    """Return the cells as two Markdown tables."""
+    parts = []
+    for own, head in ((False, ["algorithm", "patterns"]), (True, ["norm", "γ / g"])):
+        rows: dict[tuple[str, str], dict[str, str]] = {}
+        for cell in found:
+            if cell.what.startswith("p =") is own:
+                rows.setdefault((cell.what, cell.parameter), {})[cell.quantity] = cell.ours
+        quantities = list(dict.fromkeys(quantity for row in rows.values() for quantity in row))
+        lines = [[*key, *(row.get(quantity, "") for quantity in quantities)] for key, row in rows.items()]
+        parts.append(record.markdown([*head, *quantities], lines))
+    return "\n\n".join(parts)
