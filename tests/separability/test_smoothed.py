@@ -159,6 +159,15 @@ def test_fits_end_with_a_separator_or_with_the_proof_from_their_combination(name
 
 
 @each_algorithm
+@pytest.mark.parametrize("make", [separable, inseparable])
+def test_certificates_of_float32_rows_hold(name, make):
+    X, y = make(0)
+    X = X.astype(np.float32)
+    model = MaxMarginClassifier(np.inf, algorithm=REGISTERED[name]()).fit(X, y)
+    assert (verify(model, X, y).lower > 0.0) == (make is separable)
+
+
+@each_algorithm
 def test_accuracy_ends_at_a_share_of_the_largest_margin(name):
     X, y = separable(1)
     (low, high), patterns = margin(1), NormalisedRows(X, y)

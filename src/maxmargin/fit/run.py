@@ -155,6 +155,7 @@ class Run(State):
     def take(self, point: Any) -> None:
         """Evaluate the point (w, b, alpha) of a batch solver; one that it estimates to be near is the candidate."""
         w, b, alpha = point[:3]
+        w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
         if isinstance(point, Reached) and point.near:
             self.candidate = w, b, alpha  # to be certified, without running bounds
         else:

@@ -24,7 +24,7 @@ class NormalisedAlgorithm(Algorithm):
     """Common part of the algorithms on normalised patterns, which solve the hard margin at p = 2.
 
     Every pattern is divided by its length. A free intercept is the weight of a constant coordinate, as long as the
-    longest row. A fit evaluates the bounds of its own problem after 1, 3, 7, ... steps.
+    longest row. A fit evaluates the bounds of its own problem at the iterates 1, 2, 4, 8, ...
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class NormalisedAlgorithm(Algorithm):
         return until_decided(self.iterates(patterns), eps, interrupted, self.accuracy)
 
     def _points(self, run: State) -> Iterator[Any]:
-        """Yield points after 1, 2, 4, ... steps, and the last one; none where a pattern has no direction."""
+        """Yield the iterates 1, 2, 4, 8, ... and the last one as points; none where a pattern has no direction."""
         try:
             patterns = run.normalised_patterns()
         except ValueError:  # the square of a length is 0, or not finite
