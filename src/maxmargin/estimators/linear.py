@@ -336,7 +336,10 @@ class LinearTasks:
     def _verdict(
         self, y: np.ndarray, algorithm: Algorithm, deadline: Deadline, start: np.ndarray | None
     ) -> Verdict:
-        """Return the verdict on whether the classes of a task are separable, from dual variables of its algorithm."""
+        """Return the verdict on whether the classes of a task are separable.
+
+        The search begins with `start`, the dual variables with which `algorithm` has ended, unless it is None.
+        """
         n, classes = self.targets.y.size, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
         begun = {} if start is None else {"algorithm": algorithm, "start": start[self._kept]}

@@ -70,7 +70,8 @@ def solve(job: Job) -> Solution:
         if stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
             break
         if found.status is Status.UNDECIDED:
-            incumbent.verdict = job.separability(found.alpha if choice.algorithm.decides else None)
+            decides = choice.algorithm.decides and attempt.run.converged
+            incumbent.verdict = job.separability(found.alpha if decides else None)
             if isinstance(incumbent.verdict, Inseparable | Undecided):
                 break
     assert best is not None

@@ -392,9 +392,9 @@ def points(run: State) -> Iterator[None]:
     (`RowAttempt.solution`). After the deadline no solver is therefore started, and an iterate w = 0 ends the rounds.
     """
     task = run.task
-    point = getattr(task, "point", None)  # rows of a kernel have none
-    if task.start is not None and point is not None:
-        run.take((*point, task.start))
+    start = getattr(task, "point", None)  # rows of a kernel have none
+    if task.start is not None and start is not None:
+        run.take((*start, task.start))
         yield
     replaceable = run.problem.euclidean
     if replaceable and run.interrupted():

@@ -84,8 +84,8 @@ class NormalisedPerceptron(NormalisedAlgorithm):
     Iteration: w <- (1 - theta) w + theta y_k with theta = 1/(t+1) after t steps, where y_k is the normalised pattern of
     least margin. w is the mean of the patterns that were added. A step costs the margins of all patterns with respect
     to one row.
-    Guarantee: where a separator exists, it is found after at most 1/rho^2 steps, rho being the largest normalised
-    margin. Otherwise |w| is at most 1/sqrt(t) after t steps, so that the algorithm ends after at most 1/eps^2 steps.
+    Guarantee: a separator is found after at most 1/rho^2 steps where the largest normalised margin rho exceeds eps.
+    Without a separator |w| is at most 1/sqrt(t) after t steps, so that the algorithm ends after at most 1/eps^2 steps.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ class VonNeumann(NormalisedAlgorithm):
     Iteration: the combination moves towards the pattern of least margin, to the point of the segment between them
     nearest to the origin. It begins at the mean of all patterns. A step costs the margins of all patterns with respect
     to one row.
-    Guarantee: after at most 1/eps^2 steps the combination separates, or its length is at most eps; with a separator of
-    normalised margin rho, after at most 1/rho^2 steps.
+    Guarantee: after at most 1/eps^2 steps the combination separates, or its length is at most eps. It separates after
+    at most 1/rho^2 steps where the largest normalised margin rho exceeds eps.
 
     Parameters
     ----------

@@ -214,8 +214,8 @@ class SmoothedPerceptron(NormalisedAlgorithm):
 
     Iteration: the weights of the patterns move towards a softmax of the negative margins, whose temperature mu falls as
     1/t^2. A step costs one product with the rows and one with their transpose.
-    Guarantee: where a separator exists, it is found after at most 2 sqrt(2 log n) / rho steps, rho being the largest
-    normalised margin. Otherwise the algorithm ends after at most 2 sqrt(2 log n) / eps steps.
+    Guarantee: a separator is found after at most 2 sqrt(2 log n) / rho steps where the largest normalised margin rho
+    exceeds eps. Without a separator the algorithm ends after at most 2 sqrt(2 log n) / eps steps.
 
     Parameters
     ----------
@@ -239,14 +239,14 @@ class SmoothedPerceptron(NormalisedAlgorithm):
 
 @dataclass(frozen=True)
 class SmoothedPrimalDual(NormalisedAlgorithm):
-    """The smoothed Perceptron-von Neumann algorithm: a separator, or a short convex combination (SNKPVN).
+    """The smoothed primal-dual algorithm: a separator, or a short convex combination of normalised patterns (SNKPVN).
 
     Iteration: as for the smoothed Perceptron, with the projection of q - margins / mu on the simplex in place of the
     softmax, where q is the centre of the simplex.
-    Guarantee: where a separator exists, it is found after at most 2 sqrt(2 n) / rho steps, rho being the largest
-    normalised margin. Otherwise a convex combination of the normalised patterns of length at most eps is found after at
-    most 2 sqrt(2 n) min(1, |q|_G / |rho|) / eps steps, where |rho| is the radius of the largest ball around the origin
-    inside the convex hull of the normalised patterns, and |q|_G the length of their mean.
+    Guarantee: a separator is found after at most 2 sqrt(2 n) / rho steps where the largest normalised margin rho
+    exceeds eps. Without a separator a convex combination of the normalised patterns of length at most eps is found
+    after at most 2 sqrt(2 n) min(1, |q| / |rho|) / eps steps, where |rho| is the radius of the largest ball around the
+    origin inside the convex hull of the normalised patterns, and |q| the length of their mean.
 
     Parameters
     ----------
@@ -272,15 +272,15 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
 
 @dataclass(frozen=True)
 class IteratedSmoothedPrimalDual(NormalisedAlgorithm):
-    """The iterated smoothed Perceptron-von Neumann algorithm: restarts, with linear convergence (ISNKPVN).
+    """The iterated smoothed primal-dual algorithm: restarts of the smoothed one, with linear convergence (ISNKPVN).
 
     Iteration: `SmoothedPrimalDual` runs until the length of its combination is 1 / gamma of that of q, and starts again
     with this combination as its q.
-    Guarantee: where no separator exists, a combination of length at most eps is found after at most
-    log(1/eps) / log(gamma) runs of at most 2 gamma sqrt(2 n) / |rho| steps each, where |rho| is the radius of the
-    largest ball around the origin inside the convex hull of the normalised patterns. Otherwise a separator is found
-    after at most 1 + log(1/rho) / log(gamma) runs of at most 2 sqrt(2 n) / rho steps, rho being the largest normalised
-    margin.
+    Guarantee: without a separator a combination of length at most eps is found after at most log(1/eps) / log(gamma)
+    runs of at most 2 gamma sqrt(2 n) / |rho| steps each, where |rho| is the radius of the largest ball around the
+    origin inside the convex hull of the normalised patterns. A separator is found after at most
+    1 + log(1/rho) / log(gamma) runs of at most 2 sqrt(2 n) / rho steps where the largest normalised margin rho exceeds
+    eps.
 
     Parameters
     ----------
