@@ -20,7 +20,7 @@ from maxmargin import (
     VonNeumann,
 )
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
-from maxmargin.algorithms.normalised.patterns import NormalisedGram, NormalisedRows
+from maxmargin.algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from maxmargin.numerics.norms import norm
 from maxmargin.problem.problem import dual_exponent
 
@@ -223,7 +223,9 @@ def steps_and_bound(run: Run, rho: float, separates: bool, eps: float = EPS) -> 
     """Return the steps of an algorithm until its end, which must be the right one, and the bound of its theorem."""
     Y = (separable if separates else inseparable)(rho, SEED)
     ones = np.ones(len(Y))
-    patterns = NormalisedGram(Y @ Y.T, ones) if run.kernel else NormalisedRows(Y, ones)
+    patterns = (
+        NormalisedProducts(lambda c: Y @ (Y.T @ c), ones, ones) if run.kernel else NormalisedRows(Y, ones)
+    )
     *_, last = run.algorithm(eps=1e-9 if separates else eps).until_end(patterns)
     assert last.primal is separates
     if separates:

@@ -9,6 +9,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from maxmargin import (
     separate,
     verify,
 )
-from maxmargin.algorithms.normalised.patterns import NormalisedGram, NormalisedRows, until_decided
+from maxmargin.algorithms.normalised.patterns import NormalisedProducts, NormalisedRows, until_decided
 from maxmargin.algorithms.normalised.perceptron import normalised_perceptron, von_neumann
 from maxmargin.algorithms.normalised.smoothed import (
     iterated_perceptron_von_neumann,
@@ -60,12 +61,17 @@ def numpy_array(x):
     return np.asarray(x.to_device(array_api_strict.Device("CPU_DEVICE"))) if is_strict else x
 
 
+def gram(K, y, *extra):
+    """Patterns of a kernel matrix."""
+    return NormalisedProducts(lambda c: K @ c, array_namespace(K).linalg.diagonal(K), y, *extra)
+
+
 FORMS = {
     "dense": NormalisedRows,
     "sparse": lambda X, y, *extra: NormalisedRows(sp.csc_array(X), y, *extra),
-    "kernel": lambda X, y, *extra: NormalisedGram(X @ X.T, y, *extra),
+    "kernel": lambda X, y, *extra: gram(X @ X.T, y, *extra),
     "strict": lambda X, y, *extra: NormalisedRows(strict(X), strict(y), *extra),
-    "strict kernel": lambda X, y, *extra: NormalisedGram(strict(X @ X.T), strict(y), *extra),
+    "strict kernel": lambda X, y, *extra: gram(strict(X @ X.T), strict(y), *extra),
 }
 
 
@@ -245,7 +251,7 @@ def test_von_neumann_ends_at_an_optimum_and_kernel_bounds_are_at_least_the_round
     """For a kernel |p|_G^2 is a difference of numbers of magnitude one."""
     (only,) = von_neumann(NormalisedRows([[1, 0], [2, 0]], [1, 1]))
     assert only.lower == only.upper == 1.0
-    *_, last = until_decided(smoothed_perceptron(NormalisedGram([[1.0, 1.0], [1.0, 1.0]], [1, -1])), 1e-7)
+    *_, last = until_decided(smoothed_perceptron(gram(np.ones((2, 2)), [1, -1])), 1e-7)
     assert last.upper == 2.0 * sqrt(np.finfo(float).eps)
     assert last.lower == -1.0
 

@@ -77,7 +77,7 @@ class NormalisedPatterns(ABC):
         y_i / sqrt(K_ii + constant^2 + Delta^2).
     rounding, noise : float
         Bounds of the rounding errors of margins, and of lengths, at points of the simplex: 4 units in the last place
-        of one; for `NormalisedGram.noise` the square root of that.
+        of one; for `NormalisedProducts.noise` the square root of that.
 
     Raises
     ------
@@ -258,33 +258,6 @@ class NormalisedProducts(NormalisedPatterns):
         """Return the scores K c of a point, from its margins (`_margins`)."""
         scaled = self.scale * point.weights
         return point.margins / self.scale - self.constant**2 * self.xp.sum(scaled) - self.Delta**2 * scaled
-
-
-class NormalisedGram(NormalisedProducts):
-    """Patterns given by their kernel matrix.
-
-    Parameters
-    ----------
-    K : array of shape (n, n)
-        Symmetric, positive semidefinite, of the patterns without their labels. Not copied, as for `NormalisedRows`.
-    y, constant, Delta
-        As for `NormalisedPatterns`.
-    """
-
-    def __init__(self, K: Any, y: Any, constant: float = 0.0, Delta: float = 0.0) -> None:
-        self.K = _matrix(K)
-        if sp.issparse(self.K) or self.K.shape[0] != self.K.shape[1]:
-            raise ValueError(f"a Gram matrix is square and dense; got shape {tuple(self.K.shape)}.")
-        xp: Any = array_namespace(self.K)
-        super().__init__(lambda c: self.K @ c, xp.linalg.diagonal(self.K), y, constant, Delta)
-        # the product with ones is not finite if an entry is not: one pass without a copy
-        if not bool(xp.all(xp.isfinite(self.K @ xp.ones_like(self.scale)))):
-            raise ValueError("kernel values and their sums must be finite: scale the features.")
-
-    def vertex(self, j: int) -> Point:
-        """Return the point of pattern j alone: one column of K."""
-        weights = self._unit(j)
-        return Point(weights, self._margins(self.scale[j] * self.K[:, j], self.scale * weights))
 
 
 def _matrix(X: Any) -> Any:
