@@ -222,10 +222,8 @@ RUNS = (
 def steps_and_bound(run: Run, rho: float, separates: bool, eps: float = EPS) -> tuple[int, float]:
     """Return the steps of an algorithm until its end, which must be the right one, and the bound of its theorem."""
     Y = (separable if separates else inseparable)(rho, SEED)
-    ones = np.ones(len(Y))
-    patterns = (
-        NormalisedProducts(lambda c: Y @ (Y.T @ c), ones, ones) if run.kernel else NormalisedRows(Y, ones)
-    )
+    ones, K = np.ones(len(Y)), Y @ Y.T
+    patterns = NormalisedProducts(lambda c: K @ c, ones, ones) if run.kernel else NormalisedRows(Y, ones)
     *_, last = run.algorithm(eps=1e-9 if separates else eps).until_end(patterns)
     assert last.primal is separates
     if separates:
