@@ -6,6 +6,9 @@ proved with bounds of the errors of all kernel values. On few rows it is followe
 vectors are rational, and small kernel matrices. For strictly positive definite kernels (the Gaussian) and distinct rows
 a separator always exists, though its margin may be smaller than float64 kernel values can resolve.
 
+An algorithm on normalised patterns may take the place of decomposition. It runs to its end, and exact arithmetic begins
+with the rows that have weights there.
+
 Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which need
 products with the whole matrix: docs/measurements/separability.md has the measurements.
 """
@@ -112,7 +115,6 @@ class KernelSearch(SeparatorSearch):
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
         solver = Decomposition() if self.algorithm is None or self.start is not None else self.algorithm
         self.method = self._solver = solver.words
-        self._unit = "working set" if self._solver == DECOMPOSITION else "round"
         task = GramTask(self.problem, rows, self.y, self._ones)
         run = GramRun(task, solver, 0.0, np.random.default_rng(0), self.deadline.interrupted)
         self._best, self._rounds = run.best, SCHEDULES[solver.schedule](run)
@@ -166,11 +168,13 @@ class KernelSearch(SeparatorSearch):
         Where the margin is positive, `set_budget` more are solved, to narrow its interval to `tol`. An algorithm that
         takes the place of decomposition has rounds in place of working sets.
         """
-        self._end = f"{self._solver} narrows the bounds no further with float64 kernel values"
-        best = self._best
+        best, decomposes = self._best, self._solver == DECOMPOSITION
+        self._end = "decomposition narrows the bounds no further with float64 kernel values"
+        if not decomposes:
+            self._end = f"{self._solver} ended without a separator"
         for done, _ in enumerate(self._rounds, 1):
             self._sets += 1
-            announce(f"{self._solver}, {self._unit} {self._sets}")
+            announce(f"{self._solver}, {'working set' if decomposes else 'round'} {self._sets}")
             positive = best.lower > 0.0
             if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:
                 return True
@@ -179,7 +183,7 @@ class KernelSearch(SeparatorSearch):
                 break
             if done >= sets + (set_budget(self.y.size) if positive else 0):
                 self._end = (
-                    f"the search ended after {self._sets} {self._unit}s without a proved margin: "
+                    f"the search ended after {self._sets} working sets without a proved margin: "
                     "set max_time in separate to search for that many seconds"
                 )
                 break

@@ -11,6 +11,8 @@ of the rows in rational numbers. The steps are
    (`nearest_point`), which decides every problem that it can represent;
 4. with a kernel: a separator by further working sets, and by the exact stage of the hard margin.
 
+An algorithm on normalised patterns, if one is named, takes the place of working sets and of the first candidates.
+
 `linear.LinearSearch` and `kernel.KernelSearch` take these steps; this module has the code that they share.
 
 References
