@@ -45,13 +45,13 @@ products.
 The bounds are, with a separator, 1/ρ² for NP, NKP and NVN, 2 √(2 ln n) / ρ for SNKP, 2 √(2 n) / ρ for SNKPVN, and this
 number in each of 1 + log₂(1/ρ) rounds for ISNKPVN. Without a separator they are 1/ε² for NP, NKP and NVN,
 2 √(2 ln n) / ε for SNKP, 2 √(2 n) min(1, q/ρ) / ε for SNKPVN, where q is the length of the mean of all patterns, and
-4 √(2 n) / ρ in each of log₂(q/ε) rounds for ISNKPVN. The bounds of NP, NKP and SNKP without a separator are not in the
-paper; they follow from the same inequalities.
+4 √(2 n) / ρ in each of log₂(q/ε) rounds for ISNKPVN. The bounds of NP, NKP and SNKP without a separator are
+derived here, from the same inequalities.
 
 The second table has FMP_p at a target margin γ, a share of the largest p-margin g = {MARGIN:g}, on {ROWS} patterns in
 {FEATURES} dimensions, without an intercept. The bound is ((R + γ G) L / (g - γ))², with R the largest 2-norm of a
-pattern, G the largest 2-norm of a subgradient of the q-norm, and L the 2-norm of the optimal w of q-norm one. The last
-column is the margin of IMA_p with α = {ALPHA:g} as a share of g, which is at least 1 - α by its theorem.
+pattern, G the largest 2-norm of a subgradient of the q-norm, and L the 2-norm of the optimal w of q-norm one (derived
+in this library). The last column is the margin of IMA_p with α = {ALPHA:g} as a share of g, which is at least 1 - α by its theorem.
 """
 
 
