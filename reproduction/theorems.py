@@ -51,7 +51,8 @@ derived here, from the same inequalities.
 The second table has FMP_p at a target margin γ, a share of the largest p-margin g = {MARGIN:g}, on {ROWS} patterns in
 {FEATURES} dimensions, without an intercept. The bound is ((R + γ G) L / (g - γ))², with R the largest 2-norm of a
 pattern, G the largest 2-norm of a subgradient of the q-norm, and L the 2-norm of the optimal w of q-norm one (derived
-in this library). The last column is the margin of IMA_p with α = {ALPHA:g} as a share of g, at least 1 - α by its theorem.
+in this library). The last column is the margin of IMA_p with α = {ALPHA:g} as a share of g, by its theorem at
+least 1 - α.
 """
 
 
