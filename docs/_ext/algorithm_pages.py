@@ -20,6 +20,7 @@ from sphinx.util import logging
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
 from maxmargin.algorithms.batch import (
+    accelerated,
     barrier,
     cutting_plane,
     decomposition,
@@ -74,6 +75,7 @@ SOLVERS = {
     "interior-point": sifting,
     "proximal-point": proximal,
     "newton": newton,
+    "accelerated": accelerated,
     "cutting-plane": cutting_plane,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,

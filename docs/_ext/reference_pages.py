@@ -1,8 +1,9 @@
-"""Generator of the reference: tables of all public names of the package and of `maxmargin.plots`."""
+"""Generator of the reference: tables of all public names of the package, of `maxmargin.plots` and of the bounds."""
 
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from algorithm_pages import heading
 
 import maxmargin
 from maxmargin import plots
-from maxmargin.algorithms import ALGORITHMS
+from maxmargin.algorithms import ALGORITHMS, bounds
 
 # By the module that defines a name, or by a package for all its modules.
 SECTIONS = {
@@ -66,8 +67,23 @@ def page() -> str:
     ]
     for name, cls in ALGORITHMS.items():
         parts += [f"   * - :py:class:`~maxmargin.{cls.__name__}`", f"     - ``{name}``"]
+    parts += [
+        "",
+        heading("Bounds before the run", "-"),
+        "The theorems of the papers, as functions of R (the largest norm of a pattern), of a margin and of",
+        "the parameters of an algorithm. :py:func:`~maxmargin.compare` shows them beside the numbers of updates.",
+        "",
+        *_summaries(
+            bounds.__name__, [name for name, one in vars(bounds).items() if _is_public_function(one)]
+        ),
+    ]
     parts += ["", heading("Command line", "-"), ":doc:`All commands and their options <commands>`.", ""]
     return "\n".join(parts)
+
+
+def _is_public_function(one: Any) -> bool:
+    """Return whether an object is a public function of the module of the bounds."""
+    return inspect.isfunction(one) and one.__module__ == bounds.__name__ and not one.__name__.startswith("_")
 
 
 def _is_of(name: str, modules: tuple[str, ...]) -> bool:
@@ -79,7 +95,7 @@ def _is_of(name: str, modules: tuple[str, ...]) -> bool:
 def _summaries(module: str, names: list[str]) -> list[str]:
     """Return a table of classes and a table of functions, which have different templates of autosummary."""
     lines = [f".. currentmodule:: {module}", ""]
-    thing = maxmargin if module == "maxmargin" else plots
+    thing = import_module(module)
     for template, is_one in (("class", inspect.isclass), ("function", inspect.isfunction)):
         found = [name for name in names if is_one(getattr(thing, name))]
         if found:

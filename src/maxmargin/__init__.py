@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .algorithms import MPU as MPU
     from .algorithms import PUMMA as PUMMA
     from .algorithms import ROMMA as ROMMA
+    from .algorithms import AcceleratedGradient as AcceleratedGradient
     from .algorithms import AggressiveROMMA as AggressiveROMMA
     from .algorithms import BarrierPath as BarrierPath
     from .algorithms import CuttingPlane as CuttingPlane
@@ -76,7 +77,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them.
 _MODULES = {
     "algorithms": """
-        ALMA AggressiveROMMA BarrierPath CRAMMA CuttingPlane DualCoordinateDescent FMP
+        ALMA AcceleratedGradient AggressiveROMMA BarrierPath CRAMMA CuttingPlane DualCoordinateDescent FMP
         FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
         Newton PUMMA Pegasos Perceptron ProximalPoint ROMMA
         IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann

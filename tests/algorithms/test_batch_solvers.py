@@ -19,6 +19,7 @@ from problems import bounds_of, conditioned
 
 from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms.batch import centred_rows, diagonal_plus_gram, generation, newton
+from maxmargin.algorithms.batch.accelerated import accelerated_points
 from maxmargin.algorithms.batch.barrier import path_points
 from maxmargin.algorithms.batch.cutting_plane import CuttingPlane
 from maxmargin.algorithms.batch.decomposition import Settings as SetSettings
@@ -102,6 +103,10 @@ SOLVERS = {
     "small masters": Solver(
         partial(linear_points, settings=MASTERS), BOTH[:1], 1e-6, (np.inf, 1.0), ((1.0, 1), (np.inf, 1))
     ),
+    "accelerated": Solver(
+        accelerated_points, BOTH[:1], 1e-3, (np.inf,), ((2.0, 2), (30.0, 1), (2.0, 1), (3.0, 2))
+    ),
+    "accelerated, exponents in turn": Solver(accelerated_points, BOTH[:1], 1e-2, (np.inf,), ((np.inf, 2),)),
     "barrier": Solver(path_points, BOTH, 1e-6, (0.01, 1.0, 100.0, np.inf), ANY_NORM),
     "columns": Solver(
         partial(column_points, settings=COLUMNS), BOTH, 1e-6, (0.01, 100.0), ((np.inf, 2), (np.inf, 1))

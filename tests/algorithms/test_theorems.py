@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from inspect import isfunction
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +19,15 @@ from hypothesis import strategies as st
 from naive import inverse_link, p_norm
 from oracle import optimum
 from presenting import bias, dual, facts, opened, present, scored
-from scipy.optimize import brentq
 from sklearn.datasets import load_svmlight_file
 
 import maxmargin as mm
 from maxmargin import MPU, MaxMarginClassifier, Problem, Status
-from maxmargin.algorithms import ALGORITHMS, Bias, Facts
+from maxmargin.algorithms import ALGORITHMS, Bias, Facts, bounds
+from maxmargin.algorithms.batch.accelerated import accelerated_steps
+from maxmargin.algorithms.normalised.patterns import NormalisedRows
+from maxmargin.algorithms.normalised.perceptron import normalised_perceptron, von_neumann
+from maxmargin.algorithms.normalised.smoothed import perceptron_von_neumann, smoothed_perceptron
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
@@ -87,38 +93,14 @@ class Claim(NamedTuple):
     growth: float = 0.0  # of |w|^2 = 1 / |m|^2 with each update, for rules that keep m = w / |w|^2
 
 
-def cramma_claim(g: float, beta: float, share: float, epsilon: float) -> Claim:
-    """Theorem 1, equation (19); `eta` is a share of the largest rate of the theorem."""
-    eta = share * 0.5 * ((1.0 + 8.0 * g) ** 0.5 - 1.0)
-    chi, om = 1.0 - 0.5 * eta * (1.0 + eta) / g, eta * (1.0 + eta) * g
-    right = beta ** (-1.0 / epsilon) * g ** (1.0 / epsilon - 1.0) * (1.0 + om) / eta
-
-    def excess(tau):
-        one = epsilon == 1.0
-        power = np.log1p(tau) if one else np.expm1((1.0 - epsilon) * np.log1p(tau)) / (1.0 - epsilon)
-        return chi * tau - (1.0 + eta) * power - right
-
-    low, high = ((1.0 + eta) / chi) ** (1.0 / epsilon) - 1.0, 1.0
-    while excess(high) <= 0.0 or high <= low:
-        high *= 2.0
-    tau = brentq(excess, low, high, xtol=1e-12, rtol=1e-14)
-    return Claim((beta / g) ** (1.0 / epsilon) * (1.0 + tau) - 1.0, (1.0 + tau) ** -epsilon)
-
-
-def micra_claim(g: float, beta: float, eta: float, epsilon: float, zeta: float) -> Claim:
-    """1 >= sum over i from [t_0] + 1 of eta_i (g - eta_i / 2 - eta_i^2 / 2 - (1 + eta_i) beta / i^epsilon)."""
-    t0 = (beta / g) ** (1.0 / epsilon)
-    i = np.floor(t0) + np.arange(1.0, 3e5)
-    rate = eta * i**-zeta
-    total = np.cumsum(rate * (g - 0.5 * rate - 0.5 * rate**2 - (1.0 + rate) * beta * i**-epsilon))
-    assume(total[-1] > 1.0)
-    most = i[np.flatnonzero(total <= 1.0).max(initial=0)] + 1.0
-    return Claim(most - 1.0, (t0 / most) ** epsilon)
-
-
 def rate(g: float, share: float) -> float:
     """A share of CRAMMA's largest rate."""
     return share * 0.5 * ((1.0 + 8.0 * g) ** 0.5 - 1.0)
+
+
+def micra_claim(g: float, beta: float, eta: float, powers: tuple[float, float]) -> Claim:
+    most = bounds.micra_updates(1.0, g, beta, eta, *powers)
+    return Claim(most - 1.0, (beta / g / most ** powers[0]))
 
 
 class Theorem(NamedTuple):
@@ -135,50 +117,50 @@ THEOREMS = {
     "perceptron": Theorem(
         ((0.0, 0.3, 1.0, 5.0, 30.0),),
         lambda g, b: mm.Perceptron(b=b),
-        lambda g, p, b: Claim((1.0 + 2.0 * b) / g**2, b / (1.0 + 2.0 * b)),
+        lambda g, p, b: Claim(bounds.perceptron_updates(1.0, g, b), bounds.perceptron_fraction(b)),
     ),
     "local-perceptron": Theorem(
         ((0.0, 0.3, 5.0),),
         lambda g, b: mm.LocalPerceptron(b=b),
-        lambda g, p, b: Claim((1.0 + 2.0 * b) / g**2, 0.0),
+        lambda g, p, b: Claim(bounds.perceptron_updates(1.0, g, b), 0.0),
     ),
     "alma": Theorem(
         ((0.2, 0.5, 0.8), (False, True)),
         lambda g, alpha, normalise: mm.ALMA(alpha=alpha, normalise=normalise),
-        lambda g, p, alpha, _: Claim(
-            2.0 * (p - 1.0) / g**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0, 1.0 - alpha
-        ),
+        lambda g, p, alpha, _: Claim(bounds.alma_updates(1.0, g, alpha, p), 1.0 - alpha),
         LINKED,
     ),
     "cramma": Theorem(
         ((1.0, 2.0, 5.0), (0.03, 0.2, 0.6), (0.5, 0.7, 1.0, 2.0)),
         lambda g, beta, share, epsilon: mm.CRAMMA(beta=beta, eta=rate(g, share), epsilon=epsilon),
-        lambda g, p, *drawn: cramma_claim(g, *drawn),
+        lambda g, p, beta, share, epsilon: Claim(
+            bounds.cramma_updates(1.0, g, beta, rate(g, share), epsilon) - 1.0,
+            bounds.cramma_fraction(1.0, g, beta, rate(g, share), epsilon),
+        ),
     ),
     "micra": Theorem(
         ((0.5, 1.0, 2.0), (0.1, 0.5, 2.0), ((0.5, 0.5), (0.5, 0.2), (1.0, 0.5), (1.0, 0.9), (2.0, 0.3))),
         lambda g, beta, eta, powers: mm.MICRA(beta=beta, eta=eta, epsilon=powers[0], zeta=powers[1]),
-        lambda g, p, beta, eta, powers: micra_claim(g, beta, eta, *powers),
+        lambda g, p, *drawn: micra_claim(g, *drawn),
     ),
-    # u.u*, at least g at the start, grows by (1 + eta g) / sqrt(1 + 2 eta beta + eta^2) until it is 1; eta = g / 2
     "fixed-margin": Theorem(
         ((0.1, 0.5),),
         lambda g, share: mm.FixedDirectionalMargin(beta=share * g, eta=0.5 * g),
-        lambda g, p, share: Claim(
-            -np.log(g) / np.log((1.0 + 0.5 * g * g) / (1.0 + (share + 0.25) * g * g) ** 0.5), share
-        ),
+        lambda g, p, share: Claim(bounds.fixed_margin_updates(1.0, g, share * g, 0.5 * g), share),
     ),
-    "romma": Theorem(((None,),), lambda g, _: mm.ROMMA(), lambda g, p, _: Claim(g**-2, 0.0, 1.0)),
+    "romma": Theorem(
+        ((None,),), lambda g, _: mm.ROMMA(), lambda g, p, _: Claim(bounds.romma_updates(1.0, g), 0.0, 1.0)
+    ),
     "aggressive-romma": Theorem(
         ((1.0, 0.5, 0.1),),
         lambda g, delta: mm.AggressiveROMMA(delta=delta, halving=False),
-        lambda g, p, delta: Claim((delta * g) ** -2, 1.0 - delta, delta**2),
+        lambda g, p, delta: Claim(bounds.romma_updates(1.0, g, delta), 1.0 - delta, delta**2),
     ),
     "pumma": Theorem(  # theorem 3; the paper prints 2 for 4
         ((1.0, 0.4, 0.1),),
         lambda g, delta: mm.PUMMA(delta=delta, halving=False),
         lambda g, p, delta: Claim(
-            4.0 * (p - 1.0) / (delta * g) ** 2, 1.0 - delta, delta**2 / (4.0 * (p - 1.0))
+            bounds.pumma_updates(1.0, g, delta, p), 1.0 - delta, delta**2 / (4.0 * (p - 1.0))
         ),
         LINKED,
     ),
@@ -232,21 +214,120 @@ def test_updates_and_margin_satisfy_the_theorem(name, p, seed, n, d):
 @settings(max_examples=examples(10, 60))
 @given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from((0.0, 0.3, 0.7)), st.booleans())
 def test_fmp_satisfies_its_bound(p, seed, n, d, share, free):
-    """((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates; then the margin exceeds gamma."""
+    """After the updates of the bound the margin exceeds gamma."""
     b = 1.5 * free
     X, y, u = planted(seed, n, d, p, b)
     problem = Problem("hinge", np.inf, p=p, intercept="free" if free else "none")
     rng = np.random.default_rng(seed)
     known, gamma = facts(problem, X), share * MARGIN
     rule, h = started(mm.FMP(gamma=gamma / known.R), X, y, problem)
-    c2, G = known.length2 * free, d ** max(0.0, 0.5 - 1.0 / p)
-    most = ((known.length2**0.5 + gamma * G) ** 2 + c2) * (u @ u + (b * b / c2 if free else 0.0))
+    R2 = known.length2**0.5
+    most = bounds.fmp_updates(R2, MARGIN, gamma, p, d, R2 * free, float(np.linalg.norm(u)), b)
+    assert most <= bounds.fmp_updates(R2, MARGIN, gamma, p, d, R2 * free) / ROUNDED  # without u and b
     updates, moved = 0, True
     while moved:
         moved = present(rule, h, [rng.permutation(n)])[0]
         updates += len(moved)
-        assert updates <= most / (MARGIN - gamma) ** 2 / ROUNDED
+        assert updates <= most / ROUNDED
     assert (y * (X @ weight(h) + bias(h))).min() / p_norm(weight(h), problem.q) >= gamma * ROUNDED
+
+
+@thorough
+@pytest.mark.parametrize("p", [2.0, 3.0, 8.0, "log"])
+@settings(max_examples=examples(10, 60))
+@given(
+    seeds,
+    st.integers(4, 30),
+    st.integers(2, 20),
+    st.sampled_from(("free", "none", "augmented")),
+    st.booleans(),
+)
+def test_accelerated_method_satisfies_its_theorem_after_every_step(p, seed, n, d, intercept, separable):
+    """lo^2 >= hi^2 - 8 (p - 1) R^2 log n / (t + 1)^2; also where no w separates the classes, with lo = 0."""
+    p = max(2.0, 2.0 * np.log(d)) if p == "log" else p
+    X, y, _ = planted(seed, n, d, p, 1.5 * (intercept == "free"))
+    if not separable:
+        X = np.random.default_rng(seed).normal(size=(n, d))
+    problem = Problem("hinge", np.inf, p=p, intercept=intercept)
+    rows, R = y[:, None] * np.column_stack([X, np.full(n, problem.rho)]), facts(problem, X).R
+    least = bounds.accelerated_steps(R, MARGIN, 0.1, n, p)
+    for t, step in enumerate(islice(accelerated_steps(problem, X, y, p), 200), 1):
+        full = np.append(step.w, step.b / problem.rho if problem.rho else 0.0)
+        lo = (y * (X @ step.w + step.b)).min() / p_norm(full, problem.q)
+        hi = p_norm(rows.T @ step.alpha, p)
+        assert (lo, hi) == pytest.approx((step.lower, step.upper), abs=1e-12 * R)
+        assert (step.alpha >= 0.0).all()
+        sums = [step.alpha[y > 0.0].sum(), step.alpha[y < 0.0].sum()]
+        assert sums == pytest.approx([0.5, 0.5]) if problem.free else sum(sums) == pytest.approx(1.0)
+        error = 8.0 * (p - 1.0) * R**2 * np.log(n) / (t + 1.0) ** 2
+        assert max(lo, 0.0) ** 2 >= hi**2 - error - 1e-12 * R**2
+        assert max(lo, 0.0) ** 2 >= hi**2 - 2.0 * np.log(n) / step.length - 1e-12 * R**2
+        assert step.length * (p - 1.0) * R**2 >= (t + 1.0) ** 2 / 4.0 * ROUNDED
+        if separable and intercept != "augmented":  # where the largest margin is known
+            assert lo <= MARGIN / ROUNDED
+            assert hi >= MARGIN * ROUNDED
+            assert lo >= 0.9 * hi or t < least
+
+
+@interpreted
+@pytest.mark.parametrize(("p", "delta"), [(2.0, 0.5), (2.0, 0.05), (4.0, 0.2)])
+def test_pumma_satisfies_its_soft_bound(p, delta):
+    """Updates, and an objective of at most (1 - delta)^-2 times the optimum."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y, C = (
+            rng.normal(size=(20, 4)),
+            np.where(np.arange(20) % 2 == 0, 1.0, -1.0),
+            10.0 ** rng.uniform(-1, 2),
+        )
+        problem = Problem("squared_hinge", C, p=p)
+        run = run_of(mm.PUMMA(delta=delta, halving=False), X, y, problem, 1e-12)
+        assert run.converged
+        R = max(p_norm(x, p) for x in X)
+        assert run.steps <= bounds.pumma_soft_updates(R, run.best.upper, C, delta, p)
+        assert run.best.upper <= (1.0 - delta) ** -2 * run.best.lower / ROUNDED
+
+
+@thorough
+@settings(max_examples=examples(8, 60))
+@given(seeds, st.integers(4, 20), st.integers(2, 6))
+def test_steps_to_a_separator_or_a_short_combination_are_within_their_bounds(seed, n, d):
+    X, y, _ = planted(seed, n, d, 2.0)
+    patterns = NormalisedRows(X, y)
+    rho = max(one.lower for one in islice(smoothed_perceptron(patterns), 1000))
+    for run, most in (
+        (normalised_perceptron(patterns), bounds.normalised_perceptron_steps(rho)),
+        (smoothed_perceptron(patterns), bounds.smoothed_perceptron_steps(rho, n)),
+        (perceptron_von_neumann(patterns), bounds.smoothed_primal_dual_steps(rho, n)),
+    ):
+        assert next(one.step for one in run if one.primal) <= most / ROUNDED
+    both = NormalisedRows(np.vstack([X, X]), np.concatenate([y, -y]))  # no w separates
+    centre, eps = both.uniform(), 0.05
+    for run, most in (
+        (von_neumann(both), bounds.von_neumann_steps(eps)),
+        (smoothed_perceptron(both), bounds.smoothed_perceptron_steps(eps, 2 * n)),
+        (perceptron_von_neumann(both, np.eye(2 * n)[0]), bounds.smoothed_primal_dual_steps(1e-9, 2 * n, eps)),
+    ):
+        assert next(one.step for one in run if one.dual(eps)) <= most / ROUNDED
+    assert both.length(both.point(centre)) < eps
+
+
+def test_bound_of_micra_by_integrals_is_that_of_its_terms(monkeypatch):
+    for options in ((0.5, 0.3, 0.5, 0.5), (1.0, 0.2, 0.5, 0.2), (0.2, 0.9, 1.0, 1.0)):
+        exact = bounds.micra_updates(1.0, 0.2, *options)
+        monkeypatch.setattr(bounds, "EXACT_TERMS", 50)
+        assert exact <= bounds.micra_updates(1.0, 0.2, *options) <= 1.1 * exact
+        monkeypatch.undo()
+    assert bounds.micra_updates(1.0, 0.1, 5.0, 0.1) < np.inf
+    assert bounds.micra_updates(1.0, 0.1, 1.0, 0.9, zeta=0.0) == np.inf  # a constant rate that is too large
+
+
+def test_examples_of_bounds_are_true():
+    public = [
+        name for name, one in vars(bounds).items() if isfunction(one) and one.__module__ == bounds.__name__
+    ]
+    public = [name for name in public if not name.startswith("_")]
+    assert doctest.testmod(bounds) == (0, len(public))
 
 
 @interpreted
@@ -266,15 +347,17 @@ def test_mpu_satisfies_theorem_1(seed, n, d, b_share, db_share):
     R2 = facts(problem, X).radius2
     b, db = b_share * R2, db_share * R2
     _, h = started(MPU(), X, y, problem)
-    most = (R2 + 2.0 * b) / MARGIN**2 * (1.0 + (R2 + 2.0 * b) / (4.0 * (db - R2)))
+    most = bounds.mpu_updates(R2**0.5, MARGIN, b_share, db_share)
     updates, moved = 0.0, True
     while moved:
         before = h.alpha.copy()
         moved = present(Unlearn(b, db), h, [rng.permutation(n)])[0]
         updates += np.abs(h.alpha - before).sum()  # in a sweep a pattern is presented once
         assert updates <= most
-    size = np.linalg.norm(weight(h))
-    assert scored(h).min() / size > MARGIN / (1.0 + min(db, b + R2) / b) * ROUNDED
+    size = float(np.linalg.norm(weight(h)))
+    assert scored(h).min() / size > MARGIN * bounds.mpu_fraction(b_share, db_share) * ROUNDED
+    after = bounds.mpu_fraction_after(scored(h).min() / size, size, h.alpha.sum())  # (12)
+    assert scored(h).min() / size >= after * MARGIN * ROUNDED
     assert size / h.alpha.sum() >= MARGIN * ROUNDED
 
 
@@ -298,15 +381,15 @@ def test_mpu_satisfies_theorem_2(seed, n, d, doublings, I):
         before = h.alpha.copy()
         moved = present(Unlearn(b, db), h, [rng.permutation(n)])[0]
         updates += np.abs(h.alpha - before).sum()
-        assert updates <= n * I * (2.0 * b + db) / (db - R2)  # (22)
+        assert updates <= bounds.mpu_soft_updates(n, I, b / R2, db / R2) / ROUNDED  # (22)
         assert (h.alpha >= 0.0).all()
         assert (h.alpha <= I).all()
         a2 = float(h.space.vector.w @ h.space.vector.w)
-        primal = (0.5 * a2 + I * np.maximum(b - scored(h), 0.0).sum()) / b**2
-        dual_value = (b * h.alpha.sum() - 0.5 * a2) / b**2
-        accuracy = primal / dual_value - 1.0 if dual_value > 0.0 else np.inf
+        shortfall = float(np.maximum(b - scored(h), 0.0).sum())
+        primal = (0.5 * a2 + I * shortfall) / b**2
+        accuracy = bounds.mpu_accuracy_after(a2, shortfall, float(h.alpha.sum()), b, I)
         assert float(Fraction(primal) / exact.upper - 1) <= accuracy * (1.0 + 1e-12) + 1e-14  # (24)
-    assert float(Fraction(primal) / exact.lower - 1) < 2.0 * (db / b) / (1.0 - db / b)  # (23)
+    assert float(Fraction(primal) / exact.lower - 1) < bounds.mpu_accuracy(b, db)  # (23)
 
 
 @interpreted
@@ -320,10 +403,10 @@ def test_parameters_follow_from_the_accuracy(c, digits, delta_b, R2):
     b, db = soft.rule
     assert soft.unit == b
     assert db == delta_b * R2
-    assert 2.0 * (db / b) / (1.0 - db / b) <= delta * (1.0 + 1e-12)
+    assert bounds.mpu_accuracy(b, db) <= delta * (1.0 + 1e-12)
     assert abs(C * b - np.rint(C * b)) <= 1e-12 * C * b
     b, db = hard.rule
-    assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
+    assert bounds.mpu_fraction(b / R2, db / R2) >= (1.0 - delta) * (1.0 - 1e-12)
     # at a margin of 1 - delta of the largest extended one, the ratio of the objectives is (1 - delta)^-2
     for cls in (mm.AggressiveROMMA, mm.PUMMA):
         rule = cls(halving=False).plan(Facts(Problem("squared_hinge", C), R2, tol=delta)).rule
@@ -354,7 +437,7 @@ def test_alma_satisfies_its_bound_from_any_dual_weights(p, normalise):
         assert run.converged
         R = facts(problem, X).R
         g, sizes = MARGIN / R, np.sqrt(run.h.square) if normalise else R
-        assert run.h.number[TIME] <= 2.0 * (p - 1.0) / g**2 * (2.0 / 0.6 - 1.0) ** 2 + 8.0 / 0.6 - 4.0
+        assert run.h.number[TIME] <= bounds.alma_updates(1.0, g, 0.6, p)
         assert float((scored(run.h) / sizes).min()) / run.h.number[NORM2] ** 0.5 >= 0.4 * g
         assert run.best.lower <= MARGIN / ROUNDED
         assert run.best.upper >= MARGIN * ROUNDED

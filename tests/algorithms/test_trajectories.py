@@ -160,7 +160,7 @@ def test_every_rule_has_a_naive_version():
     """Others are compared elsewhere; IMA repeats FMP."""
     assert set(NAIVE) == set(ONE_BY_ONE)
     others = {"pegasos", "cutting-plane", "ima", "flexible-ima"}
-    programs = {"lp", "barrier", "interior-point", "proximal-point", "newton"}
+    programs = {"lp", "barrier", "interior-point", "proximal-point", "newton", "accelerated"}
     assert set(ALGORITHMS) - set(NAIVE) == others | programs
 
 

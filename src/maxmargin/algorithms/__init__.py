@@ -20,7 +20,7 @@ from .online.pegasos import Pegasos
 from .online.perceptron import Perceptron
 from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
-from .programs import BarrierPath, InteriorPoint, LinearProgram, Newton, ProximalPoint
+from .programs import AcceleratedGradient, BarrierPath, InteriorPoint, LinearProgram, Newton, ProximalPoint
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     cls.name: cls
@@ -51,6 +51,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         VonNeumann,
         SmoothedPrimalDual,
         IteratedSmoothedPrimalDual,
+        AcceleratedGradient,
     )
 }
 
@@ -70,6 +71,7 @@ __all__ = [
     "MPU",
     "PUMMA",
     "ROMMA",
+    "AcceleratedGradient",
     "AggressiveROMMA",
     "Algorithm",
     "BarrierPath",

@@ -153,14 +153,18 @@ class Run(State):
         self.steps += 1
 
     def take(self, point: Any) -> None:
-        """Evaluate the point (w, b, alpha) of a batch solver; one that it estimates to be near is the candidate."""
+        """Evaluate the point (w, b, alpha) of a batch solver; one that it estimates to be near is the candidate.
+
+        The evaluation counts as a pass; to it are added the passes and steps that the point states.
+        """
         w, b, alpha = point[:3]
         w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
         if isinstance(point, Reached) and point.near:
             self.candidate = w, b, alpha  # to be certified, without running bounds
         else:
             self.evaluate(w, b, alpha)
-        self.presentations += self.n
+        self.presentations += self.n * (1 + getattr(point, "passes", 0))
+        self.steps += getattr(point, "steps", 0)
 
     def normalised_patterns(self) -> NormalisedRows:
         """Return the rows divided by their lengths, with the constant coordinate."""

@@ -104,7 +104,7 @@ class State(ABC):
         problem = self.problem
         self.rho = self._constant()
         self.radius2 = self._max_squared_norm()
-        facts = Facts(
+        self.facts = facts = Facts(
             problem,
             self.radius2,
             tol,

@@ -8,8 +8,9 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
+from math import isnan
 from operator import attrgetter
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..numerics.representable import refuse_rounded
 from ..problem.multiclass import python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
+from .update_bounds import bounds_of_models
 
 WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
 WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
@@ -36,7 +38,7 @@ COLUMNS: tuple[str, ...] = (
     "gap",
 )  # fmt: skip
 TABLE = (
-    "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "seconds",
+    "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "bound", "seconds",
 )  # fmt: skip
 
 
@@ -57,6 +59,9 @@ class Entry:
     objective : float
         Of its w: 1/2 |w|^2 + losses; 1 / (2 margin^2) for the hard margin.
     updates, presentations, rounds : int
+    bound : float
+        The largest number of updates by the theorem of the algorithm (`maxmargin.algorithms.bounds`), computed from R
+        and the best certified margin of all algorithms; NaN where there is none.
     seconds : float
         From the beginning of the fit; classes are solved in turn.
     history : list of Report
@@ -74,6 +79,7 @@ class Entry:
     updates: int
     presentations: int
     rounds: int
+    bound: float
     seconds: float
     history: list[Report]
 
@@ -140,7 +146,8 @@ class Comparison:
         for one in self.entries:
             values = (
                 one.algorithm, str(one.label), one.status.value, f"{one.margin:.6g}", f"{one.upper:.7g}",
-                f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}", str(one.updates), f"{one.seconds:.3g}",
+                f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}", str(one.updates),
+                "" if isnan(one.bound) else f"{one.bound:.3g}", f"{one.seconds:.3g}",
             )  # fmt: skip
             lines.append(values)
         several = any(entry.label is not None for entry in self.entries)
@@ -281,6 +288,10 @@ def compare(
                 break
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     seconds = COMPILATION.seconds - before
+    if fitted:
+        found = bounds_of_models(fitted, X, y, sample_weight)
+        in_order = (bound for name in fitted for bound in found[name])
+        entries = [replace(entry, bound=bound) for entry, bound in zip(entries, in_order, strict=True)]
     return Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
 
 
@@ -353,7 +364,7 @@ def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[En
             Entry(
                 name, label, status, part.lower, part.upper, part.gap, margin,
                 objective(problem, part.lower, part.upper), last.steps, last.presentations, len(history),
-                last.seconds, history,
+                np.nan, last.seconds, history,
             )
         )  # fmt: skip
     return entries
