@@ -20,7 +20,15 @@ from .online.pegasos import Pegasos
 from .online.perceptron import Perceptron
 from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
-from .programs import AcceleratedGradient, BarrierPath, InteriorPoint, LinearProgram, Newton, ProximalPoint
+from .programs import (
+    AcceleratedGradient,
+    BarrierPath,
+    InteriorPoint,
+    LinearProgram,
+    Newton,
+    ProximalPoint,
+    SmoothedNewton,
+)
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     cls.name: cls
@@ -46,6 +54,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         InteriorPoint,
         ProximalPoint,
         Newton,
+        SmoothedNewton,
         NormalisedPerceptron,
         SmoothedPerceptron,
         VonNeumann,
@@ -92,6 +101,7 @@ __all__ = [
     "Perceptron",
     "Plan",
     "ProximalPoint",
+    "SmoothedNewton",
     "SmoothedPerceptron",
     "SmoothedPrimalDual",
     "VonNeumann",

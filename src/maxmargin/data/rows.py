@@ -14,9 +14,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..engine.jit import writable
-from ..engine.state import ExplicitSlack, L2Slack, Motion, NoSlack, Unscaled, Weight, copy_rows, new_numbers
+from ..engine.p_norm import new_vector
+from ..engine.state import (
+    ExplicitSlack,
+    L2Slack,
+    Motion,
+    NoSlack,
+    Scaled,
+    Unscaled,
+    Weight,
+    copy_rows,
+    new_numbers,
+)
 from ..engine.storage import Biased, Dense, Gram, Sparse
-from ..engine.vectors import EuclideanVector, PNormVector, QNormVector, ScratchVector
+from ..engine.vectors import EuclideanVector, QNormVector
 from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import canonical
 from ..numerics.sums import row_squares
@@ -67,7 +78,7 @@ class _RowSet(ABC):
             The constant coordinate of every pattern, 0 for none: that of an augmented intercept, or the step length
             of a free intercept that is shifted.
         scale : record, default=None
-            `Unscaled` or `Scaled`; None: `Unscaled`.
+            `Unscaled` or `Scaled`; None: `Unscaled`. The link of a p-norm has a factor, and needs `Scaled`.
         has_pair : bool, default=False
             Whether the rule has a pair, one pattern of each class (PUMMA).
         motion : Motion, default=Motion.LINK
@@ -75,6 +86,8 @@ class _RowSet(ABC):
         n = y.size
         alpha, number = np.zeros(n), new_numbers()
         square, slack, delta2 = self.squares(problem.p, rho), NoSlack(alpha), problem.delta2(weights)
+        if problem.p != 2 and motion is Motion.LINK:
+            scale = Scaled
         if delta2.any():
             square, slack = square + delta2, _slack(alpha, delta2, problem, motion)
         return Weight(
@@ -305,10 +318,7 @@ def _vector(size: int, problem: Problem, motion: Motion) -> Any:
         return EuclideanVector(w)
     if motion is not Motion.LINK:
         return QNormVector(w, np.ones(size), np.zeros(2), float(problem.q))
-    scratch = ScratchVector(
-        np.zeros(size), np.zeros(size, np.uint64), np.zeros(size, np.uint8), np.zeros(1, np.int64)
-    )
-    return PNormVector(w, np.zeros(size), np.zeros(3), scratch, float(problem.p))
+    return new_vector(size, problem.p)
 
 
 def _slack(alpha: np.ndarray, delta2: np.ndarray, problem: Problem, motion: Motion) -> Any:

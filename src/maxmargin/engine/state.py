@@ -5,7 +5,7 @@ A *rule* is the update of an online algorithm: a record with the methods `thresh
 uses no array. A *pattern* is a labelled row y_i x_i.
 
 For p other than 2, w is the image of theta = sum alpha_i y_i x_i under the link of the p-norm algorithms
-(`vectors.PNormVector`). In any state w is ``number[FACTOR] * vector.w``, and ``scale.to_dual(alpha)`` are the dual
+(`p_norm.PNormVector`). In any state w is ``number[FACTOR] * vector.w``, and ``scale.to_dual(alpha)`` are the dual
 variables.
 
 Row indices i, j are local to the present set of rows, which may be a packed copy of a part of the data; pattern indices
@@ -26,9 +26,10 @@ from .jit import compiled, record
 
 # Indices in `number`. SCALE and its inverse; BIAS; NORM2: |w|^2; TIME: the step count t of the rule; FACTOR: scale
 # times the factor of the link; STOPPED: one more than the position in the order before which the last sweep stopped, 0
-# after a complete sweep; STEPS: the steps that the stopped sweep had made.
-SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR, STOPPED, STEPS = range(8)
-NUMBERS = 8
+# after a complete sweep; STEPS: the steps that the stopped sweep had made; CONSTANT2: the square of a constant
+# coordinate that is no part of the p-norm, with its weight in BIAS.
+SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR, STOPPED, STEPS, CONSTANT2 = range(9)
+NUMBERS = 9
 # Scale below which stored numbers are multiplied by it. Stored numbers are 1 / TINY times as large at most, and their
 # squares 1e200 times, which leaves a factor of 1e100 for the data; a smaller value would rescale less often.
 TINY = 1e-100
@@ -321,6 +322,11 @@ class Weight(NamedTuple):
         c = a - self.alpha[self.ids[i]]
         self.alpha[self.ids[i]] = a  # not alpha + c, so that a cap is reached exactly
         self.space.add_row(i, c * self.y[i], self.space.vector)
+        self.space.vector.after_step(self, i, c)
+
+    def best_dual(self, i, s, unit):
+        """Return the dual variable of row i, of score s, at which the dual objective is largest, within its cap."""
+        return self.space.vector.best_dual_of_row(self, i, s, unit)
 
     def learn(self, i, c, s):
         """Add c y_i x_i as `add` does, and update |w|^2; s is y_i w.x_i, without the bias.
@@ -344,19 +350,14 @@ class Weight(NamedTuple):
         n[FACTOR] = n[SCALE] * self.space.vector.score_factor()
 
     def rescale(self, k):
-        """Multiply the stored numbers by k and set the scale to 1.
-
-        A vector whose largest entry has to be 1 is also divided by that entry, which becomes the scale.
-        """
+        """Multiply the stored numbers by k and set the scale to 1."""
         n, vector = self.number, self.space.vector
-        rest = vector.rescale(k)
-        k /= rest
+        vector.rescale(k)
         for g in range(self.alpha.size):
             self.alpha[g] *= k
         self.slack.rescale(k)
-        n[SCALE] = rest
-        n[INVERSE] = 1.0 / rest
-        n[FACTOR] = rest * vector.score_factor()
+        n[SCALE] = n[INVERSE] = 1.0
+        n[FACTOR] = vector.score_factor()
 
     def descend(self, rate):
         """Move (w, slack) by -rate times a subgradient of its norm.

@@ -26,6 +26,7 @@ from ..algorithms.programs import (
     Newton,
     NoSeparator,
     ProximalPoint,
+    SmoothedNewton,
 )
 from ..data.rows import Patterns
 from ..data.task import Task
@@ -45,6 +46,14 @@ MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
 # second for each pair of entries of a row. Too large or too small costs begin the fallback too late or too early.
 NS_PER_ROW, NS_PER_ENTRY, PROXIMAL_NS_PER_ROW = 20.0, 1.5, 300.0
 DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
+# Rows x columns x smaller side up to which Newton's method on smoothed losses is run; beyond, a step takes longer than
+# ten passes of coordinate descent.
+MAX_SMOOTHED_FLOPS = 2e10
+# Rough costs in nanoseconds and steps of the barrier method, and of an entry in a row visit of coordinate descent for p
+# other than 2, which evaluates a power of each entry a few times; they decide when the barrier method begins.
+BARRIER_STEPS, BARRIER_NS_PER_ROW, BARRIER_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 40, 1500.0, 0.4, 100.0
+# Share of the estimated work of the barrier method that coordinate descent gets before it, as for proximal points.
+SHARE_BEFORE_BARRIER = 0.5
 # Share of the estimated work of proximal points that coordinate descent gets before these take over: both together
 # then cost at most 1 + SHARE_BEFORE_PROXIMAL times as much as proximal points alone.
 SHARE_BEFORE_PROXIMAL = 0.5
@@ -223,6 +232,10 @@ def choose(
         return ProximalPoint(), f"{n} x {d}, dense: proximal points, for every C and all scales"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
+    if not problem.euclidean and SmoothedNewton().refuses(problem) is None:
+        if d <= min(n, MAX_NEWTON_COLUMNS) and float(n) * d * d <= MAX_SMOOTHED_FLOPS:
+            return SmoothedNewton(), f"p = {p:g}, {n} x {d}: Newton's method, for every C and all scales"
+        return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
     # in other norms: exact programs where they are linear or small enough, otherwise Perceptron-like algorithms
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
@@ -262,6 +275,8 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     chosen, _ = choose(problem, patterns)
     n, d = patterns.n, patterns.d + (problem.intercept != "none")
     size = f"{n} x {patterns.d}"
+    if not problem.euclidean:
+        return _other_norm_fallback(chosen, patterns)
     if isinstance(chosen, Newton):
         return Fallback(InteriorPoint(), f"{size}: rounding has ended Newton's method", np.inf)
     if Newton().refuses(problem) is None:
@@ -275,6 +290,29 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     work, per_visit = n * (PROXIMAL_NS_PER_ROW + products), NS_PER_ROW + NS_PER_ENTRY * entries
     reason = f"{size}: coordinate descent is slow; proximal points, for every C and all scales"
     return Fallback(ProximalPoint(), reason, SHARE_BEFORE_PROXIMAL * work / per_visit)
+
+
+def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | None:
+    """Return the algorithm that takes over for another problem than p = 2 with the squared norm; None if none does.
+
+    Newton's method is followed by the barrier method if it ends early. Coordinate descent, after
+    `SHARE_BEFORE_BARRIER` of the estimated work of the other method, is followed by the barrier method on dense rows,
+    and by Newton's method on sparse rows, whose inner products cost less than n^2 d.
+    """
+    n, d = patterns.n, patterns.d
+    size, side = f"{n} x {d}", min(n, d)
+    flops = float(n) * d * side
+    if isinstance(chosen, SmoothedNewton) and flops <= MAX_BARRIER_FLOPS:
+        return Fallback(BarrierPath(), f"{size}: Newton's method has ended; the barrier method", np.inf)
+    if not isinstance(chosen, DualCoordinateDescent) or flops > MAX_SMOOTHED_FLOPS:
+        return None
+    work = BARRIER_STEPS * n * (BARRIER_NS_PER_ROW + BARRIER_NS_PER_FLOP * d * side)
+    visits = SHARE_BEFORE_BARRIER * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
+    if patterns.sparse:
+        return Fallback(SmoothedNewton(), f"{size}: coordinate descent is slow; Newton's method", visits)
+    if flops > MAX_BARRIER_FLOPS:
+        return None
+    return Fallback(BarrierPath(), f"{size}: coordinate descent is slow; the barrier method", visits)
 
 
 def is_separable(

@@ -84,6 +84,8 @@ class Run(State):
         total[: self.patterns.d] = Plain.combine(self.patterns.X, c)
         if self.rho:
             total[-1] = self.rho * c.sum()
+        if self.problem.p != 2:
+            vector.rescale(1.0)
 
     def _begin_at_primal(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
         """Set the engine to the direction of (w, b), with the length R^2 / margin.
@@ -212,7 +214,10 @@ class Run(State):
         w, b = self._point()
         z = (self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b) / unit
         v = h.space.vector.w / unit if self.problem.p == 2 and h.space.vector.is_combination() else None
-        self.evaluate(w / unit, b / unit, np.asarray(h.scale.to_dual(h.alpha)) / unit, z, v)
+        alpha = np.asarray(h.scale.to_dual(h.alpha)) / unit
+        if self._linear_norm:  # |v| <= 1
+            alpha, v = alpha / self._multiplier, None
+        self.evaluate(w / unit, b / unit, alpha, z, v)
 
     def _length2(self) -> float:
         return float(self.h.space.vector.norm2())

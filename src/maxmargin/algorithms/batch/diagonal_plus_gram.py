@@ -101,6 +101,28 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     return solve
 
 
+def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the same function as `solver` by Woodbury's identity, whose matrix has n columns.
+
+    Digits cancel where the diagonal is small relative to the squares of the columns: for steps that a line search
+    follows, not for the last digits of a solution.
+    """
+    if not weight.size:
+        return lambda p: (p.T / diagonal).T
+    scaled = times_columns(B, 1.0 / diagonal)
+    M = _dense(scaled @ B.T)
+    M[np.diag_indices(weight.size)] += 1.0 / weight
+    solve_rows = factor(M)
+    if solve_rows is None:
+        raise np.linalg.LinAlgError
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        q = (p.T / diagonal).T
+        return q - scaled.T @ solve_rows(B @ q)
+
+    return solve
+
+
 def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from p to the solution of (diag(diagonal) + H'H) x = p, by a Cholesky factor of size d.
 

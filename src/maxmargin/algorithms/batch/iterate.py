@@ -28,7 +28,11 @@ class Point(NamedTuple):
             b *= unit
         else:  # margins w.a_i and the quotients of dual variables and costs stay the same
             w, alpha = w / unit, alpha / unit**problem.power
-        return Point(w[:-1], problem.rho * float(w[-1]), alpha) if problem.rho else Point(w, b, alpha)
+        return Point(w, b, alpha).without_constant(problem)
+
+    def without_constant(self, problem: Problem) -> Point:
+        """Return the point with the weight of the constant coordinate, the last entry of w where there is one, as b."""
+        return Point(self.w[:-1], problem.rho * float(self.w[-1]), self.alpha) if problem.rho else self
 
 
 class Reached(NamedTuple):

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...engine.jit import record
+from ...problem.problem import Problem
 from ..base import Algorithm, Facts, Plan
 
 
@@ -30,8 +31,7 @@ class Descend(NamedTuple):
     def step(self, h, i, s):
         cap = h.cap_of(i)
         if h.length2(i) > 0.0:
-            # alpha_i <- min(max(alpha_i - gradient / Q_ii, 0), U), w <- w + (change) y_i x_i
-            h.set_dual(i, min(max(h.dual(i) + (self.unit - s) / h.length2(i), 0.0), cap))
+            h.set_dual(i, h.best_dual(i, s, self.unit))
         else:  # the score does not depend on alpha_i: the optimum is its cap or, without a cap, unbounded: any value
             h.set_dual(i, cap if cap < np.inf else self.unit)
 
@@ -62,5 +62,9 @@ class DualCoordinateDescent(Algorithm):
     name: ClassVar[str] = "dcd"
     schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking", "plain", "active")
 
+    def refuses(self, problem: Problem) -> str | None:
+        return None if 1.0 < problem.p < np.inf else '1 < p < inf; for p = 1 or p = inf algorithm="auto"'
+
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=Descend(1.0), unit=1.0, real=True)
+        # sweeps are a linear iteration at p = 2 only
+        return Plan(rule=Descend(1.0), unit=1.0, real=facts.problem.p == 2)
