@@ -97,6 +97,9 @@ INVALID = [
     (mm.MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
     (mm.MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
     (mm.MPU, {"schedule": "shrinking"}, "schedule of mpu must be one of .'gap', 'two-level', "),
+    (mm.MPU, {"shuffle": 0}, "shuffle must be True or False"),
+    (mm.DualCoordinateDescent, {"schedule": "shrinking", "eps": 0.0}, POSITIVE),
+    (mm.DualCoordinateDescent, {"eps": 0.1, "schedule": "gap"}, 'criterion of schedule="shrinking"'),
     (mm.Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
     (mm.Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
     (mm.ALMA, {"alpha": 0.0}, ACCURACY),
@@ -108,10 +111,12 @@ INVALID = [
     (mm.FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
     (mm.AggressiveROMMA, {"delta": 0.0}, ACCURACY),
     (mm.PUMMA, {"halving": 2}, "halving must be True or False"),
+    (mm.PUMMA, {"newton": "exact"}, "newton must be 'segment' or 'printed'"),
     (mm.FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
     (mm.FMP, {"constant": 0.0}, POSITIVE),
     (mm.IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
     (mm.IMA, {"increment": 0.0}, POSITIVE),
+    (mm.IMA, {"rule": "middle"}, "rule must be 'balanced' or 'paper'"),
     (mm.IMA, {"budget": 0}, "budget must be a whole number"),
     (mm.Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
     (mm.Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
@@ -125,6 +130,6 @@ INVALID = [
 @pytest.mark.parametrize(("cls", "options", "message"), INVALID)
 def test_invalid_parameters_are_refused_with_their_value(cls, options, message):
     """By the algorithm itself or, for schedules, by the fit."""
-    (value,) = options.values()
+    *_, value = options.values()
     with pytest.raises(ValueError, match=f"{message}.*got .*{re.escape(repr(value))}"):
         MaxMarginClassifier(algorithm=cls(**options)).fit([[0.0], [1.0]], [0, 1])

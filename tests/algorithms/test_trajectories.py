@@ -11,7 +11,7 @@ from effort import ON_SPARSE, THOROUGH, interpreted, selected
 from naive import NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
 from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
-from maxmargin import Problem
+from maxmargin import MPU, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
 from maxmargin.algorithms.online.mpu import Unlearn
@@ -201,6 +201,29 @@ def test_steps_do_not_depend_on_the_unit_of_the_data(name, p, size):
 
 
 @interpreted
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("p", [2.5, 6.8, 100.0])
+def test_printed_newton_iteration_takes_the_same_steps(p, soft):
+    """It ends at an error of 1e-9, or fails: then the default search takes its place."""
+    problem, rule = in_norm(p, soft, "free"), PUMMA(delta=0.17, halving=False, newton="printed")
+    compared = 0
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 6])
+        X, y = rows(rng, "real")
+        delta2, turns = problem.delta2(np.ones(N)), orders(rng)
+        expected = pumma_p(y[:, None] * X, delta2, np.concatenate(turns), 0.17, y, p)
+        if expected.nearest <= 1e-7:
+            continue
+        compared += 1
+        step = rule.plan(facts(problem, X)).rule
+        h = opened(step, Patterns(X).weight(problem, y, np.ones(N), 1.0, 0.0, Scaled, True), turns[0])
+        assert present(step, h, turns)[0] == expected.moved
+        w = h.number[FACTOR] * h.space.vector.w
+        np.testing.assert_allclose(w, expected.weights, rtol=0.0, atol=1e-7 * np.abs(w).max())
+    assert compared >= 4
+
+
+@interpreted
 @pytest.mark.parametrize("p", [3.0, 100.0])
 def test_running_sums_equal_recomputed_sums(p):
     """After hundreds of updates the norm is that of theta, and theta the sum of patterns by the dual weights."""
@@ -254,6 +277,39 @@ def test_pegasos_trajectory_equals_the_naive_one(problem, projection):
             assert h.space.vector.w == pytest.approx(expected.weights, rel=1e-11, abs=1e-12)
             assert dual(h) == pytest.approx(expected.dual, rel=1e-11, abs=1e-12)
             assert h.time() == -(-drawn.size // k)
+    assert compared >= 3
+
+
+@interpreted
+@pytest.mark.parametrize(("loss", "C"), [("hinge", 0.75), ("squared_hinge", 0.5), ("hinge", np.inf)], ids=str)
+def test_mpu_in_cyclic_order_equals_algorithm_1(loss, C):
+    """Full passes in the order of the data; the counts, the accuracy after the run and the last w are those of it."""
+    problem, algorithm = Problem(loss, C, intercept="none"), MPU(0.03, 2.7, schedule="plain", shuffle=False)
+    compared = 0
+    for seed in range(6):
+        X, y = rows(np.random.default_rng(seed), "real")
+        X[:, 0] += 2.0 * y * problem.hard  # separable
+        rule, delta2 = algorithm.plan(facts(problem, X)).rule, problem.delta2(np.ones(N))
+        Y, caps = reflected(X, y, 0.0, delta2 if delta2.any() else None), problem.caps(np.ones(N)) * rule.b
+        expected = NAIVE["mpu"](Y, list(range(N)) * 400, caps, *rule)
+        if expected.nearest <= 1e-9:
+            continue
+        compared += 1
+        a, w = expected.weights, expected.weights[:D]
+        model = MaxMarginClassifier(
+            C, loss=loss, fit_intercept=False, algorithm=algorithm, tol=1e-12, max_iter=10**4, point="last"
+        ).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        assert (model.t_plus_, model.t_minus_) == (expected.learnt, expected.unlearnt)
+        primal = 0.5 * a @ a + np.minimum(caps, 1e9) @ np.maximum(rule.b - Y @ a, 0.0)
+        bound = primal / (rule.b * (expected.learnt - expected.unlearnt) - 0.5 * a @ a) - 1.0
+        if problem.cap == np.inf:
+            bound = 1.0 - (Y @ a).min() / (a @ a) * (expected.learnt - expected.unlearnt)
+        assert model.after_run_accuracy_ == pytest.approx(bound, rel=1e-9, abs=1e-12)
+        assert bound < 0.06  # 2 delta, as of the 1-norm soft margin before the run
+        unit = (Y @ a).min() if problem.hard else rule.b
+        np.testing.assert_allclose(model.coef_[0], w / unit, rtol=1e-9, atol=0.0)
+        assert not hasattr(model.set_params(algorithm="dcd").fit(X, y), "t_plus_")
     assert compared >= 3
 
 

@@ -35,6 +35,7 @@ SHARED = {
 LINEAR = {
     "p": (0.5, "inf", NAN, None, "2"),
     "norm_power": (3,),
+    "point": ("first",),
     "max_iter": (0, 2.5, True, -1),
     "warm_start": (1,),
     "verbose": ("a",),

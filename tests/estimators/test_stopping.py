@@ -38,6 +38,61 @@ def assert_best_model_is_kept(model, X, y):
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-8)
 
 
+@interpreted
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("dcd", {"loss": "hinge", "fit_intercept": False}),
+        ("mpu", {"loss": "hinge", "fit_intercept": False}),
+        ("perceptron", {"C": np.inf, "intercept": "augmented"}),
+        ("pumma", {"C": 2.0, "p": 3.0}),
+        ("ima", {"C": np.inf, "p": 3.0}),
+    ],
+)
+def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
+    """The steps are the same, and where the iterate alone determines its bound, the best point has the best of them."""
+    X, y = clouds(40, 3, gap=0.4)
+    X = X + 0.8 * signs(y)[:, None] if options.get("C") == np.inf else X
+    algorithm = ALGORITHMS[name]() if name == "ima" else ALGORITHMS[name](schedule="plain")
+    model = MaxMarginClassifier(algorithm=algorithm, tol=1e-12, max_iter=12, random_state=0, **options)
+    best, last = clone(model).fit(X, y), clone(model).set_params(point="last").fit(X, y)
+    hard = np.isinf(model.C)
+    own = [report.lower if hard else report.upper for report in last.history_]
+    others = [report.upper if hard else report.lower for report in last.history_]
+    assert others == (np.minimum if hard else np.maximum).accumulate(others).tolist()
+    steps = zip(best.history_, last.history_, strict=False)
+    assert all(one.steps == other.steps for one, other in steps)
+    if name not in ("pumma", "ima"):
+        kept = [report.lower if hard else report.upper for report in best.history_]
+        np.testing.assert_allclose(kept, (np.maximum if hard else np.minimum).accumulate(own), rtol=1e-12)
+        assert own != kept
+    for rounds in (3, 12):  # every iterate is the last one of a shorter fit
+        fit = clone(last).set_params(max_iter=rounds).fit(X, y)
+        w, b = fit.coef_[0], fit.intercept_[0]
+        margins, q = signs(y) * (X @ w + b), options.get("p", 2.0) / (options.get("p", 2.0) - 1.0)
+        losses = np.maximum(1.0 - margins, 0.0) ** (1 if model.loss == "hinge" else 2)
+        value = 0.5 * np.linalg.norm(w, q) ** 2 + model.C * losses.sum()
+        length = np.hypot(np.linalg.norm(w, q), b if model.intercept == "augmented" else 0.0)
+        value = margins.min() / length if hard else value
+        certificate = fit.certificate_
+        assert (certificate.lower if hard else certificate.upper) == pytest.approx(value, rel=1e-12)
+        assert own[fit.n_iter_ - 1] == pytest.approx(value, rel=1e-9)
+        verify(fit, X, y)
+
+
+def test_last_point_may_not_separate_and_is_not_replaced():
+    """The certificate has its negative margin, although a separator is known."""
+    X, y = clouds(40, 3, gap=0.4)
+    X = X + 3.0 * signs(y)[:, None]
+    options = {"algorithm": ALGORITHMS["cramma"](eta=1e-3), "max_iter": 5, "random_state": 0}
+    model = MaxMarginClassifier(np.inf, point="last", **options).fit(X, y)
+    margins = signs(y) * (X @ model.coef_[0] + model.intercept_[0])
+    assert model.status_ is Status.MAX_ITER
+    assert margins.min() < 0.0
+    assert model.certificate_.lower == pytest.approx(margins.min() / np.linalg.norm(model.coef_), rel=1e-9)
+    assert MaxMarginClassifier(np.inf, **options).fit(X, y).certificate_.lower > 0.0
+
+
 INF, QUICK = np.inf, ("dcd", "mpu", "perceptron", "romma", "ima")
 MODELS = {"linear": endless(), "kernel": KernelMaxMarginClassifier(100.0, tol=1e-12)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from effort import examples, interpreted, thorough
@@ -11,7 +13,7 @@ from oracle import optimum
 
 import maxmargin.fit.extrapolation
 import maxmargin.fit.state
-from maxmargin import MaxMarginClassifier, Problem
+from maxmargin import IMA, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, Bias
 from maxmargin.algorithms.base import PerceptronLike
 from maxmargin.data.rows import Patterns
@@ -23,6 +25,7 @@ EUCLIDEAN = [
     name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("squared_hinge", np.inf)) is None
 ]
 PERCEPTRON_LIKE = [name for name in EUCLIDEAN if issubclass(ALGORITHMS[name], PerceptronLike)]
+IN_ORDER = [("mpu", schedule) for schedule in ALGORITHMS["mpu"].schedules]
 SCHEDULED = [(name, schedule) for name in PERCEPTRON_LIKE for schedule in ALGORITHMS[name].schedules]
 SETTINGS = {"cramma": {"eta": 0.05}, "micra": {"eta": 0.5}, "fixed-margin": {"beta": 0.02, "eta": 0.05}}
 seeds = st.integers(0, 2**20)
@@ -112,7 +115,7 @@ def test_run_ends_with_a_full_pass_without_an_update(name, schedule):
 
 
 @interpreted
-@pytest.mark.parametrize(("name", "schedule"), SCHEDULED)
+@pytest.mark.parametrize(("name", "schedule"), SCHEDULED + IN_ORDER)
 def test_results_without_shuffling_do_not_depend_on_the_seed(name, schedule):
     X, y = separated(5)
     options = {"intercept": problem_for(name).intercept, "tol": 1e-9, "max_iter": 6}
@@ -124,6 +127,86 @@ def test_results_without_shuffling_do_not_depend_on_the_seed(name, schedule):
 
     assert len({result(seed, False) for seed in (0, 1, None)}) == 1
     assert result(3, True) == result(3, True)
+
+
+# the margins of IMA
+
+
+@interpreted
+@pytest.mark.parametrize("p", [2.0, 3.0])
+@pytest.mark.parametrize("rule", ["balanced", "paper"])
+def test_ima_tries_the_margins_of_its_rule(rule, p):
+    """From the smallest margins of the classes at a success, before the bias moves to their middle."""
+    X, y = separated(9, n=60, d=8, gap=0.3)
+    problem = Problem("squared_hinge", np.inf, p=p)
+    run = start_run("ima", X, y, problem, increment=0.002, budget=1500, rule=rule)
+    expected, tried, larger = {}, [0.0], set()
+    for k, _ in enumerate(SCHEDULES["increments"](run)):
+        gamma = run.rule.gamma
+        if gamma != tried[-1]:
+            assert gamma == pytest.approx(expected[rule], rel=1e-12)
+            larger.add(expected["paper"] == expected["middle"])
+            tried.append(gamma)
+        if run.converged or k == 400:
+            break
+        first, second = (float(run.scores[y == sign].min()) / run.h.norm2() ** 0.5 for sign in (1.0, -1.0))
+        expected["middle"] = 0.5 * (first + second)
+        expected["balanced"] = 1.002 * expected["middle"]
+        expected["paper"] = max(expected["middle"], 1.002 * min(first, second))
+    assert run.converged
+    assert len(tried) > 5
+    assert tried == sorted(tried)
+    assert rule == "balanced" or larger == {True, False}  # both terms of the maximum occur
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, np.inf])
+def test_ima_hands_over_to_an_exact_method_unless_it_has_parameters(p):
+    X, y = separated(5, n=120, d=8, gap=0.01)
+    parts = {}
+    for algorithm, point in ((IMA(), "best"), (IMA(), "last"), (IMA(increment=0.01), "best")):
+        model = MaxMarginClassifier(
+            np.inf, p=p, algorithm=algorithm, point=point, max_iter=60, random_state=0
+        )
+        parts[algorithm, point] = model.fit(X, y)
+    handed, *kept = parts.values()
+    assert handed.status_ is Status.CERTIFIED
+    assert handed.history_[0].stage == "ima" != handed.history_[-1].stage
+    assert all({report.stage for report in model.history_} == {"ima"} for model in kept)
+    assert all(model.certificate_.lower < handed.certificate_.lower for model in kept)
+
+
+# the stopping criterion of LIBLINEAR
+
+
+@interpreted
+@pytest.mark.parametrize("eps", [0.3, 0.01])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_eps_ends_at_the_first_whole_pass_with_small_projected_gradients(loss, eps):
+    """Projected gradients at the visits of the last pass; a smaller eps takes more passes."""
+    X, y = separated(7, n=60, gap=-0.5)
+    problem = Problem(loss, 0.6, intercept="none")
+    run = start_run("dcd", X, y, problem, schedule="shrinking", eps=eps)
+    ranges, sweep, U = [], run.sweep, problem.cap
+
+    def record_gradients(h, order):
+        alpha = h.alpha[order]
+        sweep(h, order)
+        G = run.scores[: order.size] - 1.0
+        at_zero, at_cap = alpha == 0.0, alpha >= U
+        projected = np.where(at_zero, np.minimum(G, 0.0), np.where(at_cap, np.maximum(G, 0.0), G))
+        ranges.append((order.size, np.ptp(projected)))
+
+    run.sweep = record_gradients
+    run_rounds(run)
+    assert run.converged
+    assert ranges[-1][0] == run.n
+    assert ranges[-1][1] <= eps
+    # after a set with small ones all rows come back, and none is left out of the next pass
+    assert all(a > eps or (b > eps and size == run.n) for (_, a), (size, b) in pairwise(ranges[:-1]))
+    model = MaxMarginClassifier(
+        0.6, loss=loss, fit_intercept=False, algorithm=run.algorithm, tol=1e-12, point="last", random_state=0
+    ).fit(X, y)
+    assert model.status_ is Status.CONVERGED
 
 
 # the clock

@@ -23,6 +23,8 @@ class Run(NamedTuple):
     nearest: float  # distance of the nearest decision from its threshold; below 1e-9 rounding decides
     bias: float = 0.0
     mistakes: int = 0  # of streams and PUMMA: rows presented at a score of at most 0; at w = 0 all rows
+    learnt: float = 0.0  # of MPU: the numbers of single updates
+    unlearnt: float = 0.0
 
 
 def perceptron(Y, order, caps, b):
@@ -45,7 +47,7 @@ def local_perceptron(Y, order, caps, b):
 
 def mpu(Y, order, caps, b, db):
     """Learn when a.y_k <= b and I_k < cap, unlearn when a.y_k >= b + db and I_k > 0, repeatedly."""
-    a, I, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
+    a, I, moved, nearest, learnt, unlearnt = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf, 0.0, 0.0
     for k in order:
         p, y2, old = a @ Y[k], Y[k] @ Y[k], I[k]
         nearest = min(nearest, abs(p - b), abs(p - b - db))
@@ -58,8 +60,9 @@ def mpu(Y, order, caps, b, db):
         if I[k] != old:
             nearest = min(nearest, abs(times - np.rint(times))) if y2 else nearest
             a = a + (I[k] - old) * Y[k]
+            learnt, unlearnt = learnt + max(I[k] - old, 0.0), unlearnt + max(old - I[k], 0.0)
             moved.append(k)
-    return Run(a, I, moved, nearest)
+    return Run(a, I, moved, nearest, learnt=learnt, unlearnt=unlearnt)
 
 
 def dual_descent(Y, order, caps, unit):

@@ -119,11 +119,15 @@ class Algorithm(ABC):
         The vector to which its steps add patterns.
     kernelised : bool
         Whether it uses patterns only through inner products, so that it works with kernels.
+    to_nearest : bool
+        Whether a step moves w to the nearest point of a segment, after which most rows have other scores.
     shuffle : bool
         Whether rows are presented in random order; otherwise in the order of the data.
     decides : bool
         Whether it ends by itself where there is no separator, with dual variables that nearly prove this. A fit then
         leaves the verdict on separability to its end.
+    results : tuple of str
+        Names of the numbers that `measure` returns; a fitted classifier has them with an underscore at the end.
     """
 
     name: ClassVar[str]
@@ -134,6 +138,8 @@ class Algorithm(ABC):
     motion: ClassVar[Motion] = Motion.LINK
     kernelised: ClassVar[bool] = True
     decides: ClassVar[bool] = False
+    to_nearest: ClassVar[bool] = False
+    results: ClassVar[tuple[str, ...]] = ()
     schedule: str
     shuffle: bool = True
 
@@ -152,6 +158,10 @@ class Algorithm(ABC):
     @abstractmethod
     def plan(self, facts: Facts) -> Plan:
         """Return the plan for a problem."""
+
+    def measure(self, run: Any) -> dict[str, float]:
+        """Return the numbers named in `results`, from the state of a run (`fit.run.Run`) after its last evaluation."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @command(
     "C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept", "intercept_scaling", "class_weight",
-    "max_iter", "max_time", "seed",
+    "point", "max_iter", "max_time", "seed",
 )  # fmt: skip
 def compare(
     data: Path,

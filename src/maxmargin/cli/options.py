@@ -72,6 +72,8 @@ class CommonOptions:
         With --kernel: megabytes of cached kernel rows.
     algorithm : str
         auto, or a name: dcd, mpu, pumma, perceptron and others.
+    point : str
+        best, or last: the last iterate of the algorithm, with its own bound.
     fit_intercept : bool
         Whether there is an intercept.
     intercept : str
@@ -114,6 +116,7 @@ class CommonOptions:
     multi_class: str = "ovr"
     cache_size: float = 200
     algorithm: str = "auto"
+    point: str = "best"
     fit_intercept: bool = True
     intercept: str = "free"
     intercept_scaling: float = 1.0

@@ -124,22 +124,24 @@ class PNormVector(NamedTuple):
         n[FACTOR] = n[SCALE] * self.score_factor()
 
     def nearest_on_segment(self, h, i, j, s, r):
-        """Return the k in [0, 1] for which (1 - k) theta + k z has least norm, z the mean of patterns i and j.
+        """Return the k in [0, 1] for which (1 - k) theta + k z has least norm, z the mean of patterns i and j."""
+        own2, cross, square = self.set_mean(h, i, j)
+        k = nearest_on_segment(self, self.scratch, own2, cross, square)
+        self.scratch.clear()
+        return k
 
-        The slack coordinates add (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square to the squared norm. Patterns i and j
-        are not the same.
+    def set_mean(self, h, i, j):
+        """Set the scratch vector to the mean z of patterns i and j, which are not the same.
+
+        Return the inner products of slack coordinates: of theta with itself, of theta with z, and of z with itself.
         """
         z, half = self.scratch, h.scale.to_stored(0.5)
         h.space.add_row(i, half * h.y[i], z)
         h.space.add_row(j, half * h.y[j], z)
         a, b = h.ids[i], h.ids[j]
-        own2 = h.slack.norm2()
         cross = half * (h.slack.own_score(a) + h.slack.own_score(b))
         square = half * half * (h.slack.own_length2(a) + h.slack.own_length2(b))
-        slope, _ = line_derivatives(self, z, norm_elsewhere(self, z), 1.0, 0.0)
-        k = line_search(self, z, 1.0, slope + cross - own2, own2 - 2.0 * cross + square, 1.0, 0.0)
-        z.clear()
-        return k
+        return h.slack.norm2(), cross, square
 
 
 @record
@@ -175,6 +177,16 @@ def new_vector(size, p):
     power_sum = np.zeros(4)
     power_sum[TOP] = 1.0
     return PNormVector(np.zeros(size), np.zeros(size), power_sum, scratch, float(p))
+
+
+@compiled()
+def nearest_on_segment(vector, z, own2, cross, square):
+    """Return the k in [0, 1] for which |(1 - k) theta + k z|_p is least, with slack coordinates.
+
+    These add (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square to the squared norm.
+    """
+    slope, _ = line_derivatives(vector, z, norm_elsewhere(vector, z), 1.0, 0.0)
+    return line_search(vector, z, 1.0, slope + cross - own2, own2 - 2.0 * cross + square, 1.0, 0.0)
 
 
 @compiled()

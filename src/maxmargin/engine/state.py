@@ -374,6 +374,10 @@ class Weight(NamedTuple):
         """Increase the step count of the rule by one."""
         self.number[TIME] += 1.0
 
+    def advance(self, steps):
+        """Increase the step count of the rule by this number."""
+        self.number[TIME] += steps
+
     def set_pair(self, i):
         """Make the pattern of row i that of its class in the pair."""
         self.pair[1 if self.y[i] > 0.0 else 0] = self.ids[i]

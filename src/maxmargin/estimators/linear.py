@@ -44,6 +44,7 @@ CHECKS: validation.Checks = validation.COMMON | {
         "2 (half the squared norm) or 1 (the norm itself); got {!r}",
     ),
     "max_iter": (lambda rounds: is_whole(rounds, 1), "a whole number of rounds, at least 1; got {!r}"),
+    "point": (lambda point: point in ("best", "last"), '"best" or "last"; got {!r}'),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
 
@@ -87,6 +88,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
         points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, `barrier` if small,
         otherwise `pumma` (2 < p < inf) or `ima`.
+    point : {"best", "last"}, default="best"
+        ``"best"`` returns the point with the best certified bound. ``"last"``, for experiments on an algorithm, returns
+        its last iterate with its own intercept, after `max_iter` rounds, at `tol`, or where its own criterion ends it.
+        The bound of w in the certificate is then that of the last iterate (which may not separate the classes of a
+        hard margin), and the other bound is the best one. There is no exact stage, and no other algorithm takes over
+        from one that is named.
     max_iter : int, default=1000
         Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one
         iterate of a batch solver.
@@ -134,6 +141,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         separator exists. UNDECIDED: the bounds so far, or a separator that needs more digits than float64 has
         (LinearSeparator). Its method ``verify(X, y)`` checks it. With several classes a dict: the verdict about
         ``y == label`` for each label without a separator.
+    t_plus_, t_minus_, after_run_accuracy_ : ndarray of shape (1,) or (n_classes,)
+        Only with ``algorithm="mpu"``; see `MPU`.
 
     Raises
     ------
@@ -177,6 +186,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     intercept_scaling: float = 1.0
     class_weight: Any = None
     algorithm: str | Algorithm = "auto"
+    point: str = "best"
     max_iter: int = 1000
     max_time: float | None = None
     callback: Callable[[Report], Any] | None = None
@@ -222,6 +232,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
         vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
         self.class_weight_ = targets.class_weights
+        for name in {name for cls in ALGORITHMS.values() for name in cls.results}:
+            vars(self).pop(f"{name}_", None)  # of the last fit
+        for name in solutions[0].results:
+            setattr(self, f"{name}_", np.array([one.results.get(name, np.nan) for one in solutions]))
         self._store(tasks.names, solutions, given)
         reporter.end()
         return self
@@ -306,6 +320,7 @@ class LinearTasks:
             self.problem, self.patterns, signs[kept], targets.weights[kept],
             None if duals is None else duals[k], None if points is None else points[k], self.names[k],
         )  # fmt: skip
+        last = self.model.point == "last"
         algorithm, reason = self.algorithm, "chosen by the caller"
         if algorithm is None:
             check = StopCheck(deadline.interrupted, deadline.remaining)
@@ -319,13 +334,14 @@ class LinearTasks:
 
         job = Job(
             task,
-            Choice(algorithm, reason, self.algorithm is None, self.model._exact),
+            Choice(algorithm, reason, self.algorithm is None, self.model._exact and not last),
             Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
             int(self._seeds[k]),
             self.sample.with_labels(signs),
             self.selected,
             (lambda: targets.codes[kept]) if several else None,
             separability,
+            last,
         )
         solution = solve(job)
         reporter.end_task(task.label, solution.status)

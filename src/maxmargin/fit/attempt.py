@@ -116,7 +116,7 @@ class Attempt(ABC):
     def status(self) -> Status | None:
         """Return the status with which the stage ends after this round; None if it continues."""
         run = self.run
-        if run.best.gap <= RUNNING_GAP_SHARE * run.tol:
+        if self.problem.gap(*run.best.result()[:2]) <= RUNNING_GAP_SHARE * run.tol:
             return Status.CERTIFIED
         if self._stage is not None and self._stage.algorithm is None:
             return self._status_of_exact()
@@ -225,6 +225,7 @@ class RowAttempt(Attempt):
         with np.errstate(over="ignore", invalid="ignore"):  # a warm start on other data may overflow
             rng = np.random.default_rng(job.seed)
             self.run = Run(task, choice.algorithm, job.stopping.tol, rng, check)
+            self.run.best.last = job.last
             if self.problem.hard:
                 self.run.look_for_zero_rows()
             self.run.evaluate_start()
@@ -292,12 +293,13 @@ class RowAttempt(Attempt):
         first certified on the caller's data (`RECERTIFIED_GAP_SHARE`).
         """
         run, tol, last, incumbent = self.run, self.stopping.tol, self._certified_gap, self.incumbent
-        gap = run.best.gap
+        lower, upper, primal = run.best.result()
+        gap = self.problem.gap(lower, upper)
         if self.certifier.same_problem:
-            incumbent.update(run.best.lower, run.best.upper, *run.best.primal)
+            incumbent.update(lower, upper, *primal)
         elif last is None or gap < RECERTIFIED_GAP_SHARE * last or gap <= RUNNING_GAP_SHARE * tol < last:
             self._certified_gap = gap
-            found = self.certifier.certify(Point(*run.best.primal, run.best.alpha), tol)
+            found = self.certifier.certify(Point(*primal, run.best.alpha), tol)
             incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
         if name == EXACT and self._end_gap and not self.problem.hard:
             reason = TOL_REASON
@@ -323,12 +325,13 @@ class RowAttempt(Attempt):
             self.run.evaluate_iterate()
             self.rounds += 1
             self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
-        w, b, alpha, certificate = self.certifier.final(Point(*best.primal, best.alpha), tol)
+        w, b, alpha, certificate = self.certifier.final(Point(*best.result()[2], best.alpha), tol)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
             status = self.stopping.deadline.status() or Status.MAX_TIME
         finite = np.isfinite(w).all() and np.isfinite(b)
         status = proved_status(status, self.problem, certificate, tol, finite)
-        return Solution(w, b, alpha, status, self.rounds, self.history, certificate)
+        results = self.run.algorithm.measure(self.run)
+        return Solution(w, b, alpha, status, self.rounds, self.history, certificate, results=results)
 
 
 class GramAttempt(Attempt):

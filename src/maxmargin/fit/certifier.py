@@ -55,10 +55,12 @@ class Incumbent:
         The best (w, b).
     verdict : Verdict or None
         The verdict on separability of a hard margin, if it was asked for.
+    last : bool
+        Whether the point is the last one instead of the best.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, last: bool = False) -> None:
+        self.problem, self.last = problem, last
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.point: tuple[np.ndarray, float] | None = None
         self.verdict: Verdict | None = None
@@ -66,11 +68,13 @@ class Incumbent:
     def update(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
         """Keep each of two bounds if it is better than the best, and (w, b) if its primal bound is.
 
-        A primal bound within `ROUNDING` of the best counts as better. Bounds that contradict each other are ignored.
-        Bounds that contradict the best ones replace them.
+        A primal bound within `ROUNDING` of the best counts as better, and with `last` every one does. Bounds that
+        contradict each other are ignored. Bounds that contradict the best ones replace them.
         """
         if contradict(lower, upper):
             return  # running bounds of a margin that is rounding
+        if self.last:
+            self.lower, self.upper = (-np.inf, self.upper) if self.problem.hard else (self.lower, np.inf)
         new, best = (lower, self.lower) if self.problem.hard else (-upper, -self.upper)
         if self.point is None or new >= best - ROUNDING * abs(best):
             self.point = w, b
@@ -177,7 +181,8 @@ class Certifier:
     def final(self, point: Point, tol: float) -> CertifiedPoint:
         """Return the last point with its certificate; in scaled units, the best of this and all points kept.
 
-        A certificate of this point that was kept is used again.
+        If the last iterate is the result, it is returned in any units. A certificate of this point that was kept is
+        used again.
         """
         kept = [
             found
@@ -185,7 +190,7 @@ class Certifier:
             if other.w is point.w and other.alpha is point.alpha and other.b == point.b
         ]
         last = kept[0] if kept else self.certify(point, tol)
-        if self.same_problem:
+        if self.same_problem or self.incumbent.last:
             return last
         candidates = [last, *(found for _, found in self._certified)]
         best = min(candidates, key=lambda one: rank(one.certificate))

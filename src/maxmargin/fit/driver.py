@@ -24,7 +24,7 @@ from ..problem.status import Status
 from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, RowAttempt
 from .certifier import CertifiedPoint, Certifier, Incumbent, rank
 from .exact import is_small
-from .policy import OPTIMUM_REASON, Stage, fallback, stages
+from .policy import OPTIMUM_REASON, Stage, fallback, handover, stages
 from .report import Job, Report, Solution
 from .small_dense import small_dense_rows, solve_small_dense
 from .tracker import ROUNDING
@@ -34,8 +34,9 @@ def solve(job: Job) -> Solution:
     """Solve one binary task until its certified gap is at most `tol`, or another criterion ends it.
 
     The task is solved in one set of units after another (`data.units.attempts`), until one of them gives a certified
-    solution or a stopping criterion is met; the solution with the smallest certified gap is returned. For a hard margin
-    the verdict on separability may replace the status, or contribute its separator.
+    solution or a stopping criterion is met; the solution with the smallest certified gap is returned. If the last
+    iterate is the result, the first units are the only ones. For a hard margin the verdict on separability may replace
+    the status, or contribute its separator.
 
     Parameters
     ----------
@@ -48,13 +49,13 @@ def solve(job: Job) -> Solution:
         UNDECIDED or INSEPARABLE (hard margins), NOT_FINITE.
     """
     task, choice, stopping = job.task, job.choice, job.stopping
-    incumbent, history = Incumbent(task.problem), []
+    incumbent, history = Incumbent(task.problem, job.last), []
     best, done = _solve_small_dense(job, incumbent, history)
     if best is not None and done:
         return best
     # the stages of the policy, in one set of units after another
     rounds = len(history)
-    last = fallback(task.problem, task.patterns) if choice.automatic else None
+    last = fallback(task.problem, task.patterns) if choice.automatic else handover(task, choice)
     for units in attempts(task):
         left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
         attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)
@@ -67,7 +68,7 @@ def solve(job: Job) -> Solution:
         stopped = found.status in STOPPED
         if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):
             best = replace(best, status=found.status)
-        if stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
+        if job.last or stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
             break
         if found.status is Status.UNDECIDED:
             decides = choice.algorithm.decides and attempt.run.converged
@@ -171,7 +172,8 @@ def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:
     """Combine a solution with the verdict on separability.
 
     A proof that no separator exists gives the status INSEPARABLE, with the weights of the proof as dual variables. A
-    separator replaces the solution if it is better. Without a positive certified margin the status is UNDECIDED.
+    separator replaces the solution if it is better, except if the last iterate is the result. Otherwise the status is
+    UNDECIDED without a positive certified margin.
     """
     sample, deadline = job.sample, job.stopping.deadline
     if isinstance(verdict, Inseparable):
@@ -182,6 +184,8 @@ def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:
             found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
         )
     if isinstance(verdict, LinearSeparator) and verdict.exact is None:
+        if job.last:
+            return replace(found, status=_status_at_end(job, found))
         found = _with_separator(job, found, verdict)
     if found.certificate.lower > 0.0:
         return found
@@ -215,10 +219,15 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
     best = min([own, separator], key=lambda one: rank(one.certificate))
     status = found.status
     if best.certificate.lower > 0.0 and status in (Status.UNDECIDED, Status.NOT_FINITE):
-        status = Status.MAX_ITER if found.rounds >= job.stopping.max_iter else Status.STALLED
-        status = job.stopping.deadline.status() or status
+        status = _status_at_end(job, found)
     status = Status.CERTIFIED if best.certificate.gap <= job.stopping.tol else status
     return replace(found, w=best.w, b=best.b, alpha=alpha, status=status, certificate=best.certificate)
+
+
+def _status_at_end(job: Job, found: Solution) -> Status:
+    """Return the status of a fit at the margin of separable classes that ended above `tol`."""
+    status = Status.MAX_ITER if found.rounds >= job.stopping.max_iter else Status.STALLED
+    return job.stopping.deadline.status() or status
 
 
 def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndarray, float]]:

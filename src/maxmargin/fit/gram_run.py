@@ -182,6 +182,9 @@ class GramRun(State):
     def _load_missing_rows(self, rule: Any, h: Any, order: np.ndarray) -> bool:
         """Load the kernel row for which a sweep has stopped, the rows of a rule that keeps a pair, and violating rows.
 
+        After a step to a nearest point few of the rows that violate the rule now do so at their visit. When the cache
+        is full they would replace rows in use, and are not loaded.
+
         Return whether to resume the sweep: False if it has not stopped, or after an interrupt.
         """
         if not h.stopped():
@@ -192,7 +195,10 @@ class GramRun(State):
         place = int(h.number[STOPPED]) - 1
         needed = [order[place], *(h.row_of[h.pair] if h.row_of.size else ())]
         most = max(min(MAX_BLOCK, self.patterns.rows.capacity // 2), len(needed))
-        others = self._violating_rows(rule, h, order[place:], most)
+        full = self.patterns.rows.computed >= self.patterns.rows.capacity
+        others = (
+            [] if full and self.algorithm.to_nearest else self._violating_rows(rule, h, order[place:], most)
+        )
         wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
         self.patterns.fetch(np.array(list(wanted)[:most]))
         return True

@@ -73,6 +73,11 @@ KERNEL_ROUNDS_BEFORE_EXACT = 30
 # factorisation) / (entries of a row), plus PASSES_BEFORE_EXACT passes. A smaller budget runs the exact stage on
 # problems that the algorithm would have solved.
 WORK_SHARE_BEFORE_EXACT, PASSES_BEFORE_EXACT = 0.4, 5.0
+# Full passes of `IMA()` after which an exact method takes over. After them the gap was 0.1 to 3.3 on the nine sets of
+# reproduction/ima_margins.py, for p in {1, 1.5, 2, 3, inf}; after 5 s, mostly some thousands of passes, it was still
+# 0.006 or more. More passes delay `tol`, fewer leave IMA fewer of the sets that it does solve. Small sets get as many
+# passes as visit ENTRIES_BEFORE_HANDOVER entries, which takes milliseconds; a round value, not tuned.
+PASSES_BEFORE_HANDOVER, ENTRIES_BEFORE_HANDOVER = 200, 1e6
 # Full passes without a separator after which separability is decided, however large that budget is. More delay the
 # verdict on data without a separator, fewer ask for it where the algorithm would find one.
 MAX_PASSES_BEFORE_VERDICT = 100
@@ -154,7 +159,8 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
 
     A small task begins with the exact stage if the policy chose the algorithm, except for hard margins with fewer
     columns than rows. Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact
-    stage. The fallback comes last.
+    stage. The fallback comes last; if it takes over from an algorithm that the caller has named, the exact stage comes
+    before it.
 
     Parameters
     ----------
@@ -182,6 +188,8 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
     wide = patterns.d >= n
     if small and choice.automatic and (wide or not task.problem.hard):
         return [exact, *planned]
+    if small and last is not None and not choice.automatic:
+        return [main, exact, *planned[1:]]
     if small and algorithm.convergent:
         before = replace(main, max_row_visits=visits, min_rounds=MIN_ROUNDS_BEFORE_EXACT)
         return [before, exact, *planned]
@@ -313,6 +321,22 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
     if flops > MAX_BARRIER_FLOPS:
         return None
     return Fallback(BarrierPath(), f"{size}: coordinate descent is slow; the barrier method", visits)
+
+
+def handover(task: Task, choice: Choice) -> Fallback | None:
+    """Return the exact method that takes over from an algorithm that the caller has named; None if none does.
+
+    One takes over from `IMA()`, whose last digits take many passes, if the policy would choose it for the task. With
+    parameters, which choose its accuracy, IMA goes on.
+    """
+    if not choice.exact or choice.algorithm != IMA():
+        return None
+    chosen, reason = choose(task.problem, task.patterns)
+    if isinstance(chosen, IMA | PUMMA):
+        return None
+    n, entries = task.patterns.n, max(task.patterns.entries, 1)
+    visits = n * max(PASSES_BEFORE_HANDOVER, ENTRIES_BEFORE_HANDOVER / entries)
+    return Fallback(chosen, f"IMA gains little more; {reason}", visits)
 
 
 def is_separable(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,8 @@ class Report:
     seconds : float
         Time since the fit began.
     lower, upper, gap : float
-        The best bounds so far.
+        The best bounds so far. With ``point="last"`` the bound of w (the margin, or the objective) is that of the last
+        iterate.
     presentations, steps : int
         Number of row visits so far, and of visits that changed w.
     stage : str
@@ -43,8 +44,8 @@ class Report:
     label : object
         The class of a one-vs-rest problem; None for two classes.
     margin : float
-        Of the best w so far: its smallest margin (hard), or 1 / |w|, the distance between the hyperplanes of scores
-        zero and one (soft).
+        Of the best w so far, or with ``point="last"`` of the last one: its smallest margin (hard), or 1 / |w|, the
+        distance between the hyperplanes of scores zero and one (soft).
     reason : str
         The reason for which the policy chose this stage.
     """
@@ -78,6 +79,8 @@ class Solution:
     certificate : Certificate
     verdict : Verdict, default=None
         The verdict on separability of a hard margin, if it was asked for: a proof, or the best bounds of the margin.
+    results : dict of str to float, default={}
+        Numbers of the algorithm itself (`Algorithm.measure`).
     """
 
     w: np.ndarray
@@ -88,6 +91,7 @@ class Solution:
     history: list[Report]
     certificate: Certificate
     verdict: Verdict | None = None
+    results: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,8 @@ class Job:
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
         status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
         decided separability itself (`Algorithm.decides`), unless it is None.
+    last : bool, default=False
+        Whether the result is the last iterate of the algorithm instead of its best point.
     """
 
     task: Task
@@ -162,6 +168,7 @@ class Job:
     selected: SelectedRows | None = None
     classes: Callable[[], np.ndarray] | None = None
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
+    last: bool = False
 
 
 @dataclass(frozen=True, eq=False)

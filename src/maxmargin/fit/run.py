@@ -176,6 +176,7 @@ class Run(State):
         """Keep (w, b) if its objective `upper` is smaller than the best so far; w includes the constant coordinate."""
         if self.problem.rho:
             w, b = w[:-1], self.problem.rho * float(w[-1])
+        self.best.set_last(Primal(w, b), upper)
         self.best.update_primal(Primal(w, b), upper)
 
     def evaluate(
@@ -187,6 +188,8 @@ class Run(State):
         v: np.ndarray | None = None,
     ) -> None:
         """Compute the bounds of a primal and a dual point, in any norm, and keep each point whose bound is better.
+
+        The primal point gets its best multiple and intercept. It is also recorded as it is, if it may be the result.
 
         Parameters
         ----------
@@ -204,6 +207,9 @@ class Run(State):
             # the rule does not fix the length of w: set it to the length of the dual point's w
             ratio = size / length
             w, b, z = w * ratio, b * ratio, None if z is None else z * ratio
+        if self.best.last:
+            own, intercept, attained = primal_point(self.task, w, b, z, as_given=True)
+            self.best.set_last(Primal(own, intercept), attained)
         w, b, attained = primal_point(self.task, w, b, z)
         self.best.update_primal(Primal(w, b), attained)
         self.best.update_dual(alpha, proved)

@@ -7,16 +7,13 @@ one pass over the rows (with kernels more: `State.passes_per_evaluation`).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algorithms.batch.cutting_plane import Hinge, Model
-from ..data.rows import PackedRows
-from ..engine.order import shuffled, strides
-from ..engine.state import BIAS, FACTOR, reset_step_counts
+from .increments import increments
 from .tracker import DECREASE, ROUGH_GAP
 
 if TYPE_CHECKING:
@@ -42,19 +39,8 @@ MAX_ACTIVE_SWEEPS, MAX_MOVED_SWEEPS = 30, 10
 # Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
 # costs more than the visits themselves.
 MAX_SHUFFLED_PASSES = 128
-# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
-# the end of a fit; fewer cost more evaluations.
-MAX_VISITS = 50_000
 # `mini_batches`: smallest number of rows between two evaluations: with fewer, evaluations would cost more than steps.
 MIN_BATCH_ROWS = 5000
-# `increments`: largest number of sweeps of the rows that made a step, which end by themselves only where some w reaches
-# the target margin. More delay the next full pass, fewer make more full passes.
-MAX_IMA_SWEEPS = 100
-# `increments`, from the bounds [low, high] of the largest margin: the next target margin is
-# low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low), and a target above low + GIVE_UP_SHARE * (high - low)
-# is given up. A larger TARGET_SHARE takes fewer targets, of which more are out of reach. The paper's targets, constant
-# multiples of the margin, reach the optimum with more targets.
-TARGET_SHARE, GIVE_UP_SHARE, MAX_TARGET_FACTOR = 0.25, 0.5, 3.0
 # Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
 # another algorithm may reach a smaller one.
 CONVERGED_GAP = 1e-6
@@ -73,13 +59,13 @@ def active_set(run: State) -> Iterator[None]:
 
     This is the active set of the PUMMA paper, section 5.1.
     """
-    memory, max_visits = run.patterns.packed_memory(), _max_visits(run)
+    memory, max_visits = run.patterns.packed_memory(), run.max_visits
 
     def visit(passes: int) -> int:
         """Make at most so many full passes, each with its active set; return the steps of the last full pass."""
         steps, before = 0, run.presentations
         for _ in range(passes):
-            steps = _sweep_and_narrow(run, memory, max_visits)
+            steps = run.sweep_and_narrow(memory, max_visits)
             # an active set of few rows that does not become empty may take more visits than full passes
             if steps == 0 or run.interrupted() or run.presentations - before > max_visits:
                 break
@@ -108,159 +94,34 @@ def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[Non
             run.take_next_rule()
         yield
         # an evaluation that shifts the intercept is a step of the algorithm: one pass is followed by one evaluation
-        max_passes = _max_visits(run) // run.n
+        max_passes = run.max_visits // run.n
         max_passes = min(max_passes, MAX_SHUFFLED_PASSES) if run.algorithm.shuffle else max_passes
         passes = 1 if run.shifts else max(1, min(2 * passes, max_passes))
-
-
-def increments(run: State) -> Iterator[None]:
-    """IMA: run its rule at a sequence of increasing target margins, with the rounds of `active_set`.
-
-    The rule for each target starts at the w of the target before. A target ends in one of three ways: no row violates
-    it (reached); it is given up (`GIVE_UP_SHARE`); the budget of steps is spent, which ends the algorithm. It also ends
-    when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with the
-    inverse square root of the number of steps.
-    """
-    pace, memory, max_visits = run.pace, run.patterns.packed_memory(), _max_visits(run)
-    margin, eta, successes, third = 0.0, 1.0, 0, 0
-    if run.starts_at_point:
-        run.evaluate_iterate()
-        margin = _next_margin(pace, *_margin_bounds(run))
-    while True:
-        run.rule = run.rule._replace(gamma=margin, eta=eta)
-        reset_step_counts(run.h)
-        # after `limit` the budget is spent, or margins clearly above the target are ruled out (`max_updates`)
-        limit, between = run.steps + pace.max_updates(margin, eta, _squared_length(run)), 1
-        while True:
-            reached, until = False, run.presentations + between * run.n
-            while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
-                visits = max_visits if between > 1 else run.n
-                reached = _sweep_and_narrow(run, memory, visits, MAX_IMA_SWEEPS) == 0
-            run.evaluate_iterate()
-            low, high = _margin_bounds(run)
-            proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
-            run.converged = proved or (run.steps >= limit and not reached)
-            failed = pace.increment is None and 0.0 < low < margin
-            failed = failed and margin > low + GIVE_UP_SHARE * (high - low)
-            yield
-            if reached or run.converged or failed:
-                break
-            between = max(1, min(2 * between, max_visits // run.n))
-        if run.converged:  # no larger margin is tried
-            continue
-        balanced = _balance_classes(run)
-        if reached:
-            successes += 1
-            third = run.steps if successes == 3 else third  # steps until the third success
-            eta = (third / run.steps) ** 0.5 if successes >= 3 else 1.0
-        margin = _next_margin(pace, low if pace.increment is None else balanced, high)
-
-
-def _sweep_and_narrow(run: State, memory: PackedRows, max_visits: int, passes: int = sys.maxsize) -> int:
-    """Make a full pass, then sweep the rows that made a step until none does; return the steps of the full pass.
-
-    Each sweep after the full pass visits the rows that made a step in the sweep before.
-
-    Parameters
-    ----------
-    run : State
-    memory : PackedRows
-        Memory for the rows that made a step.
-    max_visits : int
-        Largest number of row visits after the full pass.
-    passes : int
-        Largest number of sweeps after the full pass.
-    """
-    steps = run.sweep(run.h, run.order())
-    if steps and not run.interrupted():
-        active, rows = memory.gather(run.h, run.moved[:steps].copy())
-        run.shrinking_sweeps(active, rows, max(1, min(passes, max_visits // steps)))
-    return steps
-
-
-def _next_margin(pace: Any, low: float, high: float) -> float:
-    """Return the next target margin of IMA.
-
-    Parameters
-    ----------
-    pace : Increments
-        With an increment the target is (1 + increment) * low; otherwise it lies between the bounds (`TARGET_SHARE`).
-    low, high : float
-        A margin that was attained, and an upper bound of every margin.
-    """
-    if pace.increment is not None:
-        return max(low, 0.0) * (1.0 + pace.increment)
-    return low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low) if low > 0.0 else 0.0
-
-
-def _squared_length(run: State) -> float:
-    """Return |w|_2^2 + (squares of the slack coordinates) + b^2 / c^2, where c^2 is the `constant2` of the rule."""
-    h, b = run.h, float(run.h.number[BIAS])
-    if run.problem.p == 2:
-        square = h.norm2()
-    else:
-        w = h.number[FACTOR] * h.space.vector.w
-        square = float(w @ w) + h.slack.norm2()
-    return square + (b * b / run.rule.constant2 if run.rule.constant2 else 0.0)
-
-
-def _margin_bounds(run: State) -> tuple[float, float]:
-    """Return the best lower and upper bound so far of the largest margin Gamma, slack coordinates included.
-
-    For a soft margin they follow from the bounds of the optimal objective J = 1 / (2 Gamma^2).
-    """
-    best = run.best
-    if run.problem.hard:
-        return best.lower, best.upper
-    # Gamma = (2 J)^(-1/2): the upper bound of J gives the lower bound of Gamma
-    low, high = ((2.0 * value) ** -0.5 if value > 0.0 else np.inf for value in (best.upper, best.lower))
-    return low, high
-
-
-def _balance_classes(run: State) -> float:
-    """Shift the bias so that both classes have the same smallest score, and return the margin of w with this bias.
-
-    The bias stays as it is where the rule has none, or where the rows are of one class. The scores y_i (w.x_i + b) are
-    those of the last evaluation: a shift by t adds t to the scores of the positive class, and -t to the others.
-    """
-    least = [float(run.scores[side].min()) for side in (run.y > 0.0, run.y < 0.0) if side.any()]
-    length = run.h.norm2() ** 0.5
-    if not length > 0.0:
-        return 0.0
-    if len(least) < 2 or not run.rule.constant2:
-        return min(least) / length
-    # the smallest scores are least[0] + t and least[1] - t after a shift by t: equal at half of their difference
-    run.h.add_to_bias(0.5 * (least[1] - least[0]))
-    return 0.5 * (least[0] + least[1]) / length
-
-
-def _max_visits(run: State) -> int:
-    """Return the largest number of row visits between two evaluations (`State.passes_per_evaluation`)."""
-    return max(MAX_VISITS, run.passes_per_evaluation * run.n)
 
 
 def gap_driven(run: State) -> Iterator[None]:
     """Alternate evaluations of all rows and sweeps of an active set, until the gap on the active set is small.
 
     The active set holds the rows whose dual variables may still change, by the scores of the evaluation. It is copied
-    into contiguous memory in random order. After each of its sweeps, the rows that made a step are swept again.
+    into contiguous memory in random order (if the algorithm shuffles). After each of its sweeps, the rows that made a
+    step are swept again.
     """
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
-    run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
+    run.sweep(run.h, run.order(run.patterns.side_by_side))
     while True:
         run.evaluate_iterate()
         yield
         rows = run.active_rows(max(MIN_BAND, BAND_PER_GAP * min(run.best.gap, 1.0)))
         if rows.size == 0:
-            run.sweep(run.h, shuffled(run.n, run.rng))
+            run.sweep(run.h, run.order())
             continue
-        rows = rows[shuffled(rows.size, run.rng)]
+        rows = run.reordered(rows)
         active, places = first.gather(run.h, rows)
         goal = max(ACTIVE_GAP_SHARE * run.best.gap, ACTIVE_TOL_SHARE * run.tol)
         for _ in range(MAX_ACTIVE_SWEEPS):
-            order = places[strides(rows.size, run.rng)]
+            order = run.reordered(places, by_stride=True)
             steps = run.sweep(active, order)
-            if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:  # no row violates the rule
+            if steps == 0 and run.sweep(run.h, run.order()) == 0:  # no row violates the rule
                 run.converged = run.intercept_converged
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
@@ -280,7 +141,7 @@ def two_level(run: State) -> Iterator[None]:
     band, max_first, max_second = run.pace  # c_bar - 1, Nep1, Nep2
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     while True:
-        order = shuffled(run.n, run.rng)
+        order = run.order()
         steps = run.sweep(run.h, order)
         scores = run.scores[: run.n]
         rows = order[(scores <= run.unit * (1.0 + band)) | (run.h.alpha[order] > 0.0)]
@@ -307,13 +168,15 @@ def shrinking(run: State) -> Iterator[None]:
 
     The gradient of row i is G_i = s_i / unit - 1. A row at alpha_i = 0 leaves the working set if G_i exceeds the
     largest projected gradient of the sweep before, a row at its cap if G_i is below the smallest. When the projected
-    gradients of the set differ by at most eps, all rows come back and eps is halved.
+    gradients of the set differ by at most eps, all rows come back and eps is halved. With the eps of the algorithm, eps
+    is constant, and the algorithm ends when they differ by at most eps and no row is left out.
     """
-    rows, high, low, eps = run.all_rows, np.inf, -np.inf, 1.0
+    eps = 1.0 if run.pace is None else run.pace
+    rows, high, low = run.all_rows, np.inf, -np.inf
     passes, cap = 0, run.h.cap
     while True:
         passes += 1
-        order = rows[shuffled(rows.size, run.rng)]
+        order = run.reordered(rows)
         before = run.h.alpha[order]
         run.sweep(run.h, order)
         G = run.scores[: order.size] / run.unit - 1.0
@@ -324,8 +187,10 @@ def shrinking(run: State) -> Iterator[None]:
         rows = order[~out]
         if rows.size == 0 or P.max() - P.min() <= eps:
             run.evaluate_iterate()
+            run.converged = run.pace is not None and rows.size == run.n and run.intercept_converged
             yield
-            rows, high, low, eps, passes = run.all_rows, np.inf, -np.inf, 0.5 * eps, 0
+            eps = 0.5 * eps if run.pace is None else eps
+            rows, high, low, passes = run.all_rows, np.inf, -np.inf, 0
         else:
             high = P.max() if P.max() > 0.0 else np.inf
             low = P.min() if P.min() < 0.0 else -np.inf

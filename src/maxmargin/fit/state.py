@@ -7,6 +7,7 @@ in the units of the task. An evaluation scores all rows at one w and computes th
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..algorithms.base import Algorithm, Bias, Facts
 from ..algorithms.online.perceptron import Perceptron
-from ..engine.order import shuffled
+from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, CONSTANT2, NORM2, TIME, TINY, Unscaled, Weight, refresh
 from ..engine.sweep import batches, begin, movable_rows, objective_gap, repeat, score_rows, shrinking_sweeps
 from ..problem.problem import alike
@@ -26,6 +27,7 @@ from .tracker import DECREASE
 if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
     from ..algorithms.normalised.patterns import NormalisedPatterns
+    from ..data.rows import PackedRows
 
 # The constants were chosen on the data sets of docs/measurements/regimes.md.
 
@@ -50,6 +52,9 @@ P_NORM_SHIFT_STEP = 0.01
 MIN_GROWTH = 1e-2
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
+# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
+# the end of a fit; fewer cost more evaluations.
+MAX_VISITS = 50_000
 
 
 class State(ABC):
@@ -197,9 +202,9 @@ class State(ABC):
     def _begin_at_duals(self, start: np.ndarray) -> None:
         """Set the engine to dual variables of the task, if the algorithm can begin there.
 
-        A convergent algorithm begins at their best multiple, since they may have been computed for another C. An
-        algorithm with step lengths that depend on the step count (`Plan.clock`) begins in their direction, with
-        |w| = 1, and at the step count that belongs to them. Other algorithms begin at w = 0.
+        A convergent algorithm begins at their best multiple, since they may have been computed for another C; their sum
+        is then the step count. An algorithm with step lengths that depend on the step count (`Plan.clock`) begins in
+        their direction, with |w| = 1, and at the step count that belongs to them. Other algorithms begin at w = 0.
         """
         h, start, unit = self.h, start[self._used], self.unit
         if self.algorithm.convergent:
@@ -211,6 +216,7 @@ class State(ABC):
             if self.problem.p != 2:
                 h.number[BIAS] = self._shift()
                 refresh(h)
+            h.number[TIME] = h.alpha.sum()
         elif self._plan.clock is not None:
             self._begin_in_direction(start, 1.0)
             h.number[TIME] = self._plan.clock(h.scale.to_dual(h.alpha), np.sqrt(h.square))
@@ -303,9 +309,23 @@ class State(ABC):
         if hasattr(self.rule, "start"):
             self._set_first_w(self.order())
 
-    def order(self) -> np.ndarray:
-        """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data."""
-        return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.all_rows
+    def order(self, block: int = 1) -> np.ndarray:
+        """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data.
+
+        A random order permutes blocks of `block` successive rows.
+        """
+        return shuffled(self.n, self.rng, block) if self.algorithm.shuffle else self.all_rows
+
+    def reordered(self, rows: np.ndarray, by_stride: bool = False) -> np.ndarray:
+        """Return these rows in random order if the algorithm shuffles, by a random stride with `by_stride`."""
+        if not self.algorithm.shuffle:
+            return rows
+        return rows[(strides if by_stride else shuffled)(rows.size, self.rng)]
+
+    @property
+    def max_visits(self) -> int:
+        """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
+        return max(MAX_VISITS, self.passes_per_evaluation * self.n)
 
     def passes_per_call(self, size: int) -> int:
         """Return the number of passes over `size` rows that visit `ENTRIES_PER_CALL` entries."""
@@ -329,6 +349,26 @@ class State(ABC):
         steps = self.sweep(self.h, self.order())
         while most > 1 and steps and not self.interrupted():
             steps, most = self.sweep(self.h, self.order()), most - 1
+        return steps
+
+    def sweep_and_narrow(self, memory: PackedRows, max_visits: int, passes: int = sys.maxsize) -> int:
+        """Make a full pass, then sweep the rows that made a step until none does; return the steps of the full pass.
+
+        Each sweep after the full pass visits the rows that made a step in the sweep before.
+
+        Parameters
+        ----------
+        memory : PackedRows
+            Memory for the rows that made a step.
+        max_visits : int
+            Largest number of row visits after the full pass.
+        passes : int
+            Largest number of sweeps after the full pass.
+        """
+        steps = self.sweep(self.h, self.order())
+        if steps and not self.interrupted():
+            active, rows = memory.gather(self.h, self.moved[:steps].copy())
+            self.shrinking_sweeps(active, rows, max(1, min(passes, max_visits // steps)))
         return steps
 
     def shrinking_sweeps(self, h: Any, rows: np.ndarray, passes: int) -> None:

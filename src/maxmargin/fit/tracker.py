@@ -60,10 +60,15 @@ class Tracker:
     primal : Primal
     alpha : ndarray of shape (n,)
         Dual variables.
+    last : bool, default=False
+        Whether the result of the fit is the last primal point, as its algorithm has it, instead of the best.
     """
+
+    last = False
 
     def __init__(self, problem: Problem, size: int, n: int) -> None:
         self.problem = problem
+        self._last = Primal(np.zeros(size), 0.0), -np.inf if problem.hard else np.inf
         self.lower, self.upper = -np.inf, np.inf
         self.primal, self.alpha = Primal(np.zeros(size), 0.0), np.zeros(n)
 
@@ -79,6 +84,20 @@ class Tracker:
                 self.primal, self.lower = primal, bound
         elif bound < self.upper:
             self.primal, self.upper = primal, bound
+
+    def set_last(self, primal: Primal, bound: float) -> None:
+        """Record the last primal point, and its margin or objective."""
+        self._last = primal, bound
+
+    def result(self) -> tuple[float, float, Primal]:
+        """Return the lower and the upper bound and the primal point of the fit: the best one, or with `last` the last.
+
+        The bound of the last primal point is its own, the other one is the best.
+        """
+        if not self.last:
+            return self.lower, self.upper, self.primal
+        primal, bound = self._last
+        return (bound, self.upper, primal) if self.problem.hard else (self.lower, bound, primal)
 
     def update_dual(self, alpha: np.ndarray, bound: float) -> None:
         """Keep a dual point if its bound is better than the best; a NaN never is."""
@@ -113,6 +132,7 @@ class Tracker:
         pair_gap_share : float, default=PAIR_GAP_SHARE
             The pair is kept together if the better bounds of both pairs give a gap above this share of its own gap.
         """
+        self.set_last(primal, lower if self.problem.hard else upper)
         gap = self.problem.gap(lower, upper)
         combined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
         if gap <= max(self.gap, rounding) and (gap <= rounding or combined > pair_gap_share * gap):
@@ -212,7 +232,13 @@ class GramTracker(Tracker):
 
 
 def best_primal(
-    problem: Problem, y: np.ndarray, weights: np.ndarray, z: np.ndarray, b: float, length: float
+    problem: Problem,
+    y: np.ndarray,
+    weights: np.ndarray,
+    z: np.ndarray,
+    b: float,
+    length: float,
+    as_given: bool = False,
 ) -> tuple[float, float, float]:
     """Return the multiple t of w and the intercept b with the best primal bound, and this bound.
 
@@ -229,6 +255,8 @@ def best_primal(
     length : float
         |w|_q, with the weight of an augmented intercept. For the squared hinge with the squared norm the best multiple
         t is computed; for other soft margins t = 1.
+    as_given : bool, default=False
+        Whether to keep the intercept, and for a soft margin the multiple 1.
 
     Returns
     -------
@@ -236,10 +264,11 @@ def best_primal(
     bound : float
         The margin (hard), or the objective (soft).
     """
-    if problem.loss == "squared_hinge" and problem.power == 2 and not problem.hard and length > 0.0:
+    squared = problem.loss == "squared_hinge" and problem.power == 2
+    if squared and not problem.hard and length > 0.0 and not as_given:
         t, b = best_multiple_and_intercept(problem, length * length, z, b, y, weights)
         return t, b, problem.primal(problem.penalty(t * length), y * (t * z + b), weights)
-    if problem.free:
+    if problem.free and not as_given:
         b = best_intercept(problem, z, y, weights)
     margins = y * (z + b)
     if not problem.hard:
@@ -282,17 +311,18 @@ def best_dual(
 
 
 def primal_point(
-    task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None
+    task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None, as_given: bool = False
 ) -> tuple[np.ndarray, float, float]:
     """Return w and b at the best multiple and intercept, and their margin or objective, in any norm (`best_primal`).
 
-    z is w.x_i of every row, of shape (n,), if it is known: without it, it costs a product with the rows.
+    z is w.x_i of every row, of shape (n,), if it is known: without it, it costs a product with the rows. `as_given` is
+    that of `best_primal`.
     """
     problem = task.problem
     if z is None:
         z = Plain.scores(task.patterns.X, w)
     length = norm(problem.weights(w, b), problem.q)
-    t, b, bound = best_primal(problem, task.y, task.weights, z, b, length)
+    t, b, bound = best_primal(problem, task.y, task.weights, z, b, length, as_given)
     return t * w, b, bound
 
 

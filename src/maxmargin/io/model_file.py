@@ -163,8 +163,8 @@ def _parameter_record(value: Any) -> Any:
 
 def _parameters_from(cls: type[Any], record: Record) -> Record:
     """Return the parameters that `parameters_of` wrote."""
-    # files of early versions have no norm_power
-    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
+    # files of early versions have neither norm_power nor point
+    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power", "point"}
     if missing:
         raise KeyError(*sorted(missing))
     parameters = dict(record)

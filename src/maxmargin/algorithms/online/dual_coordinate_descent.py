@@ -9,7 +9,7 @@ import numpy as np
 
 from ...engine.jit import record
 from ...problem.problem import Problem
-from ..base import Algorithm, Facts, Plan
+from ..base import Algorithm, Facts, Plan, is_positive_finite, require
 
 
 @record
@@ -50,6 +50,11 @@ class DualCoordinateDescent(Algorithm):
     schedule : {"gap", "shrinking", "plain", "active"}, default="gap"
         Gap-driven working sets; the shrinking of the paper; full passes; full passes, each followed by passes over
         the patterns that made a step.
+    eps : float, default=None
+        Only with ``schedule="shrinking"``: the stopping criterion of the paper and of LIBLINEAR (its option ``-e``).
+        The fit ends as CONVERGED when the projected gradients of a pass over all rows differ by at most eps, or at
+        `tol` if that is certified before; a small problem goes on with the exact stage, unless ``point="last"`` leaves
+        this out. None: at `tol` only.
 
     References
     ----------
@@ -58,13 +63,23 @@ class DualCoordinateDescent(Algorithm):
     """
 
     schedule: str = "gap"
+    eps: float | None = None
 
     name: ClassVar[str] = "dcd"
     schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking", "plain", "active")
+
+    def __post_init__(self) -> None:
+        require(
+            self.eps is None or is_positive_finite(self.eps),
+            "eps must be a positive number or None",
+            self.eps,
+        )
+        shrinks = self.eps is None or self.schedule == "shrinking"
+        require(shrinks, 'eps is the stopping criterion of schedule="shrinking"', self.schedule)
 
     def refuses(self, problem: Problem) -> str | None:
         return None if 1.0 < problem.p < np.inf else '1 < p < inf; for p = 1 or p = inf algorithm="auto"'
 
     def plan(self, facts: Facts) -> Plan:
         # sweeps are a linear iteration at p = 2 only
-        return Plan(rule=Descend(1.0), unit=1.0, real=facts.problem.p == 2)
+        return Plan(rule=Descend(1.0), unit=1.0, real=facts.problem.p == 2, pace=self.eps)

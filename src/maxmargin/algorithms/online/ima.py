@@ -21,6 +21,7 @@ class Increments(NamedTuple):
 
     accuracy: float | None  # alpha
     increment: float | None  # None: gamma is between the margin reached and its upper bound
+    from_larger: bool  # whether gamma is the larger of the balanced margin and of the increased smaller one
     budget: int | None  # None: as many updates as the theorem allows
     radius2: float  # R_2^2: an update at gamma = 0 adds at most this to |w|_2^2
     subgradient: float  # G = max |g|_2 of subgradients g of |w|_q
@@ -50,14 +51,17 @@ class IMA(NormDescent):
 
     Iteration: FMP at the margin gamma (see `FMP`), started where the last call ended. It succeeds when no pattern
     satisfies the condition. Then b moves to the middle between the smallest margins of the classes, so that both
-    become g, and gamma <- (1 + increment) g / N with N = |w|_q. The first gamma is 0. (The papers take the larger of
-    g / N and of 1 + increment times the smaller margin before the move, which is no more.) Steps are multiplied by a
-    rate eta, which is 1, and from the third success on sqrt(t_2 / t), where t is the number of updates so far and t_2
-    that at the third success.
+    become g, and gamma <- (1 + increment) g / N with N = |w|_q. The first gamma is 0. (``rule="paper"`` takes the
+    larger of g / N and of 1 + increment times the smaller margin before the move, which is no more.) Steps are
+    multiplied by a rate eta, which is 1, and from the third success on sqrt(t_2 / t), where t is the number of updates
+    so far and t_2 that at the third success.
     A call fails when its budget of updates is spent; then IMA ends with the last success. With neither alpha nor
     increment nor budget, gamma lies a quarter of the way from the margin reached to the upper bound from the dual
     variables (at most three times that margin). A gamma that comes to lie beyond half of the way, as the bound
-    decreases, is replaced by such a smaller one. IMA then ends when `tol` is certified.
+    decreases, is replaced by such a smaller one. IMA then ends when `tol` is certified. The last digits take very many
+    updates, (R / gamma)^2 / `tol`^2 in the worst case: ``IMA()``, with all parameters at their defaults, therefore
+    hands over to the exact method of ``algorithm="auto"`` after 200 passes (small sets: a million entries), where the
+    problem is small enough for it. ``point="last"`` and `compare` keep IMA.
     2-norm soft margin: exactly the hard margin of the patterns with slack coordinates.
     Guarantee: with alpha the margin at the end is at least 1 - alpha of the optimum: either that is certified, or the
     last call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
@@ -70,6 +74,8 @@ class IMA(NormDescent):
     increment : float, default=None
         Relative increase of gamma above the margin reached; the papers take 0.001. None: alpha / 2; with a budget but
         without alpha 0.001; with neither see above.
+    rule : {"balanced", "paper"}, default="balanced"
+        The next gamma, with an increment; see above. With ``"paper"`` the default of `increment` is 0.001.
     budget : int, default=None
         Largest number of updates in a call of FMP. None: the number that the theorem allows with alpha; without alpha,
         but with an increment, the larger of 6000 and 20 for each pattern; else no limit.
@@ -88,6 +94,7 @@ class IMA(NormDescent):
     increment: float | None = None
     budget: int | None = None
     schedule: str = "increments"
+    rule: str = "balanced"
 
     name: ClassVar[str] = "ima"
     schedules: ClassVar[tuple[str, ...]] = ("increments",)
@@ -101,6 +108,7 @@ class IMA(NormDescent):
         )
         positive = self.increment is None or is_positive_finite(self.increment)
         require(positive, "increment must be a positive number or None", self.increment)
+        require(self.rule in ("balanced", "paper"), "rule must be 'balanced' or 'paper'", self.rule)
         require(
             self.budget is None or is_whole(self.budget, 1),
             "budget must be a whole number of updates, at least 1, or None",
@@ -111,7 +119,7 @@ class IMA(NormDescent):
         problem, increment, budget = facts.problem, self.increment, self.budget
         if self.alpha is not None and increment is None:
             increment = 0.5 * self.alpha
-        if increment is None and budget is not None:
+        if increment is None and (budget is not None or self.rule == "paper"):
             increment = 1e-3
         if increment is not None and self.alpha is None and budget is None:
             budget = max(MIN_BUDGET, UPDATES_PER_PATTERN * facts.n)
@@ -121,6 +129,7 @@ class IMA(NormDescent):
         pace = Increments(
             accuracy=self.alpha,
             increment=increment,
+            from_larger=self.rule == "paper",
             budget=budget,
             radius2=euclid2 if problem.hard else euclid2 + facts.radius2,
             subgradient=float(facts.d) ** max(0.0, 0.5 - 1.0 / problem.p),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ...engine.jit import record
+from ...engine.jit import compiled, record
+from ...engine.printed_newton import nearest_by_printed_newton
 from ...engine.state import Scaled
 from ...problem.problem import Problem
 from ..base import Bias, Facts, PerceptronLike, Plan, from_two_on, require
@@ -44,13 +45,31 @@ class PairStep(NamedTuple):
     def step(self, h, i, s):
         # x+ or x- <- x, m <- the point (1 - k) m + k (x+ - x-) / 2 of the segment nearest to 0 in the p-norm
         j = h.partner(i)
-        k = h.nearest(i, j, s, h.norm2())  # the partner is tight: its score is |m|^2
-        h.shrink(1.0 - k)
-        h.add(i, 0.5 * k)
-        h.add(j, 0.5 * k)
-        h.set_pair(i)
-        # b <- -(g.x+ + g.x-) / 2
-        h.equalise(i, j)  # also sets |m|^2, to the common score
+        move(h, i, j, h.nearest(i, j, s, h.norm2()))  # the partner is tight: its score is |m|^2
+
+
+@record
+class PrintedPairStep(NamedTuple):
+    """The same step for p > 2, with k by the Newton iteration of the paper."""
+
+    delta: float
+
+    start, threshold, wrong = PairStep.start, PairStep.threshold, PairStep.wrong
+
+    def step(self, h, i, s):
+        j = h.partner(i)
+        move(h, i, j, nearest_by_printed_newton(h, i, j))
+
+
+@compiled()
+def move(h, i, j, k):
+    """Replace m by (1 - k) m + k (x+ - x-) / 2 with rows i and j as the pair, and set b and |m|^2."""
+    h.shrink(1.0 - k)
+    h.add(i, 0.5 * k)
+    h.add(j, 0.5 * k)
+    h.set_pair(i)
+    # b <- -(g.x+ + g.x-) / 2
+    h.equalise(i, j)  # also sets |m|^2, to the common score
 
 
 @dataclass(frozen=True)
@@ -76,6 +95,12 @@ class PUMMA(PerceptronLike):
         Accuracy, in (0, 1]. None: the accuracy with which the result certifies `tol`.
     halving : bool, default=True
         Begin with delta = 1, and halve it whenever a full pass makes no update (section 5.2).
+    newton : {"segment", "printed"}, default="segment"
+        Solution of the sub-problem of an update at p > 2: Newton's steps within a bracket on the segment, or the
+        iteration that the paper prints (section 4.2). This uses only the diagonal of the Jacobian of the link, takes
+        many more steps, costs O(d) in each of them, and fails on a part of the sub-problems, almost always at a large
+        p (`docs/measurements/reproduction.md` has the shares); the default then takes its place. The updates are the
+        same.
     schedule : {"active", "plain"}, default="active"
         The paper's active set (section 5.1), or full passes only.
     shuffle : bool, default=True
@@ -89,13 +114,16 @@ class PUMMA(PerceptronLike):
 
     delta: float | None = None
     halving: bool = True
+    newton: str = "segment"
 
     name: ClassVar[str] = "pumma"
     scale: ClassVar = Scaled
+    to_nearest: ClassVar[bool] = True
     bias: ClassVar[Bias] = Bias.OWN
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require(self.newton in ("segment", "printed"), "newton must be 'segment' or 'printed'", self.newton)
         require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
 
     def refuses(self, problem: Problem) -> str | None:
@@ -107,5 +135,6 @@ class PUMMA(PerceptronLike):
         return from_two_on(problem)
 
     def plan(self, facts: Facts) -> Plan:
-        first, *rest = [PairStep(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        step = PrintedPairStep if self.newton == "printed" and facts.problem.p > 2.0 else PairStep
+        first, *rest = [step(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
         return Plan(rule=first, unit=None, then=tuple(rest))
