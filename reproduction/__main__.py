@@ -18,13 +18,17 @@ from typing import Any
 from benchmarks.page import folded
 
 from .data import data_folder
-from .record import markdown
+from .record import NO_DATA, markdown
 
 PAGE = Path(__file__).parent / "README.md"
 SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",
     "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "pumma_table2",
+<<<<<<< ours
     "mpu_table1", "separable_or_not", "theorems",
+=======
+    "mpu_table1", "mpu_table2", "mpu_certified", "separable_or_not",
+>>>>>>> theirs
 )  # fmt: skip
 TIME_CLASSES = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 PAPERS = {  # rows of the summary table, with the beginnings of the names of their sections
@@ -33,7 +37,8 @@ PAPERS = {  # rows of the summary table, with the beginnings of the names of the
     "PUMMA, Tables 1 and 2": ("pumma_table",),
     "PUMMA, the printed Newton iteration": ("pumma_newton",),
     "IMA_p, against exact optima": ("ima",),
-    "Margin Perceptron with unlearning, Table 1": ("mpu",),
+    "Margin Perceptron with unlearning, Tables 1 and 2": ("mpu_table",),
+    "Margin Perceptron with unlearning, certified": ("mpu_certified",),
     "Feature elimination": ("elimination",),
     "Separability": ("separable",),
     "Smoothed Perceptrons and IMA_p, theorems": ("theorems",),
@@ -44,7 +49,9 @@ HEAD = """\
 The tables compare numbers that papers print with numbers that maxmargin computes. Two numbers *agree* if all printed
 digits are equal, or if the difference is within the tolerance that the table states. If they *differ*, the table states
 the difference, and the reason where it is known. *Not available* means that the published number is not known to the
-authors of this page. Rows with "none" are not compared with published numbers.
+authors of this page, *data not at hand* that the data set is not among the test data. An entry "a to b" holds the
+results of several random orders, or the numbers that a printed, rounded one stands for; such entries agree if they
+overlap. Rows with "none" are not compared with published numbers.
 
 {summary}
 
@@ -108,12 +115,12 @@ def summary(sections: dict[str, str]) -> str:
         words = [
             word for name, text in sections.items() if name.startswith(starts) for word in verdicts(text)
         ]
-        missing = words.count("not available")
+        missing = sum(word in ("not available", NO_DATA) for word in words)
         apart = sum(bool(re.match(r"[+-]\d|differs|not reached", word)) for word in words)
         compared = len(words) - missing
         cells = [str(compared), str(compared - apart), str(apart)] if compared else ["none", "", ""]
         rows.append([paper, *cells, str(missing or "")])
-    return markdown(["paper or subject", "numbers compared", "agree", "differ", "not available"], rows)
+    return markdown(["paper or subject", "numbers compared", "agree", "differ", "not compared"], rows)
 
 
 def verdicts(text: str) -> list[str]:

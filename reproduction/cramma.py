@@ -31,8 +31,8 @@ class Row:
     rule : Algorithm
     count : int
         Published number of updates.
-    margin : str
-        Published margin in the table's unit, as printed; empty if it is not available.
+    printed : tuple of str
+        The other published numbers, as printed, in the order of the measures of the table.
     first : int
         Start of the paper's counter.
     double, extended : int or None
@@ -43,7 +43,7 @@ class Row:
     parameter: str
     rule: Algorithm
     count: int
-    margin: str = ""
+    printed: tuple[str, ...]
     first: int = 0
     double: int | None = None
     extended: int | None = None
@@ -68,22 +68,22 @@ class Row:
         return f"{self.what} {self.parameter}"
 
 
-def perceptron(c: float, count: int, margin: str = "", first: int = 0) -> Row:
+def perceptron(c: float, count: int, *printed: str, first: int = 0) -> Row:
     """Return a row of the Perceptron with margin, b = c R^2."""
-    return Row("Perceptron", f"b / R² = {c:g}", Perceptron(b=c, shuffle=False), count, margin, first)
+    return Row("Perceptron", f"b / R² = {c:g}", Perceptron(b=c, shuffle=False), count, printed, first)
 
 
-def alma(alpha: float, count: int, margin: str = "", double: int | None = None) -> Row:
+def alma(alpha: float, count: int, *printed: str, double: int | None = None) -> Row:
     """Return a row of ALMA_2 with B = sqrt(8) / alpha, C = sqrt(2), patterns divided by R; its counter starts at 1."""
     rule = ALMA(alpha=alpha, shuffle=False)
-    return Row("ALMA₂", f"α = {alpha:g}", rule, count, margin, 1, double)
+    return Row("ALMA₂", f"α = {alpha:g}", rule, count, printed, 1, double)
 
 
 def cramma(
     beta: float,
     eta: float,
     count: int,
-    margin: str = "",
+    *printed: str,
     epsilon: float = 0.5,
     double: int | None = None,
     extended: int | None = None,
@@ -92,7 +92,7 @@ def cramma(
     rule = CRAMMA(beta=beta, eta=eta, epsilon=epsilon, shuffle=False)
     shown = f"{beta:g}".replace("e+", "e")
     power = {0.5: "½", 2.0: "²"}[epsilon]
-    return Row(f"CRAMMA{power}", f"β / R = {shown}", rule, count, margin, 1, double, extended)
+    return Row(f"CRAMMA{power}", f"β / R = {shown}", rule, count, printed, 1, double, extended)
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ class Table:
         Constant coordinate of every pattern.
     rows : tuple of Row
     measures : dict
-        From the name of a column to the function (model, X, y) that computes its number. The first one is compared with
-        the margin of a row; for the others no published numbers are available.
+        From the name of a column to the function (model, X, y) that computes its number.
     C : float, default=inf
         C of the squared hinge, or inf for the hard margin.
     """
@@ -145,18 +144,10 @@ class Table:
         published = f"{row.count:,}"
         reason = row.reason if published != count else ""
         yield Cell(row.what, row.parameter, UPDATES, published, count, reason, stored=stored)
-        for k, quantity in enumerate(self.measures):
-            published = row.margin if k == 0 else ""
-            value = like(published or "0.000", results[k + 1]) if results else ""
-            yield Cell(
-                row.what,
-                row.parameter,
-                quantity,
-                published,
-                value,
-                reason and "follows from the count",
-                stored=stored,
-            )
+        for k, (quantity, published) in enumerate(zip(self.measures, row.printed, strict=True), 1):
+            value = like(published, results[k]) if results else ""
+            why = reason and "follows from the count"
+            yield Cell(row.what, row.parameter, quantity, published, value, why, stored=stored)
 
 
 def directional(unit: float) -> Callable[[Any, np.ndarray, np.ndarray], float]:

@@ -17,7 +17,7 @@ def _row(
     exponent: int, count: int, margin: str, double: int | None = None, extended: int | None = None
 ) -> cramma.Row:
     beta = 10.0**exponent
-    return cramma.cramma(beta, 0.4 * beta**-0.3, count, margin, 2.0, double, extended)
+    return cramma.cramma(beta, 0.4 * beta**-0.3, count, margin, epsilon=2.0, double=double, extended=extended)
 
 
 TABLE = cramma.Table(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 LONG = 25_000_000  # rows with more updates run only with `--all`
 STORE = Path(__file__).parent / "long.json"  # last results of these rows
+NO_DATA = "data not at hand"  # the reason of a cell without a computed number
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,14 @@ class Cell:
     quantity : str
         The column.
     published : str
-        As printed; empty if the published number is not available.
+        As printed, or "a to b" for a number that is known to lie between a and b; empty if it is not available.
     ours : str
-        Computed number, in as many digits as printed; empty if the row was not run.
+        Computed number, in as many digits as printed, or "a to b" for the results of several runs; empty if the row was
+        not run.
     reason : str
-        Reason of a difference, if it is known, or another remark.
+        Reason of a difference, if it is known, or another remark; `NO_DATA` if nothing can be computed.
     agrees : bool or None
-        Whether the numbers agree; None compares them as printed.
+        Whether the numbers agree; None compares them as printed. Intervals agree if they have a common number.
     stored : bool
         Whether the computed number is from the store, which holds the last run of `--all`.
     """
@@ -45,6 +47,8 @@ class Cell:
     @property
     def equal(self) -> bool:
         """Whether the numbers are equal in the printed digits, or agree."""
+        if self.agrees is None and any(" to " in text for text in (self.published, self.ours)):
+            return bool(self.ours) and distance(self.published, self.ours) == 0.0
         return self.published == self.ours if self.agrees is None else self.agrees
 
     @property
@@ -56,7 +60,7 @@ class Cell:
     def verdict(self) -> str:
         """Text of the comparison: `=`, or the difference and its reason."""
         if not self.ours:
-            return "not run yet" if self.published else ""
+            return (NO_DATA if self.reason == NO_DATA else "not run yet") if self.published else ""
         if not self.published:
             return self.reason or "not available"
         if self.equal:
@@ -66,11 +70,22 @@ class Cell:
 
 
 def difference(published: str, ours: str) -> str:
-    """Return the computed minus the published number, in the printed digits."""
-    if "." not in published:
-        return f"{number(ours) - number(published):+,.0f}"
-    digits = len(published.rpartition(".")[2])
-    return f"{number(ours) - number(published):+.{digits}f}"
+    """Return `distance` in the printed digits."""
+    digits = min(len(end.partition(".")[2]) for end in published.split(" to "))
+    return f"{distance(published, ours):+,.{digits}f}"
+
+
+def distance(published: str, ours: str) -> float:
+    """Return the computed minus the published number; of intervals, between the nearest ends, or 0 if they overlap."""
+    low, high = ends(published)
+    least, most = ends(ours)
+    return max(least - high, 0.0) + min(most - low, 0.0)
+
+
+def ends(text: str) -> tuple[float, float]:
+    """Return the ends of an interval, which are equal for a number."""
+    low, _, high = text.partition(" to ")
+    return number(low), number(high or low)
 
 
 def number(text: str) -> float:
@@ -81,6 +96,12 @@ def number(text: str) -> float:
 def like(printed: str, value: float) -> str:
     """Return a value in as many digits as the printed one."""
     return f"{value:.{len(printed.rpartition('.')[2])}f}"
+
+
+def interval(texts: Iterable[str]) -> str:
+    """Return the smallest and the largest of these numbers as "a to b", or the number if all are equal."""
+    ordered = sorted(texts, key=number)
+    return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} to {ordered[-1]}"
 
 
 def recall(table: str) -> dict[str, list[float]]:
