@@ -23,17 +23,13 @@ from .record import NO_DATA, markdown
 PAGE = Path(__file__).parent / "README.md"
 SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",
-    "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "pumma_table2",
-<<<<<<< ours
-    "mpu_table1", "separable_or_not", "theorems",
-=======
-    "mpu_table1", "mpu_table2", "mpu_certified", "separable_or_not",
->>>>>>> theirs
+    "pumma_newton", "ima_margins", "elimination", "pumma_table1", "pumma_table2",
+    "mpu_table1", "mpu_table2", "mpu_certified", "separable_or_not", "theorems",
 )  # fmt: skip
 TIME_CLASSES = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 PAPERS = {  # rows of the summary table, with the beginnings of the names of their sections
     "CRAMMA, Tables 1 to 4": ("cramma",),
-    "PUMMA, Figures 3 and 4": ("pumma_figure", "pumma_large"),
+    "PUMMA, Figures 3 and 4": ("pumma_figure",),
     "PUMMA, Tables 1 and 2": ("pumma_table",),
     "PUMMA, the printed Newton iteration": ("pumma_newton",),
     "IMA_p, against exact optima": ("ima",),
