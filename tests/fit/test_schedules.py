@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 import maxmargin.fit.extrapolation
-import maxmargin.fit.state
+import maxmargin.fit.presentation
 from maxmargin import IMA, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, Bias
 from maxmargin.algorithms.base import PerceptronLike
@@ -218,7 +218,7 @@ def test_eps_ends_at_the_first_whole_pass_with_small_projected_gradients(loss, e
 )
 def test_at_most_one_pass_follows_an_interrupt(name, schedule, monkeypatch):
     """The limit holds for schedules of many passes per call and while iterates are recorded."""
-    monkeypatch.setattr(maxmargin.fit.state, "ENTRIES_PER_CALL", 1.0)
+    monkeypatch.setattr(maxmargin.fit.presentation, "ENTRIES_PER_CALL", 1.0)
     passes: list[int] = []
 
     def count_passes(module, function, number_of_passes):
@@ -227,8 +227,8 @@ def test_at_most_one_pass_follows_an_interrupt(name, schedule, monkeypatch):
             module, function, lambda *task: passes.append(number_of_passes(task[-1])) or original(*task)
         )
 
-    count_passes(maxmargin.fit.state, "repeat", int)
-    count_passes(maxmargin.fit.state, "shrinking_sweeps", int)
+    count_passes(maxmargin.fit.presentation, "repeat", int)
+    count_passes(maxmargin.fit.presentation, "shrinking_sweeps", int)
     count_passes(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
     X, y = separated(11, n=80, gap=0.02)
     for when in range(1, 30):
