@@ -208,9 +208,13 @@ columns.
 5. **p = 2, other hinge problems, up to 3,000 columns and no more columns than rows**: dual coordinate descent. Proximal
    points follow when dual coordinate descent has spent half of their estimated work.
 6. **p = 2, other problems** (hinge with more columns, hard margins that are not small): dual coordinate descent.
-7. **p = 1 and inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient.
-   **p = inf, soft margins**: the barrier path on a growing subset of the columns. **Other p**: the barrier path up to
-   rows x columns x smaller side = 4e9, and beyond it `pumma` (2 < p < inf) or `ima`.
+7. **p = inf, squared hinge**: the proximal Newton method; the barrier path follows if rounding ends it. **p = 1 and
+   inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient. The hinge with
+   more than 200 errors at p = 2 is left to the barrier path, as a linear program needs all rows with a loss. **p = inf,
+   other soft margins**: the barrier path on a growing subset of the columns. **Other p**: the barrier path up to rows x
+   columns x smaller side = 4e9 (sparse rows count for less), and beyond it `pumma` (2 < p < inf) or `ima`. With the
+   hinge, the barrier path is computed for rows near the margin and for means of the others, if there are at least 270
+   rows for each column.
 
 Each stage starts from the bounds and the dual variables of the stages before it. The bounds never get worse.
 """

@@ -26,6 +26,7 @@ from maxmargin.algorithms.batch import (
     decomposition,
     generation,
     newton,
+    proximal_newton,
     sifting,
 )
 from maxmargin.algorithms.batch import (
@@ -76,6 +77,7 @@ SOLVERS = {
     "proximal-point": proximal,
     "newton": newton,
     "accelerated": accelerated,
+    "proximal-newton": proximal_newton,
     "cutting-plane": cutting_plane,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,

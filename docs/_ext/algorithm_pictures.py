@@ -47,6 +47,7 @@ def problem_options(cls: type[Algorithm]) -> dict[str, Any]:
         {"C": float("inf"), "p": float("inf")},
         {"C": 1.0, "loss": "hinge"},
         {"C": 1.0},
+        {"C": 1.0, "p": float("inf")},
     ):
         problem = Problem(options.get("loss", "squared_hinge"), options["C"], p=options.get("p", 2.0))
         if cls().refuses(problem) is None:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .algorithms import NormalisedPerceptron as NormalisedPerceptron
     from .algorithms import Pegasos as Pegasos
     from .algorithms import Perceptron as Perceptron
+    from .algorithms import ProximalNewton as ProximalNewton
     from .algorithms import ProximalPoint as ProximalPoint
+    from .algorithms import SmoothedNewton as SmoothedNewton
     from .algorithms import SmoothedPerceptron as SmoothedPerceptron
     from .algorithms import SmoothedPrimalDual as SmoothedPrimalDual
     from .algorithms import VonNeumann as VonNeumann
@@ -79,7 +81,7 @@ _MODULES = {
     "algorithms": """
         ALMA AcceleratedGradient AggressiveROMMA BarrierPath CRAMMA CuttingPlane DualCoordinateDescent FMP
         FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
-        Newton PUMMA Pegasos Perceptron ProximalPoint ROMMA
+        Newton PUMMA Pegasos Perceptron ProximalNewton ProximalPoint ROMMA SmoothedNewton
         IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann
     """,
     "certificates.certificate": "Certificate CertificateError Certificates",

@@ -28,8 +28,11 @@ from maxmargin.algorithms.batch.generation import column_points, linear_points
 from maxmargin.algorithms.batch.interior_point import interior_points
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
 from maxmargin.algorithms.batch.newton import newton_points
+from maxmargin.algorithms.batch.proximal_newton import Settings as ProximalSettings
+from maxmargin.algorithms.batch.proximal_newton import proximal_newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.sifting import Settings, by_proximal_points, sifted_points
+from maxmargin.algorithms.programs import by_barrier
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
@@ -89,11 +92,28 @@ SOLVERS = {
     "newton, conjugate gradients": Solver(
         partial(newton_points, settings=newton.Settings(max_columns=0)), BOTH[1:], 1e-9
     ),
+    "proximal newton": Solver(
+        proximal_newton_points, BOTH[1:], 1e-9, (0.01, 1.0, 100.0), ((np.inf, 1), (np.inf, 2))
+    ),
+    "proximal newton, small sets": Solver(
+        partial(proximal_newton_points, settings=ProximalSettings(added_columns=2)),
+        BOTH[1:],
+        1e-6,
+        (0.01, 1.0, 100.0),
+        ((np.inf, 1), (np.inf, 2)),
+    ),
     "proximal points": Solver(proximal_points, BOTH[:1], 1e-9),
     "interior points": Solver(interior_points, BOTH, 1e-7),
     "sifting, interior": Solver(partial(sifted_points, settings=SAMPLES), BOTH[:1], 1e-7),
     "sifting, proximal": Solver(
         partial(sifted_points, solver=by_proximal_points, settings=SAMPLES), BOTH[:1], 1e-7
+    ),
+    "sifting, barrier": Solver(
+        partial(sifted_points, solver=by_barrier, settings=SAMPLES),
+        BOTH[:1],
+        1e-6,
+        (0.01, 1.0, 100.0),
+        ANY_NORM,
     ),
     "ocas": Solver(plane_points, BOTH[:1], 1e-8, (0.01, 0.5)),
     "svmperf": Solver(partial(plane_points, variant="svmperf"), BOTH[:1], 1e-8, (0.01, 0.5)),
@@ -145,7 +165,9 @@ def test_points_are_feasible_and_end_at_the_optimum(name, condition, k):
     for turn in range(examples(1, 12)):
         problem = solver.problem(k + turn)
         separable = condition == "separable" or problem.hard
-        d = 20 if name in ("small masters", "columns") else 4  # more than in the first master
+        d = (
+            20 if name in ("small masters", "columns", "proximal newton, small sets") else 4
+        )  # more than in the first master
         X, y, weights = conditioned("separable" if separable else condition, 60, d, k)
         stored = {"sparse": sp.csr_matrix, "float32": lambda X: X.astype(np.float32)}.get(
             condition, np.asarray

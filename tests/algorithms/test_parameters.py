@@ -27,6 +27,7 @@ REMEDIES = {  # parameters that the words of a remedy ask for
     "norm_power=1": {"power": 1},
     "p=2": {"p": 2.0},
     "p=1": {"p": 1.0},
+    "p=inf": {"p": np.inf},
 }
 
 
@@ -78,7 +79,7 @@ def test_refusals_name_algorithms_for_the_norm():
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
     without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "proximal-point", "newton"}
-    without |= {"accelerated"}
+    without |= {"accelerated", "proximal-newton", "smoothed-newton"}
     assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
     for name in ALGORITHMS:
         refusal = ALGORITHMS[name]().refuses_kernels()

@@ -161,6 +161,7 @@ def test_every_rule_has_a_naive_version():
     assert set(NAIVE) == set(ONE_BY_ONE)
     others = {"pegasos", "cutting-plane", "ima", "flexible-ima"}
     programs = {"lp", "barrier", "interior-point", "proximal-point", "newton", "accelerated"}
+    programs |= {"proximal-newton", "smoothed-newton"}
     assert set(ALGORITHMS) - set(NAIVE) == others | programs
 
 

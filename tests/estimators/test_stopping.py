@@ -209,6 +209,7 @@ def test_every_schedule_ends_with_a_certificate(name):
     cls = ALGORITHMS[name]
     options = {"loss": "hinge" if cls().refuses(Problem("hinge", 0.05)) is None else "squared_hinge"}
     options |= {"random_state": 0, "max_iter": 300, "tol": 1e-3 if THOROUGH else 0.05}
+    options |= {"p": INF} if name == "proximal-newton" else {}
     for schedule in cls.schedules:
         algorithm = name if schedule == cls().schedule else cls(schedule=schedule)
         C = 0.05 if cls().refuses(Problem(options["loss"], 0.05)) is None else INF

@@ -141,6 +141,50 @@ def test_infinite_p_gives_sparse_weights_and_p_one_equal_magnitudes():
     assert np.mean(magnitudes > 0.999 * magnitudes.max()) >= 0.6
 
 
+@pytest.mark.parametrize("intercept", INTERCEPTS, ids=option_names)
+@pytest.mark.parametrize("power", [1, 2])
+def test_weights_that_the_gap_excludes_are_exact_zeros(power, intercept):
+    """Squared hinge at p = inf: the dual objective is strongly concave, so that v is near its value at the optimum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 200)) * (rng.random((80, 200)) < 0.3)
+    y, weights = np.sign(X[:, :5].sum(axis=1) + rng.normal(size=80)), rng.integers(1, 4, 80).astype(float)
+    for tol in (1e-2, 1e-10):
+        model = MaxMarginClassifier(p=INF, norm_power=power, tol=tol, **intercept)
+        model.fit(sp.csr_matrix(X), y, weights)
+        assert model.history_[-1].stage == "proximal-newton"
+        certificate, w, alpha = model.certificate_, model.coef_.ravel(), np.zeros(80)
+        assert certificate.gap <= tol
+        alpha[certificate.support] = certificate.dual
+        free, rho = certificate.problem.free, certificate.problem.rho
+        v = np.abs((alpha * y) @ np.column_stack([X, np.full(80, rho)]))
+        costs = 4.0 * model.C * weights  # |v - v*|_j <= sqrt(gap sum 4 C s (x_j - mean)^2)
+        centre = costs @ X / costs.sum() if free else 0.0
+        away = np.sqrt((certificate.upper - certificate.lower) * (costs @ (X - centre) ** 2))
+        scale = max(1.0, v.max()) if power == 1 else 1.0
+        largest = 1.0 if power == 1 else (v[:-1] - away).max()
+        excluded = v[:-1] / scale + away < largest * (1.0 - 1e-6)
+        assert not w[excluded].any()
+        assert 0 < np.count_nonzero(w) <= 80
+    assert excluded.sum() == 200 - np.count_nonzero(w)
+
+
+@pytest.mark.parametrize("p", [1.0, INF])
+def test_linear_program_of_overlapping_classes_is_left_to_the_barrier_method(p):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 6)), np.where(rng.random(2000) < 0.5, 1.0, -1.0)
+    options = {"C": 1.0, "loss": "hinge", "p": p, "norm_power": 1}
+    for shift, stage in ((0.5, "barrier"), (4.0, "lp")):
+        rows = X + shift * y[:, None]
+        auto, program = (
+            MaxMarginClassifier(algorithm=name, **options).fit(rows, y) for name in ("auto", "lp")
+        )
+        assert auto.history_[0].stage == stage
+        assert auto.certificate_.gap <= 1e-3
+        assert program.certificate_.gap <= 1e-3
+        assert auto.certificate_.lower <= program.certificate_.upper * (1.0 + 1e-9)
+        assert program.certificate_.lower <= auto.certificate_.upper * (1.0 + 1e-9)
+
+
 as_decimal = np.vectorize(Decimal, otypes=[object])
 
 

@@ -26,6 +26,7 @@ from .programs import (
     InteriorPoint,
     LinearProgram,
     Newton,
+    ProximalNewton,
     ProximalPoint,
     SmoothedNewton,
 )
@@ -54,6 +55,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         InteriorPoint,
         ProximalPoint,
         Newton,
+        ProximalNewton,
         SmoothedNewton,
         NormalisedPerceptron,
         SmoothedPerceptron,
@@ -100,6 +102,7 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Plan",
+    "ProximalNewton",
     "ProximalPoint",
     "SmoothedNewton",
     "SmoothedPerceptron",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..numerics.norms import norm
+from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
@@ -17,7 +19,9 @@ from .batch.centred_rows import centred_rows
 from .batch.generation import column_points, linear_points
 from .batch.iterate import Point, Reached
 from .batch.newton import newton_points
-from .batch.sifting import by_proximal_points, sifted_points
+from .batch.proximal_newton import proximal_newton_points
+from .batch.proximal_point import Start
+from .batch.sifting import Rows, by_proximal_points, sifted_points
 from .batch.smoothed_newton import smoothed_newton_points
 
 if TYPE_CHECKING:
@@ -25,23 +29,47 @@ if TYPE_CHECKING:
 
 
 def barrier_points(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
-) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool],
+    tol: float = 0.0,
+) -> Iterator[Any]:
     """Yield the iterates of the barrier method; where they end without a separator, iterates of a linear program.
 
     Where the largest margin is 0, the path has no end that float64 numbers reach. The dual variables of the linear
-    program at p = inf then have sum alpha_i y_i x_i = 0, which proves in every norm that there is no separator. Soft
-    margins at p = inf are solved by column generation, as few columns have a weight.
+    program at p = inf then have sum alpha_i y_i x_i = 0, which proves in every norm that there is no separator. With
+    the hinge, only rows near the margin are solved for (`sifted_points`).
     """
-    if problem.p == np.inf and not problem.hard:
-        yield from column_points(problem, X, y, weights, interrupted)
+    if not problem.hard:
+        yield from sifted_points(problem, X, y, weights, interrupted, by_barrier, tol)
         return
     w, b = np.zeros(X.shape[1]), 0.0  # where the path yields no point
     for w, b, alpha in path_points(problem, X, y, weights, interrupted):
         yield w, b, alpha
     # the last point does not separate the classes: the largest margin may be 0
-    if problem.hard and not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
+    if not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
+
+
+def by_barrier(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
+    """Yield points of the barrier method for a soft margin; `start` is ignored, as the path has its own start.
+
+    Soft margins at p = inf are solved by column generation, as few columns have a weight.
+    """
+    problem, y, weights = rows.problem, rows.y, rows.weights
+    points = column_points if problem.p == np.inf else path_points
+    for w, b, alpha in points(problem, rows.X, y, weights, rows.interrupted):
+        balanced = problem.balanced(y, alpha) if problem.free else alpha
+        alpha = alpha if balanced is None else balanced
+        v = Plain.combine(rows.X, alpha * y)
+        length = norm(np.append(v, problem.rho * float(alpha @ y)), problem.p)
+        t = problem.multiple(alpha, length * length, weights)
+        alpha = np.minimum(t * alpha, rows.caps)
+        lower = problem.dual((t * length) ** 2, alpha, weights)
+        gap = problem.gap(lower, rows.objective(w, b, rows.margins(w, b)))
+        yield Reached(w, b, alpha, gap, tol > 0.0 and gap <= tol)
 
 
 def _plan(solver: Callable[..., Iterator[Any]], **options: Any) -> Plan:
@@ -123,6 +151,7 @@ class BarrierPath(Program):
     with its dual variables. For small problems: a step costs n d min(n, d), and there are 30 to 100 steps, whatever p,
     C and the scales of the features are. Soft margins at p = inf may have any number of columns: columns enter by
     their dual violation, a few times as many as have a weight at the optimum.
+    Of many rows, the hinge is solved for the rows near the margin, and for means of the others.
     Guarantee: the objective at a point of the path is about nu / tau from the optimum, where nu is the number of
     barriers and tau the parameter that every iteration multiplies. So the path ends at the optimum, up to rounding.
     The number of steps is measured, not proved.
@@ -136,6 +165,9 @@ class BarrierPath(Program):
 
     name: ClassVar[str] = "barrier"
     points: ClassVar[Any] = staticmethod(barrier_points)
+
+    def plan(self, facts: Facts) -> Plan:
+        return _plan(barrier_points, tol=facts.tol)
 
     def refuses(self, problem: Problem) -> str | None:
         return None
@@ -218,6 +250,37 @@ class Newton(SoftProgram):
             return newton_points(problem, rows, run.y, run.weights, run.interrupted, facts.tol, facts.point)
 
         return Plan(rule=iterates, unit=1.0)
+
+
+@dataclass(frozen=True)
+class ProximalNewton(SoftProgram):
+    """A proximal Newton method for the squared hinge at p = inf, where w is sparse; its zeros are exact.
+
+    Iteration: the losses are replaced by their quadratic model at w, which coordinate descent with soft thresholds and
+    Newton steps minimise over the non-zero weights and the columns of the largest |v_j|, v = sum alpha_i y_i x_i. The
+    costs grow to C in stages. A step passes three times over the rows, and multiplies k columns of the rows of margin
+    less than one for a working set of k columns. There are 5 to 30 steps as a rule, about 100 for large C on text.
+    Columns that the gap proves to have no weight are removed.
+    Guarantee: every step decreases the objective, and every point is certified. The number of steps is measured.
+
+    References
+    ----------
+    G.-X. Yuan, K.-W. Chang, C.-J. Hsieh, C.-J. Lin, "A comparison of optimization methods and software for large-scale
+    L1-regularized linear classification", JMLR 11, 2010;
+    J. D. Lee, Y. Sun, M. A. Saunders, "Proximal Newton-type methods for minimizing composite functions", SIAM J. Optim.
+    24, 2014.
+    """
+
+    name: ClassVar[str] = "proximal-newton"
+    loss: ClassVar[str | None] = "squared_hinge"
+    points: ClassVar[Any] = staticmethod(proximal_newton_points)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.hard:
+            return "a finite C"
+        if problem.loss != self.loss:
+            return f'loss="{self.loss}"'
+        return None if problem.p == np.inf else "p=inf"
 
 
 @dataclass(frozen=True)

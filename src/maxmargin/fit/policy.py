@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from ..algorithms.base import Algorithm
 from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.generation import linear_points
+from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.sifting import SETTINGS as SIFTING
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
@@ -25,11 +26,13 @@ from ..algorithms.programs import (
     LinearProgram,
     Newton,
     NoSeparator,
+    ProximalNewton,
     ProximalPoint,
     SmoothedNewton,
 )
 from ..data.rows import Patterns
 from ..data.task import Task
+from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, factors_whole_gram, is_small
 from .report import KernelJob
@@ -37,6 +40,12 @@ from .report import KernelJob
 # Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2
 # (docs/measurements/choice.md).
 MAX_BARRIER_FLOPS = 4e9
+# Time of a multiplication in a loop over the entries of sparse rows, relative to that in a product of dense matrices:
+# 1.2 ns against 0.1 ns on web, 49,749 x 300.
+SPARSE_COST = 10.0
+# Errors at p = 2 above which the hinge with norm_power=1 and p = 1 or inf is solved by the barrier method in place of
+# linear programs (docs/measurements/choice.md), and the gap up to which p = 2 is solved to count them.
+MAX_LP_ERRORS, ROUGH_GAP = 200, 0.1
 # Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
 # points do; beyond, the factorisation takes longer than passes over the rows.
 MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
@@ -240,16 +249,24 @@ def choose(
         return ProximalPoint(), f"{n} x {d}, dense: proximal points, for every C and all scales"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
-    if not problem.euclidean and SmoothedNewton().refuses(problem) is None:
+    if SmoothedNewton().refuses(problem) is None:
         if d <= min(n, MAX_NEWTON_COLUMNS) and float(n) * d * d <= MAX_SMOOTHED_FLOPS:
             return SmoothedNewton(), f"p = {p:g}, {n} x {d}: Newton's method, for every C and all scales"
         return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
     # in other norms: exact programs where they are linear or small enough, otherwise Perceptron-like algorithms
+    work = barrier_work(patterns)
     if LinearProgram().refuses(problem) is None:
+        if work <= MAX_BARRIER_FLOPS and y is not None and has_many_errors(problem, patterns, y, interrupted):
+            return (
+                BarrierPath(),
+                f"p = {p:g}: the classes overlap; the barrier method, on rows near the margin",
+            )
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
+    if ProximalNewton().refuses(problem) is None:
+        return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
     if p == np.inf and not problem.hard:
         return BarrierPath(), "p = inf: the barrier method, on growing sets of columns"
-    size, work = f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
+    size = f"p = {p:g}, {n} x {d}"
     if work <= MAX_BARRIER_FLOPS:
         return BarrierPath(), f"{size}: small enough for the barrier method, which solves every p"
     separable, alpha = None, None
@@ -272,8 +289,8 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     Coordinate descent, which converges slowly on some data, is followed by Newton's method after `PASSES_BEFORE_NEWTON`
     passes where this method solves the problem, and otherwise by proximal points after `SHARE_BEFORE_PROXIMAL` of their
     estimated work. With an exact estimate both together take at most 1.5 times as long as proximal points alone, and at
-    most three times as long as coordinate descent alone. Newton's method, where it was chosen, is followed by interior
-    points if rounding ends it.
+    most three times as long as coordinate descent alone. Newton's method and the proximal Newton method, where they
+    were chosen, are followed by interior points and the barrier method if rounding ends them.
 
     Parameters
     ----------
@@ -310,6 +327,8 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
     n, d = patterns.n, patterns.d
     size, side = f"{n} x {d}", min(n, d)
     flops = float(n) * d * side
+    if isinstance(chosen, ProximalNewton):
+        return Fallback(BarrierPath(), f"{size}: rounding has ended the proximal Newton method", np.inf)
     if isinstance(chosen, SmoothedNewton) and flops <= MAX_BARRIER_FLOPS:
         return Fallback(BarrierPath(), f"{size}: Newton's method has ended; the barrier method", np.inf)
     if not isinstance(chosen, DualCoordinateDescent) or flops > MAX_SMOOTHED_FLOPS:
@@ -337,6 +356,42 @@ def handover(task: Task, choice: Choice) -> Fallback | None:
     n, entries = task.patterns.n, max(task.patterns.entries, 1)
     visits = n * max(PASSES_BEFORE_HANDOVER, ENTRIES_BEFORE_HANDOVER / entries)
     return Fallback(chosen, f"IMA gains little more; {reason}", visits)
+
+
+def barrier_work(patterns: Patterns) -> float:
+    """Return the multiplications of a step of the barrier method, one of a compiled loop counted as SPARSE_COST."""
+    n, d = patterns.n, patterns.d
+    dense = float(n) * d * min(n, d)
+    if not sp.issparse(patterns.X) or d > n:
+        return dense
+    return min(dense, SPARSE_COST * float(patterns.entries) ** 2 / n + float(d) ** 3)
+
+
+def has_many_errors(
+    problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool]
+) -> bool:
+    """Return whether a linear program of the hinge needs many rows, which it adds in many restricted programs.
+
+    It needs all rows with a loss. Their number is estimated by the errors of the squared hinge at p = 2, solved to the
+    gap `ROUGH_GAP`, which takes a few steps of Newton's method.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    interrupted : callable
+        Returns whether to stop.
+    """
+    X, n = patterns.X, patterns.n
+    if problem.hard or n <= MAX_LP_ERRORS or abs(float(y.sum())) == n:
+        return False
+    errors, rough = 0, replace(problem, p=2.0, power=2, loss="squared_hinge")
+    for w, b, _, gap, _ in newton_points(rough, X, y, np.ones(n), interrupted, ROUGH_GAP):
+        if gap <= ROUGH_GAP:
+            errors = int(np.count_nonzero(y * Plain.scores(X, w, b) <= 0.0))
+            break
+    return errors > MAX_LP_ERRORS
 
 
 def is_separable(

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ...numerics.sparse_columns import with_constant_column
 from ...problem.problem import Problem
+from .centred_rows import add_sparse_products, unsigned
 from .factors import TINY, factor
 
 # MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonal entries relative to the sums of squares of
@@ -29,12 +30,18 @@ def signed_rows(problem: Problem, X: Any, y: np.ndarray) -> Any:
 
 def times_rows(A: Any, factors: np.ndarray) -> Any:
     """Return diag(factors) A, dense or CSR as A is."""
-    return A * factors[:, None] if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors[:, None]))
+    if isinstance(A, np.ndarray):
+        return A * factors[:, None]
+    A = sp.csr_array(A)
+    return sp.csr_array((A.data * np.repeat(factors, np.diff(A.indptr)), A.indices, A.indptr), shape=A.shape)
 
 
 def times_columns(A: Any, factors: np.ndarray) -> Any:
     """Return A diag(factors), dense or CSR as A is."""
-    return A * factors if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors))
+    if isinstance(A, np.ndarray):
+        return A * factors
+    A = sp.csr_array(A)
+    return sp.csr_array((A.data * factors[A.indices], A.indices, A.indptr), shape=A.shape)
 
 
 def column_squares(B: Any, weight: np.ndarray) -> np.ndarray:
@@ -131,7 +138,14 @@ def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarr
     LinAlgError
         If there is no factor, also with a ridge (`factor`).
     """
-    M = _dense(H.T @ H)
+    if isinstance(H, np.ndarray):
+        M = H.T @ H
+    else:
+        n, d = H.shape
+        sums = np.zeros((d + 1, d + 1))
+        indptr, indices = unsigned(H.indptr), unsigned(H.indices)
+        add_sparse_products(indptr, indices, H.data, np.arange(n, dtype=np.uint64), np.ones(n), sums)
+        M = sums[:-1, :-1] + np.tril(sums[:-1, :-1], -1).T
     M[np.diag_indices(diagonal.size)] += diagonal
     solve = factor(M)
     if solve is None:

@@ -52,8 +52,9 @@ class Settings:
     mean_columns: int = 20
     # Number of columns of the first master.
     first_columns: int = 60
-    # Number of columns up to which the first master of `column_points` holds all columns.
-    all_columns: int = 200
+    # Number of columns up to which the first master of `column_points` holds all columns: with 60 of the 300 columns of
+    # web it takes up to three times as long.
+    all_columns: int = 400
     # A path is left when the gap of its master is at most this fraction of the gap over all columns. A smaller fraction
     # spends steps on a gap that other columns decide; a larger one starts more masters.
     leave_share: float = 0.6

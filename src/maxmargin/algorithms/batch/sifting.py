@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...numerics.norms import norm
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
 from .centred_rows import CentredRows
@@ -102,7 +103,7 @@ def sifted_points(
     tol: float = 0.0,
     settings: Settings = SETTINGS,
 ) -> Iterator[Reached]:
-    """Yield points (w, b, alpha) of a soft margin at p = 2 that converge to the optimum.
+    """Yield points (w, b, alpha) of a soft margin that converge to the optimum, for the norms of the solver.
 
     Parameters
     ----------
@@ -280,7 +281,8 @@ class Rows:
 
     def objective(self, w: np.ndarray, b: float, margins: np.ndarray) -> float:
         """Return the primal objective of (w, b) with these margins, of shape (n,)."""
-        return self.problem.primal(0.5 * self.problem.norm2(float(w @ w), b), margins, self.weights)
+        penalty = self.problem.penalty(norm(self.problem.weights(w, b), self.problem.q))
+        return self.problem.primal(penalty, margins, self.weights)
 
     def sample(self, sampled: np.ndarray) -> Rows:
         """Return the rows of these indices; weights are divided by the fraction of the class that is in the sample."""
