@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier, Problem
-from maxmargin.algorithms.batch.centred_rows import centred_rows
+from maxmargin.algorithms.linear_algebra.centred_rows import centred_rows
 from maxmargin.certificates.one_pass import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns

@@ -16,8 +16,8 @@ from scipy.optimize import linprog
 
 from maxmargin import MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
-from maxmargin.algorithms.batch.factors import factor
 from maxmargin.algorithms.batch.sifting import sifted_points
+from maxmargin.algorithms.linear_algebra.factors import factor
 from maxmargin.problem.problem import Problem
 
 RELEASE_AFTER = 30.0  # seconds after which an abandoned call ends by itself, and its test fails

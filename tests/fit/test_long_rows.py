@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch.centred_rows import centred_rows
+from maxmargin.algorithms.linear_algebra.centred_rows import centred_rows
 from maxmargin.fit.exact import MAX_ROWS_TO_TOL
 
 LOSSES = ("hinge", "squared_hinge")

@@ -15,7 +15,6 @@ from ..problem.problem import Problem
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
 from .batch.barrier import path_points
-from .batch.centred_rows import centred_rows
 from .batch.generation import column_points, linear_points
 from .batch.iterate import Point, Reached
 from .batch.newton import newton_points
@@ -23,6 +22,7 @@ from .batch.proximal_newton import proximal_newton_points
 from .batch.proximal_point import Start
 from .batch.sifting import Rows, by_proximal_points, sifted_points
 from .batch.smoothed_newton import smoothed_newton_points
+from .linear_algebra.centred_rows import centred_rows
 
 if TYPE_CHECKING:
     from ..fit.run import Run

@@ -9,10 +9,10 @@ from itertools import chain
 import numpy as np
 
 from ..algorithms.batch import newton, proximal_point
-from ..algorithms.batch.centred_rows import SmallDenseRows
 from ..algorithms.batch.iterate import Point, Reached
 from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.proximal_point import proximal_points
+from ..algorithms.linear_algebra.centred_rows import SmallDenseRows
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import in_users_units

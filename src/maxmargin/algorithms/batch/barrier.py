@@ -32,8 +32,8 @@ import scipy.sparse as sp
 from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
-from .diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
-from .factors import TINY
+from ..linear_algebra.diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
+from ..linear_algebra.factors import TINY
 from .iterate import Point
 
 

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...problem.problem import Problem
-from .centred_rows import centred_rows
-from .factors import factor
+from ..linear_algebra.centred_rows import centred_rows
+from ..linear_algebra.factors import factor
 from .iterate import Reached
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from scipy.optimize import OptimizeResult, linprog
 from ...numerics.norms import norm
 from ...numerics.stop_check import seconds_left
 from ...problem.problem import Problem
-from .diagonal_plus_gram import signed_rows
+from ..linear_algebra.diagonal_plus_gram import signed_rows
 from .iterate import Point
 
 TIME_OR_ITERATIONS = 1  # `OptimizeResult.status` where the time or iteration limit ended the call

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from .centred_rows import centred_rows
+from ..linear_algebra.centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import ALPHA_SUM, DUAL_NORM2, GOES_ON, NORM2, SQUARES, TINY, UNCHANGED

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem.problem import Problem
-from .centred_rows import centred_rows
+from ..linear_algebra.centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import CONVERGED, FAILED, GOES_ON, SIGMA, TAKEN, next_problem, solve_problems

@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from ...numerics.sparse_columns import may_be_dense, with_constant_column
 from ...numerics.sums import row_squares
 from ...problem.problem import Problem
-from .centred_rows import (
+from ..linear_algebra.centred_rows import (
     OUTLIER_FACTOR,
     CentredRows,
     centred_rows,
@@ -36,7 +36,7 @@ from .centred_rows import (
     outlier_lengths,
     upper_median,
 )
-from .diagonal_plus_gram import column_squares
+from ..linear_algebra.diagonal_plus_gram import column_squares
 
 # The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
 #

@@ -20,9 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...engine.jit import writable
+from ..linear_algebra.centred_rows import CentredRows, SmallDenseRows
+from ..linear_algebra.factors import factor
 from . import semismooth_steps as core
-from .centred_rows import CentredRows, SmallDenseRows
-from .factors import factor
 
 # Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data
 # sets of docs/measurements/regimes.md.

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from ...numerics.norms import norm
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
-from .centred_rows import CentredRows
+from ..linear_algebra.centred_rows import CentredRows
 from .interior_point import interior_points
 from .iterate import Reached
 from .proximal_point import Start, proximal_points

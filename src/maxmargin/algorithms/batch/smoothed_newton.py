@@ -25,7 +25,7 @@ import numpy as np
 
 from ...numerics.norms import norm
 from ...problem.problem import Problem
-from .diagonal_plus_gram import signed_rows, solver, woodbury_solver
+from ..linear_algebra.diagonal_plus_gram import signed_rows, solver, woodbury_solver
 from .iterate import Point
 
 

@@ -1,0 +1,1 @@
+"""Linear systems and centred rows that batch solvers share."""
