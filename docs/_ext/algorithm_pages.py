@@ -28,6 +28,7 @@ from maxmargin.algorithms.batch import (
     newton,
     proximal_newton,
     sifting,
+    smoothed_newton,
 )
 from maxmargin.algorithms.batch import (
     proximal_point as proximal,
@@ -78,6 +79,7 @@ SOLVERS = {
     "newton": newton,
     "accelerated": accelerated,
     "proximal-newton": proximal_newton,
+    "smoothed-newton": smoothed_newton,
     "cutting-plane": cutting_plane,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,

@@ -18,7 +18,7 @@ from oracle import optimum, optimum_in_norm
 from problems import bounds_of, conditioned
 
 from maxmargin import MaxMarginClassifier, Problem, Status
-from maxmargin.algorithms.batch import centred_rows, diagonal_plus_gram, generation, newton
+from maxmargin.algorithms.batch import generation, newton
 from maxmargin.algorithms.batch.accelerated import accelerated_points
 from maxmargin.algorithms.batch.barrier import path_points
 from maxmargin.algorithms.batch.cutting_plane import CuttingPlane
@@ -32,6 +32,7 @@ from maxmargin.algorithms.batch.proximal_newton import Settings as ProximalSetti
 from maxmargin.algorithms.batch.proximal_newton import proximal_newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.sifting import Settings, by_proximal_points, sifted_points
+from maxmargin.algorithms.linear_algebra import centred_rows, diagonal_plus_gram
 from maxmargin.algorithms.programs import by_barrier
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task

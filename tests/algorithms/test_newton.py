@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from problems import bounds_of, conditioned
 
 from maxmargin import MaxMarginClassifier, Problem, Status
-from maxmargin.algorithms.batch import centred_rows, semismooth
+from maxmargin.algorithms.batch import semismooth
 from maxmargin.algorithms.batch.newton import Settings, _State, newton_points
 from maxmargin.algorithms.batch.semismooth_steps import DIRECTION
+from maxmargin.algorithms.linear_algebra import centred_rows
 
 INTERCEPTS = ("free", "augmented", "none")
 STORES = {

@@ -317,10 +317,11 @@ class AcceleratedGradient(Program):
 
 @dataclass(frozen=True)
 class SmoothedNewton(Program):
-    """Newton's method for soft margins at 1 < p < inf, on hinge losses that are smoothed less and less.
+    """Newton's method for soft margins at every finite p, on hinge losses that are smoothed less and less.
 
     Model: the hinge is replaced by a quadratic function of the slack up to a width, and a linear one above it. The
-    width falls by a factor of 4 from stage to stage; the squared hinge needs no smoothing.
+    width falls by a factor of 4 from stage to stage; the squared hinge needs no smoothing. At p = 1 the q-norms of w
+    with q = 8, 32, 128, ... replace the maximum norm in turn.
     Iteration: Newton's step with the Hessian of the penalty and of the rows within the width, and a line search. A step
     costs n d^2 at most, less for the rows in later stages.
     Guarantee: every stage is certified; the gap of the minimiser of a stage is at most the smoothing error,
@@ -337,7 +338,7 @@ class SmoothedNewton(Program):
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
             return "a finite C"
-        return None if 1.0 < problem.p < np.inf else '1 < p < inf; for p = 1 or p = inf algorithm="auto"'
+        return None if problem.p < np.inf else 'a finite p; for p=inf algorithm="auto"'
 
     def plan(self, facts: Facts) -> Plan:
         def iterates(run: Run) -> Iterator[Point]:

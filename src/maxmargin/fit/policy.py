@@ -249,28 +249,17 @@ def choose(
         return ProximalPoint(), f"{n} x {d}, dense: proximal points, for every C and all scales"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
-    if SmoothedNewton().refuses(problem) is None:
-        if d <= min(n, MAX_NEWTON_COLUMNS) and float(n) * d * d <= MAX_SMOOTHED_FLOPS:
-            return SmoothedNewton(), f"p = {p:g}, {n} x {d}: Newton's method, for every C and all scales"
-        return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
-    # in other norms: exact programs where they are linear or small enough, otherwise Perceptron-like algorithms
-    work = barrier_work(patterns)
+    if not problem.hard:
+        return _soft_in_other_norm(problem, patterns, y, interrupted)
+    # hard margins in other norms: exact programs where they are linear or small enough, else Perceptron-like algorithms
     if LinearProgram().refuses(problem) is None:
-        if work <= MAX_BARRIER_FLOPS and y is not None and has_many_errors(problem, patterns, y, interrupted):
-            return (
-                BarrierPath(),
-                f"p = {p:g}: the classes overlap; the barrier method, on rows near the margin",
-            )
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
-    if ProximalNewton().refuses(problem) is None:
-        return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
-    if p == np.inf and not problem.hard:
-        return BarrierPath(), "p = inf: the barrier method, on growing sets of columns"
+    work = barrier_work(patterns)
     size = f"p = {p:g}, {n} x {d}"
     if work <= MAX_BARRIER_FLOPS:
         return BarrierPath(), f"{size}: small enough for the barrier method, which solves every p"
     separable, alpha = None, None
-    if problem.hard and y is not None:
+    if y is not None:
         separable, alpha = is_separable(problem, patterns, y, interrupted)
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
@@ -278,9 +267,34 @@ def choose(
     too_large = f"{size}: {known}too large for the barrier method"
     if PUMMA().refuses(problem) is None:
         return PUMMA(), f"{too_large}; a step of PUMMA costs the non-zeros of a row"
-    if IMA().refuses(problem) is None:
-        return IMA(), f"{too_large}; IMA solves every p"
-    return BarrierPath(), f'{size}: no other method for this loss and norm (loss="squared_hinge" is faster)'
+    return IMA(), f"{too_large}; IMA solves every p"
+
+
+def _soft_in_other_norm(
+    problem: Problem, patterns: Patterns, y: np.ndarray | None, interrupted: Callable[[], bool]
+) -> tuple[Algorithm, str]:
+    """Choose the algorithm for a soft margin with p other than 2 or `power=1`; the parameters are those of `choose`."""
+    p, n, d = problem.p, patterns.n, patterns.d
+    work, size = barrier_work(patterns), f"p = {p:g}, {n} x {d}"
+    if LinearProgram().refuses(problem) is None and not (
+        work <= MAX_BARRIER_FLOPS and y is not None and has_many_errors(problem, patterns, y, interrupted)
+    ):
+        return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
+    if ProximalNewton().refuses(problem) is None:
+        return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
+    if p == np.inf:
+        return (
+            BarrierPath(),
+            "p = inf: the barrier method, on growing sets of columns and on rows near the margin",
+        )
+    flops = float(n) * d * min(n, d)
+    if d <= min(n, MAX_NEWTON_COLUMNS) and flops <= MAX_SMOOTHED_FLOPS:
+        return SmoothedNewton(), f"{size}: Newton's method, for every C and all scales"
+    if DualCoordinateDescent().refuses(problem) is None:
+        return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
+    if patterns.sparse and work > MAX_BARRIER_FLOPS:
+        return SmoothedNewton(), f"{size}: Newton's method, by the inner products of sparse rows"
+    return BarrierPath(), f"{size}: the barrier method, which solves every p"
 
 
 def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:

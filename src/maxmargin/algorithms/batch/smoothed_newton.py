@@ -1,4 +1,4 @@
-"""Newton's method for soft margins at 1 < p < inf, on hinge losses that are smoothed less and less.
+"""Newton's method for soft margins at every finite p, on hinge losses that are smoothed less and less.
 
 A stage minimises |w|_q^2 / 2 or |w|_q, plus sum C s_i phi(m_i), m_i = y_i (w.x_i + b). With the slack
 e = max(1 - m, 0), the smoothed hinge phi is e^2 / (2 width) up to the width, and e - width / 2 above it. The dual
@@ -6,7 +6,8 @@ variables -C s_i phi' are then within their caps; they are feasible for the hing
 smoothing error, sum alpha_i width / 2. For the squared hinge, phi is e^2 in every stage.
 
 The Hessian is that of the penalty, a diagonal plus a matrix of rank one, plus the sum over the rows of positive
-curvature, which are those of margins between 1 - width and 1: they become fewer from stage to stage.
+curvature, which are those of margins between 1 - width and 1: they become fewer from stage to stage. At p = 1, q-norms
+with growing q replace the maximum norm, since |w|_inf <= |w|_q <= d^(1/q) |w|_inf.
 
 References
 ----------
@@ -41,6 +42,9 @@ class Settings:
     # A stage ends when the squared Newton decrement is at most this share of the smoothing error. Dual variables are
     # less accurate than the objective: with 1e-2, their bound was off by 1 % in stages of a smoothing error of 0.1 %.
     decrement_share: float = 1e-4
+    # At p = 1, exponent of the first norm that replaces the maximum norm of w; it is divided by `width_factor` from
+    # stage to stage. A larger one starts farther from its minimum.
+    first_exponent: float = 8.0
     max_steps: int = 50  # of a stage, where 5 to 30 are usual
     max_trials: int = 30  # lengths of one line search, where 1 to 4 are usual
     # A length is accepted where the derivative along the step is at most this share of that at its start.
@@ -68,7 +72,7 @@ def smoothed_newton_points(
     Parameters
     ----------
     problem : Problem
-        Soft, with 1 < p < inf.
+        Soft, with p < inf.
     X : ndarray or CSR matrix of shape (n, d)
         A step costs n min(n, d) d at most.
     y : ndarray of shape (n,), entries -1.0 and 1.0
@@ -86,7 +90,8 @@ def smoothed_newton_points(
         w = w / (norm(w, problem.q) or 1.0)
     else:
         w, b = problem.weights(*start), start[1] if problem.free else 0.0
-    stage = _Stage(problem, A, y, problem.C * weights, settings.first_width, settings)
+    q = min(problem.q, settings.first_exponent)
+    stage = _Stage(problem, q, A, y, problem.C * weights, settings.first_width, settings)
     iterate = _Iterate(w, b, A @ w + b * y)
     while stage.width > settings.min_width and norm(w, problem.q) > 0.0:
         alpha = stage.losses(iterate.margins)[0]
@@ -108,7 +113,8 @@ def smoothed_newton_points(
         caps = stage.costs if problem.loss == "hinge" else np.inf
         w, b = iterate.w, iterate.b
         yield Point(w, b, np.clip(alpha, 0.0, caps)).without_constant(problem)
-        stage = stage._replace(width=settings.width_factor * stage.width)
+        q = min(problem.q, stage.q / settings.width_factor)
+        stage = stage._replace(q=q, width=settings.width_factor * stage.width)
 
 
 class _Iterate(NamedTuple):
@@ -127,6 +133,7 @@ class _Stage(NamedTuple):
     """The smoothed problem of one stage; A has the rows y_i x_i, `costs` are C s_i."""
 
     problem: Problem
+    q: float
     A: Any
     y: np.ndarray
     costs: np.ndarray
@@ -145,10 +152,10 @@ class _Stage(NamedTuple):
 
     def link(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of the penalty: g or |w|_q g, with g_j = sign(w_j) (|w_j| / |w|_q)^(q-1)."""
-        length = norm(w, self.problem.q)
+        length = norm(w, self.q)
         if not length > 0.0:
             return np.zeros(w.size)
-        g = np.sign(w) * (np.abs(w) / length) ** (self.problem.q - 1.0)
+        g = np.sign(w) * (np.abs(w) / length) ** (self.q - 1.0)
         return g if self.problem.power == 1 else length * g
 
     def value(self, iterate: _Iterate) -> float:
@@ -158,7 +165,7 @@ class _Stage(NamedTuple):
             losses = slack * slack
         else:
             losses = np.where(slack < self.width, 0.5 * slack * slack / self.width, slack - 0.5 * self.width)
-        return self.problem.penalty(norm(iterate.w, self.problem.q)) + float(self.costs @ losses)
+        return self.problem.penalty(norm(iterate.w, self.q)) + float(self.costs @ losses)
 
     def newton(self, iterate: _Iterate, damped: bool = False) -> tuple[_Iterate, float, np.ndarray]:
         """Return Newton's step, the squared Newton decrement, and the dual variables of the linear model at its end.
@@ -167,7 +174,7 @@ class _Stage(NamedTuple):
         (q - 1) (diag(u^(q-2)) - g g') / |w|_q. The matrix of rank one is a border of the linear system, as is b. In the
         linear model sum alpha_i y_i = 0, and sum alpha_i y_i x_i is the gradient of the penalty.
         """
-        problem, w, q = self.problem, iterate.w, self.problem.q
+        problem, w, q = self.problem, iterate.w, self.q
         alpha, curvature = self.losses(iterate.margins)
         slope = self.link(w) - self.A.T @ alpha
         length = norm(w, q)

@@ -38,12 +38,14 @@ class Descend(NamedTuple):
 
 @dataclass(frozen=True)
 class DualCoordinateDescent(Algorithm):
-    """Dual coordinate descent: hinge, squared hinge and hard margin.
+    """Dual coordinate descent: hinge, squared hinge and hard margin, for 1 < p < inf.
 
     Condition: the projected gradient of the dual along alpha_i is not zero.
     Update: alpha_i <- clip(alpha_i + (1 - y_i w.x_i) / |x_i|^2, 0, C s_i), w <- w + (change of alpha_i) y_i x_i. Under
-    the squared hinge there is no cap; alpha_i / (2 C s_i) is added to the score and 1 / (2 C s_i) to |x_i|^2.
-    Guarantee: converges linearly to the optimum of a soft problem.
+    the squared hinge there is no cap; alpha_i / (2 C s_i) is added to the score and 1 / (2 C s_i) to |x_i|^2. For other
+    p, w is the image of sum alpha_i y_i x_i under the link, and the optimal change of alpha_i is found by Newton's
+    method within a bracket. For `norm_power=1` the weight of the losses is |w| C, renewed in every evaluation.
+    Guarantee: converges to the optimum of a soft problem, at p = 2 linearly.
 
     Parameters
     ----------
