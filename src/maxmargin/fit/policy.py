@@ -58,6 +58,11 @@ DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
 # Rows x columns x smaller side up to which Newton's method on smoothed losses is run; beyond, a step takes longer than
 # ten passes of coordinate descent.
 MAX_SMOOTHED_FLOPS = 2e10
+# Passes of coordinate descent on sparse rows before that method: text takes 20 to 100 with p from 1.8 to 10.
+PASSES_BEFORE_SMOOTHED = 100
+# Entries (rows x columns) from which that method is run for the linear programs of p = 1: 0.5 s in place of 12 s on
+# usps. With fewer, a linear program takes milliseconds, and its solution is exact.
+MAX_LP_ENTRIES = 200_000
 # Rough costs in nanoseconds and steps of the barrier method, and of an entry in a row visit of coordinate descent for p
 # other than 2, which evaluates a power of each entry a few times; they decide when the barrier method begins.
 BARRIER_STEPS, BARRIER_NS_PER_ROW, BARRIER_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 40, 1500.0, 0.4, 100.0
@@ -275,11 +280,12 @@ def _soft_in_other_norm(
 ) -> tuple[Algorithm, str]:
     """Choose the algorithm for a soft margin with p other than 2 or `power=1`; the parameters are those of `choose`."""
     p, n, d = problem.p, patterns.n, patterns.d
-    work, size = barrier_work(patterns), f"p = {p:g}, {n} x {d}"
-    if LinearProgram().refuses(problem) is None and not (
-        work <= MAX_BARRIER_FLOPS and y is not None and has_many_errors(problem, patterns, y, interrupted)
-    ):
-        return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
+    work, size, flops = barrier_work(patterns), f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
+    newton = p < np.inf and d <= min(n, MAX_NEWTON_COLUMNS) and flops <= MAX_SMOOTHED_FLOPS
+    if LinearProgram().refuses(problem) is None and not (newton and n * d > MAX_LP_ENTRIES):
+        small = work <= MAX_BARRIER_FLOPS and y is not None
+        if not (small and y is not None and has_many_errors(problem, patterns, y, interrupted)):
+            return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     if ProximalNewton().refuses(problem) is None:
         return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
     if p == np.inf:
@@ -287,8 +293,7 @@ def _soft_in_other_norm(
             BarrierPath(),
             "p = inf: the barrier method, on growing sets of columns and on rows near the margin",
         )
-    flops = float(n) * d * min(n, d)
-    if d <= min(n, MAX_NEWTON_COLUMNS) and flops <= MAX_SMOOTHED_FLOPS:
+    if newton:
         return SmoothedNewton(), f"{size}: Newton's method, for every C and all scales"
     if DualCoordinateDescent().refuses(problem) is None:
         return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
@@ -334,9 +339,9 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
 def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | None:
     """Return the algorithm that takes over for another problem than p = 2 with the squared norm; None if none does.
 
-    Newton's method is followed by the barrier method if it ends early. Coordinate descent, after
-    `SHARE_BEFORE_BARRIER` of the estimated work of the other method, is followed by the barrier method on dense rows,
-    and by Newton's method on sparse rows, whose inner products cost less than n^2 d.
+    Newton's method is followed by the barrier method if it ends early. Coordinate descent is followed by the barrier
+    method on dense rows, after `SHARE_BEFORE_BARRIER` of its estimated work, and by Newton's method on sparse rows,
+    whose inner products cost less than n^2 d, after `PASSES_BEFORE_SMOOTHED` passes.
     """
     n, d = patterns.n, patterns.d
     size, side = f"{n} x {d}", min(n, d)
@@ -347,12 +352,13 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
         return Fallback(BarrierPath(), f"{size}: Newton's method has ended; the barrier method", np.inf)
     if not isinstance(chosen, DualCoordinateDescent) or flops > MAX_SMOOTHED_FLOPS:
         return None
-    work = BARRIER_STEPS * n * (BARRIER_NS_PER_ROW + BARRIER_NS_PER_FLOP * d * side)
-    visits = SHARE_BEFORE_BARRIER * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
     if patterns.sparse:
-        return Fallback(SmoothedNewton(), f"{size}: coordinate descent is slow; Newton's method", visits)
+        reason = f"{size}: coordinate descent is slow; Newton's method"
+        return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n)
     if flops > MAX_BARRIER_FLOPS:
         return None
+    work = BARRIER_STEPS * n * (BARRIER_NS_PER_ROW + BARRIER_NS_PER_FLOP * d * side)
+    visits = SHARE_BEFORE_BARRIER * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
     return Fallback(BarrierPath(), f"{size}: coordinate descent is slow; the barrier method", visits)
 
 
