@@ -159,6 +159,6 @@ def test_algorithms_are_chosen_by_shape_storage_and_loss(request):
     for problem, rows in (
         (HINGE, (10, 50)),
         (Problem("hinge", np.inf), (50, 3)),
-        (Problem("hinge", 1.0, 1.5), (50, 3)),
     ):
         assert fallback(problem, Patterns(np.ones(rows))) is None
+    assert fallback(Problem("hinge", 1.0, 1.5), Patterns(np.ones((50, 3)))).algorithm.name == "barrier"

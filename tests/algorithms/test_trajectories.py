@@ -13,6 +13,7 @@ from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packe
 
 from maxmargin import MPU, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos
+from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.data.rows import Patterns
@@ -162,6 +163,7 @@ def test_every_rule_has_a_naive_version():
     others = {"pegasos", "cutting-plane", "ima", "flexible-ima"}
     programs = {"lp", "barrier", "interior-point", "proximal-point", "newton", "accelerated"}
     programs |= {"proximal-newton", "smoothed-newton"}
+    programs |= {name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
     assert set(ALGORITHMS) - set(NAIVE) == others | programs
 
 

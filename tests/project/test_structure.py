@@ -24,12 +24,14 @@ GOALS = {
     "modules in the longest chain of imports": 16,
     "import circles": 0,
 }
-LIMITS = GOALS | {"code lines": 19_975, "modules in the longest chain of imports": 19}
+# 19,975 lines before the smoothed Perceptrons (229), bounds before the run (190), the accelerated method (216), options
+# for experiments (179), the proximal Newton method (389), soft margins in every norm (416).
+LIMITS = GOALS | {"code lines": 21_600, "modules in the longest chain of imports": 19}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-# Measured: (163, 34), (230, 44) and (66, 16), with announced steps and the reason why a fit ended. The rounding of
+# Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best, announced steps and the reason why a fit ended. The rounding of
 # another processor may enter a few functions more.
-VISITED_LIMITS = {"linear fit": (165, 34), "kernel fit": (233, 44), "separate": (67, 16)}
+VISITED_LIMITS = {"linear fit": (168, 35), "kernel fit": (236, 44), "separate": (68, 16)}
 
 
 def test_structure_stays_within_its_limits():

@@ -25,7 +25,6 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from .certifier import Certifier, Incumbent
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
-from .first_point import evaluate_euclidean_point
 from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
 from .report import Job, KernelJob, Report, Solution, Stopping
@@ -230,8 +229,9 @@ class RowAttempt(Attempt):
                 self.run.look_for_zero_rows()
             self.run.evaluate_start()
             first = task.start is None and task.point is None
+            first = first and not (self.problem.hard and check())
             if choice.automatic and first and not self.problem.euclidean:
-                evaluate_euclidean_point(self.run)
+                self.run.evaluate_euclidean_point()
 
     def rules_out_separator(self) -> bool:
         """Return whether to end the attempt because no separator exists, or none could be proved.

@@ -348,7 +348,7 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
     flops = float(n) * d * side
     if isinstance(chosen, ProximalNewton):
         return Fallback(BarrierPath(), f"{size}: rounding has ended the proximal Newton method", np.inf)
-    if isinstance(chosen, SmoothedNewton) and flops <= MAX_BARRIER_FLOPS:
+    if isinstance(chosen, SmoothedNewton) and barrier_work(patterns) <= MAX_BARRIER_FLOPS:
         return Fallback(BarrierPath(), f"{size}: Newton's method has ended; the barrier method", np.inf)
     if not isinstance(chosen, DualCoordinateDescent) or flops > MAX_SMOOTHED_FLOPS:
         return None

@@ -45,7 +45,7 @@ class Settings:
     # At p = 1, exponent of the first norm that replaces the maximum norm of w; it is divided by `width_factor` from
     # stage to stage. A larger one starts farther from its minimum.
     first_exponent: float = 8.0
-    max_steps: int = 50  # of a stage, where 5 to 30 are usual
+    max_steps: int = 50  # of a stage, where 5 to 30 are usual; a stage with more ends the method
     max_trials: int = 30  # lengths of one line search, where 1 to 4 are usual
     # A length is accepted where the derivative along the step is at most this share of that at its start.
     slope_share: float = 0.5
@@ -110,6 +110,8 @@ def smoothed_newton_points(
             iterate = iterate.moved(t, step)
             if t == 0.0 or decrement <= settings.decrement_share * 0.5 * stage.width * float(alpha.sum()):
                 break
+        else:
+            return  # no convergence: the caller has another method
         caps = stage.costs if problem.loss == "hinge" else np.inf
         w, b = iterate.w, iterate.b
         yield Point(w, b, np.clip(alpha, 0.0, caps)).without_constant(problem)
