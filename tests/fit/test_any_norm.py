@@ -76,6 +76,20 @@ def test_fits_are_certified_and_contain_the_oracle(p, kind, intercept):
         verify(model, X, y)
 
 
+@pytest.mark.parametrize("kind", KINDS[1:], ids=option_names)
+@pytest.mark.parametrize(
+    ("name", "p"),
+    [("dcd", 1.5), ("dcd", 2.0), ("dcd", 3.0), *(("smoothed-newton", p) for p in (1.0, 1.2, 3.0, 10.0))],
+)
+def test_methods_for_soft_margins_contain_the_oracle(name, p, kind):
+    for rows in ((40, 4), (12, 25)):
+        X, y = clouds(*rows, 1)
+        model = MaxMarginClassifier(p=p, algorithm=name, random_state=0, **kind).fit(sp.csr_matrix(X), y)
+        assert model.history_[0].stage == name
+        assert model.status_ is Status.CERTIFIED
+        assert_bounds_contain_the_oracle(model.certificate_, X, y)
+
+
 @interpreted
 @pytest.mark.parametrize("p", [1.0, 1.5, 3.0, 10.0, INF])
 def test_incremental_algorithm_is_certified_and_contains_the_oracle(p):

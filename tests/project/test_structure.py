@@ -29,8 +29,8 @@ GOALS = {
 LIMITS = GOALS | {"code lines": 21_600, "modules in the longest chain of imports": 19}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-# Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best, announced steps and the reason why a fit ended. The rounding of
-# another processor may enter a few functions more.
+# Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
+# steps and the reason why a fit ended. The rounding of another processor may enter a few functions more.
 VISITED_LIMITS = {"linear fit": (168, 35), "kernel fit": (236, 44), "separate": (68, 16)}
 
 
