@@ -55,7 +55,11 @@ def solve(job: Job) -> Solution:
         return best
     # the stages of the policy, in one set of units after another
     rounds = len(history)
-    last = fallback(task.problem, task.patterns) if choice.automatic else handover(task, choice)
+    last = (
+        fallback(task.problem, task.patterns, choice.algorithm)
+        if choice.automatic
+        else handover(task, choice)
+    )
     for units in attempts(task):
         left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
         attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)

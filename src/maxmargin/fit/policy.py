@@ -302,7 +302,7 @@ def _soft_in_other_norm(
     return BarrierPath(), f"{size}: the barrier method, which solves every p"
 
 
-def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
+def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = None) -> Fallback | None:
     """Return the algorithm that takes over from the chosen one, with the budget of the chosen one; None if none does.
 
     Coordinate descent, which converges slowly on some data, is followed by Newton's method after `PASSES_BEFORE_NEWTON`
@@ -315,8 +315,10 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     ----------
     problem : Problem
     patterns : Patterns
+    chosen : Algorithm, default=None
+        The algorithm that `choose` has returned; None to choose without labels.
     """
-    chosen, _ = choose(problem, patterns)
+    chosen = choose(problem, patterns)[0] if chosen is None else chosen
     n, d = patterns.n, patterns.d + (problem.intercept != "none")
     size = f"{n} x {patterns.d}"
     if not problem.euclidean:

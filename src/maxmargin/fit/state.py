@@ -148,7 +148,9 @@ class State(Presentation):
         )  # fmt: skip
         if self.shifts and self.problem.p != 2:
             h.number[CONSTANT2] = P_NORM_SHIFT_STEP * float(self.patterns.squares(self.problem.p).mean())
-            h = h._replace(square=h.square + h.number[CONSTANT2])  # the score of a row of zeros is not constant
+            h = h._replace(
+                square=h.square + h.number[CONSTANT2]
+            )  # the score of a row of zeros is not constant
         return h
 
     def _set_multiplier(self, k: float) -> None:
