@@ -45,7 +45,8 @@ class Settings:
     # At p = 1, exponent of the first norm that replaces the maximum norm of w; it is divided by `width_factor` from
     # stage to stage. A larger one starts farther from its minimum.
     first_exponent: float = 8.0
-    max_steps: int = 50  # of a stage, where 5 to 30 are usual; a stage with more ends the method
+    max_steps: int = 50  # of a stage, where 5 to 30 are usual
+    max_failures: int = 6  # stages in a row that reach `max_steps`, after which the method ends
     max_trials: int = 30  # lengths of one line search, where 1 to 4 are usual
     # A length is accepted where the derivative along the step is at most this share of that at its start.
     slope_share: float = 0.5
@@ -92,7 +93,7 @@ def smoothed_newton_points(
         w, b = problem.weights(*start), start[1] if problem.free else 0.0
     q = min(problem.q, settings.first_exponent)
     stage = _Stage(problem, q, A, y, problem.C * weights, settings.first_width, settings)
-    iterate = _Iterate(w, b, A @ w + b * y)
+    iterate, failures = _Iterate(w, b, A @ w + b * y), 0
     while stage.width > settings.min_width and norm(w, problem.q) > 0.0:
         alpha = stage.losses(iterate.margins)[0]
         for _ in range(settings.max_steps):
@@ -109,9 +110,12 @@ def smoothed_newton_points(
             t = stage.line_search(iterate, step, decrement)
             iterate = iterate.moved(t, step)
             if t == 0.0 or decrement <= settings.decrement_share * 0.5 * stage.width * float(alpha.sum()):
+                failures = 0
                 break
         else:
-            return  # no convergence: the caller has another method
+            failures += 1
+            if failures >= settings.max_failures:
+                return
         caps = stage.costs if problem.loss == "hinge" else np.inf
         w, b = iterate.w, iterate.b
         yield Point(w, b, np.clip(alpha, 0.0, caps)).without_constant(problem)
