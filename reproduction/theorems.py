@@ -19,6 +19,12 @@ from maxmargin import (
     SmoothedPrimalDual,
     VonNeumann,
 )
+from maxmargin.algorithms.bounds import (
+    fmp_updates,
+    normalised_perceptron_steps,
+    smoothed_perceptron_steps,
+    smoothed_primal_dual_steps,
+)
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from maxmargin.numerics.norms import norm
@@ -56,26 +62,7 @@ least 1 - α.
 """
 
 
-# The bounds of the theorems.
-
-
-def normalised_perceptron_steps(margin: float) -> float:
-    """Return the bound 1 / margin^2 of the normalised Perceptron and of von Neumann's algorithm."""
-    return 1.0 / margin**2
-
-
-def smoothed_perceptron_steps(margin: float, n: int) -> float:
-    """Return the bound 2 sqrt(2 log n) / margin of the smoothed Perceptron; `margin` may be the length eps."""
-    return 2.0 * sqrt(2.0 * log(n)) / margin
-
-
-def smoothed_primal_dual_steps(
-    margin: float, n: int, length: float | None = None, centre: float = 1.0
-) -> float:
-    """Return the bound of the smoothed primal-dual algorithm, to a separator or to a combination of this length."""
-    if length is None:
-        return 2.0 * sqrt(2.0 * n) / margin
-    return 2.0 * sqrt(2.0 * n) * min(1.0, centre / margin) / length
+# The bound that `maxmargin.algorithms.bounds` does not have.
 
 
 def iterated_primal_dual_steps(
@@ -90,12 +77,6 @@ def iterated_primal_dual_steps(
     else:
         rounds, steps = log(centre / length) / log(gamma), 2.0 * gamma * sqrt(2.0 * n) / margin
     return ceil(rounds) * (ceil(steps) + 1)
-
-
-def fmp_updates(radius: float, margin: float, gamma: float, p: float, d: int, length: float) -> float:
-    """Return the bound on the updates of FMP_p at the target gamma without an intercept, with |u|_2 = length."""
-    subgradient = d ** max(0.0, 0.5 - 1.0 / p)  # G
-    return ((radius + gamma * subgradient) * length / (margin - gamma)) ** 2
 
 
 # Patterns of a known margin.
@@ -268,7 +249,7 @@ def p_margin_cells() -> Iterator[Cell]:
         for share in SHARES:
             gamma, target = share * MARGIN, f"{share:g}"
             updates, margin = p_margin_run(p, FMP(gamma=gamma / largest))
-            bound = fmp_updates(radius, MARGIN, gamma, p, FEATURES, length)
+            bound = fmp_updates(radius, MARGIN, gamma, p, FEATURES, length=length)
             yield from compared(name, target, "updates of FMP_p", updates, bound)
             share_reached = f"{margin / MARGIN:.4f}"
             yield Cell(name, target, "margin / g", f"> {target}", share_reached, agrees=margin > gamma)

@@ -19,7 +19,7 @@ MIN_POWER_SUM, MAX_POWER_SUM = 2.0**-300, 2.0**300
 # The running sum is computed again when it falls below this fraction of its largest value: it has lost three decimal
 # digits then.
 MIN_FRACTION = 2.0**-10
-SUM, PEAK, MOVES, TOP = range(4)  # indices in `power_sum`
+SUM, PEAK, MOVES, TOP = range(4)  # indices in `power_sum`; SUM: sum (|theta_j| / top)^p, TOP: top
 # The running sum is computed again after this many moves for each coordinate, which adds a sixteenth to their cost; a
 # larger number lets more rounding errors accumulate. EXTRA_COORDINATES are counted as well, so that the sums of short
 # vectors are not computed every few patterns; a round value, not tuned.
@@ -43,9 +43,7 @@ class PNormVector(NamedTuple):
 
     w: Any
     theta: Any
-    power_sum: (
-        Any  # SUM: sum (|theta_j| / top)^p; PEAK: its largest value; MOVES: since it was computed; TOP: top
-    )
+    power_sum: Any  # the numbers SUM, PEAK (largest SUM), MOVES (since SUM was computed) and TOP
     scratch: Any  # a ScratchVector
     p: float
 

@@ -55,13 +55,13 @@ MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
 # second for each pair of entries of a row. Too large or too small costs begin the fallback too late or too early.
 NS_PER_ROW, NS_PER_ENTRY, PROXIMAL_NS_PER_ROW = 20.0, 1.5, 300.0
 DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
-# Rows x columns x smaller side up to which Newton's method on smoothed losses is run; beyond, a step takes longer than
-# ten passes of coordinate descent.
+# Rows x columns x smaller side up to which Newton's method on smoothed losses is run; a larger value delays the first
+# point on large data. A round value, not tuned.
 MAX_SMOOTHED_FLOPS = 2e10
-# Passes of coordinate descent on sparse rows before that method: text takes 20 to 100 with p from 1.8 to 10.
+# Passes of coordinate descent on sparse rows before that method: text takes 30 to 60 at C = 1 with p from 1.8 to 10.
 PASSES_BEFORE_SMOOTHED = 100
-# Entries (rows x columns) from which that method is run for the linear programs of p = 1: 0.5 s in place of 12 s on
-# usps. With fewer, a linear program takes milliseconds, and its solution is exact.
+# Entries (rows x columns) from which that method is run for the linear programs of p = 1: 7 s in place of 12 s on usps.
+# The solution of a linear program is exact.
 MAX_LP_ENTRIES = 200_000
 # Rough costs in nanoseconds and steps of the barrier method, and of an entry in a row visit of coordinate descent for p
 # other than 2, which evaluates a power of each entry a few times; they decide when the barrier method begins.
@@ -239,7 +239,8 @@ def choose(
     problem : Problem
     patterns : Patterns
     y : ndarray of shape (n,), entries -1.0 and 1.0, default=None
-        Used for hard margins with p other than 2 only: decides separability, without which some algorithms do not end.
+        Used with p = 1, p = inf and large hard margins only: by the errors at p = 2, and by separability, without which
+        some algorithms do not end. None to choose without these.
     interrupted : callable
         Returns whether to stop; separability is then not decided.
     """
@@ -280,11 +281,11 @@ def _soft_in_other_norm(
 ) -> tuple[Algorithm, str]:
     """Choose the algorithm for a soft margin with p other than 2 or `power=1`; the parameters are those of `choose`."""
     p, n, d = problem.p, patterns.n, patterns.d
-    work, size, flops = barrier_work(patterns), f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
+    work, size, flops = barrier_work(patterns), f"p = {p:g}, {n} x {d}", dense_work(patterns)
     newton = p < np.inf and d <= min(n, MAX_NEWTON_COLUMNS) and flops <= MAX_SMOOTHED_FLOPS
     if LinearProgram().refuses(problem) is None and not (newton and n * d > MAX_LP_ENTRIES):
-        small = work <= MAX_BARRIER_FLOPS and y is not None
-        if not (small and y is not None and has_many_errors(problem, patterns, y, interrupted)):
+        too_large = work > MAX_BARRIER_FLOPS  # for the barrier method
+        if y is None or too_large or not has_many_errors(problem, patterns, y, interrupted):
             return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     if ProximalNewton().refuses(problem) is None:
         return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
@@ -346,8 +347,7 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
     whose inner products cost less than n^2 d, after `PASSES_BEFORE_SMOOTHED` passes.
     """
     n, d = patterns.n, patterns.d
-    size, side = f"{n} x {d}", min(n, d)
-    flops = float(n) * d * side
+    size, flops = f"{n} x {d}", dense_work(patterns)
     if isinstance(chosen, ProximalNewton):
         return Fallback(BarrierPath(), f"{size}: rounding has ended the proximal Newton method", np.inf)
     if isinstance(chosen, SmoothedNewton) and barrier_work(patterns) <= MAX_BARRIER_FLOPS:
@@ -359,7 +359,7 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
         return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n)
     if flops > MAX_BARRIER_FLOPS:
         return None
-    work = BARRIER_STEPS * n * (BARRIER_NS_PER_ROW + BARRIER_NS_PER_FLOP * d * side)
+    work = BARRIER_STEPS * n * (BARRIER_NS_PER_ROW + BARRIER_NS_PER_FLOP * flops / n)
     visits = SHARE_BEFORE_BARRIER * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
     return Fallback(BarrierPath(), f"{size}: coordinate descent is slow; the barrier method", visits)
 
@@ -380,10 +380,14 @@ def handover(task: Task, choice: Choice) -> Fallback | None:
     return Fallback(chosen, f"IMA gains little more; {reason}", visits)
 
 
+def dense_work(patterns: Patterns) -> float:
+    """Return rows x columns x smaller side, the multiplications of a product of dense rows with their transpose."""
+    return float(patterns.n) * patterns.d * min(patterns.n, patterns.d)
+
+
 def barrier_work(patterns: Patterns) -> float:
     """Return the multiplications of a step of the barrier method, one of a compiled loop counted as SPARSE_COST."""
-    n, d = patterns.n, patterns.d
-    dense = float(n) * d * min(n, d)
+    n, d, dense = patterns.n, patterns.d, dense_work(patterns)
     if not sp.issparse(patterns.X) or d > n:
         return dense
     return min(dense, SPARSE_COST * float(patterns.entries) ** 2 / n + float(d) ** 3)

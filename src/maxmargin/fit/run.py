@@ -30,9 +30,8 @@ PASSES = 3
 # Multiples of w that are tried, relative to that whose penalty equals the loss at w = 0, where the objective is below
 # its value at w = 0.
 MIN_MULTIPLE = 1e-6
-MULTIPLE_ACCURACY = (
-    0.02  # relative; the optimum is flat, so that more digits change the bound by less than 1e-3
-)
+# Relative accuracy of the multiple, near which the objective is flat; a round value, not tuned.
+MULTIPLE_ACCURACY = 0.02
 
 
 class Run(State):
