@@ -208,13 +208,18 @@ columns.
 5. **p = 2, other hinge problems, up to 3,000 columns and no more columns than rows**: dual coordinate descent. Proximal
    points follow when dual coordinate descent has spent half of their estimated work.
 6. **p = 2, other problems** (hinge with more columns, hard margins that are not small): dual coordinate descent.
-7. **p = inf, squared hinge**: the proximal Newton method; the barrier path follows if rounding ends it. **p = 1 and
+7. **p = inf, squared hinge**: the proximal Newton method; interior points follow if rounding ends it. **p = 1 and
    inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient. The hinge with
-   more than 200 errors at p = 2 is left to the barrier path, as a linear program needs all rows with a loss. **p = inf,
-   other soft margins**: the barrier path on a growing subset of the columns. **Other p**: the barrier path up to rows x
-   columns x smaller side = 4e9 (sparse rows count for less), and beyond it `pumma` (2 < p < inf) or `ima`. With the
-   hinge, the barrier path is computed for rows near the margin and for means of the others, if there are at least 270
-   rows for each column.
+   more than 200 errors at p = 2 is left to Newton's method or interior points, as a linear program needs all rows with
+   a loss; so is p = 1 from 200,000 rows x columns on. **p = inf, other soft margins**: interior points on a growing
+   subset of the columns.
+8. **Other p, soft margins**: Newton's method on smoothed losses with no more columns than rows, up to 1,000 columns and
+   rows x columns^2 = 2e10; interior points follow if it ends early. Otherwise interior points on dense rows up to rows
+   x columns x smaller side = 4e9. Otherwise dual coordinate descent, followed by interior points (dense) or Newton's
+   method (sparse). With the hinge, interior points are computed for rows near the margin and for means of the others,
+   if there are at least 270 rows for each column.
+9. **Other p, hard margins**: interior points up to 4e9 (sparse rows count for less), and beyond it `pumma` (2 < p <
+   inf) or `ima`.
 
 Each stage starts from the bounds and the dual variables of the stages before it. The bounds never get worse.
 """

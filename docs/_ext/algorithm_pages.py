@@ -19,16 +19,15 @@ from sphinx.util import logging
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
+from maxmargin.algorithms.any_norm import smoothed_newton
 from maxmargin.algorithms.batch import (
     accelerated,
-    barrier,
     cutting_plane,
     decomposition,
     generation,
     newton,
     proximal_newton,
     sifting,
-    smoothed_newton,
 )
 from maxmargin.algorithms.batch import (
     proximal_point as proximal,
@@ -73,7 +72,6 @@ SYMBOLS = {
 # The modules of the batch algorithms, which have no update rule for a single pattern.
 SOLVERS = {
     "lp": generation,
-    "barrier": barrier,
     "interior-point": sifting,
     "proximal-point": proximal,
     "newton": newton,

@@ -18,13 +18,13 @@ from oracle import optimum, optimum_in_norm
 from problems import bounds_of, conditioned
 
 from maxmargin import MaxMarginClassifier, Problem, Status
+from maxmargin.algorithms.any_norm.barrier import path_points
 from maxmargin.algorithms.batch import generation, newton
 from maxmargin.algorithms.batch.accelerated import accelerated_points
-from maxmargin.algorithms.batch.barrier import path_points
 from maxmargin.algorithms.batch.cutting_plane import CuttingPlane
 from maxmargin.algorithms.batch.decomposition import Settings as SetSettings
 from maxmargin.algorithms.batch.decomposition import decomposed_points
-from maxmargin.algorithms.batch.generation import column_points, linear_points
+from maxmargin.algorithms.batch.generation import column_points, linear_points, norm_solutions
 from maxmargin.algorithms.batch.interior_point import interior_points
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
 from maxmargin.algorithms.batch.newton import newton_points
@@ -33,7 +33,7 @@ from maxmargin.algorithms.batch.proximal_newton import proximal_newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.sifting import Settings, by_proximal_points, sifted_points
 from maxmargin.algorithms.linear_algebra import centred_rows, diagonal_plus_gram
-from maxmargin.algorithms.programs import by_barrier
+from maxmargin.algorithms.programs import by_norm_solutions
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
@@ -88,6 +88,7 @@ class Solver(NamedTuple):
 
 BOTH = ("hinge", "squared_hinge")
 ANY_NORM = ((np.inf, 2), (1.5, 1), (1.0, 2), (3.0, 2), (30.0, 1))
+MORE_NORMS = (*ANY_NORM, (1.0, 1), (1.2, 2), (np.inf, 1), (2.0, 1))
 SOLVERS = {
     "newton": Solver(newton_points, BOTH[1:], 1e-9),
     "newton, conjugate gradients": Solver(
@@ -109,8 +110,8 @@ SOLVERS = {
     "sifting, proximal": Solver(
         partial(sifted_points, solver=by_proximal_points, settings=SAMPLES), BOTH[:1], 1e-7
     ),
-    "sifting, barrier": Solver(
-        partial(sifted_points, solver=by_barrier, settings=SAMPLES),
+    "sifting, any norm": Solver(
+        partial(sifted_points, solver=by_norm_solutions, settings=SAMPLES),
         BOTH[:1],
         1e-6,
         (0.01, 1.0, 100.0),
@@ -129,6 +130,7 @@ SOLVERS = {
     ),
     "accelerated, exponents in turn": Solver(accelerated_points, BOTH[:1], 1e-2, (np.inf,), ((np.inf, 2),)),
     "barrier": Solver(path_points, BOTH, 1e-6, (0.01, 1.0, 100.0, np.inf), ANY_NORM),
+    "interior points of any norm": Solver(norm_solutions, BOTH, 1e-6, (0.01, 1.0, 100.0, np.inf), MORE_NORMS),
     "columns": Solver(
         partial(column_points, settings=COLUMNS), BOTH, 1e-6, (0.01, 100.0), ((np.inf, 2), (np.inf, 1))
     ),
@@ -203,13 +205,14 @@ def test_interrupt_stops_the_solver(name, patience):
     assert next(polls) <= patience + 40
     if found:
         feasible(problem, y, weights, found[-1])
-    assert found or name.startswith(("sifting", "linear", "small", "barrier", "columns")) or patience == 0
+    slow = ("sifting", "linear", "small", "barrier", "columns", "interior points of any norm")
+    assert found or name.startswith(slow) or patience == 0
 
 
 REPORTING = {
     name: solver
     for name, solver in SOLVERS.items()
-    if name.split(",")[0] in ("newton", "sifting") or "points" in name
+    if name.split(",")[0] in ("newton", "sifting") or name in ("proximal points", "interior points")
 }
 
 

@@ -78,7 +78,7 @@ def test_refusals_name_algorithms_for_the_norm():
 
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
-    without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "proximal-point", "newton"}
+    without = {"cutting-plane", "flexible-ima", "lp", "interior-point", "proximal-point", "newton"}
     without |= {"accelerated", "proximal-newton", "smoothed-newton"}
     assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
     for name in ALGORITHMS:

@@ -161,4 +161,4 @@ def test_algorithms_are_chosen_by_shape_storage_and_loss(request):
         (Problem("hinge", np.inf), (50, 3)),
     ):
         assert fallback(problem, Patterns(np.ones(rows))) is None
-    assert fallback(Problem("hinge", 1.0, 1.5), Patterns(np.ones((50, 3)))).algorithm.name == "barrier"
+    assert fallback(Problem("hinge", 1.0, 1.5), Patterns(np.ones((50, 3)))).algorithm.name == "interior-point"

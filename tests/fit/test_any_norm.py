@@ -182,7 +182,7 @@ def test_weights_that_the_gap_excludes_are_exact_zeros(power, intercept):
     assert excluded.sum() == 200 - np.count_nonzero(w)
 
 
-@pytest.mark.parametrize(("p", "other"), [(1.0, "smoothed-newton"), (INF, "barrier")])
+@pytest.mark.parametrize(("p", "other"), [(1.0, "smoothed-newton"), (INF, "interior-point")])
 def test_linear_program_of_overlapping_classes_is_left_to_another_method(p, other):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 6)), np.where(rng.random(2000) < 0.5, 1.0, -1.0)
@@ -282,7 +282,7 @@ def test_linear_program_with_optimum_zero_is_certified(p, size):
 
 @interpreted
 def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
-    monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
+    monkeypatch.setattr("maxmargin.fit.policy.MAX_INTERIOR_FLOPS", 0.0)
     X, y = separable(30, 4, 15)
     separated = MaxMarginClassifier(C=INF, p=3.0, tol=0.1, random_state=0).fit(X, y)
     assert separated.status_ is Status.CERTIFIED

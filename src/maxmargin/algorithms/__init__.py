@@ -22,7 +22,6 @@ from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
 from .programs import (
     AcceleratedGradient,
-    BarrierPath,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -51,7 +50,6 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         IMA,
         FlexibleIMA,
         LinearProgram,
-        BarrierPath,
         InteriorPoint,
         ProximalPoint,
         Newton,
@@ -85,7 +83,6 @@ __all__ = [
     "AcceleratedGradient",
     "AggressiveROMMA",
     "Algorithm",
-    "BarrierPath",
     "Bias",
     "CuttingPlane",
     "Decomposition",

@@ -12,23 +12,22 @@ import numpy as np
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
+from .any_norm.smoothed_newton import smoothed_newton_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
-from .batch.barrier import path_points
-from .batch.generation import column_points, linear_points
+from .batch.generation import column_points, linear_points, norm_solutions
 from .batch.iterate import Point, Reached
 from .batch.newton import newton_points
 from .batch.proximal_newton import proximal_newton_points
 from .batch.proximal_point import Start
 from .batch.sifting import Rows, by_proximal_points, sifted_points
-from .batch.smoothed_newton import smoothed_newton_points
 from .linear_algebra.centred_rows import centred_rows
 
 if TYPE_CHECKING:
     from ..fit.run import Run
 
 
-def barrier_points(
+def interior_points_of_any_norm(
     problem: Problem,
     X: Any,
     y: np.ndarray,
@@ -36,30 +35,32 @@ def barrier_points(
     interrupted: Callable[[], bool],
     tol: float = 0.0,
 ) -> Iterator[Any]:
-    """Yield the iterates of the barrier method; where they end without a separator, iterates of a linear program.
+    """Yield the iterates of interior points for any problem.
 
-    Where the largest margin is 0, the path has no end that float64 numbers reach. The dual variables of the linear
-    program at p = inf then have sum alpha_i y_i x_i = 0, which proves in every norm that there is no separator. With
-    the hinge, only rows near the margin are solved for (`sifted_points`).
+    With the hinge and many rows, only rows near the margin are solved for (`sifted_points`). The iterates of a hard
+    margin that end without a separator are followed by those of a linear program: where the largest margin is 0, dual
+    variables grow without end. Those of the linear program at p = inf then have sum alpha_i y_i x_i = 0, which proves
+    in every norm that there is no separator.
     """
     if not problem.hard:
-        yield from sifted_points(problem, X, y, weights, interrupted, by_barrier, tol)
+        solver = None if problem.euclidean else by_norm_solutions
+        yield from sifted_points(problem, X, y, weights, interrupted, solver, tol)
         return
-    w, b = np.zeros(X.shape[1]), 0.0  # where the path yields no point
-    for w, b, alpha in path_points(problem, X, y, weights, interrupted):
+    w, b = np.zeros(X.shape[1]), 0.0  # where there is no iterate
+    for w, b, alpha in norm_solutions(problem, X, y, weights, interrupted):
         yield w, b, alpha
     # the last point does not separate the classes: the largest margin may be 0
     if not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
-def by_barrier(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
-    """Yield points of the barrier method for a soft margin; `start` is ignored, as the path has its own start.
+def by_norm_solutions(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
+    """Yield points of a soft margin in any norm; `start` is ignored, as the methods start from their own points.
 
-    Soft margins at p = inf are solved by column generation, as few columns have a weight.
+    At p = inf columns are generated, as few of them have a weight.
     """
     problem, y, weights = rows.problem, rows.y, rows.weights
-    points = column_points if problem.p == np.inf else path_points
+    points = column_points if problem.p == np.inf else norm_solutions
     for w, b, alpha in points(problem, rows.X, y, weights, rows.interrupted):
         balanced = problem.balanced(y, alpha) if problem.free else alpha
         alpha = alpha if balanced is None else balanced
@@ -142,56 +143,37 @@ class LinearProgram(Program):
 
 
 @dataclass(frozen=True)
-class BarrierPath(Program):
-    """A barrier method that follows the central path by Newton's method: every p, both losses, both powers of the norm.
+class InteriorPoint(Program):
+    """Primal-dual interior-point methods: every p, both losses, both powers of the norm and the hard margin.
 
-    Model: the cone |w|_q <= t is a product of power cones, one for each coordinate, each with a self-concordant
-    barrier.
-    Iteration: Newton's method computes a point of the central path nearer to the optimum, which is certified together
-    with its dual variables. For small problems: a step costs n d min(n, d), and there are 30 to 100 steps, whatever p,
-    C and the scales of the features are. Soft margins at p = inf may have any number of columns: columns enter by
-    their dual violation, a few times as many as have a weight at the optimum.
-    Of many rows, the hinge is solved for the rows near the margin, and for means of the others.
-    Guarantee: the objective at a point of the path is about nu / tau from the optimum, where nu is the number of
-    barriers and tau the parameter that every iteration multiplies. So the path ends at the optimum, up to rounding.
-    The number of steps is measured, not proved.
-
-    References
-    ----------
-    Y. Nesterov, A. Nemirovskii, "Interior-point polynomial algorithms in convex programming", SIAM, 1994;
-    R. Chares, "Cones and interior-point algorithms for structured convex optimization involving powers and
-    exponentials", thesis, Louvain, 2009.
-    """
-
-    name: ClassVar[str] = "barrier"
-    points: ClassVar[Any] = staticmethod(barrier_points)
-
-    def plan(self, facts: Facts) -> Plan:
-        return _plan(barrier_points, tol=facts.tol)
-
-    def refuses(self, problem: Problem) -> str | None:
-        return None
-
-
-@dataclass(frozen=True)
-class InteriorPoint(SoftProgram):
-    """A primal-dual interior-point method for soft margins at p = 2, for many patterns of few features.
-
-    Iteration: a step of Mehrotra's predictor-corrector method on the dual, which costs n d^2. There are 10 to 50
-    steps as a rule, whatever C and the sample weights are; about 100 if the scales of the features differ by six orders
-    of magnitude and almost no label is wrong. With the hinge, n is the number of rows near the margin, which solutions
-    on growing samples identify.
+    Iteration: a step of Mehrotra's predictor-corrector method, which costs n d min(n, d). There are 10 to 50 steps as a
+    rule, whatever p, C and the sample weights are; about 100 if the scales of the features differ by six orders of
+    magnitude and almost no label is wrong. Of many rows, the hinge is solved for the rows near the margin, which
+    solutions on growing samples identify, and for means of the others. Soft margins at p = inf may have any number of
+    columns: columns enter by their dual violation, a few times as many as have a weight at the optimum.
+    Other norms than p = 2: the optimality conditions of the norm are linearised as well. Where this does not converge,
+    and for p below 1.05 or above 20, a barrier method follows the central path; the cone |w|_q <= t is then a product
+    of power cones, one for each coordinate.
     Guarantee: every point is certified on all rows, so that its gap is proved. The small number of steps is measured:
-    there is no such theorem for predictor-corrector methods.
+    there is no such theorem for predictor-corrector methods. On the path of the barrier method, the objective is about
+    nu / tau from the optimum, nu being the number of barriers, and tau grows in every iteration.
 
     References
     ----------
     S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992;
-    M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13, 2002.
+    M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13, 2002;
+    R. Chares, "Cones and interior-point algorithms for structured convex optimization involving powers and
+    exponentials", thesis, Louvain, 2009.
     """
 
     name: ClassVar[str] = "interior-point"
-    points: ClassVar[Any] = staticmethod(sifted_points)
+    points: ClassVar[Any] = staticmethod(interior_points_of_any_norm)
+
+    def plan(self, facts: Facts) -> Plan:
+        return _plan(interior_points_of_any_norm, tol=facts.tol)
+
+    def refuses(self, problem: Problem) -> str | None:
+        return None
 
 
 @dataclass(frozen=True)

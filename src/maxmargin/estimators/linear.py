@@ -86,8 +86,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         `history_` (`docs/measurements/choice.md` has the rule and its measurements). p = 2: the exact stage for small
         problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
-        points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, `barrier` if small,
-        otherwise `pumma` (2 < p < inf) or `ima`.
+        points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, Newton's
+        method or interior points if small, otherwise `dcd`, `pumma` (2 < p < inf) or `ima`.
     point : {"best", "last"}, default="best"
         ``"best"`` returns the point with the best certified bound. ``"last"``, for experiments on an algorithm, returns
         its last iterate with its own intercept, after `max_iter` rounds, at `tol`, or where its own criterion ends it.

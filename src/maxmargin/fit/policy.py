@@ -21,7 +21,6 @@ from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.online.pumma import PUMMA
 from ..algorithms.programs import (
-    BarrierPath,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -37,13 +36,13 @@ from ..problem.problem import Problem
 from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, factors_whole_gram, is_small
 from .report import KernelJob
 
-# Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2
-# (docs/measurements/choice.md).
-MAX_BARRIER_FLOPS = 4e9
+# Rows x columns x smaller side up to which interior points are run first on dense rows for p other than 2: a step then
+# takes half a second at most, all steps about as long as 20 to 50 passes of coordinate descent.
+MAX_INTERIOR_FLOPS = 4e9
 # Time of a multiplication in a loop over the entries of sparse rows, relative to that in a product of dense matrices:
 # 1.2 ns against 0.1 ns on web, 49,749 x 300.
 SPARSE_COST = 10.0
-# Errors at p = 2 above which the hinge with norm_power=1 and p = 1 or inf is solved by the barrier method in place of
+# Errors at p = 2 above which the hinge with norm_power=1 and p = 1 or inf is solved by interior points in place of
 # linear programs (docs/measurements/choice.md), and the gap up to which p = 2 is solved to count them.
 MAX_LP_ERRORS, ROUGH_GAP = 200, 0.1
 # Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
@@ -63,11 +62,12 @@ PASSES_BEFORE_SMOOTHED = 100
 # Entries (rows x columns) from which that method is run for the linear programs of p = 1: 7 s in place of 12 s on usps.
 # The solution of a linear program is exact.
 MAX_LP_ENTRIES = 200_000
-# Rough costs in nanoseconds and steps of the barrier method, and of an entry in a row visit of coordinate descent for p
-# other than 2, which evaluates a power of each entry a few times; they decide when the barrier method begins.
-BARRIER_STEPS, BARRIER_NS_PER_ROW, BARRIER_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 40, 1500.0, 0.4, 100.0
-# Share of the estimated work of the barrier method that coordinate descent gets before it, as for proximal points.
-SHARE_BEFORE_BARRIER = 0.5
+# Rough costs in nanoseconds and steps of interior points, and of an entry in a row visit of coordinate descent for p
+# other than 2, which evaluates a power of each entry a few times; they decide when interior points begin. Measured on
+# arcene, 100 x 10,000: 10 ms for a step.
+INTERIOR_STEPS, INTERIOR_NS_PER_ROW, INTERIOR_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 25, 1500.0, 0.1, 100.0
+# Share of the estimated work of interior points that coordinate descent gets before them, as for proximal points.
+SHARE_BEFORE_INTERIOR = 0.5
 # Share of the estimated work of proximal points that coordinate descent gets before these take over: both together
 # then cost at most 1 + SHARE_BEFORE_PROXIMAL times as much as proximal points alone.
 SHARE_BEFORE_PROXIMAL = 0.5
@@ -260,17 +260,15 @@ def choose(
     # hard margins in other norms: exact programs where they are linear or small enough, else Perceptron-like algorithms
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
-    work = barrier_work(patterns)
     size = f"p = {p:g}, {n} x {d}"
-    if work <= MAX_BARRIER_FLOPS:
-        return BarrierPath(), f"{size}: small enough for the barrier method, which solves every p"
+    if interior_work(patterns) <= MAX_INTERIOR_FLOPS:
+        return InteriorPoint(), f"{size}: interior points, for every p"
     separable, alpha = None, None
     if y is not None:
         separable, alpha = is_separable(problem, patterns, y, interrupted)
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
-    known = "separable, " if separable else ""
-    too_large = f"{size}: {known}too large for the barrier method"
+    too_large = f"{size}: {'separable, ' if separable else ''}too large for interior points"
     if PUMMA().refuses(problem) is None:
         return PUMMA(), f"{too_large}; a step of PUMMA costs the non-zeros of a row"
     return IMA(), f"{too_large}; IMA solves every p"
@@ -280,27 +278,30 @@ def _soft_in_other_norm(
     problem: Problem, patterns: Patterns, y: np.ndarray | None, interrupted: Callable[[], bool]
 ) -> tuple[Algorithm, str]:
     """Choose the algorithm for a soft margin with p other than 2 or `power=1`; the parameters are those of `choose`."""
-    p, n, d = problem.p, patterns.n, patterns.d
-    work, size, flops = barrier_work(patterns), f"p = {p:g}, {n} x {d}", dense_work(patterns)
+    p, n, d, flops = problem.p, patterns.n, patterns.d, dense_work(patterns)
+    size = f"p = {p:g}, {n} x {d}"
+    small = interior_work(patterns) <= MAX_INTERIOR_FLOPS
     newton = p < np.inf and d <= min(n, MAX_NEWTON_COLUMNS) and flops <= MAX_SMOOTHED_FLOPS
-    if LinearProgram().refuses(problem) is None and not (newton and n * d > MAX_LP_ENTRIES):
-        too_large = work > MAX_BARRIER_FLOPS  # for the barrier method
-        if y is None or too_large or not has_many_errors(problem, patterns, y, interrupted):
-            return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
+    large = p == 1.0 and n * d > MAX_LP_ENTRIES and (newton or small)  # as a linear program
+    program = LinearProgram().refuses(problem) is None and not large
+    if program and not (small and y is not None and has_many_errors(problem, patterns, y, interrupted)):
+        return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     if ProximalNewton().refuses(problem) is None:
         return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
     if p == np.inf:
         return (
-            BarrierPath(),
-            "p = inf: the barrier method, on growing sets of columns and on rows near the margin",
+            InteriorPoint(),
+            "p = inf: interior points, on growing sets of columns and rows near the margin",
         )
     if newton:
         return SmoothedNewton(), f"{size}: Newton's method, for every C and all scales"
+    if small and not patterns.sparse:
+        return InteriorPoint(), f"{size}: interior points, for every C and all scales"
     if DualCoordinateDescent().refuses(problem) is None:
         return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
-    if patterns.sparse and work > MAX_BARRIER_FLOPS:
+    if patterns.sparse and not small:
         return SmoothedNewton(), f"{size}: Newton's method, by the inner products of sparse rows"
-    return BarrierPath(), f"{size}: the barrier method, which solves every p"
+    return InteriorPoint(), f"{size}: interior points, which solve every p"
 
 
 def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = None) -> Fallback | None:
@@ -310,7 +311,7 @@ def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = No
     passes where this method solves the problem, and otherwise by proximal points after `SHARE_BEFORE_PROXIMAL` of their
     estimated work. With an exact estimate both together take at most 1.5 times as long as proximal points alone, and at
     most three times as long as coordinate descent alone. Newton's method and the proximal Newton method, where they
-    were chosen, are followed by interior points and the barrier method if rounding ends them.
+    were chosen, are followed by interior points if rounding ends them.
 
     Parameters
     ----------
@@ -342,26 +343,26 @@ def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = No
 def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | None:
     """Return the algorithm that takes over for another problem than p = 2 with the squared norm; None if none does.
 
-    Newton's method is followed by the barrier method if it ends early. Coordinate descent is followed by the barrier
-    method on dense rows, after `SHARE_BEFORE_BARRIER` of its estimated work, and by Newton's method on sparse rows,
-    whose inner products cost less than n^2 d, after `PASSES_BEFORE_SMOOTHED` passes.
+    Newton's method is followed by interior points if it ends early. Coordinate descent is followed by interior points
+    on dense rows, after `SHARE_BEFORE_INTERIOR` of their estimated work, and by Newton's method on sparse rows, whose
+    inner products cost less than n^2 d, after `PASSES_BEFORE_SMOOTHED` passes.
     """
     n, d = patterns.n, patterns.d
     size, flops = f"{n} x {d}", dense_work(patterns)
     if isinstance(chosen, ProximalNewton):
-        return Fallback(BarrierPath(), f"{size}: rounding has ended the proximal Newton method", np.inf)
-    if isinstance(chosen, SmoothedNewton) and barrier_work(patterns) <= MAX_BARRIER_FLOPS:
-        return Fallback(BarrierPath(), f"{size}: Newton's method has ended; the barrier method", np.inf)
-    if not isinstance(chosen, DualCoordinateDescent) or flops > MAX_SMOOTHED_FLOPS:
+        return Fallback(InteriorPoint(), f"{size}: rounding has ended the proximal Newton method", np.inf)
+    if flops > MAX_SMOOTHED_FLOPS:
+        return None
+    if isinstance(chosen, SmoothedNewton):
+        return Fallback(InteriorPoint(), f"{size}: Newton's method has ended; interior points", np.inf)
+    if not isinstance(chosen, DualCoordinateDescent):
         return None
     if patterns.sparse:
         reason = f"{size}: coordinate descent is slow; Newton's method"
         return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n)
-    if flops > MAX_BARRIER_FLOPS:
-        return None
-    work = BARRIER_STEPS * n * (BARRIER_NS_PER_ROW + BARRIER_NS_PER_FLOP * flops / n)
-    visits = SHARE_BEFORE_BARRIER * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
-    return Fallback(BarrierPath(), f"{size}: coordinate descent is slow; the barrier method", visits)
+    work = INTERIOR_STEPS * (INTERIOR_NS_PER_ROW * n + INTERIOR_NS_PER_FLOP * flops)
+    visits = SHARE_BEFORE_INTERIOR * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
+    return Fallback(InteriorPoint(), f"{size}: coordinate descent is slow; interior points", visits)
 
 
 def handover(task: Task, choice: Choice) -> Fallback | None:
@@ -385,8 +386,8 @@ def dense_work(patterns: Patterns) -> float:
     return float(patterns.n) * patterns.d * min(patterns.n, patterns.d)
 
 
-def barrier_work(patterns: Patterns) -> float:
-    """Return the multiplications of a step of the barrier method, one of a compiled loop counted as SPARSE_COST."""
+def interior_work(patterns: Patterns) -> float:
+    """Return the multiplications of a step of interior points, one of a compiled loop counted as SPARSE_COST."""
     n, d, dense = patterns.n, patterns.d, dense_work(patterns)
     if not sp.issparse(patterns.X) or d > n:
         return dense

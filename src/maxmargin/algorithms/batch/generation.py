@@ -5,9 +5,9 @@ violated constraints outside it the worst ones join it: rows whose margin is too
 large, v = sum alpha_i y_i x_i (dual constraints). When none is violated the problem is solved. At p = 1, where nearly
 all weights are +-|w|, every master holds all columns.
 
-A master is a linear program (`linear_points`) or, for a soft margin at p = inf that is not linear, a problem solved by
-the barrier method (`column_points`). The dual variables of the barrier method are feasible for the whole problem after
-scaling to the largest |v_j| of all columns. Its path is left once much of the gap is due to columns outside.
+A master is a linear program (`linear_points`) or, for a soft margin at p = inf, a problem solved by interior points
+(`column_points`). Their dual variables are feasible for the whole problem after scaling to the largest |v_j| of all
+columns. A master is left once much of the gap is due to columns outside.
 
 References
 ----------
@@ -28,7 +28,8 @@ import scipy.sparse as sp
 from ...numerics.norms import norm
 from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
-from .barrier import path_points
+from ..any_norm.barrier import path_points
+from ..any_norm.interior_point import norm_points
 from .iterate import Point
 from .linear_program import Program, solve_program
 
@@ -45,7 +46,7 @@ class Settings:
     # Number of rows up to which every master holds all rows.
     all_rows: int = 400
     # Largest number of rows and of columns that join a master at once. It is a quarter of the size of a linear program,
-    # or the size of a barrier problem, if that is more.
+    # or the size of a problem of interior points, if that is more.
     added_rows: int = 200
     added_columns: int = 60
     # Number of columns of the difference of the class means by which the first rows are chosen.
@@ -55,8 +56,8 @@ class Settings:
     # Number of columns up to which the first master of `column_points` holds all columns: with 60 of the 300 columns of
     # web it takes up to three times as long.
     all_columns: int = 400
-    # A path is left when the gap of its master is at most this fraction of the gap over all columns. A smaller fraction
-    # spends steps on a gap that other columns decide; a larger one starts more masters.
+    # A master is left when its gap is at most this share of the gap over all columns. A smaller one spends steps on a
+    # gap that other columns decide; a larger one starts more masters.
     leave_share: float = 0.6
     # Relative violation that counts as none: the feasibility tolerances of HiGHS are 1e-10 to 1e-7.
     max_violation: float = 1e-9
@@ -235,6 +236,25 @@ class _Masters:
         return scores, v, float(margins.min())
 
 
+# The norms for which interior points are run: nearer to p = 1 and for large p, the slopes of the norm change most from
+# step to step, and the barrier method is more reliable.
+MIN_EXPONENT, MAX_EXPONENT = 1.05, 20.0
+
+
+def norm_solutions(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Point]:
+    """Yield the iterates of interior points, and then those of the barrier method; the parameters are those of both."""
+    p = problem.p
+    if p == 1.0 or MIN_EXPONENT <= p <= MAX_EXPONENT or np.isinf(p):
+        yield from norm_points(problem, X, y, weights, interrupted)
+    yield from path_points(problem, X, y, weights, interrupted)
+
+
 def column_points(
     problem: Problem,
     X: Any,
@@ -243,7 +263,7 @@ def column_points(
     interrupted: Callable[[], bool] = lambda: False,
     settings: Settings = Settings(),
 ) -> Iterator[Point]:
-    """Solve a soft problem at p = inf by column generation; yield the points of the central path of each master.
+    """Solve a soft problem at p = inf by column generation; yield the iterates of each master.
 
     Parameters
     ----------
@@ -256,7 +276,7 @@ def column_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Returns whether to stop. Called before every step of a path.
+        Returns whether to stop. Called before every step.
     settings : Settings
 
     Yields
@@ -275,7 +295,7 @@ def column_points(
         columns = np.sort(largest(np.abs(transposed @ (alpha * y)), settings.first_columns))
     while True:
         master, violation = by_column[:, columns], np.zeros(d)
-        for point in path_points(problem, master, y, weights, interrupted):
+        for point in norm_solutions(problem, master, y, weights, interrupted):
             w = np.zeros(d)
             w[columns] = point.w
             yield point._replace(w=w)

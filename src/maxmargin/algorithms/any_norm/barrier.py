@@ -32,9 +32,9 @@ import scipy.sparse as sp
 from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
+from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
 from ..linear_algebra.factors import TINY
-from .iterate import Point
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ import numpy as np
 
 from ...numerics.norms import norm
 from ...problem.problem import Problem
+from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import signed_rows, solver, woodbury_solver
-from .iterate import Point
 
 
 @dataclass(frozen=True)
