@@ -54,29 +54,27 @@ MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
 # second for each pair of entries of a row. Too large or too small costs begin the fallback too late or too early.
 NS_PER_ROW, NS_PER_ENTRY, PROXIMAL_NS_PER_ROW = 20.0, 1.5, 300.0
 DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
-# Rows x columns x smaller side up to which Newton's method on smoothed losses is run; a larger value delays the first
-# point on large data. A round value, not tuned.
-MAX_SMOOTHED_FLOPS = 2e10
-# Passes of coordinate descent on sparse rows before that method: text takes 30 to 60 at C = 1 with p from 1.8 to 10.
+# Rows x columns x smaller side up to which Newton's method on smoothed losses is run, and for the squared hinge, whose
+# smoothing ends after one or two stages: 3 to 5 s for 60,000 x 780 (3.7e10). Larger values delay the first point.
+MAX_SMOOTHED_FLOPS, MAX_SQUARED_FLOPS = 2e10, 1e11
+# Rows for each column from which the hinge is left to Newton's method: with fewer, it ends early or takes longer than
+# interior points (madelon, 2000 x 500: 1 to 4 s, of which 7 in 12 fits ended early, in place of 1.5 to 3.3 s).
+MIN_ROWS_PER_COLUMN = 8
+# Passes of coordinate descent on sparse rows before that method: text takes 30 to 60 (C = 1, p from 1.8 to 10).
 PASSES_BEFORE_SMOOTHED = 100
 # Entries (rows x columns) from which that method is run for the linear programs of p = 1: 7 s in place of 12 s on usps.
 # The solution of a linear program is exact.
 MAX_LP_ENTRIES = 200_000
 # Rough costs in nanoseconds and steps of interior points, and of an entry in a row visit of coordinate descent for p
-# other than 2, which evaluates a power of each entry a few times; they decide when interior points begin. Measured on
-# arcene, 100 x 10,000: 10 ms for a step.
+# other than 2, which evaluates a power of each entry a few times; they decide when interior points begin.
 INTERIOR_STEPS, INTERIOR_NS_PER_ROW, INTERIOR_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 25, 1500.0, 0.1, 100.0
-# Share of the estimated work of interior points that coordinate descent gets before them, as for proximal points.
-SHARE_BEFORE_INTERIOR = 0.5
-# Share of the estimated work of proximal points that coordinate descent gets before these take over: both together
-# then cost at most 1 + SHARE_BEFORE_PROXIMAL times as much as proximal points alone.
-SHARE_BEFORE_PROXIMAL = 0.5
-# Full passes of coordinate descent over sparse rows of many columns after which Newton's method was faster on all data
-# sets measured (docs/measurements/choice.md). Fewer passes run Newton's method on problems that coordinate descent soon
-# solves.
+# Share of the estimated work of proximal or interior points that coordinate descent gets before these take over: both
+# together then cost at most 1 + SHARE_BEFORE_BATCH times as much as these alone.
+SHARE_BEFORE_BATCH = 0.5
+# Full passes of coordinate descent over sparse rows of many columns after which Newton's method was always faster
+# (docs/measurements/choice.md). Fewer run Newton's method on problems that coordinate descent soon solves.
 PASSES_BEFORE_NEWTON = 50
 # The constants below were chosen on the data sets of docs/measurements/regimes.md.
-
 # Smallest number of rounds of a convergent algorithm before the exact stage of a small problem: an algorithm that ends
 # within them spares the exact stage.
 MIN_ROUNDS_BEFORE_EXACT = 3
@@ -281,7 +279,9 @@ def _soft_in_other_norm(
     p, n, d, flops = problem.p, patterns.n, patterns.d, dense_work(patterns)
     size = f"p = {p:g}, {n} x {d}"
     small = interior_work(patterns) <= MAX_INTERIOR_FLOPS
-    newton = p < np.inf and d <= min(n, MAX_NEWTON_COLUMNS) and flops <= MAX_SMOOTHED_FLOPS
+    hinge = problem.loss == "hinge"
+    newton = p < np.inf and flops <= (MAX_SMOOTHED_FLOPS if hinge else MAX_SQUARED_FLOPS)
+    newton = newton and d <= min(n / MIN_ROWS_PER_COLUMN if hinge else n, MAX_NEWTON_COLUMNS)
     large = p == 1.0 and n * d > MAX_LP_ENTRIES and (newton or small)  # as a linear program
     program = LinearProgram().refuses(problem) is None and not large
     if program and not (small and y is not None and has_many_errors(problem, patterns, y, interrupted)):
@@ -308,7 +308,7 @@ def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = No
     """Return the algorithm that takes over from the chosen one, with the budget of the chosen one; None if none does.
 
     Coordinate descent, which converges slowly on some data, is followed by Newton's method after `PASSES_BEFORE_NEWTON`
-    passes where this method solves the problem, and otherwise by proximal points after `SHARE_BEFORE_PROXIMAL` of their
+    passes where this method solves the problem, and otherwise by proximal points after `SHARE_BEFORE_BATCH` of their
     estimated work. With an exact estimate both together take at most 1.5 times as long as proximal points alone, and at
     most three times as long as coordinate descent alone. Newton's method and the proximal Newton method, where they
     were chosen, are followed by interior points if rounding ends them.
@@ -337,14 +337,14 @@ def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = No
     products = per_entry * entries if n >= SIFTING.proximal_rows * d * d else per_pair * entries * entries
     work, per_visit = n * (PROXIMAL_NS_PER_ROW + products), NS_PER_ROW + NS_PER_ENTRY * entries
     reason = f"{size}: coordinate descent is slow; proximal points, for every C and all scales"
-    return Fallback(ProximalPoint(), reason, SHARE_BEFORE_PROXIMAL * work / per_visit)
+    return Fallback(ProximalPoint(), reason, SHARE_BEFORE_BATCH * work / per_visit)
 
 
 def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | None:
     """Return the algorithm that takes over for another problem than p = 2 with the squared norm; None if none does.
 
     Newton's method is followed by interior points if it ends early. Coordinate descent is followed by interior points
-    on dense rows, after `SHARE_BEFORE_INTERIOR` of their estimated work, and by Newton's method on sparse rows, whose
+    on dense rows, after `SHARE_BEFORE_BATCH` of their estimated work, and by Newton's method on sparse rows, whose
     inner products cost less than n^2 d, after `PASSES_BEFORE_SMOOTHED` passes.
     """
     n, d = patterns.n, patterns.d
@@ -361,7 +361,7 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
         reason = f"{size}: coordinate descent is slow; Newton's method"
         return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n)
     work = INTERIOR_STEPS * (INTERIOR_NS_PER_ROW * n + INTERIOR_NS_PER_FLOP * flops)
-    visits = SHARE_BEFORE_INTERIOR * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
+    visits = SHARE_BEFORE_BATCH * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
     return Fallback(InteriorPoint(), f"{size}: coordinate descent is slow; interior points", visits)
 
 
