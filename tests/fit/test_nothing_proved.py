@@ -27,7 +27,9 @@ def stopped(kind, classes=2) -> tuple[Any, np.ndarray, np.ndarray]:
     X = rng.standard_normal((60, 4))
     y = np.argmax(X @ rng.standard_normal((4, classes)), axis=1)
     make, options = (
-        (KernelMaxMarginClassifier, {}) if kind == "kernel" else (MaxMarginClassifier, {"p": kind})
+        (KernelMaxMarginClassifier, {})
+        if kind == "kernel"
+        else (MaxMarginClassifier, {"p": kind, "algorithm": "ima"})  # "auto" begins with a point for p = 2
     )
     return make(C=INF, max_time=EXPIRED, random_state=0, **options).fit(X, y), X, y
 
@@ -45,6 +47,16 @@ def test_gap_is_infinite_and_text_states_that_nothing_is_proved(kind, classes):
             assert WORDS in str(part)
     assert all(report.gap == INF for report in model.history_)
     assert WORDS in str(support_report(model, X, y))
+
+
+@pytest.mark.parametrize(("p", "C"), [*product((1, 1.5, 2, 3, INF), (1.0, INF))])
+def test_expired_fits_have_a_direction_and_a_bound(p, C):
+    X, y = stopped(3)[1:]
+    for loss in LOSSES if C < INF else LOSSES[:1]:
+        model = MaxMarginClassifier(C=C, p=p, loss=loss, max_time=EXPIRED, random_state=0).fit(X, y)
+        assert model.status_ is Status.MAX_TIME
+        assert model.coef_.any()
+        assert model.certificate_.gap < INF
 
 
 @pytest.mark.parametrize(("loss", "C"), [*product(LOSSES, [1.0, INF])])
@@ -76,6 +88,7 @@ def test_commands_report_it_and_exit_with_3(tmp_path, kind, classes):
     model.source_ = {"label": "label", "first_index": None}
     save(model, path)
     fit = ["fit", data, "--C", "inf", "--p", "3", "--max-time", EXPIRED, "-o", tmp_path / "again.model"]
+    fit += ["--algorithm", "ima"]
     for command in (["check", path, data], ["report", path, data, "-o", page], fit):
         result = run(*command)
         assert result.exit_code == 3

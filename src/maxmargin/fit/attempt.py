@@ -229,7 +229,6 @@ class RowAttempt(Attempt):
                 self.run.look_for_zero_rows()
             self.run.evaluate_start()
             first = task.start is None and task.point is None
-            first = first and not (self.problem.hard and check())
             if choice.automatic and first and not self.problem.euclidean:
                 self.run.evaluate_euclidean_point()
 

@@ -34,7 +34,7 @@ from ...numerics.norms import norm, row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import signed_rows, solver
+from ..linear_algebra.diagonal_plus_gram import row_solver, signed_rows
 from ..linear_algebra.factors import TINY
 from .penalties import Step, penalty
 
@@ -69,7 +69,10 @@ class Settings:
     min_slack: float = 0.1
     # Least |v|_p by which the first dual variables are divided, for rows of norm up to one: class means may be equal.
     min_length: float = 1e-3
-    max_refinements: int = 3  # of a linear system, at most: they end where the residual no longer halves
+    # Refinements of a linear system, at most: they end where the residual is this share of the right-hand side, or no
+    # longer halves. Each costs a solution and two products with the rows.
+    max_refinements: int = 5
+    residual_share: float = 1e-8
 
 
 SETTINGS = Settings()
@@ -256,7 +259,7 @@ class _Newton:
             corner = np.zeros((k + 1, k + 1))
             corner[:k, :k] = self.model.corner
         self.right, self.left, self.corner, self.k = right, left, corner, k
-        self.solve = solver(at.A.T, self.model.scaling, self.theta)
+        self.solve = row_solver(at.A, self.model.scaling, self.theta)
         self.solved_right = self.solve(right) if corner.size else right
         self.schur = corner - left.T @ self.solved_right
         xi = at.first[n:] if at.capped else at.flat * at.alpha
@@ -283,8 +286,9 @@ class _Newton:
         )
 
     def solved(self, r: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve the bordered system, and refine the solution while its residual at least halves."""
+        """Solve the bordered system, and refine the solution while its residual is large and at least halves."""
         at, model = self.at, self.model
+        enough = at.settings.residual_share * float(np.abs(r).max() + np.abs(side).max(initial=0.0))
         d_alpha, u, p, s, size = np.zeros(at.n), np.zeros(side.size), r, side, np.inf
         for _ in range(at.settings.max_refinements):
             x = self.solve(p)
@@ -293,7 +297,7 @@ class _Newton:
             p = r - at.A @ (model.scaling * (at.A.T @ d_alpha)) - self.theta * d_alpha - self.right @ u
             s = side - self.left.T @ d_alpha - self.corner @ u
             before, size = size, float(np.abs(p).max() + np.abs(s).max(initial=0.0))
-            if not size < 0.5 * before:
+            if size <= enough or not size < 0.5 * before:
                 break
         return d_alpha, u
 

@@ -28,8 +28,9 @@ from ..linear_algebra.factors import TINY
 # Relative difference of two gradients above which their secant replaces the tangent: below it the digits of the
 # difference cancel.
 MIN_SECANT_DIFFERENCE = 1e-4
-# Largest slope for p < 2, where the usual ones are about 1: it is infinite where w_j and v_j are 0.
-MAX_SLOPE = 1e12
+# Largest slope for p < 2, where the usual ones are about 1: it is infinite where w_j and v_j are 0. A larger one
+# multiplies the rounding of v (madelon, p = 1.2, C = 100 then ends at a gap of 2e-3); a smaller one takes more steps.
+MAX_SLOPE = 1e3
 # Start: |w_j| and |v_j| are at most INSIDE_SHARE of their bounds, and multipliers at least MIN_SHARE of their mean, so
 # that the first iterate is not near the boundary.
 INSIDE_SHARE, MIN_SHARE = 0.9, 0.5

@@ -108,6 +108,30 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     return solve
 
 
+def row_solver(A: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from p to the solution x of (A diag(weight) A' + diag(diagonal)) x = p.
+
+    With more rows than columns, Woodbury's identity is used, whose matrix has d columns. Digits cancel where the
+    diagonal is small; iterative refinement recovers them. The right-hand side p has shape (n,) or (n, k).
+
+    Parameters
+    ----------
+    A : ndarray or CSR matrix of shape (n, d)
+    weight : ndarray of shape (d,), non-negative
+    diagonal : ndarray of shape (n,), positive
+    """
+    n, d = A.shape
+    if n <= d:
+        return solver(A.T, weight, diagonal)
+    solve_columns = solver(A, 1.0 / diagonal, 1.0 / np.maximum(weight, TINY))
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        scaled = (p.T / diagonal).T
+        return scaled - ((A @ solve_columns(A.T @ scaled)).T / diagonal).T
+
+    return solve
+
+
 def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return the same function as `solver` by Woodbury's identity, whose matrix has n columns.
 
