@@ -19,6 +19,7 @@ from problems import bounds_of, conditioned
 
 from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms.any_norm.barrier import path_points
+from maxmargin.algorithms.any_norm.interior_point import norm_points
 from maxmargin.algorithms.batch import generation, newton
 from maxmargin.algorithms.batch.accelerated import accelerated_points
 from maxmargin.algorithms.batch.cutting_plane import CuttingPlane
@@ -309,3 +310,21 @@ def test_bounds_of_wide_data_meet_after_elimination_of_columns(monkeypatch, p):
             [bounds_of(problem, X, y, s, *point) for point in path_points(problem, sp.csr_matrix(X), y, s)]
         )
         assert problem.gap(bounds[:, 0].max(), bounds[:, 1].min()) <= 1e-6
+
+
+@pytest.mark.parametrize("p", [1.0, 1.1, 1.5, 2.0, 3.0, 10.0, np.inf])
+@pytest.mark.parametrize("shape", [(12, 200), (200, 12)])
+def test_interior_points_converge_in_few_steps_for_every_norm(p, shape):
+    """Hard, and both losses and powers with C from small to large."""
+    X, y, s = conditioned("separable", *shape, 0)
+    kinds = [(loss, C, power) for loss in BOTH for C in (0.01, 1.0, 100.0) for power in (1, 2)]
+    for loss, C, power in [("hinge", np.inf, 2), *kinds]:
+        problem = Problem(loss, C, p=p, power=power, intercept="free")
+        lower, upper = 0.0, np.inf
+        for point in islice(norm_points(problem, X, y, s), 80):
+            feasible(problem, y, s, point)
+            low, high = bounds_of(problem, X, y, s, *point)
+            lower, upper = max(lower, low), min(upper, high)
+            if problem.gap(lower, upper) <= 1e-6:
+                break
+        assert problem.gap(lower, upper) <= 1e-6

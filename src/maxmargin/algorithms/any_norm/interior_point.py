@@ -260,7 +260,9 @@ class _Newton:
             corner[:k, :k] = self.model.corner
         self.right, self.left, self.corner, self.k = right, left, corner, k
         self.solve = row_solver(at.A, self.model.scaling, self.theta)
-        self.solved_right = self.solve(right) if corner.size else right
+        self.solved_right, self.right_image = (
+            self.solve(right) if corner.size else (right, np.zeros((at.A.shape[1], 0)))
+        )
         self.schur = corner - left.T @ self.solved_right
         xi = at.first[n:] if at.capped else at.flat * at.alpha
         self.residual = 1.0 + at.first[:n] - xi - at.A @ at.term.w - at.b * at.y
@@ -276,30 +278,38 @@ class _Newton:
             r = r - reached[n:]
         if at.problem.free:
             side = np.append(side, -float(at.y @ at.alpha))
-        d_alpha, u = self.solved(r, side)
+        d_alpha, image, u = self.solved(r, side)
         d_second = np.concatenate([d_alpha, -d_alpha]) if at.capped else d_alpha
         d_first = reached - at.first / at.second * d_second
-        term = at.term.step(at.A.T @ d_alpha, u[: self.k], target[size:])
+        # where the scaling is large, it would multiply the rounding of A'dalpha
+        scaling = self.model.scaling
+        dv = np.where(scaling > 1.0, image / np.maximum(scaling, 1.0), at.A.T @ d_alpha)
+        term = at.term.step(dv, u[: self.k], target[size:])
         db = float(u[-1]) if at.problem.free else 0.0
         return _Direction(
             np.concatenate([d_first, term.first]), np.concatenate([d_second, term.second]), term, db
         )
 
-    def solved(self, r: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve the bordered system, and refine the solution while its residual is large and at least halves."""
-        at, model = self.at, self.model
+    def solved(self, r: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return dalpha, diag(scaling) A'dalpha and u of the bordered system.
+
+        The solution is refined while its residual is large and at least halves.
+        """
+        at = self.at
         enough = at.settings.residual_share * float(np.abs(r).max() + np.abs(side).max(initial=0.0))
-        d_alpha, u, p, s, size = np.zeros(at.n), np.zeros(side.size), r, side, np.inf
+        d_alpha, image, u = np.zeros(at.n), np.zeros(at.A.shape[1]), np.zeros(side.size)
+        p, s, size = r, side, np.inf
         for _ in range(at.settings.max_refinements):
-            x = self.solve(p)
+            x, x_image = self.solve(p)
             z = np.linalg.solve(self.schur, s - self.left.T @ x) if s.size else s
             d_alpha, u = d_alpha + x - self.solved_right @ z, u + z
-            p = r - at.A @ (model.scaling * (at.A.T @ d_alpha)) - self.theta * d_alpha - self.right @ u
+            image = image + x_image - self.right_image @ z
+            p = r - at.A @ image - self.theta * d_alpha - self.right @ u
             s = side - self.left.T @ d_alpha - self.corner @ u
             before, size = size, float(np.abs(p).max() + np.abs(s).max(initial=0.0))
             if size <= enough or not size < 0.5 * before:
                 break
-        return d_alpha, u
+        return d_alpha, image, u
 
     def longest(self, direction: _Direction) -> float:
         """Return the longest length up to 1 at which all pairs are non-negative."""

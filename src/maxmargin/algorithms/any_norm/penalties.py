@@ -28,9 +28,9 @@ from ..linear_algebra.factors import TINY
 # Relative difference of two gradients above which their secant replaces the tangent: below it the digits of the
 # difference cancel.
 MIN_SECANT_DIFFERENCE = 1e-4
-# Largest slope for p < 2, where the usual ones are about 1: it is infinite where w_j and v_j are 0. A larger one
-# multiplies the rounding of v (madelon, p = 1.2, C = 100 then ends at a gap of 2e-3); a smaller one takes more steps.
-MAX_SLOPE = 1e3
+# Largest slope for p < 2, where the usual ones are about 1: it is infinite where w_j and v_j are 0. On six data sets
+# with p in {1.1, 1.2, 1.5}, 216 fits took 3,804 steps with 1e4, 4,162 with 1e3 and 4,208 with 1e6.
+MAX_SLOPE = 1e4
 # Start: |w_j| and |v_j| are at most INSIDE_SHARE of their bounds, and multipliers at least MIN_SHARE of their mean, so
 # that the first iterate is not near the boundary.
 INSIDE_SHARE, MIN_SHARE = 0.9, 0.5

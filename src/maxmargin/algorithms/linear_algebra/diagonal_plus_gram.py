@@ -108,11 +108,14 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     return solve
 
 
-def row_solver(A: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from p to the solution x of (A diag(weight) A' + diag(diagonal)) x = p.
+def row_solver(
+    A: Any, weight: np.ndarray, diagonal: np.ndarray
+) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return the function from p to the solution x of (A diag(weight) A' + diag(diagonal)) x = p, and diag(weight) A'x.
 
-    With more rows than columns, Woodbury's identity is used, whose matrix has d columns. Digits cancel where the
-    diagonal is small; iterative refinement recovers them. The right-hand side p has shape (n,) or (n, k).
+    With more rows than columns, Woodbury's identity is used, whose matrix has d columns. Digits of x cancel where the
+    diagonal is small; iterative refinement recovers them. The second result is computed without A'x, whose rounding
+    large weights would multiply. The right-hand side p has shape (n,) or (n, k).
 
     Parameters
     ----------
@@ -122,14 +125,21 @@ def row_solver(A: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np
     """
     n, d = A.shape
     if n <= d:
-        return solver(A.T, weight, diagonal)
+        solve_rows = solver(A.T, weight, diagonal)
+
+        def solve(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            x = solve_rows(p)
+            return x, (weight * (A.T @ x).T).T
+
+        return solve
     solve_columns = solver(A, 1.0 / diagonal, 1.0 / np.maximum(weight, TINY))
 
-    def solve(p: np.ndarray) -> np.ndarray:
+    def solve_by_columns(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scaled = (p.T / diagonal).T
-        return scaled - ((A @ solve_columns(A.T @ scaled)).T / diagonal).T
+        image = solve_columns(A.T @ scaled)
+        return scaled - ((A @ image).T / diagonal).T, image
 
-    return solve
+    return solve_by_columns
 
 
 def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
