@@ -159,8 +159,8 @@ class InteriorPoint(Program):
     solutions on growing samples identify, and for means of the others. Soft margins at p = inf may have any number of
     columns: columns enter by their dual violation, a few times as many as have a weight at the optimum.
     Other norms than p = 2: the optimality conditions of the norm are linearised as well. Where this does not converge,
-    and for p below 1.05 or above 20, a barrier method follows the central path; the cone |w|_q <= t is then a product
-    of power cones, one for each coordinate.
+    and for 1 < p < 1.05 and 20 < p < inf, a barrier method follows the central path; the cone |w|_q <= t is then a
+    product of power cones, one for each coordinate.
     Guarantee: every point is certified on all rows, so that its gap is proved. The small number of steps is measured:
     there is no such theorem for predictor-corrector methods. On the path of the barrier method, the objective is about
     nu / tau from the optimum, nu being the number of barriers, and tau grows in every iteration.

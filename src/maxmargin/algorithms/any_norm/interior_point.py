@@ -3,17 +3,17 @@
 With the rows a_i = y_i x_i, margins m = A w + b y, slacks xi and surpluses s = m + xi - 1 >= 0, whose multipliers are
 the dual variables alpha, the optimality conditions are ::
 
-    v = A'alpha is a subgradient of the term of the norm at w          y'alpha = 0, if the intercept is free
+    v = A'alpha is a subgradient of the penalty at w                  y'alpha = 0, if the intercept is free
     s alpha = 0        hinge: xi (c - alpha) = 0                       squared hinge: xi = alpha / (2 c)
 
-and xi = 0 for the hard margin, which is solved as the least |w|_q^2 / 2 of margins at least 1. A step is Newton's with
-the products equal to mu in place of 0. Eliminating s, xi and w leaves ::
+The hard margin has xi = 0 and is solved as: minimise |w|_q^2 / 2 subject to margins of at least 1. Each step is
+Newton's step for these equations with s alpha = mu and xi (c - alpha) = mu. Eliminating s, xi and w leaves ::
 
     (A diag(scaling) A' + diag(theta)) dalpha + (A right) u + y db = r,     theta = s / alpha + xi / (c - alpha)
 
 (for the squared hinge theta = s / alpha + 1 / (2 c), for the hard margin theta = s / alpha),
-with `scaling`, `right` and u from the linear model of the term (`penalties`), and one equation for each of u and b.
-Mehrotra's predictor-corrector method chooses mu. There are 5 to 40 steps as a rule, whatever C and the scales are.
+with `scaling`, `right` and u from the linear model of the penalty (`penalties`), and one equation for each of u and b.
+Mehrotra's predictor-corrector method chooses mu. A gap of 1e-6 takes 5 to 40 steps as a rule, more for large C.
 
 References
 ----------
@@ -49,29 +49,30 @@ class Settings:
     boundary_share: float = 0.99
     # The target of mu is mu (mu_p / mu)^power, mu_p being that after the predictor step; Mehrotra (1992) takes 3.
     centring_power: int = 3
-    # After a step below `short_step` the next one is centred: its target is at least `centring` mu, without the
-    # corrections of second order, which are large where the predictor step is far from possible.
+    # A step shorter than `short_step` is replaced by a centred one: its target is at least `centring` mu, and it has no
+    # second-order correction, which is large where the predictor step is far from possible.
     short_step: float = 0.1
     centring: float = 0.5
-    # The products fall no faster than the duality gap of the term of the norm, which is not 0 where the term is not
-    # linear (p < 2): their sum stays above this share of it. On five sets with p from 1.05 to 1.5, 1e-4 took 31 steps
-    # on average and failed 2 times in 240; 1e-2 took 46 and failed 8 times, and 0 failed 56 times.
-    term_share: float = 1e-4
+    # For p < 2, w and v are separate variables, and the duality gap of the penalty is positive until they match. The
+    # sum of the products stays above this share of it. On five sets with p from 1.05 to 1.5, 1e-4 took 31 steps on
+    # average and failed 2 times in 240; 1e-2 took 46 and failed 8 times, and 0 failed 56 times.
+    penalty_share: float = 1e-4
     # Short steps in a row after which the iterations end: 30 to 40 occur at p = inf with power 1.
     max_short_steps: int = 60
     gap_rounding: float = 1e-15  # sum of the products, relative to sum alpha, at which the iterations end
-    # Start: the share of the caps, or of the bound of v, that the first dual variables have at most; their factor; and
-    # the least slack relative to the largest violation. On five data sets with p in {1, 2.5, 3, 10, inf} the
-    # factors 10, 30 and 100 took as many steps; on five sets with more columns than rows, and p from 1.1 to 1.8, 300
-    # fits took 6,443 steps with 10, 6,806 with 1 and 7,904 with 100.
+    # Start: the share of the caps of the hinge that the first dual variables have at most, and that of the bound
+    # of v for power 1 before the factor; the factor; and the least first surplus and slack, for
+    # the hinge relative to max(1, |m_i - 1|). On five data sets with p in {1, 2.5, 3, 10, inf} the factors 10, 30 and
+    # 100 took as many steps; on five sets with more columns than rows, and p from 1.1 to 1.8, 300 fits took 6,443 steps
+    # with 10, 6,806 with 1 and 7,904 with 100.
     start_share: float = 0.5
     start_factor: float = 10.0
     min_slack: float = 0.1
     # Least |v|_p by which the first dual variables are divided, for rows of norm up to one: class means may be equal.
     min_length: float = 1e-3
-    # Refinements of a linear system, at most: they end where the residual is this share of the right-hand side, or no
-    # longer halves. Each costs a solution and two products with the rows.
-    max_refinements: int = 5
+    # Solutions of a linear system, at most: the first and its refinements, which end where the residual is this share
+    # of the right-hand side, or no longer halves. Each costs a solution and two products with the rows.
+    max_solutions: int = 5
     residual_share: float = 1e-8
 
 
@@ -114,19 +115,18 @@ def norm_points(
         X = X - mean
     A = signed_rows(problem, X, y)
     unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
-    costs = weights if problem.hard else problem.C * weights * unit**problem.power
     with np.errstate(all="ignore"):
+        costs = np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
         iteration = _Iteration(problem, A / unit, y, costs, settings)
     for _ in range(settings.max_steps):
         if interrupted():
             return
         with np.errstate(all="ignore"):
-            goes_on = iteration.advance()
-        if not iteration.finite():
-            return
-        w, b, alpha = iteration.point().restored(problem, unit)
+            if not (iteration.advance() and iteration.finite()):
+                return
+            w, b, alpha = iteration.point().restored(problem, unit)
         yield Point(w, b - float(mean @ w), alpha)
-        if not goes_on:
+        if iteration.converged():
             return
 
 
@@ -137,8 +137,8 @@ class _Iteration:
     ----------
     first, second : ndarray
         The complementarity pairs of the rows: s and alpha, followed, for the hinge, by xi and c - alpha.
-    term : Penalty
-        The term of the norm, with w and its pairs.
+    penalty : Penalty
+        The penalty, with w and its pairs.
     """
 
     def __init__(
@@ -146,22 +146,24 @@ class _Iteration:
     ) -> None:
         self.problem, self.A, self.y, self.settings, self.n = problem, A, y, settings, y.size
         self.capped, self.short_steps = problem.loss == "hinge" and not problem.hard, 0
-        self.flat = np.zeros(self.n) if self.capped or problem.hard else 0.5 / costs  # xi / alpha
+        self.delta2 = np.zeros(self.n) if self.capped or problem.hard else 0.5 / costs  # xi / alpha
         alpha = self.first_dual_variables(costs)
         v = A.T @ alpha
-        self.term, self.b = penalty(problem, v, float(alpha.sum()) / max(norm(v, problem.p), TINY)), 0.0
-        scores = A @ self.term.w
+        total = float(alpha.sum())
+        size = total / max(norm(v, problem.p), settings.min_length * total, TINY)
+        self.penalty, self.b = penalty(problem, v, size), 0.0
+        scores = A @ self.penalty.w
         if problem.free:  # the mean scores of the classes are at the same distance from 0
             self.b = 0.5 * float(scores[y < 0.0].mean() - scores[y > 0.0].mean())
         self.first, self.second = self.first_pairs(
-            scores + self.b * y + self.flat * alpha - 1.0, alpha, costs
+            scores + self.b * y + self.delta2 * alpha - 1.0, alpha, costs
         )
 
     def first_dual_variables(self, costs: np.ndarray) -> np.ndarray:
         """Return a multiple of the costs, balanced between the classes and within the caps.
 
-        It is `start_factor` times the best multiple for power 2, or times one with a feasible v for power 1. At p = inf
-        with power 1, v itself has to be feasible.
+        It is `start_factor` times the best multiple for power 2, or times a feasible one for power 1. At p = inf with
+        power 1, v itself has to be feasible.
         """
         problem, settings = self.problem, self.settings
         first_power = problem.power == 1 and not problem.hard
@@ -183,8 +185,8 @@ class _Iteration:
         """Return `first` and `second` for dual variables and excesses m - 1 + alpha / (2 c), each of shape (n,)."""
         least = self.settings.min_slack
         if self.capped:  # feasible: s - xi is the excess
-            xi = np.maximum(-excess, 0.0) + least * np.maximum(np.abs(excess), 1.0)
-            s = np.maximum(excess + xi, least)
+            slack = least * np.maximum(np.abs(excess), 1.0)
+            s, xi = np.maximum(excess, 0.0) + slack, np.maximum(-excess, 0.0) + slack
             return np.concatenate([s, xi]), np.concatenate([alpha, costs - alpha])
         # infeasible, as there may be no slack at the optimum: all surpluses are raised alike
         return excess + max(0.0, -1.5 * float(excess.min())) + least, alpha
@@ -195,15 +197,22 @@ class _Iteration:
 
     def point(self) -> Point:
         """Return (w, b, alpha) of the iterate."""
-        return Point(self.term.w, self.b, self.alpha)
+        return Point(self.penalty.w, self.b, self.alpha)
 
     def finite(self) -> bool:
         """Return whether all numbers of the iterate are finite."""
-        numbers = (self.first, self.second, self.term.w, self.term.first, self.term.second, np.array(self.b))
+        numbers = (
+            self.first,
+            self.second,
+            self.penalty.w,
+            self.penalty.first,
+            self.penalty.second,
+            np.array(self.b),
+        )
         return all(np.isfinite(some).all() for some in numbers)
 
     def advance(self) -> bool:
-        """Take one step; return whether another one may improve the iterate."""
+        """Take one step; return whether it was possible."""
         settings = self.settings
         try:
             newton = _Newton(self)
@@ -211,7 +220,7 @@ class _Iteration:
             direction = newton.direction(np.zeros(newton.products.size))
             predicted = float(newton.products_after(newton.longest(direction), direction).mean())
             target = min(1.0, (predicted / mu) ** settings.centring_power) * mu
-            target = max(target, min(mu, settings.term_share * self.term.gap() / newton.products.size))
+            target = max(target, min(mu, settings.penalty_share * self.penalty.gap() / newton.products.size))
             direction = newton.direction(target - direction.first * direction.second)
             t = min(1.0, settings.boundary_share * newton.longest(direction))
             if t < settings.short_step:
@@ -224,19 +233,22 @@ class _Iteration:
         self.first = self.first + t * direction.first[:size]
         self.second = self.second + t * direction.second[:size]
         self.b += t * direction.b
-        self.term.move(t, direction.term, self.A.T @ self.alpha)
+        self.penalty.move(t, direction.penalty, self.A.T @ self.alpha)
         self.short_steps = self.short_steps + 1 if t < settings.short_step else 0
-        if self.short_steps >= settings.max_short_steps:
-            return False
-        return newton.products.sum() > settings.gap_rounding * float(self.alpha.sum())
+        return self.short_steps < settings.max_short_steps
+
+    def converged(self) -> bool:
+        """Return whether the complementarity products are rounding."""
+        products = float(self.first @ self.second) + float(self.penalty.first @ self.penalty.second)
+        return products <= self.settings.gap_rounding * float(self.alpha.sum())
 
 
 class _Direction(NamedTuple):
-    """A Newton direction: changes of all pairs, those of the term last, of the term and of b."""
+    """A Newton direction: changes of all pairs, those of the penalty last, of the penalty and of b."""
 
     first: np.ndarray
     second: np.ndarray
-    term: Step
+    penalty: Step
     b: float
 
 
@@ -245,13 +257,13 @@ class _Newton:
 
     def __init__(self, at: _Iteration) -> None:
         self.at, n = at, at.n
-        self.first = np.concatenate([at.first, at.term.first])
-        self.second = np.concatenate([at.second, at.term.second])
+        self.first = np.concatenate([at.first, at.penalty.first])
+        self.second = np.concatenate([at.second, at.penalty.second])
         self.products = self.first * self.second
         ratios = at.first / at.second
-        self.theta = at.flat + ratios.reshape(-1, n).sum(axis=0)
-        self.model = at.term.linearise(at.A.T @ at.alpha)
-        # columns of the borders: those of the term, and y for the intercept
+        self.theta = at.delta2 + ratios.reshape(-1, n).sum(axis=0)
+        self.model = at.penalty.linearise(at.A.T @ at.alpha)
+        # columns of the borders: those of the penalty, and y for the intercept
         right, left, corner = at.A @ self.model.right, at.A @ self.model.left, self.model.corner
         k = len(corner)
         if at.problem.free:
@@ -264,30 +276,30 @@ class _Newton:
             self.solve(right) if corner.size else (right, np.zeros((at.A.shape[1], 0)))
         )
         self.schur = corner - left.T @ self.solved_right
-        xi = at.first[n:] if at.capped else at.flat * at.alpha
-        self.residual = 1.0 + at.first[:n] - xi - at.A @ at.term.w - at.b * at.y
+        xi = at.first[n:] if at.capped else at.delta2 * at.alpha
+        self.residual = 1.0 + at.first[:n] - xi - at.A @ at.penalty.w - at.b * at.y
 
     def direction(self, target: np.ndarray) -> _Direction:
         """Return Newton's direction to the products `target`, without their terms of second order."""
         at, n = self.at, self.at.n
         size = at.first.size
-        base, side = at.term.sides(target[size:])
-        reached = target[:size] / at.second - at.first  # changes of s and xi without those of alpha
-        r = self.residual + reached[:n] - at.A @ base
+        base, side = at.penalty.sides(target[size:])
+        shift = target[:size] / at.second - at.first  # changes of s and xi without those of alpha
+        r = self.residual + shift[:n] - at.A @ base
         if at.capped:
-            r = r - reached[n:]
+            r = r - shift[n:]
         if at.problem.free:
             side = np.append(side, -float(at.y @ at.alpha))
         d_alpha, image, u = self.solved(r, side)
         d_second = np.concatenate([d_alpha, -d_alpha]) if at.capped else d_alpha
-        d_first = reached - at.first / at.second * d_second
+        d_first = shift - at.first / at.second * d_second
         # where the scaling is large, it would multiply the rounding of A'dalpha
         scaling = self.model.scaling
         dv = np.where(scaling > 1.0, image / np.maximum(scaling, 1.0), at.A.T @ d_alpha)
-        term = at.term.step(dv, u[: self.k], target[size:])
+        step = at.penalty.step(dv, u[: self.k], target[size:])
         db = float(u[-1]) if at.problem.free else 0.0
         return _Direction(
-            np.concatenate([d_first, term.first]), np.concatenate([d_second, term.second]), term, db
+            np.concatenate([d_first, step.first]), np.concatenate([d_second, step.second]), step, db
         )
 
     def solved(self, r: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -299,7 +311,7 @@ class _Newton:
         enough = at.settings.residual_share * float(np.abs(r).max() + np.abs(side).max(initial=0.0))
         d_alpha, image, u = np.zeros(at.n), np.zeros(at.A.shape[1]), np.zeros(side.size)
         p, s, size = r, side, np.inf
-        for _ in range(at.settings.max_refinements):
+        for _ in range(at.settings.max_solutions):
             x, x_image = self.solve(p)
             z = np.linalg.solve(self.schur, s - self.left.T @ x) if s.size else s
             d_alpha, u = d_alpha + x - self.solved_right @ z, u + z

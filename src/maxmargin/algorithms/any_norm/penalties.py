@@ -1,6 +1,6 @@
-"""The term of the norm of w in an interior-point method: its linear model, for every p.
+"""The penalty of an interior-point method: its linear model, for every p.
 
-The term is |w|_q^2 / 2 or |w|_q (`power` 2 or 1), and v = sum alpha_i y_i x_i is its subgradient at the optimum. An
+The penalty is |w|_q^2 / 2 or |w|_q (`power` 2 or 1), and v = sum alpha_i y_i x_i is its subgradient at the optimum. An
 iterate has complementarity pairs, two arrays `first` and `second` of positive numbers whose products are the barrier
 parameter mu on the central path. Linearised at an iterate, with numbers u that are eliminated last::
 
@@ -37,7 +37,7 @@ INSIDE_SHARE, MIN_SHARE = 0.9, 0.5
 
 
 class Linear(NamedTuple):
-    """The linear model of a term: `scaling` of shape (d,), `right` and `left` of shape (d, k), `corner` (k, k)."""
+    """The linear model of a penalty: `scaling` of shape (d,), `right` and `left` of shape (d, k), `corner` (k, k)."""
 
     scaling: np.ndarray
     right: np.ndarray
@@ -46,15 +46,15 @@ class Linear(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Changes of the complementarity pairs, and of the other variable of the term."""
+    """Changes of the complementarity pairs, and of the other variable of the penalty."""
 
     first: np.ndarray
     second: np.ndarray
-    other: np.ndarray | float
+    variable: np.ndarray | float
 
 
 def penalty(problem: Problem, v: np.ndarray, size: float) -> Penalty:
-    """Return the term of a problem at its first iterate.
+    """Return the penalty of a problem at its first iterate.
 
     Parameters
     ----------
@@ -80,7 +80,9 @@ def gradient(v: np.ndarray, p: float) -> np.ndarray:
 
 
 class Penalty(ABC):
-    """The term of the norm at an iterate, as the module's docstring defines it.
+    """The penalty at an iterate, as the module's docstring defines it.
+
+    `linearise` is called first at an iterate; `step` follows `sides` with the same target.
 
     Attributes
     ----------
@@ -101,7 +103,7 @@ class Penalty(ABC):
         """Return the linear model at the iterate, v being sum alpha_i y_i x_i."""
 
     def gap(self) -> float:
-        """Return the duality gap f(o) + f*(v) - o.v of the smooth part of the term; 0 where w is exact."""
+        """Return the duality gap f(o) + f*(v) - o.v of a smooth penalty; 0 where w is a function of v."""
         return 0.0
 
     @abstractmethod
@@ -118,16 +120,17 @@ class Penalty(ABC):
 
 
 class SmoothNorm(Penalty):
-    """The term for 1 < p < inf; the other variable is o.
+    """The penalty for 1 < p < inf; the other variable is o.
 
     For p >= 2, o is the gradient of f* = |v|_p^2 / 2 at every iterate. For p < 2 that gradient has infinite slopes at
     0, and o is a variable of its own. There the slope of a coordinate is that of the secant from (v_j, f*'(v)_j) to
-    (f'(o)_j, o_j): Newton's method then converges also from o_j = 0, where the tangent overshoots by any factor.
+    (f'(o)_j, o_j): Newton's method then converges also from o_j = 0, where the tangent overshoots by an unbounded
+    factor.
     """
 
     def __init__(self, first_power: bool, p: float, v: np.ndarray, size: float) -> None:
         self.first_power, self.p, self.o = first_power, p, gradient(v, p)
-        slack = max(0.5 * (1.0 - norm(v, p) ** 2), 0.0) or 1.0
+        slack = max(0.5 * (1.0 - norm(v, p) * norm(v, p)), 0.0) or 1.0
         self.first, self.second = np.array([size, slack])[:, None] if first_power else np.zeros((2, 0))
 
     @property
@@ -146,31 +149,37 @@ class SmoothNorm(Penalty):
         divided by |v|_p. The matrix of rank one is eliminated by u = g'(dv - residual).
         """
         p, length = self.p, self.length
-        self.v, self.length_v, link = v, max(norm(v, p), TINY), gradient(v, p)
+        self.v, self.length_v, gradient_v = v, max(norm(v, p), TINY), gradient(v, p)
         if p >= 2.0:
-            self.residual, self.g = np.zeros(v.size), link / self.length_v
+            self.residual, self.g = np.zeros(v.size), gradient_v / self.length_v
             self.slopes = (p - 1.0) * (np.abs(v) / self.length_v) ** (p - 2.0)
         else:
             at_o, length_o = gradient(self.o, dual_exponent(p)), max(norm(self.o, dual_exponent(p)), TINY)
             self.residual, self.g = at_o - v, self.o / length_o
-            self.slopes = _secants(at_o / length_o, self.g, v / self.length_v, link / self.length_v, p)
+            self.slopes = _secants(at_o / length_o, self.g, v / self.length_v, gradient_v / self.length_v, p)
         self.scaling = length * self.slopes
         right, left, corner = [(2.0 - p) * length * self.g], [self.g], [-1.0]
         if self.first_power:  # the row of sigma = (1 - |v|_p^2) / 2
-            right, left, corner = [*right, self.o], [*left, link], [*corner, -float(self.second[0]) / length]
+            right, left, corner = (
+                [*right, self.o],
+                [*left, gradient_v],
+                [*corner, -float(self.second[0]) / length],
+            )
         return Linear(self.scaling, np.column_stack(right), np.column_stack(left), np.diag(corner))
 
     def sides(self, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         side = [float(self.g @ self.residual)]
         if self.first_power:
-            side.append(0.5 * (1.0 - self.length_v**2) - float(target[0]) / self.length)
+            side.append(0.5 * (1.0 - self.length_v * self.length_v) - float(target[0]) / self.length)
         return -self.scaling * self.residual, np.array(side)
 
     def gap(self) -> float:
         if self.p >= 2.0:
             return 0.0
         length_o = norm(self.o, dual_exponent(self.p))
-        return self.length * max(0.5 * (length_o**2 + self.length_v**2) - float(self.o @ self.v), 0.0)
+        return self.length * max(
+            0.5 * (length_o * length_o + self.length_v * self.length_v) - float(self.o @ self.v), 0.0
+        )
 
     def step(self, dv: np.ndarray, u: np.ndarray, target: np.ndarray) -> Step:
         change = u[1:]  # of lam, for power 1
@@ -179,7 +188,7 @@ class SmoothNorm(Penalty):
 
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
         self.first, self.second = self.first + t * step.first, self.second + t * step.second
-        self.o = gradient(v, self.p) if self.p >= 2.0 else self.o + t * step.other
+        self.o = gradient(v, self.p) if self.p >= 2.0 else self.o + t * step.variable
 
 
 def _secants(x: np.ndarray, at_x: np.ndarray, z: np.ndarray, at_z: np.ndarray, p: float) -> np.ndarray:
@@ -191,7 +200,7 @@ def _secants(x: np.ndarray, at_x: np.ndarray, z: np.ndarray, at_z: np.ndarray, p
 
 
 class MaximumNorm(Penalty):
-    """The term for p = 1; the other variable is the bound t of |w_j|."""
+    """The penalty for p = 1; the other variable is the bound t of |w_j|."""
 
     def __init__(self, first_power: bool, v: np.ndarray, size: float) -> None:
         self.first_power, self.d = first_power, v.size
@@ -231,11 +240,11 @@ class MaximumNorm(Penalty):
 
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
         self.first, self.second = self.first + t * step.first, self.second + t * step.second
-        self.t += t * step.other
+        self.t += t * step.variable
 
 
 class SumNorm(Penalty):
-    """The term for p = inf; the other variable is the bound k of |v_j|, which is 1 for power 1."""
+    """The penalty for p = inf; the other variable is the bound k of |v_j|, which is 1 for power 1."""
 
     def __init__(self, first_power: bool, v: np.ndarray, size: float) -> None:
         self.first_power, self.d = first_power, v.size
@@ -270,4 +279,4 @@ class SumNorm(Penalty):
 
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
         self.first, self.second = self.first + t * step.first, self.second + t * step.second
-        self.k += t * step.other
+        self.k += t * step.variable

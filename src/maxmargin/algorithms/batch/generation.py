@@ -236,8 +236,8 @@ class _Masters:
         return scores, v, float(margins.min())
 
 
-# The norms for which interior points are run: nearer to p = 1 and for large p, the slopes of the norm change most from
-# step to step, and the barrier method is more reliable.
+# The norms for which interior points are run, besides p = 1 and p = inf: nearer to p = 1 and for large finite p, the
+# slopes of the norm change most from step to step, and the barrier method is more reliable.
 MIN_EXPONENT, MAX_EXPONENT = 1.05, 20.0
 
 

@@ -66,7 +66,7 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     Parameters
     ----------
     B : ndarray or CSR matrix of shape (n, d)
-    weight : ndarray of shape (n,), positive
+    weight : ndarray of shape (n,), non-negative
     diagonal : ndarray of shape (d,), positive
     """
     n, d = B.shape
