@@ -213,11 +213,12 @@ columns.
    more than 200 errors at p = 2 is left to Newton's method or interior points, as a linear program needs all rows with
    a loss; so is p = 1 from 200,000 rows x columns on. **p = inf, other soft margins**: interior points on a growing
    subset of the columns.
-8. **Other p, soft margins**: Newton's method on smoothed losses with no more columns than rows, up to 1,000 columns and
-   rows x columns^2 = 2e10; interior points follow if it ends early. Otherwise interior points on dense rows up to rows
-   x columns x smaller side = 4e9. Otherwise dual coordinate descent, followed by interior points (dense) or Newton's
-   method (sparse). With the hinge, interior points are computed for rows near the margin and for means of the others,
-   if there are at least 270 rows for each column.
+8. **Other p, soft margins**: Newton's method on smoothed losses, up to 1,000 columns; the squared hinge with no more
+   columns than rows and rows x columns^2 up to 1e11, the hinge with at least eight rows per column and up to 2e10.
+   Interior points follow if it ends early. Otherwise interior points on dense rows up to rows x columns x smaller side
+   = 4e9. Otherwise dual coordinate descent, followed by interior points (dense) or Newton's method (sparse). With the
+   hinge, interior points are computed for rows near the margin and for means of the others, if there are at least 270
+   rows for each column.
 9. **Other p, hard margins**: interior points up to 4e9 (sparse rows count for less), and beyond it `pumma` (2 < p <
    inf) or `ima`.
 
