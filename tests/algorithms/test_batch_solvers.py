@@ -328,3 +328,21 @@ def test_interior_points_converge_in_few_steps_for_every_norm(p, shape):
             if problem.gap(lower, upper) <= 1e-6:
                 break
         assert problem.gap(lower, upper) <= 1e-6
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, np.inf])
+@pytest.mark.parametrize("kind", ["equal means", "zeros", "huge", "tiny", "one column"])
+def test_interior_points_of_degenerate_rows_end_without_error(p, kind):
+    X, y, s = conditioned("plain", 20, 3, 1)
+    corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    X, y, s = {
+        "equal means": (corners, np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4)),
+        "zeros": (np.zeros((20, 3)), y, s),
+        "huge": (X * 1e160, y, s),
+        "tiny": (X * 1e-170, y, s),
+        "one column": (X[:, :1], y, s),
+    }[kind]
+    for loss, C, power in [("hinge", np.inf, 2), *((loss, 1.0, power) for loss in BOTH for power in (1, 2))]:
+        problem = Problem(loss, C, p=p, power=power, intercept="free")
+        for point in norm_points(problem, X, y, s):
+            feasible(problem, y, s, point)

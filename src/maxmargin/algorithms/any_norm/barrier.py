@@ -27,14 +27,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...numerics.norms import row_norms
-from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
+from ..linear_algebra.diagonal_plus_gram import column_squares, solver, times_columns
 from ..linear_algebra.factors import TINY
+from .unit_rows import UnitRows
 
 
 @dataclass(frozen=True)
@@ -100,18 +98,10 @@ def path_points(
     Point
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
-    mean = np.zeros(X.shape[1])
-    if may_be_dense(X):
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-        mean = X.mean(axis=0) if problem.free else mean
-        X = X - mean
-    A = signed_rows(problem, X, y)
-    unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
-    costs = np.zeros(0) if problem.hard else problem.C * weights * unit**problem.power
-    path = _Path(problem, A / unit, y, costs, interrupted, settings)
+    rows = UnitRows.of(problem, X, y, weights)
+    path = _Path(problem, rows.A, y, rows.costs, interrupted, settings)
     for point in path.points():
-        w, b, alpha = point.restored(problem, unit)
-        yield Point(w, b - float(mean @ w), alpha)
+        yield rows.restored(point)
 
 
 class Losses(NamedTuple):
@@ -180,7 +170,7 @@ class _Path:
     problem: Problem
     A: Any  # ndarray or CSR matrix of shape (n, d)
     y: np.ndarray
-    costs: np.ndarray  # of the slacks in the objective, of shape (n,), or (0,) for the hard margin
+    costs: np.ndarray  # of the slacks in the objective, of shape (n,); not used for the hard margin
     interrupted: Callable[[], bool]
     settings: Settings
 

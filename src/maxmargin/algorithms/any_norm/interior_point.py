@@ -28,15 +28,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from ...numerics.norms import norm, row_norms
-from ...numerics.sparse_columns import may_be_dense
+from ...numerics.norms import norm
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import row_solver, signed_rows
+from ..linear_algebra.diagonal_plus_gram import row_solver
 from ..linear_algebra.factors import TINY
 from .penalties import Step, penalty
+from .unit_rows import UnitRows
 
 
 @dataclass(frozen=True)
@@ -108,24 +107,19 @@ def norm_points(
     Point
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
-    mean = np.zeros(X.shape[1])
-    if may_be_dense(X):
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-        mean = X.mean(axis=0) if problem.free else mean
-        X = X - mean
-    A = signed_rows(problem, X, y)
-    unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
+    rows = UnitRows.of(problem, X, y, weights)
     with np.errstate(all="ignore"):
-        costs = np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
-        iteration = _Iteration(problem, A / unit, y, costs, settings)
+        iteration = _Iteration(problem, rows.A, y, rows.costs, settings)
     for _ in range(settings.max_steps):
         if interrupted():
             return
         with np.errstate(all="ignore"):
-            if not (iteration.advance() and iteration.finite()):
+            if not iteration.advance():
                 return
-            w, b, alpha = iteration.point().restored(problem, unit)
-        yield Point(w, b - float(mean @ w), alpha)
+            point = rows.restored(iteration.point())
+        if not all(np.isfinite(numbers).all() for numbers in point):
+            return
+        yield point
         if iteration.converged():
             return
 
@@ -198,18 +192,6 @@ class _Iteration:
     def point(self) -> Point:
         """Return (w, b, alpha) of the iterate."""
         return Point(self.penalty.w, self.b, self.alpha)
-
-    def finite(self) -> bool:
-        """Return whether all numbers of the iterate are finite."""
-        numbers = (
-            self.first,
-            self.second,
-            self.penalty.w,
-            self.penalty.first,
-            self.penalty.second,
-            np.array(self.b),
-        )
-        return all(np.isfinite(some).all() for some in numbers)
 
     def advance(self) -> bool:
         """Take one step; return whether it was possible."""
