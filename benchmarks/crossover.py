@@ -211,7 +211,7 @@ columns.
 7. **p = inf, squared hinge**: the proximal Newton method; interior points follow if rounding ends it. **p = 1 and
    inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient. The hinge with
    more than 200 errors at p = 2 is left to Newton's method or interior points, as a linear program needs all rows with
-   a loss; so is p = 1 from 200,000 rows x columns on. **p = inf, other soft margins**: interior points on a growing
+   a loss; so is p = 1 from 20,000 rows x columns on. **p = inf, other soft margins**: interior points on a growing
    subset of the columns.
 8. **Other p, soft margins**: Newton's method on smoothed losses, up to 1,000 columns; the squared hinge with no more
    columns than rows and rows x columns^2 up to 1e11, the hinge with at least eight rows per column and up to 2e10.
