@@ -217,12 +217,12 @@ def compared(task: Task) -> Iterator[Ratio]:
 def document(ratios: Sequence[Ratio]) -> str:
     """Return the page."""
     names = len({one.task.name for one in ratios})
-    about = wrapped(f"""Soft margins without intercept, p in {{1, 1.5, 3, inf}}, the hinge and the squared hinge, both
+    about = f"""Soft margins without intercept, p in {{1, 1.5, 3, inf}}, the hinge and the squared hinge, both
     powers of the norm, C in {{0.01, 1, 100}}, on {names} data sets, divided by their largest entry. A number is the
     time of the peer divided by ours; above 1, maxmargin is faster. A peer is run at the tolerances 1e-1, 1e-2, ...
     The first fit counts whose objective is within {TOL:g} of our lower bound, both computed by code of neither side.
     HiGHS has no relative gap, and runs to its optimum. A peer that takes {LIMIT:g} s without reaching it is counted as
-    failed.""")
+    failed."""
     rows, each = [], []
     for (peer, p), some in grouped(ratios, lambda one: (one.peer, f"{one.task.p:g}")).items():
         both = [one for one in some if one.reached and one.gap <= TOL]

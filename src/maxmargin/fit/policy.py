@@ -62,8 +62,8 @@ MAX_SMOOTHED_FLOPS, MAX_SQUARED_FLOPS = 2e10, 1e11
 MIN_ROWS_PER_COLUMN = 8
 # Passes of coordinate descent on sparse rows before that method: text takes 30 to 60 (C = 1, p from 1.8 to 10).
 PASSES_BEFORE_SMOOTHED = 100
-# Entries (rows x columns) from which Newton's method or interior points are run for the linear programs of p = 1: 0.03 s
-# in place of 0.7 to 1.3 s on splice, 1000 x 60. The solution of a linear program is exact.
+# Entries (rows x columns) from which Newton's method or interior points solve the linear programs of p = 1: 0.03 s in
+# place of 0.7 to 1.3 s on splice, 1000 x 60. The solution of a linear program is exact.
 MAX_LP_ENTRIES = 20_000
 # Rough costs in nanoseconds and steps of interior points, and of an entry in a row visit of coordinate descent for p
 # other than 2, which evaluates a power of each entry a few times; they decide when interior points begin.
