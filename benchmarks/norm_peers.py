@@ -246,7 +246,8 @@ def document(ratios: Sequence[Ratio]) -> str:
         "we failed",
     ]
     return page(
-        "Other norms against peers", wrapped(" ".join(about.split())), table(head, rows), "python -m benchmarks.norm_peers --write",
+        "Other norms against peers", wrapped(" ".join(about.split())), table(head, rows),
+        "python -m benchmarks.norm_peers --write",
         {"All problems": table(["data", "p", "loss", "norm_power", "C", "peer", "ours, s", "our gap", "peer, s"], each),
          "Machine and packages": system("numpy", "scipy", "numba", "scikit-learn", "clarabel")},
     )  # fmt: skip
