@@ -33,7 +33,7 @@ with suppress(ImportError):
     clarabel = importlib.import_module("clarabel")
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "norm_peers.md"
-NAMES = ("german", "splice", "a1a", "breast-chang", "pcmac")
+NAMES = ("german", "splice", "a1a", "breast-chang")
 NORMS, COSTS = (1.0, 1.5, 3.0, np.inf), (0.01, 1.0, 100.0)
 TOL, LIMIT = 1e-3, 5.0
 TOLS = 10.0 ** -np.arange(1.0, 9.0)  # of the peers, until one reaches TOL
