@@ -59,11 +59,11 @@ class Settings:
     # Short steps in a row after which the iterations end: 30 to 40 occur at p = inf with power 1.
     max_short_steps: int = 60
     gap_rounding: float = 1e-15  # sum of the products, relative to sum alpha, at which the iterations end
-    # Start: the share of the caps of the hinge that the first dual variables have at most, and that of the bound
-    # of v for power 1 before the factor; the factor; and the least first surplus and slack, for
-    # the hinge relative to max(1, |m_i - 1|). On five data sets with p in {1, 2.5, 3, 10, inf} the factors 10, 30 and
-    # 100 took as many steps; on five sets with more columns than rows, and p from 1.1 to 1.8, 300 fits took 6,443 steps
-    # with 10, 6,806 with 1 and 7,904 with 100.
+    # Start: the share of the caps of the hinge that the first dual variables have at most, which is that of the bound
+    # of v for power 1 before the factor; the factor; and the least first surplus and slack, for the hinge relative to
+    # max(1, |m_i - 1|). On five data sets with p in {1, 2.5, 3, 10, inf} the factors 10, 30 and 100 took as many steps;
+    # on five sets with more columns than rows, and p from 1.1 to 1.8, 300 fits took 6,443 steps with 10, 6,806 with 1
+    # and 7,904 with 100.
     start_share: float = 0.5
     start_factor: float = 10.0
     min_slack: float = 0.1
@@ -131,6 +131,8 @@ class _Iteration:
     ----------
     first, second : ndarray
         The complementarity pairs of the rows: s and alpha, followed, for the hinge, by xi and c - alpha.
+    v : ndarray of shape (d,)
+        A'alpha.
     penalty : Penalty
         The penalty, with w and its pairs.
     """
@@ -142,10 +144,9 @@ class _Iteration:
         self.capped, self.short_steps = problem.loss == "hinge" and not problem.hard, 0
         self.delta2 = np.zeros(self.n) if self.capped or problem.hard else 0.5 / costs  # xi / alpha
         alpha = self.first_dual_variables(costs)
-        v = A.T @ alpha
-        total = float(alpha.sum())
-        size = total / max(norm(v, problem.p), settings.min_length * total, TINY)
-        self.penalty, self.b = penalty(problem, v, size), 0.0
+        self.v, total = A.T @ alpha, float(alpha.sum())
+        size = total / max(norm(self.v, problem.p), settings.min_length * total, TINY)
+        self.penalty, self.b = penalty(problem, self.v, size), 0.0
         scores = A @ self.penalty.w
         if problem.free:  # the mean scores of the classes are at the same distance from 0
             self.b = 0.5 * float(scores[y < 0.0].mean() - scores[y > 0.0].mean())
@@ -215,7 +216,8 @@ class _Iteration:
         self.first = self.first + t * direction.first[:size]
         self.second = self.second + t * direction.second[:size]
         self.b += t * direction.b
-        self.penalty.move(t, direction.penalty, self.A.T @ self.alpha)
+        self.v = self.A.T @ self.alpha
+        self.penalty.move(t, direction.penalty, self.v)
         self.short_steps = self.short_steps + 1 if t < settings.short_step else 0
         return self.short_steps < settings.max_short_steps
 
@@ -244,7 +246,7 @@ class _Newton:
         self.products = self.first * self.second
         ratios = at.first / at.second
         self.theta = at.delta2 + ratios.reshape(-1, n).sum(axis=0)
-        self.model = at.penalty.linearise(at.A.T @ at.alpha)
+        self.model = at.penalty.linearise(at.v)
         # columns of the borders: those of the penalty, and y for the intercept
         right, left, corner = at.A @ self.model.right, at.A @ self.model.left, self.model.corner
         k = len(corner)

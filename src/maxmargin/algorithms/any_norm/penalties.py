@@ -114,9 +114,13 @@ class Penalty(ABC):
     def step(self, dv: np.ndarray, u: np.ndarray, target: np.ndarray) -> Step:
         """Return the step to a change dv and the eliminated numbers u."""
 
-    @abstractmethod
+    def second_change(self, first: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the change of `second` that leads to the products `target`, to first order, with one of `first`."""
+        return (target - self.second * first) / self.first - self.second
+
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
         """Move by t times a step; v is that of the new dual variables."""
+        self.first, self.second = self.first + t * step.first, self.second + t * step.second
 
 
 class SmoothNorm(Penalty):
@@ -184,10 +188,10 @@ class SmoothNorm(Penalty):
     def step(self, dv: np.ndarray, u: np.ndarray, target: np.ndarray) -> Step:
         change = u[1:]  # of lam, for power 1
         do = self.slopes * (dv - self.residual) + ((2.0 - self.p) * u[0]) * self.g
-        return Step(change, (target - self.second * change) / self.first - self.second, do)
+        return Step(change, self.second_change(change, target), do)
 
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
-        self.first, self.second = self.first + t * step.first, self.second + t * step.second
+        super().move(t, step, v)
         self.o = gradient(v, self.p) if self.p >= 2.0 else self.o + t * step.variable
 
 
@@ -236,10 +240,10 @@ class MaximumNorm(Penalty):
         dt = float(u[0])
         dw = self.scaling * (dv - self.residual + self.difference * dt)
         first = np.concatenate([dt - dw, dt + dw])
-        return Step(first, (target - self.second * first) / self.first - self.second, dt)
+        return Step(first, self.second_change(first, target), dt)
 
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
-        self.first, self.second = self.first + t * step.first, self.second + t * step.second
+        super().move(t, step, v)
         self.t += t * step.variable
 
 
@@ -275,8 +279,8 @@ class SumNorm(Penalty):
     def step(self, dv: np.ndarray, u: np.ndarray, target: np.ndarray) -> Step:
         dk = 0.0 if self.first_power else -float(u[0])
         first = np.concatenate([dk - dv, dk + dv])
-        return Step(first, (target - self.second * first) / self.first - self.second, dk)
+        return Step(first, self.second_change(first, target), dk)
 
     def move(self, t: float, step: Step, v: np.ndarray) -> None:
-        self.first, self.second = self.first + t * step.first, self.second + t * step.second
+        super().move(t, step, v)
         self.k += t * step.variable
