@@ -176,14 +176,17 @@ def test_points_are_feasible_and_end_at_the_optimum(name, condition, k):
         stored = {"sparse": sp.csr_matrix, "float32": lambda X: X.astype(np.float32)}.get(
             condition, np.asarray
         )(X)
-        single = 2.0**-24 if stored.dtype == np.float32 and name in UNSCALED and not problem.hard else 0.0
+        single = 2.0**-24 if stored.dtype == np.float32 and name in UNSCALED else 0.0
         lower, upper, tol = 0.0, np.inf, solver.tol
         for point in islice(solver.points(problem, stored, y, weights), 3000):
             feasible(problem, y, weights, point)
             low, high = bounds_of(problem, X, y, weights, *point[:3])
             lower, upper = max(lower, low), min(upper, high)
-            # kernel values in single precision: an error of 2^-24 |K_ij| each changes a'Ka by at most 2^-24 a'|K|a
-            tol = max(tol, single * np.square(np.abs(X).T @ point[2]).sum() / upper)
+            # Kernel values in single precision: an error of 2^-24 |K_ij| each changes a'Ka by at most 2^-24 a'|K|a, and
+            # the score of row i, whose least value is |w|^2 / sum a at the optimum of a hard margin, by 2^-24 (|K|a)_i.
+            size = np.abs(X).T @ point[2]
+            scale = point[0] @ point[0] / point[2].sum() if problem.hard else upper
+            tol = max(tol, single * ((np.abs(X) @ size).max() if problem.hard else size @ size) / scale)
             if problem.gap(lower, upper) <= tol:
                 break
         assert problem.gap(lower, upper) <= tol
