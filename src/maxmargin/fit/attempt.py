@@ -309,7 +309,8 @@ class RowAttempt(Attempt):
     def solution(self, status: Status) -> Solution:
         """Return the best point with its certificate.
 
-        A fit at p = 2 that the deadline ended without a point gets one from a pass of dual coordinate descent.
+        A fit that the deadline ended without a point gets one of p = 2: from a pass of dual coordinate descent, or the
+        approximate solution with which automatic fits in other norms begin.
 
         Parameters
         ----------
@@ -318,12 +319,17 @@ class RowAttempt(Attempt):
         """
         best, tol = self.run.best, self.stopping.tol
         no_point = not best.primal.w.any() or (not self.problem.hard and best.gap == np.inf)
-        if status in STOPPED and self.problem.euclidean and no_point and best.gap > tol:
-            self.run = self.run.with_algorithm(DualCoordinateDescent())
-            self.run.full_passes(1)
-            self.run.evaluate_iterate()
+        if status in STOPPED and no_point and best.gap > tol:
+            if self.problem.euclidean:
+                self.run = self.run.with_algorithm(DualCoordinateDescent())
+                self.run.full_passes(1)
+                self.run.evaluate_iterate()
+            else:
+                self.run.evaluate_euclidean_point()
             self.rounds += 1
-            self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
+            self._report(
+                self.run.algorithm.name, "nothing was found in time: an approximate solution at p = 2"
+            )
         w, b, alpha, certificate = self.certifier.final(Point(*best.result()[2], best.alpha), tol)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
             status = self.stopping.deadline.status() or Status.MAX_TIME
