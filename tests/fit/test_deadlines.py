@@ -62,7 +62,7 @@ def endless_solver(monkeypatch):
 LINEAR_PROGRAMS = [
     {"C": np.inf, "p": 1},
     {"C": np.inf, "p": np.inf},
-    {"C": 1.0, "p": 1, "loss": "hinge", "norm_power": 1},
+    {"C": 1.0, "p": 1, "loss": "hinge", "norm_power": 1, "algorithm": "lp"},
     {"C": 1.0, "p": np.inf, "loss": "hinge", "norm_power": 1},
 ]
 

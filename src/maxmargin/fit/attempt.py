@@ -14,7 +14,7 @@ import numpy as np
 from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
-from ..algorithms.programs import Program
+from ..algorithms.programs import Program, ProximalNewton
 from ..certificates.expansions import KernelPoint
 from ..certificates.gram import KernelSample
 from ..certificates.verdicts import Inseparable, Undecided
@@ -229,7 +229,9 @@ class RowAttempt(Attempt):
                 self.run.look_for_zero_rows()
             self.run.evaluate_start()
             first = task.start is None and task.point is None
-            if choice.automatic and first and not self.problem.euclidean:
+            # the proximal Newton method has bounds after less time: its first stages are on few columns
+            late = not self.problem.euclidean and not isinstance(choice.algorithm, ProximalNewton)
+            if choice.automatic and first and late:
                 self.run.evaluate_euclidean_point()
 
     def rules_out_separator(self) -> bool:
