@@ -37,7 +37,7 @@ with suppress(ImportError):
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "norm_peers.md"
 NORMS, COSTS = (1.0, 1.5, 3.0, np.inf), (0.01, 1.0, 100.0)
-TOL, LIMIT = 1e-3, 10.0
+TOL, LIMIT = 1e-3, 5.0
 TOLS = 10.0 ** -np.arange(1.0, 9.0)  # of the peers, until one reaches TOL
 # Rows x columns x smaller side up to which Clarabel is run: beyond, a factorisation may take more than LIMIT.
 MAX_CONIC = 2e8
