@@ -71,9 +71,8 @@ def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
         w, b = fit.coef_[0], fit.intercept_[0]
         margins, q = signs(y) * (X @ w + b), options.get("p", 2.0) / (options.get("p", 2.0) - 1.0)
         losses = np.maximum(1.0 - margins, 0.0) ** (1 if model.loss == "hinge" else 2)
-        value = 0.5 * np.linalg.norm(w, q) ** 2 + model.C * losses.sum()
         length = np.hypot(np.linalg.norm(w, q), b if model.intercept == "augmented" else 0.0)
-        value = margins.min() / length if hard else value
+        value = margins.min() / length if hard else 0.5 * length**2 + model.C * losses.sum()
         certificate = fit.certificate_
         assert (certificate.lower if hard else certificate.upper) == pytest.approx(value, rel=1e-12)
         assert own[fit.n_iter_ - 1] == pytest.approx(value, rel=1e-9)

@@ -34,8 +34,8 @@ class Report:
     seconds : float
         Time since the fit began.
     lower, upper, gap : float
-        The best bounds so far. With ``point="last"`` the bound of w (the margin, or the objective) is that of the last
-        iterate.
+        The best bounds so far, by sums in float64; the certificate of the fit accounts for their rounding. With
+        ``point="last"`` the bound of w (the margin, or the objective) is that of the last iterate.
     presentations, steps : int
         Number of row visits so far, and of visits that changed w.
     stage : str
