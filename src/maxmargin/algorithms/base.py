@@ -149,7 +149,7 @@ class Algorithm(ABC):
 
     def other_norm(self, problem: Problem) -> str | None:
         """Return None for a norm that the algorithm solves, else the required parameters, for an error message."""
-        return None if problem.p == 2 and is_squared(problem) else OTHER_NORMS
+        return None if problem.euclidean else OTHER_NORMS
 
     def refuses_kernels(self) -> str | None:
         """Return None if the algorithm works with kernels, else the names of algorithms that do."""
@@ -202,11 +202,6 @@ class PerceptronLike(Algorithm):
         return super().refuses(problem)
 
 
-def is_squared(problem: Problem) -> bool:
-    """Return whether the objective has the squared norm; True for a hard margin, where the power has no effect."""
-    return problem.hard or problem.power == 2
-
-
 def from_two_on(problem: Problem) -> str | None:
     """Return None where 2 <= p < inf and the norm is squared, as the theorems assume; else the required parameters."""
     if problem.p < 2.0:
@@ -214,7 +209,7 @@ def from_two_on(problem: Problem) -> str | None:
     # the theorems bound the number of updates by a multiple of p - 1
     if problem.p == float("inf"):
         return 'p="log", which is nearly inf; for inf itself algorithm="ima" or "auto"'
-    return None if is_squared(problem) else "norm_power=2"
+    return "norm_power=2" if problem.first_power else None
 
 
 def require(condition: bool, sentence: str, value: Any) -> None:

@@ -78,7 +78,7 @@ class Margins:
 
 def modulus(problem: Problem) -> float:
     """Return the modulus of strong convexity of the penalty |w|_q^2 / 2 in the q-norm; 0 where there is none."""
-    if not 2.0 <= problem.p < np.inf or (problem.power == 1 and not problem.hard):
+    if not 2.0 <= problem.p < np.inf or problem.first_power:
         return 0.0
     return problem.q - 1.0
 

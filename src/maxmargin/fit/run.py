@@ -277,7 +277,7 @@ class Run(State):
         z = (self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b) / unit
         v = h.space.vector.w / unit if self.problem.p == 2 and h.space.vector.is_combination() else None
         alpha = np.asarray(h.scale.to_dual(h.alpha)) / unit
-        if self._linear_norm:  # |v| <= 1
+        if self.problem.first_power:  # |v| <= 1
             alpha, v = alpha / self._multiplier, None
         self.evaluate(w / unit, b / unit, alpha, z, v)
 

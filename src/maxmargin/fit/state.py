@@ -127,7 +127,7 @@ class State(Presentation):
         # the weight of the loss in the engine's problem, relative to C; at `power=1` it becomes |w|, and begins at the
         # |w| of a pattern of mean length that has the score one
         self._multiplier = 1.0
-        if self._linear_norm:
+        if self.problem.first_power:
             self._multiplier = max(float(patterns.squares(problem.p).mean()), TINY) ** -0.5
 
     @cached_property
@@ -140,7 +140,7 @@ class State(Presentation):
         """The engine's state, created at w = 0."""
         scale = None if self.shifts else self.algorithm.scale
         problem = self.problem
-        if self._linear_norm:
+        if self.problem.first_power:
             problem = replace(problem, C=self._multiplier * problem.C, power=2)
         h = self.patterns.weight(
             problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
@@ -307,11 +307,6 @@ class State(Presentation):
             self.converged = True
 
     @property
-    def _linear_norm(self) -> bool:
-        """Whether the problem has |w| and not its half square, which is the problem of the engine."""
-        return self.problem.power == 1 and not self.problem.hard
-
-    @property
     def intercept_converged(self) -> bool:
         """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
         return not self.shifts or self._shift() == 0.0 or self._idle >= MAX_IDLE_SHIFTS
@@ -325,7 +320,7 @@ class State(Presentation):
         last = self.best.gap
         self._bounds()
         self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1
-        if self._linear_norm:
+        if self.problem.first_power:
             self._set_multiplier(max(self._length2() ** 0.5 / self.unit, MIN_GROWTH * self._multiplier))
         if self.shifts:
             # a proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all scores
@@ -362,8 +357,7 @@ class State(Presentation):
             return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
         difference = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
         lower = self.best.lower
-        if (
-            self._linear_norm
-        ):  # of the engine's problem: sum alpha - |v|^2 / 2, where sum alpha / |v| is the bound
+        if self.problem.first_power:
+            # of the engine's problem: sum alpha - |v|^2 / 2, where sum alpha / |v| is the bound
             lower = self._multiplier * (lower - 0.5 * self._multiplier)
         return self.problem.gap(lower, lower + difference)

@@ -78,9 +78,14 @@ class Problem:
         return dual_exponent(self.p)
 
     @property
+    def first_power(self) -> bool:
+        """Whether the penalty is |w| and not its half square. The hard margin counts as the half square."""
+        return self.power == 1 and not self.hard
+
+    @property
     def euclidean(self) -> bool:
         """Whether the problem has half a squared 2-norm, or is a hard margin at p = 2, which is the same."""
-        return self.p == 2 and (self.power == 2 or self.hard)
+        return self.p == 2 and not self.first_power
 
     @property
     def hard(self) -> bool:

@@ -161,12 +161,11 @@ class _Iteration:
         power 1, v itself has to be feasible.
         """
         problem, settings = self.problem, self.settings
-        first_power = problem.power == 1 and not problem.hard
         positive = self.y > 0.0 if problem.free else np.full(self.n, True)
         a = costs / np.where(positive, costs[positive].sum(), costs[~positive].sum())
         length = max(norm(self.A.T @ a, problem.p), settings.min_length)
-        multiple = settings.start_share / length if first_power else float(a.sum()) / length**2
-        if not (first_power and np.isinf(problem.p)):
+        multiple = settings.start_share / length if problem.first_power else float(a.sum()) / length**2
+        if not (problem.first_power and np.isinf(problem.p)):
             multiple *= settings.start_factor
         if not problem.hard:  # the squared hinge: a slack of one half at most
             multiple = min(

@@ -59,18 +59,16 @@ def penalty(problem: Problem, v: np.ndarray, size: float) -> Penalty:
     Parameters
     ----------
     problem : Problem
-        Hard margins have power 2.
     v : ndarray of shape (d,)
         sum alpha_i y_i x_i of the first dual variables.
     size : float
         A first |w|_q for power 1.
     """
-    first_power = problem.power == 1 and not problem.hard
     if problem.p == 1.0:
-        return MaximumNorm(first_power, v, size)
+        return MaximumNorm(problem.first_power, v, size)
     if np.isinf(problem.p):
-        return SumNorm(first_power, v, size)
-    return SmoothNorm(first_power, problem.p, v, size)
+        return SumNorm(problem.first_power, v, size)
+    return SmoothNorm(problem.first_power, problem.p, v, size)
 
 
 def gradient(v: np.ndarray, p: float) -> np.ndarray:

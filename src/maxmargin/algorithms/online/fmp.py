@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ...engine.jit import record
 from ...engine.state import Motion, Scaled
 from ...problem.problem import Problem
-from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive_finite, is_squared, require
+from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive_finite, require
 
 
 @record
@@ -59,7 +59,7 @@ class NormDescent(PerceptronLike):
         require(positive, "constant must be a positive number or None", self.constant)
 
     def other_norm(self, problem: Problem) -> str | None:
-        return None if is_squared(problem) else "norm_power=2"
+        return "norm_power=2" if problem.first_power else None
 
     def rule_at(self, gamma: float, facts: Facts) -> FMPStep:
         """Return the rule for the margin gamma, in the units of the patterns, with the rate 1."""
