@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import ceil, log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from maxmargin import (
 )
 from maxmargin.algorithms.bounds import (
     fmp_updates,
+    iterated_smoothed_primal_dual_steps,
     normalised_perceptron_steps,
     smoothed_perceptron_steps,
     smoothed_primal_dual_steps,
@@ -60,23 +60,6 @@ pattern, G the largest 2-norm of a subgradient of the q-norm, and L the 2-norm o
 in this library). The last column is the margin of IMA_p with α = {ALPHA:g} as a share of g, by its theorem at
 least 1 - α.
 """
-
-
-# The bound that `maxmargin.algorithms.bounds` does not have.
-
-
-def iterated_primal_dual_steps(
-    margin: float, n: int, length: float | None = None, centre: float = 1.0, gamma: float = 2.0
-) -> float:
-    """Return the bound of the iterated smoothed primal-dual algorithm: rounds, each of at most so many steps.
-
-    Here the start of a round counts as a step: hence one more for each round.
-    """
-    if length is None:
-        rounds, steps = 1.0 + log(1.0 / margin) / log(gamma), smoothed_primal_dual_steps(margin, n)
-    else:
-        rounds, steps = log(centre / length) / log(gamma), 2.0 * gamma * sqrt(2.0 * n) / margin
-    return ceil(rounds) * (ceil(steps) + 1)
 
 
 # Patterns of a known margin.
@@ -197,7 +180,13 @@ RUNS = (
         lambda rho, n, eps, q: normalised_perceptron_steps(eps),
     ),
     Run("SNKPVN", SmoothedPrimalDual, True, smoothed_primal_dual_steps, smoothed_primal_dual_steps),
-    Run("ISNKPVN", IteratedSmoothedPrimalDual, True, iterated_primal_dual_steps, iterated_primal_dual_steps),
+    Run(
+        "ISNKPVN",
+        IteratedSmoothedPrimalDual,
+        True,
+        iterated_smoothed_primal_dual_steps,
+        iterated_smoothed_primal_dual_steps,
+    ),
 )
 
 

@@ -27,7 +27,11 @@ from maxmargin.algorithms import ALGORITHMS, Bias, Facts, bounds
 from maxmargin.algorithms.batch.accelerated import accelerated_steps
 from maxmargin.algorithms.normalised.patterns import NormalisedRows
 from maxmargin.algorithms.normalised.perceptron import normalised_perceptron, von_neumann
-from maxmargin.algorithms.normalised.smoothed import perceptron_von_neumann, smoothed_perceptron
+from maxmargin.algorithms.normalised.smoothed import (
+    iterated_perceptron_von_neumann,
+    perceptron_von_neumann,
+    smoothed_perceptron,
+)
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
@@ -299,6 +303,7 @@ def test_steps_to_a_separator_or_a_short_combination_are_within_their_bounds(see
         (normalised_perceptron(patterns), bounds.normalised_perceptron_steps(rho)),
         (smoothed_perceptron(patterns), bounds.smoothed_perceptron_steps(rho, n)),
         (perceptron_von_neumann(patterns), bounds.smoothed_primal_dual_steps(rho, n)),
+        (iterated_perceptron_von_neumann(patterns), bounds.iterated_smoothed_primal_dual_steps(rho, n)),
     ):
         assert next(one.step for one in run if one.primal) <= most / ROUNDED
     both = NormalisedRows(np.vstack([X, X]), np.concatenate([y, -y]))  # no w separates

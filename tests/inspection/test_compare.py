@@ -17,6 +17,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from maxmargin import PUMMA, MaxMarginClassifier, Perceptron, Problem, Status, compare
 from maxmargin.algorithms import ALGORITHMS
+from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.inspection.compare import COLUMNS
 
 RNG = np.random.default_rng(0)
@@ -89,6 +90,8 @@ def test_no_algorithm_makes_more_updates_than_its_bound(problem):
     )
     assert expected <= bounded.keys()
     assert ("accelerated" in bounded) == np.isinf(problem["C"])
+    normalised = {name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
+    assert (normalised <= bounded.keys()) == (np.isinf(problem["C"]) and "p" not in problem)
 
 
 def test_results_do_not_depend_on_storage_order_or_label_type():

@@ -47,9 +47,10 @@ def perceptron_fraction(b: float) -> float:
 
 
 def alma_updates(radius: float, margin: float, alpha: float, p: float = 2.0) -> float:
-    """Return 2 (p - 1) (R / gamma)^2 (2 / alpha - 1)^2 + 8 / alpha - 4, the bound of ALMA_p on updates (Gentile).
+    """Return 2 (p - 1) (R / gamma)^2 (2 / alpha - 1)^2 + 8 / alpha - 4, the bound of ALMA_p on updates.
 
-    It holds for B = sqrt(8) / alpha and C = sqrt(2). The margin at the end is at least 1 - alpha of the largest.
+    It is the bound on corrections of Gentile (2001) for separable patterns, with B = sqrt(8) / alpha and C = sqrt(2).
+    The margin at the end is at least 1 - alpha of the largest.
 
     Examples
     --------
@@ -174,8 +175,9 @@ def fixed_margin_updates(radius: float, margin: float, beta: float, eta: float) 
 def romma_updates(radius: float, margin: float, delta: float = 1.0) -> float:
     """Return (R / (delta gamma))^2, the bound of aggressive ROMMA on updates; with delta = 1 of plain ROMMA's mistakes.
 
-    The margin of the aggressive version at the end is at least 1 - delta of the largest (Li and Long; each
-    update adds at least delta^2 / R^2 to |w|^2, which weak duality bounds by 1 / gamma^2).
+    Plain ROMMA's is the mistake bound of Li and Long (2002). That of the aggressive version is derived here: each
+    update adds at least delta^2 / R^2 to |w|^2, which weak duality bounds by 1 / gamma^2. Its margin at the end is at
+    least 1 - delta of the largest.
 
     Examples
     --------
@@ -403,6 +405,28 @@ def smoothed_primal_dual_steps(
     if length is None:
         return 2.0 * sqrt(2.0 * n) / margin
     return 2.0 * sqrt(2.0 * n) * min(1.0, centre / margin) / length
+
+
+def iterated_smoothed_primal_dual_steps(
+    margin: float, n: int, length: float | None = None, centre: float = 1.0, gamma: float = 2.0
+) -> float:
+    """Return the bound of the iterated smoothed primal-dual algorithm (ISNKPVN) on its steps, |y_k| = 1.
+
+    1 + log(|q|_G / rho) / log(gamma) rounds of at most 2 sqrt(2 n) / rho steps to a separator. Where there is none,
+    log(|q|_G / eps) / log(gamma) rounds of at most 2 gamma sqrt(2 n) / |rho| steps to dual variables p with
+    |p|_G < eps = `length`; `margin` is |rho|. `centre` is |q|_G, with q the centre of the first round. The start of a
+    round counts as a step.
+
+    Examples
+    --------
+    >>> iterated_smoothed_primal_dual_steps(0.1, 50), iterated_smoothed_primal_dual_steps(0.5, 50, 0.25)
+    (800.0, 160.0)
+    """
+    if length is None:
+        rounds, steps = floor(1.0 + log(centre / margin) / log(gamma)), 2.0 * sqrt(2.0 * n) / margin
+    else:
+        rounds, steps = ceil(log(centre / length) / log(gamma)), 2.0 * gamma * sqrt(2.0 * n) / margin
+    return float(max(rounds, 1) * ceil(steps))
 
 
 def accelerated_steps(radius: float, margin: float, gap: float, n: int, p: float = 2.0) -> float:

@@ -161,6 +161,15 @@ def _fixed_margin(algorithm: Algorithm, facts: Facts, margin: float) -> float:
     return bounds.fixed_margin_updates(facts.R, margin, rule.beta, rule.eta)
 
 
+def _normalised(bound: Callable[[Any, float, int], float]) -> Callable[..., float]:
+    """Return the bound of the steps to the first separator, from a function of the algorithm, rho and n.
+
+    The divided patterns have a margin of at least gamma / R. There is no bound with an `accuracy` below 1, with which
+    the algorithm goes on after the first separator.
+    """
+    return lambda one, facts, margin: bound(one, margin / facts.R, facts.n) if one.accuracy == 1.0 else nan
+
+
 _BOUNDS: dict[str, Callable[..., float]] = {
     "perceptron": lambda one, facts, margin: bounds.perceptron_updates(facts.R, margin, one.b),
     "local-perceptron": lambda one, facts, margin: bounds.perceptron_updates(facts.R, margin, one.b),
@@ -178,4 +187,11 @@ _BOUNDS: dict[str, Callable[..., float]] = {
     "mpu": _mpu,
     "fmp": _fmp,
     "accelerated": _accelerated,
+    "normalised-perceptron": _normalised(lambda one, rho, n: bounds.normalised_perceptron_steps(rho)),
+    "von-neumann": _normalised(lambda one, rho, n: bounds.normalised_perceptron_steps(rho)),
+    "smoothed-perceptron": _normalised(lambda one, rho, n: bounds.smoothed_perceptron_steps(rho, n)),
+    "smoothed-primal-dual": _normalised(lambda one, rho, n: bounds.smoothed_primal_dual_steps(rho, n)),
+    "iterated-smoothed-primal-dual": _normalised(
+        lambda one, rho, n: bounds.iterated_smoothed_primal_dual_steps(rho, n, gamma=one.gamma)
+    ),
 }
