@@ -46,6 +46,7 @@ KERNEL = {
     "degree": (-1, 2.5),
     "coef0": (INF, HUGE),
     "cache_size": (0, "200"),
+    "point": ("first",),
     "multi_class": ("crammer_singer",),
     "decision_function_shape": (None,),
     "break_ties": (1,),

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from clouds import ENDLESS, clouds, signs
 from effort import COMPILED, THOROUGH, interpreted, thorough
 from problems import rings
 from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status, verify
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, Problem, Status, verify
 from maxmargin.algorithms import ALGORITHMS
 
 pytestmark = pytest.mark.usefixtures("rules_alone")
@@ -79,17 +81,51 @@ def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
         verify(fit, X, y)
 
 
-def test_last_point_may_not_separate_and_is_not_replaced():
+@pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}], ids=str)
+def test_last_point_may_not_separate_and_is_not_replaced(kernel):
     """The certificate has its negative margin, although a separator is known."""
     X, y = clouds(40, 3, gap=0.4)
-    X = X + 3.0 * signs(y)[:, None]
-    options = {"algorithm": ALGORITHMS["cramma"](eta=1e-3), "max_iter": 5, "random_state": 0}
-    model = MaxMarginClassifier(np.inf, point="last", **options).fit(X, y)
+    X, cls = X + 3.0 * signs(y)[:, None], KernelMaxMarginClassifier if kernel else MaxMarginClassifier
+    # a round of a kernel fit has 50 passes
+    rule = ALGORITHMS["cramma"](eta=1e-5 if kernel else 1e-3)
+    options = kernel | {"algorithm": rule, "max_iter": 3 if kernel else 5, "random_state": 0}
+    model = cls(np.inf, point="last", **options).fit(X, y)
     margins = signs(y) * (X @ model.coef_[0] + model.intercept_[0])
     assert model.status_ is Status.MAX_ITER
     assert margins.min() < 0.0
     assert model.certificate_.lower == pytest.approx(margins.min() / np.linalg.norm(model.coef_), rel=1e-9)
-    assert MaxMarginClassifier(np.inf, **options).fit(X, y).certificate_.lower > 0.0
+    assert cls(np.inf, **options).fit(X, y).certificate_.lower > 0.0
+
+
+@interpreted
+@pytest.mark.parametrize("C", [np.inf, 3.0])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_last_iterate_of_a_kernel_perceptron_is_that_of_the_paper(C, intercept):
+    """Up to a factor, with its own bound; no iterate is better than the best point."""
+    (X, y, _), b = rings(60, 1), 3.0
+    K = rbf_kernel(X, gamma=2.0)
+    G = K + float(intercept) + np.eye(60) * (0.5 / C)  # the squared hinge is a hard margin of these patterns
+    options = {"gamma": 2.0, "loss": "squared_hinge", "fit_intercept": intercept, "intercept": "augmented"}
+    model = KernelMaxMarginClassifier(C, algorithm=Perceptron(b=b, shuffle=False), tol=1e-9, **options)
+    for rounds in (1, 2):
+        model.set_params(point="last", max_iter=rounds).fit(X, y)
+        alpha, left = np.zeros(60), model.history_[-1].steps
+        for i in cycle(range(60)):
+            if not left:
+                break
+            if y[i] * (G[i] @ (alpha * y)) <= b * G.diagonal().max():
+                alpha[i], left = alpha[i] + 1.0, left - 1
+        c = np.zeros(60)
+        c[model.support_] = model.dual_coef_[0] * y[model.support_]
+        np.testing.assert_allclose(c / c.sum(), alpha / alpha.sum(), rtol=1e-12)
+        f = y * model.decision_function(X)
+        length = np.sqrt(c * y @ K @ (c * y) + model.intercept_[0] ** 2)
+        losses = (np.maximum(1.0 - f, 0.0) ** 2).sum()
+        value, own = (f.min() / length, "lower") if np.isinf(C) else (0.5 * length**2 + C * losses, "upper")
+        assert getattr(verify(model, X, y), own) == pytest.approx(value, rel=1e-8)
+        assert getattr(model.history_[-1], own) == pytest.approx(value, rel=1e-8)
+        best = clone(model).set_params(point="best").fit(X, y).certificate_
+        assert best.gap <= model.certificate_.gap
 
 
 INF, QUICK = np.inf, ("dcd", "mpu", "perceptron", "romma", "ima")

@@ -63,9 +63,9 @@ class KernelProblem:
     y: np.ndarray
     weights: np.ndarray
 
-    def bounds(self, point: KernelPoint) -> KernelBounds:
+    def bounds(self, point: KernelPoint, gap: float = 0.0) -> KernelBounds:
         """Return the bounds of one point, whose dual variables are made feasible first (`all_bounds`)."""
-        return all_bounds([self], [point])[0]
+        return all_bounds([self], [point], [gap])[0]
 
     def attained_margin(self, c: np.ndarray, b: float) -> float:
         """Return the margin of sum c_i k(x_i, .) + b in a hard margin problem, rounded downwards.

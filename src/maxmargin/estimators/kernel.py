@@ -96,6 +96,9 @@ default="rbf"
         ``"decomposition"``, another name from `maxmargin.algorithms.KERNEL_ALGORITHMS`, or an object such as
         ``PUMMA(delta=0.01)``. It never changes the problem, only the method of solution. ``"auto"`` is the
         decomposition.
+    point : {"best", "last"}, default="best"
+        ``"best"`` returns the point with the best certified bound; ``"last"``, for experiments on an algorithm, its
+        last iterate with its own intercept and its own bound, as in `MaxMarginClassifier`. There is no exact stage.
     max_iter : int, default=-1
         Largest number of rounds of each problem, -1 for no limit. A round is a working set of the decomposition, or an
         evaluation of all rows and the sweeps before it.
@@ -199,6 +202,7 @@ default="rbf"
     break_ties: bool = False
     cache_size: float = 200
     algorithm: Any = "auto"
+    point: str = "best"
     max_iter: int = -1
     max_time: float | None = None
     callback: Callable[[Report], Any] | None = None

@@ -16,7 +16,7 @@ from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
-from ..certificates.verdicts import Inseparable, Verdict
+from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline
 from ..fit.gram_driver import KernelSolution, solve_kernel
@@ -90,6 +90,8 @@ class KernelTasks:
         The distinct rows that take part in each task.
     sequential : bool
         Whether one task ends before the next begins.
+    last : bool
+        Whether the result is the last iterate of the algorithm instead of its best point.
     """
 
     model: Any
@@ -104,6 +106,7 @@ class KernelTasks:
         model, targets = self.model, self.targets
         self.scheme = parts_of(model.multi_class, targets.classes.size)
         self.names = named_parts(self.scheme, targets.classes)
+        self.last = model.point == "last"
         in_order = not self.algorithm.shuffle
         self.rows = DistinctKernelRows(self.kernel, self.X, targets.codes, targets.weights, in_order)
         tasks = range(len(self.names))
@@ -140,7 +143,9 @@ class KernelTasks:
         solution, verdict = self.rows.spread(solution, self.places[k]), None
         undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
         if self.problem.hard and (undecided or self._separability[k].is_known):
-            solution, verdict = self._separability[k].combine(solution, self.model.tol)
+            at_end = Status.MAX_ITER if solution.rounds == self.model.max_iter else Status.STALLED
+            end = at_end if self.last else None
+            solution, verdict = self._separability[k].combine(solution, self.model.tol, end)
         signs, weights = self._labels(k)
         # the division among equal rows rounds
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
@@ -174,8 +179,9 @@ class KernelTasks:
                 reason,
                 int(self._seeds[k]),
                 self.names[k],
-                exact=model._exact,
+                exact=model._exact and not self.last,
                 inseparable=lambda k=k: isinstance(self._separability[k].verdict, Inseparable),
+                last=self.last,
             )
             for k in group
             if not (problem.hard and self._separability[k].contradiction())
@@ -295,10 +301,13 @@ class KernelSeparability:
         """Whether the verdict has been sought."""
         return "verdict" in vars(self)
 
-    def combine(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
+    def combine(
+        self, found: KernelSolution, tol: float, end: Status | None = None
+    ) -> tuple[KernelSolution, Verdict | None]:
         """Combine a solution with the verdict on separability.
 
-        Of the solution and the verdict's separator the one with the larger certified margin is kept. The verdict is
+        Of the solution and the verdict's separator the one with the larger certified margin is kept. The last iterate
+        is not replaced: `end` is then its status if the classes are separable and it does not separate. The verdict is
         returned too if the model cannot express it: a proof that no separator exists, an undecided verdict, or a
         separator without float64 coefficients of rows (a polynomial, or a hyperplane in rational numbers).
         """
@@ -308,8 +317,9 @@ class KernelSeparability:
         if isinstance(verdict, Inseparable):
             alpha = np.zeros(self.task.y.size)
             alpha[verdict.support] = verdict.alpha
-            return self._certified(found.point._replace(alpha=alpha), found, Status.INSEPARABLE), verdict
-        separator = self._separator(verdict)
+            point = found.point._replace(alpha=alpha)
+            return self._certified(point, found, Status.INSEPARABLE, np.inf if end else 0.0), verdict
+        separator = None if end else self._separator(verdict)
         if separator is not None:
             undecided = found.status in (Status.UNDECIDED, Status.NOT_FINITE)
             status = Status.STALLED if undecided else found.status
@@ -322,11 +332,15 @@ class KernelSeparability:
                 return replace(better, status=Status.CERTIFIED if certified else status), None
         if found.bounds.lower > 0.0:
             return found, None
+        if end and not isinstance(verdict, Undecided):
+            return replace(found, status=self.deadline.status() or end), None
         return replace(found, status=self.deadline.status() or Status.UNDECIDED), verdict
 
-    def _certified(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
-        """Certify a point on the data of the task."""
-        proved = self.task.bounds(point)
+    def _certified(
+        self, point: KernelPoint, found: KernelSolution, status: Status, gap: float = 0.0
+    ) -> KernelSolution:
+        """Certify a point on the data of the task; other points are tried where its gap is larger than `gap`."""
+        proved = self.task.bounds(point, gap)
         return replace(found, point=proved.point, bounds=proved.bounds, status=status)
 
     def _separator(self, verdict: Verdict) -> KernelPoint | None:

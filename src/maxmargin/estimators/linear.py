@@ -44,7 +44,6 @@ CHECKS: validation.Checks = validation.COMMON | {
         "2 (half the squared norm) or 1 (the norm itself); got {!r}",
     ),
     "max_iter": (lambda rounds: is_whole(rounds, 1), "a whole number of rounds, at least 1; got {!r}"),
-    "point": (lambda point: point in ("best", "last"), '"best" or "last"; got {!r}'),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
 

@@ -364,14 +364,14 @@ class GramAttempt(Attempt):
         task = GramTask(job.problem, rows, job.y, job.weights, job.start, job.label)
         rng = np.random.default_rng(job.seed)
         self.run = GramRun(task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
+        self.run.best.last = job.last
         if self.problem.hard:
             self.run.look_for_zero_rows()
 
     @property
     def point(self) -> KernelPoint:
-        """The best dual variables, and the best primal point."""
-        best = self.run.best
-        return KernelPoint(best.alpha, *best.primal)
+        """The best dual variables, and the best primal point or, if that is the result, the last."""
+        return KernelPoint(self.run.best.alpha, *self.run.best.result()[2])
 
     def rules_out_separator(self) -> bool:
         """Return whether no separator exists; decided once, after `KERNEL_ROUNDS_BEFORE_VERDICT` rounds without one."""
@@ -388,11 +388,11 @@ class GramAttempt(Attempt):
 
     def _report(self, name: str, reason: str) -> None:
         """Report the bounds of the solver; the margin of a soft problem is 1 / sqrt(2 * primal objective)."""
-        best = self.run.best
-        margin = best.lower
+        lower, upper, _ = self.run.best.result()
+        margin = lower
         if not self.problem.hard:
-            margin = (2.0 * best.upper) ** -0.5 if best.upper > 0.0 else np.inf
-        self._append((best.lower, best.upper, best.gap), margin, (name, reason), self.point)
+            margin = (2.0 * upper) ** -0.5 if upper > 0.0 else np.inf
+        self._append((lower, upper, self.problem.gap(lower, upper)), margin, (name, reason), self.point)
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float, finite: Any) -> Status:

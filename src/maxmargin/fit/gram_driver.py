@@ -81,7 +81,8 @@ def solve_kernel(
             attempt = GramAttempt(job, rows, sample, replace(stopping, deadline=deadline))
             statuses.append(run_stages(attempt, gram_stages(job, rows.n)))
             attempts.append(attempt)
-            gaps.append(0.0 if small or not attempt.rounds else min(attempt.run.best.gap, stopping.tol))
+            gap = 0.0 if small or not attempt.rounds else min(attempt.run.best.gap, stopping.tol)
+            gaps.append(np.inf if job.last else gap)  # with inf no other point is tried
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.problem, sample, job.y, job.weights) for job in jobs]

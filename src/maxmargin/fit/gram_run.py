@@ -13,7 +13,7 @@ from ..algorithms.batch.kernel_rows import add_rows
 from ..algorithms.normalised.patterns import NormalisedProducts
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
-from ..engine.state import STOPPED
+from ..engine.state import BIAS, STOPPED
 from ..engine.sweep import score_rows
 from .state import State
 from .tracker import GramTracker
@@ -76,7 +76,9 @@ class GramRun(State):
     def take(self, point: tuple[DualPoint, DualPoint]) -> None:
         """Evaluate the primal and the dual point of a batch solver on the rows used, and keep each if it is better."""
         primal, dual = point
-        self.best.evaluate_primal(self._on_all_rows(primal.alpha), self._on_all_rows(primal.scores))
+        b = self.rho * self.rho * float(primal.alpha @ self.y)
+        alpha, scores = self._on_all_rows(primal.alpha), self._on_all_rows(primal.scores)
+        self.best.evaluate_primal(alpha, scores, own=b)
         self.best.evaluate_dual(self._on_all_rows(dual.alpha), self._on_all_rows(dual.scores))
         self.presentations += self.n
 
@@ -104,7 +106,8 @@ class GramRun(State):
             length2 = self._length2() + float(self.problem.delta2(self.weights) @ (h.alpha * h.alpha))
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
-        self.best.evaluate_primal(self._on_all_rows(alpha), scores)
+        b = (float(h.number[BIAS]) + self.rho * float(h.space.vector.w[-1])) / self.unit
+        self.best.evaluate_primal(self._on_all_rows(alpha), scores, own=b)
         alpha, scores = self._feasible(alpha, scores)
         self.best.evaluate_dual(self._on_all_rows(alpha), scores)
 

@@ -193,6 +193,8 @@ class KernelJob:
         Whether the exact stage is used.
     inseparable : callable
         Returns whether there is a proof that no separator exists; called at most once, for a hard margin.
+    last : bool, default=False
+        Whether the result is the last iterate of the algorithm instead of its best point.
     """
 
     problem: Problem
@@ -205,3 +207,4 @@ class KernelJob:
     start: np.ndarray | None = None
     exact: bool = True
     inseparable: Callable[[], bool] = lambda: False
+    last: bool = False

@@ -183,27 +183,34 @@ class GramTracker(Tracker):
         self.evaluate_dual(alpha, scores)
         self.evaluate_primal(alpha, scores, rough_gap)
 
-    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf) -> None:
+    def evaluate_primal(
+        self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf, own: float | None = None
+    ) -> None:
         """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
 
-        The parameters are as in `evaluate`. Above the gap `rough_gap`, a free intercept of a soft margin with the hinge
-        is the mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the optimum. This estimate
-        needs dual variables that lie exactly at their bounds: those of an interior point, which are all between them,
-        give a poor intercept.
+        If the last point is the result, w is recorded with its own intercept `own`, or, if that is None, with the one
+        found here. The other parameters are as in `evaluate`. Above the gap `rough_gap`, a free intercept of a soft
+        margin with the hinge is the mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the
+        optimum. This estimate needs dual variables that lie exactly at their bounds: those of an interior point, which
+        are all between them, give a poor intercept.
         """
         problem, y, c = self.problem, self.y, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
             b = problem.rho * problem.rho * float(c.sum())
             length = problem.norm2(max(float(c @ scores), 0.0), b) ** 0.5
-            inside = (alpha > 0.0) & (alpha < self.caps)
+            if self.last and own is not None:
+                t, own, attained = best_primal(problem, y, self.weights, scores, own, length, as_given=True)
+                self.set_last(Primal(t * c, own), attained)
+            inside, found = (alpha > 0.0) & (alpha < self.caps), None
             if rough_gap < np.inf and problem.free and problem.cap < np.inf and inside.any():
-                b = float((y - scores)[inside].mean())
-                attained = problem.primal(problem.penalty(length), y * (scores + b), self.weights)
+                rough = float((y - scores)[inside].mean())
+                attained = problem.primal(problem.penalty(length), y * (scores + rough), self.weights)
                 if problem.gap(self.lower, attained) > rough_gap:
-                    self.update_primal(Primal(c, b), attained)
-                    return
-            t, b, attained = best_primal(problem, y, self.weights, scores, b, length)
+                    found = 1.0, rough, attained
+            t, b, attained = found or best_primal(problem, y, self.weights, scores, b, length)
             self.update_primal(Primal(t * c, b), attained)
+            if own is None:
+                self.set_last(Primal(t * c, b), attained)
 
     def evaluate_dual(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Compute the dual bound of the best multiple of dual variables within their caps.
