@@ -219,6 +219,42 @@ def test_iterated_algorithm_converges_linearly(form, eps, gamma):
         assert last.p.weights.sum() == pytest.approx(1.0, abs=1e-14)
 
 
+@pytest.mark.parametrize("name", ["SNKPVN", "ISNKPVN"])
+def test_centre_of_the_smoothing_is_a_parameter_of_the_rows(name):
+    """Steps are those of the paper; merged rows have the sum of their weights, and rows of weight 0 are left out."""
+    (X, y), cls = separable(2), REGISTERED[name]
+    q, copies, dropped = np.random.default_rng(0).random((3, 24)) ** 8
+    total = (q + copies) / (q + copies).sum()
+    patterns, Y = NormalisedRows(X, y), reflected(X, y)
+    pairs = zip(cls(q=q + copies).iterates(patterns), NAIVE[name](Y @ Y.T, total), strict=False)
+    for found, (alpha, p) in islice(pairs, 40):
+        np.testing.assert_allclose(found.alpha.weights, alpha, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.p.weights, p, rtol=0, atol=1e-9)
+    ends = []
+    for base in (MaxMarginClassifier(np.inf), KernelMaxMarginClassifier(np.inf, kernel="linear")):
+        linear = isinstance(base, MaxMarginClassifier)  # such a fit merges no rows
+        parts, weights = (
+            ([q + copies, dropped], [1.0, 0.0]) if linear else ([q, copies, dropped], [1.0, 1.0, 0.0])
+        )
+        base.set_params(fit_intercept=False)
+        base.set_params(algorithm=cls(q=np.concatenate(parts), accuracy=0.3))
+        base.fit(np.vstack([X] * len(parts)), np.tile(y, len(parts)), np.repeat(weights, 24))
+        last = base.history_[-1]
+        ends += [(last.steps, last.lower, last.upper)]
+    assert separate(np.vstack([X, X]), np.tile(y, 2), algorithm=cls(q=np.append(q, copies))).separable
+    expected = MaxMarginClassifier(np.inf, fit_intercept=False, algorithm=cls(q=total, accuracy=0.3)).fit(
+        X, y
+    )
+    last = expected.history_[-1]
+    assert last.steps > 5
+    for end in ends:
+        assert end == pytest.approx((last.steps, last.lower, last.upper), rel=1e-9)
+    nowhere = MaxMarginClassifier(np.inf, algorithm=cls(q=np.repeat([0.0, 1.0], 24)))
+    nowhere.fit(np.vstack([X, X]), np.tile(y, 2), np.repeat([1.0, 0.0], 24))
+    plain = MaxMarginClassifier(np.inf, algorithm=cls()).fit(X, y)
+    assert nowhere.history_[-1].lower == pytest.approx(plain.history_[-1].lower, rel=1e-9)
+
+
 @thorough
 @given(arrays(float, st.integers(1, 30), elements=st.floats(-1e3, 1e3)), st.floats(1e-3, 1e3), st.booleans())
 @settings(max_examples=examples(30, 300), deadline=None)
@@ -266,6 +302,8 @@ ZERO = np.vstack([X[:23], np.zeros(3)])
         (lambda: NormalisedRows(sp.csr_matrix(ZERO), Y), "pattern 23 .counted from 0. cannot be normalised"),
         (lambda: NormalisedRows(np.where(X[0, 0] == X, np.inf, X), Y), "must be finite"),
         (lambda: iterated_perceptron_von_neumann(NormalisedRows(X, Y), 1.0), "gamma must be"),
+        (lambda: SmoothedPrimalDual(q=[1.0, -1.0]), "q must be finite weights .* none negative"),
+        (lambda: MaxMarginClassifier(np.inf, algorithm=SmoothedPrimalDual(q=[1.0])).fit(X, Y), "24 weights, .* got 1"),
     ],
 )  # fmt: skip
 def test_invalid_patterns_and_parameters_are_refused(call, words):

@@ -94,12 +94,12 @@ def naive_snkp(G):
     return naive_smoothed(G, softmax, 2, np.full(len(G), 1 / len(G)))
 
 
-def naive_snkpvn(G):
-    return naive_smoothed(G, projection, 2 * len(G), np.full(len(G), 1 / len(G)))
+def naive_snkpvn(G, q=None):
+    return naive_smoothed(G, projection, 2 * len(G), np.full(len(G), 1 / len(G)) if q is None else q)
 
 
-def naive_isnkpvn(G):
-    q = np.full(len(G), 1 / len(G))
+def naive_isnkpvn(G, q=None):
+    q = np.full(len(G), 1 / len(G)) if q is None else q
     while True:
         for alpha, p in naive_smoothed(G, projection, 2 * len(G), q):
             yield alpha, p

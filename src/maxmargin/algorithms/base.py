@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -150,6 +150,18 @@ class Algorithm(ABC):
     def other_norm(self, problem: Problem) -> str | None:
         """Return None for a norm that the algorithm solves, else the required parameters, for an error message."""
         return None if problem.euclidean else OTHER_NORMS
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows must not be merged, since the algorithm has an order or weights of the rows given."""
+        return not self.shuffle
+
+    def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Self:
+        """Return the algorithm for rows that were selected or merged from n rows.
+
+        `totals` returns one number for each of the new rows, the sum of those of its rows, from an array of shape (n,).
+        """
+        return self
 
     def refuses_kernels(self) -> str | None:
         """Return None if the algorithm works with kernels, else the names of algorithms that do."""

@@ -109,6 +109,7 @@ class KernelTasks:
         self.last = model.point == "last"
         in_order = not self.algorithm.shuffle
         self.rows = DistinctKernelRows(self.kernel, self.X, targets.codes, targets.weights, in_order)
+        self.algorithm = self.algorithm.for_rows(targets.y.size, self.rows.totals)
         tasks = range(len(self.names))
         self.places = [np.flatnonzero(self.scheme.signs(k, self.rows.codes)[1]) for k in tasks]
         self.groups = [list(tasks)] if self.scheme.name == "ovr" else [[k] for k in tasks]
@@ -169,13 +170,14 @@ class KernelTasks:
         places = self.places[group[0]]
         if not places.size:  # both classes of a pair have weight 0
             return [KernelSolution.without_rows()]
+        algorithm = self.algorithm.for_rows(rows.codes.size, lambda numbers: numbers[places])
         reason = "kernels: decomposition" if model.algorithm == "auto" else "chosen by the caller"
         by_task = {
             k: KernelJob(
                 problem,
                 self.scheme.signs(k, rows.codes)[0][places],
                 rows.weights[places],
-                self.algorithm,
+                algorithm,
                 reason,
                 int(self._seeds[k]),
                 self.names[k],
@@ -239,6 +241,10 @@ class DistinctKernelRows:
         alpha, coefficients, b = solution.point
         point = KernelPoint(self.on_all_rows(alpha, places), self.on_all_rows(coefficients, places), b)
         return replace(solution, point=point)
+
+    def totals(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the sum of numbers of all rows over each of these distinct rows."""
+        return self._merged.gather(numbers[self._positive])
 
     def on_all_rows(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Divide values of these distinct rows among the rows that they were merged from, by their weights."""

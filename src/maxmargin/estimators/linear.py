@@ -285,6 +285,8 @@ class LinearTasks:
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
             self.selected = SelectedRows(selected, n)
+        if self.algorithm is not None:
+            self.algorithm = self.algorithm.for_rows(n, lambda numbers: numbers[self._kept])
         entries = self.patterns.entries * len(self.names)
         quick = self.algorithm is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
         quick = quick and is_small(problem, self.patterns)

@@ -203,8 +203,7 @@ class RowAttempt(Attempt):
         task, choice = job.task, job.choice
         steps: list[PresolveStep] = [] if job.selected is None else [job.selected]
         self.distinct = None
-        # A given order of presentation (shuffle=False) is kept: merging rows would change it.
-        mergeable = choice.exact and choice.algorithm.shuffle and self.problem.euclidean
+        mergeable = choice.exact and not choice.algorithm.keeps_rows and self.problem.euclidean
         if mergeable and is_small(self.problem, task.patterns):
             self.distinct = distinct_rows_of(job)
             steps.append(self.distinct)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import reprlib
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -265,6 +266,10 @@ def compare(
         refuse_rounded(X)
     X, y = validate_rows(models[running[0]], X, y, order="C")
     some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
+
+    def for_some(one: Any) -> Any:
+        return one.for_rows(y.size, lambda numbers: numbers[some]) if isinstance(one, Algorithm) else one
+
     warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []
     fitted: dict[str, MaxMarginClassifier] = {}
@@ -276,7 +281,7 @@ def compare(
             # The first Ctrl-C raises at once: compilation does not notice the flag of a deadline. A deadline replaces
             # the default handler only; `partial` makes this one another object.
             with interrupts_handled(partial(signal.default_int_handler)):
-                WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
+                WithoutExactStep(algorithm=for_some(named[name]), **warm_up).fit(X[some], y[some])
             compiled = COMPILATION.seconds
             model = models[name].fit(X, y, sample_weight)
             if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
@@ -334,7 +339,7 @@ def _name(algorithm: Any) -> str:
     for one in fields(algorithm) if is_dataclass(algorithm) else ():
         value = getattr(algorithm, one.name)
         if one.default is MISSING or value != one.default:
-            changed.append(f"{one.name}={value!r}")
+            changed.append(f"{one.name}={reprlib.repr(value)}")
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
 
 

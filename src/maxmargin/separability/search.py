@@ -172,7 +172,10 @@ class SeparatorSearch(ABC):
         try:
             rows = self.exact_rows()
             start = None if self.start is None else self.start[self.distinct]
-            for candidate in candidates(rows, self.deadline, self.algorithm, start):
+            algorithm = self.algorithm
+            if algorithm is not None and start is None:
+                algorithm = algorithm.for_rows(self.y.size, lambda numbers: numbers[self.distinct])
+            for candidate in candidates(rows, self.deadline, algorithm, start):
                 self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
                 separator = self.proved_separator(rows, candidate.w, self.method)
                 if separator is not None:

@@ -103,6 +103,10 @@ class Decomposition:
         """Return None: no kernel problem is refused."""
         return None
 
+    def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Decomposition:
+        """Return the same object: it has no parameters of rows."""
+        return self
+
     def plan(self, facts: Facts) -> Plan:
         """Return the plan, the same for every problem: the solver `decomposed_points` takes the place of a rule."""
         return Plan(rule=decomposed_points, unit=1.0)

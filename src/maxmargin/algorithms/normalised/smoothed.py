@@ -22,11 +22,12 @@ dimensions", ICML 2008.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
 from array_api_compat import array_namespace, device
 
 from ..base import is_finite, require
@@ -126,17 +127,24 @@ def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Itera
     ValueError
         If q is not a point of the simplex.
     """
+    return excessive_gap(patterns, Distance(_centre(patterns, q)))
+
+
+def _centre(patterns: NormalisedPatterns, q: Any) -> Array:
+    """Return q as an array of the patterns' library, the centre of the simplex for None; ValueError off the simplex."""
     if q is None:
-        return excessive_gap(patterns, Distance(patterns.uniform()))
+        return patterns.uniform()
     xp, centre = patterns.xp, patterns.array(q)
     if tuple(centre.shape) != (patterns.n,) or not bool(xp.all(centre >= 0.0)):
         raise ValueError(f"q must be {patterns.n} numbers, none negative: weights of the patterns.")
     if not abs(float(xp.sum(centre)) - 1.0) <= patterns.n * float(xp.finfo(centre.dtype).eps):
         raise ValueError(f"the entries of q must add up to one; got {float(xp.sum(centre)):.17g}.")
-    return excessive_gap(patterns, Distance(centre))
+    return centre
 
 
-def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float = 2.0) -> Iterator[Iterate]:
+def iterated_perceptron_von_neumann(
+    patterns: NormalisedPatterns, gamma: float = 2.0, q: Any = None
+) -> Iterator[Iterate]:
     """Run ISNKPVN, on rows or on a Gram matrix: SNKPVN restarted at its own last p.
 
     SNKPVN runs from q until |p|_G < |q|_G / gamma, and that p is the next q. If there is a separator, a round takes
@@ -148,6 +156,8 @@ def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float =
     patterns : NormalisedPatterns
     gamma : float, default=2
         Larger than one.
+    q : array-like of shape (n,), default=None
+        The first q, a point of the simplex; None is its centre.
 
     Yields
     ------
@@ -157,15 +167,15 @@ def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float =
     Raises
     ------
     ValueError
-        If gamma is not larger than one.
+        If gamma is not larger than one, or q is not a point of the simplex.
     """
     require(gamma > 1.0, "gamma must be larger than 1: |p|_G falls by it in a round", gamma)
-    return _restarts(patterns, gamma)
+    return _restarts(patterns, gamma, _centre(patterns, q))
 
 
-def _restarts(patterns: NormalisedPatterns, gamma: float) -> Iterator[Iterate]:
-    """Run SNKPVN in rounds, each from the last p of the round before, and yield all iterates."""
-    steps, q = count(), patterns.uniform()
+def _restarts(patterns: NormalisedPatterns, gamma: float, q: Array) -> Iterator[Iterate]:
+    """Run SNKPVN in rounds, the first from q, each other from the last p of the round before; yield all iterates."""
+    steps = count()
     goal = patterns.length(patterns.point(q)) / gamma  # |p|_G below which a round ends
     while True:
         for iterate in excessive_gap(patterns, Distance(q)):
@@ -242,14 +252,19 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     """The smoothed primal-dual algorithm: a separator, or a short convex combination of normalised patterns (SNKPVN).
 
     Iteration: as for the smoothed Perceptron, with the projection of q - margins / mu on the simplex in place of the
-    softmax, where q is the centre of the simplex.
+    softmax.
     Guarantee: a separator is found after at most 2 sqrt(2 n) / rho steps where the largest normalised margin rho
     exceeds eps. Without a separator a convex combination of the normalised patterns of length at most eps is found
     after at most 2 sqrt(2 n) min(1, |q| / |rho|) / eps steps, where |rho| is the radius of the largest ball around the
-    origin inside the convex hull of the normalised patterns, and |q| the length of their mean.
+    origin inside the convex hull of the normalised patterns, and |q| the length of their mean with the weights q.
 
     Parameters
     ----------
+    q : array-like of shape (n,), default=None
+        Weights of the rows, none negative and not all 0, which are divided by their sum: the point of the simplex that
+        the projection is centred at. The shorter the mean of the normalised patterns with these weights, the fewer
+        steps. Rows that are merged have the sum of their weights, rows that take no part are left out. None, or
+        weights that are 0 on all rows that take part, are equal weights.
     eps : float, default=1e-3
         The algorithm ends without a separator when the length of the combination is at most eps, delta in the paper.
         Exact arithmetic then decides separability, from the patterns of the combination.
@@ -267,11 +282,33 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     name: ClassVar[str] = "smoothed-primal-dual"
     words: ClassVar[str] = "the smoothed primal-dual algorithm"
     decides: ClassVar[bool] = True
-    iterates: ClassVar[Any] = staticmethod(perceptron_von_neumann)
+    q: Any = field(default=None, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.q is not None:
+            q = np.asarray(self.q, dtype=float)
+            if not (q.ndim == 1 and q.size and q.min() >= 0.0 and 0.0 < q.sum() < np.inf):
+                raise ValueError("q must be finite weights of the rows, none negative and not all 0.")
+            object.__setattr__(self, "q", tuple((q / q.sum()).tolist()))  # a tuple can be hashed and compared
+
+    @property
+    def keeps_rows(self) -> bool:
+        return self.q is not None
+
+    def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Self:
+        if self.q is None:
+            return self
+        require(len(self.q) == n, f"q must have {n} weights, one for each row", len(self.q))
+        q = totals(np.array(self.q))
+        return replace(self, q=q if q.any() else None)
+
+    def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
+        return perceptron_von_neumann(patterns, self.q)
 
 
 @dataclass(frozen=True)
-class IteratedSmoothedPrimalDual(NormalisedAlgorithm):
+class IteratedSmoothedPrimalDual(SmoothedPrimalDual):
     """The iterated smoothed primal-dual algorithm: restarts of the smoothed one, with linear convergence (ISNKPVN).
 
     Iteration: `SmoothedPrimalDual` runs until the length of its combination is 1 / gamma of that of q, and starts again
@@ -286,6 +323,8 @@ class IteratedSmoothedPrimalDual(NormalisedAlgorithm):
     ----------
     gamma : float, default=2
         Larger than 1: the factor by which the length falls in a run.
+    q : array-like of shape (n,), default=None
+        Weights of the rows for the first run, as for `SmoothedPrimalDual`.
     eps : float, default=1e-3
         The algorithm ends without a separator when the length of the combination is at most eps. Exact arithmetic then
         decides separability, from the patterns of the combination.
@@ -302,11 +341,10 @@ class IteratedSmoothedPrimalDual(NormalisedAlgorithm):
 
     name: ClassVar[str] = "iterated-smoothed-primal-dual"
     words: ClassVar[str] = "the iterated smoothed primal-dual algorithm"
-    decides: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(is_finite(self.gamma) and self.gamma > 1.0, "gamma must be larger than 1", self.gamma)
 
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
-        return iterated_perceptron_von_neumann(patterns, self.gamma)
+        return iterated_perceptron_von_neumann(patterns, self.gamma, self.q)
