@@ -65,6 +65,26 @@ def test_bounds_of_every_record_enclose_the_optimum(loss, C, y, names):
     assert found.entries[0].status is Status.CERTIFIED
 
 
+@pytest.mark.parametrize("point", ["best", "last"])
+@pytest.mark.parametrize(("C", "y"), [(np.inf, SEPARABLE), (0.7, NOISY)])
+def test_algorithms_are_compared_on_kernels(C, y, point):
+    """The linear kernel, and its matrix, have the optimum of the rows."""
+    exact, names = (
+        optimum(Problem("squared_hinge", C), X, y, np.ones(60)),
+        ["decomposition", "dcd", "von-neumann"],
+    )
+    options = {"C": C, "loss": "squared_hinge", "point": point, "max_iter": 9, "random_state": 0}
+    for kernel, rows in (("linear", X), ("precomputed", X @ X.T)):
+        found = compare(rows, y, names, kernel=kernel, **options)
+        assert found.refused.keys() == (set() if np.isinf(C) else {"von-neumann"})
+        for record in found.records():
+            assert record["lower"] <= exact.upper * (1.0 + 1e-9)
+            assert record["upper"] >= exact.lower * (1.0 - 1e-9)
+        assert all({report.stage for report in entry.history} == {entry.algorithm} for entry in found.entries)
+        assert np.isnan([entry.bound for entry in found.entries]).all()
+        assert "decomposition" in found.table()
+
+
 @pytest.mark.parametrize(
     "problem",
     [

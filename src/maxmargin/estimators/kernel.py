@@ -302,7 +302,13 @@ default="rbf"
         return vars(model)
 
 
-def kernel_algorithm(algorithm: Any, problem: Problem) -> Algorithm | Decomposition:
+class KernelWithoutExactStep(KernelMaxMarginClassifier):
+    """`KernelMaxMarginClassifier` without the exact stage of small problems."""
+
+    _exact = False
+
+
+def kernel_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | Decomposition:
     """Return the algorithm of a kernel classifier; "auto" is the decomposition.
 
     Raises
@@ -316,5 +322,6 @@ def kernel_algorithm(algorithm: Any, problem: Problem) -> Algorithm | Decomposit
     algorithm = validation.named_algorithm(algorithm, KERNEL_ALGORITHMS, "PUMMA()", kinds)
     if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
         raise ValueError(f"{algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}.")
-    validation.check_solves(algorithm, problem, KERNEL_ALGORITHMS)
+    if problem is not None:
+        validation.check_solves(algorithm, problem, KERNEL_ALGORITHMS)
     return algorithm

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..algorithms import ALGORITHMS, Algorithm
+from ..algorithms import ALGORITHMS, KERNEL_ALGORITHMS, Algorithm
 from ..engine.jit import COMPILATION
-from ..estimators.linear import MaxMarginClassifier, WithoutExactStep, linear_algorithm
+from ..estimators.kernel import KernelWithoutExactStep, kernel_algorithm
+from ..estimators.linear import WithoutExactStep, linear_algorithm
 from ..estimators.validation import validate_rows
 from ..fit.deadline import interrupts_handled
 from ..fit.report import Report
@@ -34,6 +35,8 @@ from .update_bounds import bounds_of_models
 
 WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
 WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
+# Default of `max_iter` with a kernel, that of linear classifiers: some algorithms do not end by themselves.
+MAX_KERNEL_ROUNDS = 1000
 COLUMNS: tuple[str, ...] = (
     "algorithm", "class", "round", "seconds", "presentations", "updates", "margin", "objective", "lower", "upper",
     "gap",
@@ -99,7 +102,7 @@ class Comparison:
         For the algorithms that did not run, the reason.
     compile_seconds : float, default=0.0
         Time that compiling took, none of which is in the seconds of the entries.
-    models : dict of str to MaxMarginClassifier, default={}
+    models : dict of str to MaxMarginClassifier or KernelMaxMarginClassifier, default={}
         The fitted model of each algorithm that ran; its `message_` explains the status.
     interrupted : bool, default=False
         Whether the comparison ended before all algorithms ran.
@@ -110,7 +113,7 @@ class Comparison:
     entries: list[Entry]
     refused: dict[str, str]
     compile_seconds: float = 0.0
-    models: dict[str, MaxMarginClassifier] = field(default_factory=dict)
+    models: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
 
     @property
@@ -131,7 +134,7 @@ class Comparison:
                 found.append(dict(zip(COLUMNS, values, strict=True)))
         return found
 
-    def table(self, message: Callable[[MaxMarginClassifier], str] = attrgetter("message_")) -> str:
+    def table(self, message: Callable[[Any], str] = attrgetter("message_")) -> str:
         """Return a text with a line for each algorithm (and class), and the reason of each that did not reach `tol`.
 
         The proved bound on the best possible value stands beside the value that was reached: at most this margin, or
@@ -204,7 +207,7 @@ def compare(
     random_state: Any = None,
     **parameters: Any,
 ) -> Comparison:
-    """Run algorithms on the same problem, data and seed, and compare their results.
+    """Run algorithms on the same problem, data and seed, and compare their results, on rows or on a kernel.
 
     Small problems have no exact stage here: every algorithm has to reach the tolerance by itself. Compilation is not
     timed: each algorithm first fits a few of the rows, and a fit that compiled code nevertheless is repeated.
@@ -214,8 +217,8 @@ def compare(
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     algorithms : list of str or Algorithm, default=None
-        Names from `maxmargin.algorithms.ALGORITHMS` or objects such as ``PUMMA(delta=0.01)``; None takes all names.
-        Those that do not solve the problem are listed with the reason.
+        Names from `maxmargin.algorithms.ALGORITHMS`, or with a kernel `KERNEL_ALGORITHMS`, or objects such as
+        ``PUMMA(delta=0.01)``; None takes all names. Those that do not solve the problem are listed with the reason.
     sample_weight : array-like of shape (n_samples,), default=None
     callback : callable, default=None
         Called with every `Report`; a true answer ends the comparison with the results so far.
@@ -223,7 +226,8 @@ def compare(
         One seed is drawn from it, and is that of every algorithm.
     **parameters
         Of `MaxMarginClassifier`: the problem (``C``, ``loss``, ``fit_intercept``, ...), ``tol``, ``max_iter``, and
-        ``max_time``, which each algorithm has to itself.
+        ``max_time``, which each algorithm has to itself. With ``kernel`` they are those of `KernelMaxMarginClassifier`,
+        with ``max_iter=1000`` by default; there are then no bounds of updates.
 
     Returns
     -------
@@ -249,13 +253,14 @@ def compare(
     >>> result.refused["perceptron"]
     'it does not solve this problem; it does with loss="squared_hinge" or C=inf'
     """
-    named = _by_name(ALGORITHMS if algorithms is None else algorithms)
+    registry, cls, parameters = _kind(parameters)
+    named = _by_name(registry if algorithms is None else algorithms)
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
             raise TypeError(f"compare() has no use for {name!r}, as algorithms run in turn: leave it out.")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     fixed = {"random_state": seed, "callback": callback, **parameters}
-    models = {name: WithoutExactStep(algorithm=one, **fixed) for name, one in named.items()}
+    models = {name: cls(algorithm=one, **fixed) for name, one in named.items()}
     problem = next(iter(models.values()))._problem()
     refused = _refusals(models, problem)
     running = [name for name in models if name not in refused]
@@ -265,14 +270,8 @@ def compare(
     if problem.hard:
         refuse_rounded(X)
     X, y = validate_rows(models[running[0]], X, y, order="C")
-    some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
-
-    def for_some(one: Any) -> Any:
-        return one.for_rows(y.size, lambda numbers: numbers[some]) if isinstance(one, Algorithm) else one
-
-    warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []
-    fitted: dict[str, MaxMarginClassifier] = {}
+    fitted: dict[str, Any] = {}
     left, before = list(running), COMPILATION.seconds
     with suppress(KeyboardInterrupt):
         while left:
@@ -281,7 +280,7 @@ def compare(
             # The first Ctrl-C raises at once: compilation does not notice the flag of a deadline. A deadline replaces
             # the default handler only; `partial` makes this one another object.
             with interrupts_handled(partial(signal.default_int_handler)):
-                WithoutExactStep(algorithm=for_some(named[name]), **warm_up).fit(X[some], y[some])
+                _compile(cls, named[name], X, y, parameters)
             compiled = COMPILATION.seconds
             model = models[name].fit(X, y, sample_weight)
             if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
@@ -293,11 +292,29 @@ def compare(
                 break
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     seconds = COMPILATION.seconds - before
-    if fitted:
+    if fitted and cls is WithoutExactStep:
         found = bounds_of_models(fitted, X, y, sample_weight)
         in_order = (bound for name in fitted for bound in found[name])
         entries = [replace(entry, bound=bound) for entry, bound in zip(entries, in_order, strict=True)]
     return Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
+
+
+def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], dict[str, Any]]:
+    """Return the algorithms by name, the class of the models and its parameters, for rows or for a kernel."""
+    if "kernel" not in parameters:
+        return ALGORITHMS, WithoutExactStep, parameters
+    return KERNEL_ALGORITHMS, KernelWithoutExactStep, {"max_iter": MAX_KERNEL_ROUNDS} | parameters
+
+
+def _compile(cls: type[Any], algorithm: Any, X: Any, y: np.ndarray, parameters: dict[str, Any]) -> None:
+    """Fit a few rows of each class, which compiles the functions of the fit."""
+    some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
+    square = parameters.get("kernel") == "precomputed" and X.shape[0] == X.shape[1]
+    few = X[np.ix_(some, some)] if square else X[some]
+    if isinstance(algorithm, Algorithm):
+        algorithm = algorithm.for_rows(y.size, lambda numbers: numbers[some])
+    parameters = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
+    cls(algorithm=algorithm, **parameters).fit(few, y[some])
 
 
 def objective(problem: Problem, lower: float, upper: float) -> float:
@@ -347,14 +364,15 @@ def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
     """Return the reasons of the algorithms that do not solve the problem."""
     refused = {}
     for name, model in models.items():
-        algorithm = linear_algorithm(model.algorithm)  # raises for unknown names and schedules
+        named = linear_algorithm if isinstance(model, WithoutExactStep) else kernel_algorithm
+        algorithm = named(model.algorithm)  # raises for unknown names and schedules
         instead = None if algorithm is None else algorithm.refuses(problem)
         if instead is not None:
             refused[name] = f"it does not solve this problem; it does with {instead}"
     return refused
 
 
-def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:
+def _entries(name: str, model: Any, problem: Problem) -> list[Entry]:
     """Return the entry of each binary problem of a fitted model."""
     parts = model.certificate_.certificates
     entries = []
