@@ -83,17 +83,21 @@ def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
 
 @pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}], ids=str)
 def test_last_point_may_not_separate_and_is_not_replaced(kernel):
-    """The certificate has its negative margin, although a separator is known."""
+    """The certificate has its negative margin, although a separator, or a proof that there is none, is known."""
     X, y = clouds(40, 3, gap=0.4)
     X, cls = X + 3.0 * signs(y)[:, None], KernelMaxMarginClassifier if kernel else MaxMarginClassifier
     # a round of a kernel fit has 50 passes
     rule = ALGORITHMS["cramma"](eta=1e-5 if kernel else 1e-3)
     options = kernel | {"algorithm": rule, "max_iter": 3 if kernel else 5, "random_state": 0}
-    model = cls(np.inf, point="last", **options).fit(X, y)
-    margins = signs(y) * (X @ model.coef_[0] + model.intercept_[0])
-    assert model.status_ is Status.MAX_ITER
-    assert margins.min() < 0.0
-    assert model.certificate_.lower == pytest.approx(margins.min() / np.linalg.norm(model.coef_), rel=1e-9)
+    mixed = np.random.default_rng(0).permutation(y)
+    for labels, status in ((mixed, Status.INSEPARABLE), (y, Status.MAX_ITER)):
+        model = cls(np.inf, point="last", **options).fit(X, labels)
+        margins = signs(labels) * (X @ model.coef_[0] + model.intercept_[0])
+        assert model.status_ is status
+        assert margins.min() < 0.0
+        assert model.certificate_.lower == pytest.approx(
+            margins.min() / np.linalg.norm(model.coef_), rel=1e-9
+        )
     assert cls(np.inf, **options).fit(X, y).certificate_.lower > 0.0
 
 
