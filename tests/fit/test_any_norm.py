@@ -291,7 +291,7 @@ def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
     X, y = separable(30, 4, 15)
     separated = MaxMarginClassifier(C=INF, p=3.0, tol=0.1, random_state=0).fit(X, y)
     assert separated.status_ is Status.CERTIFIED
-    assert (separated.history_[0].stage, "separable" in separated.history_[0].reason) == ("pumma", True)
+    assert (separated.history_[0].stage, "separable" in separated.history_[0].reason) == ("accelerated", True)
     X[1], y[1] = X[0], -y[0]
     inseparable = MaxMarginClassifier(C=INF, p=3.0, random_state=0).fit(X, y)
     assert inseparable.status_ is Status.INSEPARABLE

@@ -159,7 +159,7 @@ class Algorithm(ABC):
     def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Self:
         """Return the algorithm for rows that were selected or merged from n rows.
 
-        `totals` returns one number for each of the new rows, the sum of those of its rows, from an array of shape (n,).
+        `totals` maps an array of shape (n,) to one number for each new row: the sum over the rows merged into it.
         """
         return self
 

@@ -19,8 +19,8 @@ from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.sifting import SETTINGS as SIFTING
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
-from ..algorithms.online.pumma import PUMMA
 from ..algorithms.programs import (
+    AcceleratedGradient,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -252,7 +252,7 @@ def choose(
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     if not problem.hard:
         return _soft_in_other_norm(problem, patterns, y, interrupted)
-    # hard margins in other norms: exact programs where they are linear or small enough, else Perceptron-like algorithms
+    # hard margins in other norms: exact programs where they are linear or small enough, else methods of cheap steps
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     size = f"p = {p:g}, {n} x {d}"
@@ -264,8 +264,8 @@ def choose(
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
     too_large = f"{size}: {'separable, ' if separable else ''}too large for interior points"
-    if PUMMA().refuses(problem) is None:
-        return PUMMA(), f"{too_large}; a step of PUMMA costs the non-zeros of a row"
+    if AcceleratedGradient().refuses(problem) is None:
+        return AcceleratedGradient(), f"{too_large}; the accelerated method, few passes for p >= 2"
     return IMA(), f"{too_large}; IMA solves every p"
 
 
@@ -372,7 +372,7 @@ def handover(task: Task, choice: Choice) -> Fallback | None:
     if not choice.exact or choice.algorithm != IMA():
         return None
     chosen, reason = choose(task.problem, task.patterns)
-    if isinstance(chosen, IMA | PUMMA):
+    if isinstance(chosen, IMA):
         return None
     n, entries = task.patterns.n, max(task.patterns.entries, 1)
     visits = n * max(PASSES_BEFORE_HANDOVER, ENTRIES_BEFORE_HANDOVER / entries)
