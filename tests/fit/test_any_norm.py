@@ -289,9 +289,17 @@ def test_linear_program_with_optimum_zero_is_certified(p, size):
 def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
     monkeypatch.setattr("maxmargin.fit.policy.MAX_INTERIOR_FLOPS", 0.0)
     X, y = separable(30, 4, 15)
-    separated = MaxMarginClassifier(C=INF, p=3.0, tol=0.1, random_state=0).fit(X, y)
-    assert separated.status_ is Status.CERTIFIED
-    assert (separated.history_[0].stage, "separable" in separated.history_[0].reason) == ("accelerated", True)
+    for p, rows, stage in (
+        (3.0, sp.csr_matrix(X), "accelerated"),
+        (3.0, X, "interior-point"),
+        (1.5, X, "ima"),
+    ):
+        if stage == "ima":
+            monkeypatch.setattr("maxmargin.fit.policy.MAX_HARD_FLOPS", 0.0)
+        separated = MaxMarginClassifier(C=INF, p=p, tol=0.1, random_state=0).fit(rows, y)
+        assert separated.status_ is Status.CERTIFIED
+        assert separated.history_[0].stage == stage
+        assert "separable" in separated.history_[0].reason
     X[1], y[1] = X[0], -y[0]
     inseparable = MaxMarginClassifier(C=INF, p=3.0, random_state=0).fit(X, y)
     assert inseparable.status_ is Status.INSEPARABLE

@@ -39,6 +39,10 @@ from .report import KernelJob
 # Rows x columns x smaller side up to which interior points are run first on dense rows for p other than 2: a step then
 # takes half a second at most, all steps about as long as 20 to 50 passes of coordinate descent.
 MAX_INTERIOR_FLOPS = 4e9
+# The same for hard margins after the test of separability, except for p >= 2 on sparse rows, where the accelerated
+# method is faster (pcmac, 1943 x 3289: 0.6 s in place of 11 s). Up to 1.2e10 interior points take 5 to 11 s in all;
+# `IMA()` has gaps of 0.15 to 2.3 after 10 s.
+MAX_HARD_FLOPS = 1e11
 # Time of a multiplication in a loop over the entries of sparse rows, relative to that in a product of dense matrices:
 # 1.2 ns against 0.1 ns on web, 49,749 x 300.
 SPARSE_COST = 10.0
@@ -263,10 +267,13 @@ def choose(
         separable, alpha = is_separable(problem, patterns, y, interrupted)
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
-    too_large = f"{size}: {'separable, ' if separable else ''}too large for interior points"
-    if AcceleratedGradient().refuses(problem) is None:
-        return AcceleratedGradient(), f"{too_large}; the accelerated method, few passes for p >= 2"
-    return IMA(), f"{too_large}; IMA solves every p"
+    size = f"{size}{', separable' if separable else ''}"
+    accelerated = AcceleratedGradient().refuses(problem) is None
+    if interior_work(patterns) <= MAX_HARD_FLOPS and not (accelerated and patterns.sparse):
+        return InteriorPoint(), f"{size}: interior points, for every p"
+    if accelerated:
+        return AcceleratedGradient(), f"{size}: the accelerated method, few passes for p >= 2"
+    return IMA(), f"{size}: too large for interior points; IMA solves every p"
 
 
 def _soft_in_other_norm(
@@ -398,15 +405,7 @@ def has_many_errors(
     """Return whether a linear program of the hinge needs many rows, which it adds in many restricted programs.
 
     It needs all rows with a loss. Their number is estimated by the errors of the squared hinge at p = 2, solved to the
-    gap `ROUGH_GAP`, which takes a few steps of Newton's method.
-
-    Parameters
-    ----------
-    problem : Problem
-    patterns : Patterns
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    interrupted : callable
-        Returns whether to stop.
+    gap `ROUGH_GAP`, which takes a few steps of Newton's method. The parameters are those of `choose`.
     """
     X, n = patterns.X, patterns.n
     if problem.hard or n <= MAX_LP_ERRORS or abs(float(y.sum())) == n:
