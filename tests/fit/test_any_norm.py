@@ -286,7 +286,8 @@ def test_linear_program_with_optimum_zero_is_certified(p, size):
 
 
 @interpreted
-def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
+def test_large_hard_margin_problems_are_certified_or_proved_inseparable(monkeypatch):
+    """On sparse and dense rows, and beyond the size of interior points."""
     monkeypatch.setattr("maxmargin.fit.policy.MAX_INTERIOR_FLOPS", 0.0)
     X, y = separable(30, 4, 15)
     for p, rows, stage in (
@@ -299,9 +300,7 @@ def test_large_hard_margin_problems_are_tested_for_separability(monkeypatch):
         separated = MaxMarginClassifier(C=INF, p=p, tol=0.1, random_state=0).fit(rows, y)
         assert separated.status_ is Status.CERTIFIED
         assert separated.history_[0].stage == stage
-        assert "separable" in separated.history_[0].reason
     X[1], y[1] = X[0], -y[0]
     inseparable = MaxMarginClassifier(C=INF, p=3.0, random_state=0).fit(X, y)
     assert inseparable.status_ is Status.INSEPARABLE
-    assert "not separable" in inseparable.history_[0].reason
     verify(inseparable, X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -338,28 +338,3 @@ class SmoothedNewton(Program):
             )
 
         return Plan(rule=iterates, unit=1.0)
-
-
-@dataclass(frozen=True)
-class NoSeparator(Program):
-    """The point w = 0 with given dual variables, for classes that are known not to be separable.
-
-    Dual variables with sum alpha_i y_i x_i = 0 prove in every norm that there is no separator.
-
-    Parameters
-    ----------
-    alpha : ndarray of shape (n,)
-        These dual variables.
-    """
-
-    alpha: Any = field(default=None, kw_only=True, compare=False, repr=False)
-
-    name: ClassVar[str] = "no-separator"
-
-    def refuses(self, problem: Problem) -> str | None:
-        return None if problem.hard else "C=inf"
-
-    def plan(self, facts: Facts) -> Plan:
-        # one iterate: the certificate of its dual variables ends the fit
-        point = (np.zeros(facts.d), 0.0, self.alpha)
-        return Plan(rule=lambda run: iter((point,)), unit=1.0)

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from ..algorithms.base import Algorithm
 from ..algorithms.batch.decomposition import Decomposition
-from ..algorithms.batch.generation import linear_points
 from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.sifting import SETTINGS as SIFTING
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
@@ -24,7 +23,6 @@ from ..algorithms.programs import (
     InteriorPoint,
     LinearProgram,
     Newton,
-    NoSeparator,
     ProximalNewton,
     ProximalPoint,
     SmoothedNewton,
@@ -39,9 +37,9 @@ from .report import KernelJob
 # Rows x columns x smaller side up to which interior points are run first on dense rows for p other than 2: a step then
 # takes half a second at most, all steps about as long as 20 to 50 passes of coordinate descent.
 MAX_INTERIOR_FLOPS = 4e9
-# The same for hard margins after the test of separability, except for p >= 2 on sparse rows, where the accelerated
-# method is faster (pcmac, 1943 x 3289: 0.6 s in place of 11 s). Up to 1.2e10 interior points take 5 to 11 s in all;
-# `IMA()` has gaps of 0.15 to 2.3 after 10 s.
+# The same for hard margins, except for p > 2 on sparse rows, where the accelerated method is faster (pcmac, 1943 x
+# 3289: 0.6 s in place of 11 s). At 5e9 to 1.2e10 interior points take 5 to 11 s in all, and `IMA()` has gaps of 0.15
+# to 2.3 after 10 s; 1e11 is extrapolated.
 MAX_HARD_FLOPS = 1e11
 # Time of a multiplication in a loop over the entries of sparse rows, relative to that in a product of dense matrices:
 # 1.2 ns against 0.1 ns on web, 49,749 x 300.
@@ -238,10 +236,9 @@ def choose(
     problem : Problem
     patterns : Patterns
     y : ndarray of shape (n,), entries -1.0 and 1.0, default=None
-        Used with p = 1, p = inf and large hard margins only: by the errors at p = 2, and by separability, without which
-        some algorithms do not end. None to choose without these.
+        Used with p = inf only, by the errors at p = 2. None to choose without them.
     interrupted : callable
-        Returns whether to stop; separability is then not decided.
+        Returns whether to stop; the errors are then not counted.
     """
     p, n, d = problem.p, patterns.n, patterns.d
     # at p = 2, by loss, size and storage
@@ -260,19 +257,11 @@ def choose(
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     size = f"p = {p:g}, {n} x {d}"
-    if interior_work(patterns) <= MAX_INTERIOR_FLOPS:
-        return InteriorPoint(), f"{size}: interior points, for every p"
-    separable, alpha = None, None
-    if y is not None:
-        separable, alpha = is_separable(problem, patterns, y, interrupted)
-    if separable is False:
-        return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
-    size = f"{size}{', separable' if separable else ''}"
     accelerated = AcceleratedGradient().refuses(problem) is None
-    if interior_work(patterns) <= MAX_HARD_FLOPS and not (accelerated and patterns.sparse):
+    if interior_work(patterns) <= (MAX_INTERIOR_FLOPS if accelerated and patterns.sparse else MAX_HARD_FLOPS):
         return InteriorPoint(), f"{size}: interior points, for every p"
     if accelerated:
-        return AcceleratedGradient(), f"{size}: the accelerated method, few passes for p >= 2"
+        return AcceleratedGradient(), f"{size}: the accelerated method, few passes for p > 2"
     return IMA(), f"{size}: too large for interior points; IMA solves every p"
 
 
@@ -286,8 +275,8 @@ def _soft_in_other_norm(
     hinge = problem.loss == "hinge"
     newton = p < np.inf and flops <= (MAX_SMOOTHED_FLOPS if hinge else MAX_SQUARED_FLOPS)
     newton = newton and d <= min(n / MIN_ROWS_PER_COLUMN if hinge else n, MAX_NEWTON_COLUMNS)
-    # At p = 1 these take 0.02 to 0.04 s in place of 0.2 to 0.3 s for the linear program of WBC, 683 x 9. At p = inf the
-    # linear program is preferred for its exact zeros.
+    # At p = 1 Newton's method and interior points take 0.02 to 0.04 s in place of 0.2 to 0.3 s for the linear program of
+    # WBC, 683 x 9. At p = inf the linear program is preferred for its exact zeros.
     program = LinearProgram().refuses(problem) is None and not (p == 1.0 and (newton or small))
     if program and not (small and y is not None and has_many_errors(problem, patterns, y, interrupted)):
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
@@ -371,7 +360,7 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
 
 
 def handover(task: Task, choice: Choice) -> Fallback | None:
-    """Return the exact method that takes over from an algorithm that the caller has named; None if none does.
+    """Return the algorithm that takes over from one that the caller has named; None if none does.
 
     One takes over from `IMA()`, whose last digits take many passes, if the policy would choose it for the task. With
     parameters, which choose its accuracy, IMA goes on.
@@ -416,32 +405,3 @@ def has_many_errors(
             errors = int(np.count_nonzero(y * Plain.scores(X, w, b) <= 0.0))
             break
     return errors > MAX_LP_ERRORS
-
-
-def is_separable(
-    problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool]
-) -> tuple[bool | None, np.ndarray]:
-    """Decide separability by the linear program of the hard margin for p = inf.
-
-    Separability does not depend on the norm, and this program is the fastest.
-
-    Parameters
-    ----------
-    problem : Problem
-    patterns : Patterns
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    interrupted : callable
-        Returns whether to stop.
-
-    Returns
-    -------
-    separable : bool or None
-        None if the program was interrupted before it was solved.
-    alpha : ndarray of shape (n,)
-        Dual variables; if there is no separator, sum alpha_i y_i x_i = 0.
-    """
-    X, alpha = patterns.X, np.ones(patterns.n)
-    for w, b, alpha in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n), interrupted):
-        if float((y * (X @ w + b)).min()) > 0.0:
-            return True, alpha
-    return None if interrupted() else False, alpha
