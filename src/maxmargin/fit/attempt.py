@@ -328,9 +328,8 @@ class RowAttempt(Attempt):
             else:
                 self.run.evaluate_euclidean_point()
             self.rounds += 1
-            self._report(
-                self.run.algorithm.name, "nothing was found in time: an approximate solution at p = 2"
-            )
+            reason = "nothing was found in time: an approximate solution at p = 2"
+            self._report(DualCoordinateDescent.name, reason)
         w, b, alpha, certificate = self.certifier.final(Point(*best.result()[2], best.alpha), tol)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
             status = self.stopping.deadline.status() or Status.MAX_TIME

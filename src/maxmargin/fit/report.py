@@ -34,7 +34,7 @@ class Report:
     seconds : float
         Time since the fit began.
     lower, upper, gap : float
-        The best bounds so far, by sums in float64; the certificate of the fit accounts for their rounding. With
+        The best bounds so far, mostly by sums in float64; the certificate of the fit accounts for rounding. With
         ``point="last"`` the bound of w (the margin, or the objective) is that of the last iterate.
     presentations, steps : int
         Number of row visits so far, and of visits that changed w.
