@@ -203,6 +203,23 @@ def test_linear_program_is_left_to_another_method_where_it_is_slow(p, overlappin
         assert program.certificate_.lower <= auto.certificate_.upper * (1.0 + 1e-9)
 
 
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0])
+def test_few_sparse_rows_of_uneven_columns_are_certified(p):
+    """Where Newton's method for sparse rows ends early, interior points follow."""
+    for seed, size, power in product(range(6), (1, 6), (1, 2)):
+        rng = np.random.default_rng(seed)
+        X = (
+            rng.normal(size=(20, 5))
+            * 10.0 ** rng.integers(-size, size + 1, size=5)
+            * (rng.random((20, 5)) < 0.5)
+        )
+        y = np.where(rng.normal(size=20) > 0.0, 1, -1)
+        model = MaxMarginClassifier(p=p, loss="hinge", norm_power=power, random_state=0).fit(
+            sp.csr_matrix(X), y
+        )
+        assert model.status_ is Status.CERTIFIED
+
+
 as_decimal = np.vectorize(Decimal, otypes=[object])
 
 

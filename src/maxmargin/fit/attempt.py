@@ -310,8 +310,8 @@ class RowAttempt(Attempt):
     def solution(self, status: Status) -> Solution:
         """Return the best point with its certificate.
 
-        A fit that the deadline ended without a point gets one of p = 2: from a pass of dual coordinate descent, or the
-        approximate solution with which automatic fits in other norms begin.
+        A fit that the deadline or `max_iter` ended without a point gets one of p = 2: from a pass of dual coordinate
+        descent, or the approximate solution with which automatic fits in other norms begin.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class RowAttempt(Attempt):
         """
         best, tol = self.run.best, self.stopping.tol
         no_point = not best.primal.w.any() or (not self.problem.hard and best.gap == np.inf)
-        if status in STOPPED and no_point and best.gap > tol:
+        if status in (*STOPPED, Status.MAX_ITER) and no_point and best.gap > tol:
             if self.problem.euclidean:
                 self.run = self.run.with_algorithm(DualCoordinateDescent())
                 self.run.full_passes(1)
@@ -328,7 +328,7 @@ class RowAttempt(Attempt):
             else:
                 self.run.evaluate_euclidean_point()
             self.rounds += 1
-            reason = "nothing was found in time: an approximate solution at p = 2"
+            reason = "nothing was found before the end: an approximate solution at p = 2"
             self._report(DualCoordinateDescent.name, reason)
         w, b, alpha, certificate = self.certifier.final(Point(*best.result()[2], best.alpha), tol)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:

@@ -107,11 +107,14 @@ class Fallback:
     reason : str
     row_visits : float
         Budget of the chosen algorithm, in row visits, after which this one takes over.
+    following : Fallback, default=None
+        The algorithm that follows if this one ends early.
     """
 
     algorithm: Algorithm
     reason: str
     row_visits: float
+    following: Fallback | None = None
 
 
 @dataclass(frozen=True)
@@ -193,8 +196,10 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
         Stage(algorithm, choice.reason, budget, verdict_after=verdict_after),
     )
     planned = [main]
-    if last is not None:
-        planned.append(Stage(last.algorithm, last.reason, verdict_after=verdict_after))
+    following = last
+    while following is not None:
+        planned.append(Stage(following.algorithm, following.reason, verdict_after=verdict_after))
+        following = following.following
     # Without a separator the exact stage gives no w. Linearly independent rows (hence d >= n) always have one.
     wide = patterns.d >= n
     if small and choice.automatic and (wide or not task.problem.hard):
@@ -347,13 +352,14 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
         return Fallback(InteriorPoint(), f"{size}: rounding has ended the proximal Newton method", np.inf)
     if flops > MAX_SMOOTHED_FLOPS:
         return None
+    after_newton = Fallback(InteriorPoint(), f"{size}: Newton's method has ended; interior points", np.inf)
     if isinstance(chosen, SmoothedNewton):
-        return Fallback(InteriorPoint(), f"{size}: Newton's method has ended; interior points", np.inf)
+        return after_newton
     if not isinstance(chosen, DualCoordinateDescent):
         return None
     if patterns.sparse:
         reason = f"{size}: coordinate descent is slow; Newton's method"
-        return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n)
+        return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n, after_newton)
     work = INTERIOR_STEPS * (INTERIOR_NS_PER_ROW * n + INTERIOR_NS_PER_FLOP * flops)
     visits = SHARE_BEFORE_BATCH * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
     return Fallback(InteriorPoint(), f"{size}: coordinate descent is slow; interior points", visits)

@@ -16,7 +16,7 @@ from ..algorithms.normalised.patterns import NormalisedRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..engine.state import BIAS, FACTOR, Motion, refresh
+from ..engine.state import BIAS, FACTOR, TINY, Motion, refresh
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from .extrapolation import DEPTH, Extrapolation
@@ -27,8 +27,8 @@ from .tracker import Primal, Tracker, dual_point, primal_point
 # far from that at p = 2: more passes delay the first iterate of the algorithm more than they save. A round value, not
 # tuned.
 PASSES = 3
-# Multiples of w that are tried, relative to that whose penalty equals the loss at w = 0, where the objective is below
-# its value at w = 0.
+# The least multiple of w that is tried has the largest score MIN_MULTIPLE; the largest one has the penalty of the loss
+# at w = 0, which no better w exceeds. With a larger least multiple the best one may be missed where C is large.
 MIN_MULTIPLE = 1e-6
 # Relative accuracy of the multiple, near which the objective is flat; a round value, not tuned.
 MULTIPLE_ACCURACY = 0.02
@@ -120,18 +120,18 @@ class Run(State):
         if problem.hard:
             self.best.update_primal(*at(1.0))
             return
-        # the objective at w = 0 is at most C sum s_i, which bounds the penalty of a better w
         losses = problem.C * float(self.weights.sum())
         longest = (losses if problem.power == 1 else (2.0 * losses) ** 0.5) / length
         if not 0.0 < longest < float("inf"):
             return
+        least = MIN_MULTIPLE * min(longest, 1.0 / max(float(np.abs(z).max()), TINY))
         best = minimize_scalar(
-            lambda k: at(longest * exp(k))[1],
-            bounds=(log(MIN_MULTIPLE), 0.0),
+            lambda k: at(exp(k))[1],
+            bounds=(log(max(least, TINY)), log(longest)),
             method="bounded",
             options={"xatol": MULTIPLE_ACCURACY},
         )
-        self.best.update_primal(*at(longest * exp(float(best.x))))
+        self.best.update_primal(*at(exp(float(best.x))))
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         vector, c = self.h.space.vector, alpha * self.y
