@@ -16,7 +16,16 @@ from safetensors.numpy import save as save_arrays
 from sklearn.base import clone
 
 import maxmargin as mm
-from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, ModelFileError, load, save, verify
+from maxmargin import (
+    MPU,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    ModelFileError,
+    SmoothedPrimalDual,
+    load,
+    save,
+    verify,
+)
 from maxmargin.io.sealed_file import FORMAT, pack, unpack
 from maxmargin.numerics.files import written_whole
 
@@ -49,6 +58,12 @@ MODELS = [
     (linear(C=INF), np.where(X[:, 0] > 0.0, 1, -1), "json liblinear", np.asarray),
     (linear(algorithm="mpu", max_iter=5, class_weight="balanced"), WORDS, "json", np.asarray),
     (linear(algorithm=MPU(c_bar=INF), max_iter=5), THREE_CLASSES, "json liblinear", np.asarray),
+    (
+        linear(C=INF, algorithm=SmoothedPrimalDual(q=np.random.default_rng(1).random(40))),
+        np.where(X[:, 0] > 0.0, 1, -1),
+        "json",
+        np.asarray,
+    ),
     (linear(fit_intercept=False, loss="hinge"), THREE_CLASSES.astype(np.float32), "", np.asarray),
     (
         linear(loss="hinge", intercept="augmented", intercept_scaling=3.0, max_time=60.0, tol=1e-2),

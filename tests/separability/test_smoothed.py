@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from itertools import islice
 from math import sqrt
 
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from naive_normalised import MAX_STEPS, NAIVE, inseparable, margin, radius, reflected, separable
+from sklearn.base import clone
 
 from maxmargin import (
     IteratedSmoothedPrimalDual,
@@ -241,7 +244,15 @@ def test_centre_of_the_smoothing_is_a_parameter_of_the_rows(name):
         base.fit(np.vstack([X] * len(parts)), np.tile(y, len(parts)), np.repeat(weights, 24))
         last = base.history_[-1]
         ends += [(last.steps, last.lower, last.upper)]
-    assert separate(np.vstack([X, X]), np.tile(y, 2), algorithm=cls(q=np.append(q, copies))).separable
+    merged, single = (
+        separate(rows, labels, bias=False, algorithm=cls(q=weights, accuracy=0.3), tol=np.inf)
+        for rows, labels, weights in (
+            (np.vstack([X, X]), np.tile(y, 2), np.append(q, copies)),
+            (X, y, q + copies),
+        )
+    )
+    assert merged.method == single.method == cls.words
+    np.testing.assert_allclose(merged.w, single.w, rtol=1e-9)
     expected = MaxMarginClassifier(np.inf, fit_intercept=False, algorithm=cls(q=total, accuracy=0.3)).fit(
         X, y
     )
@@ -253,6 +264,18 @@ def test_centre_of_the_smoothing_is_a_parameter_of_the_rows(name):
     nowhere.fit(np.vstack([X, X]), np.tile(y, 2), np.repeat([1.0, 0.0], 24))
     plain = MaxMarginClassifier(np.inf, algorithm=cls()).fit(X, y)
     assert nowhere.history_[-1].lower == pytest.approx(plain.history_[-1].lower, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_centre_of_the_smoothing_is_kept_as_given(seed):
+    q = np.random.default_rng(seed).random(24)
+    algorithm = IteratedSmoothedPrimalDual(q=q)
+    for copy in (replace(algorithm), pickle.loads(pickle.dumps(algorithm)), clone(algorithm, safe=False)):
+        assert copy == algorithm
+        assert hash(copy) == hash(algorithm)
+        assert copy.q == tuple(q)
+    assert algorithm != IteratedSmoothedPrimalDual(q=q[::-1])
+    assert "q=<24 weights>" in repr(algorithm)
 
 
 @thorough

@@ -32,6 +32,7 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Verdict
+from ..data.duplicates import unmerged
 from ..data.task import GramTask
 from ..fit.exact import factors_whole_gram, finish_gram
 from ..fit.gram_run import GramRun
@@ -107,8 +108,8 @@ class KernelSearch(SeparatorSearch):
         super().__post_init__()
         self.features = self.X.shape[1]
         self.X = self.X.astype(np.float64, copy=False)
-        self.distinct, self._ones = np.arange(self.y.size), np.ones(self.y.size)
-        self.alpha = self._ones
+        self.alpha = self._ones = np.ones(self.y.size)
+        self.distinct = unmerged(self.y, self._ones)
         self._sets = 0  # solved so far
         self._end = ""  # the reason for which the solver ended
         rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)

@@ -92,8 +92,9 @@ class LinearSearch(SeparatorSearch):
         return found
 
     def exact_rows(self) -> IntegerRows:
-        self.alpha = np.ones(self.distinct.size)
-        return IntegerRows(self.X[self.distinct], self.y[self.distinct], self.problem.free)
+        places = self.distinct.places
+        self.alpha = np.ones(places.size)
+        return IntegerRows(self.X[places], self.y[places], self.problem.free)
 
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> LinearSeparator | None:
         """Return the verdict on w with its best intercept if compensated sums prove that it separates."""
@@ -126,7 +127,7 @@ class LinearSearch(SeparatorSearch):
     def _certificate(self, w: np.ndarray, b: float) -> Certificate:
         """Return the certificate of (w, b) with the last dual weights, which are 0 on copies of rows."""
         alpha = np.zeros(self.y.size)
-        alpha[self.distinct] = self.alpha
+        alpha[self.distinct.places] = self.alpha
         return certify(self.problem, self._sample, w, b, alpha)
 
     def _separable(self, w: np.ndarray, b: float, lower: float, method: str) -> LinearSeparator:

@@ -42,7 +42,7 @@ from ..algorithms.normalised.patterns import NormalisedRows
 from ..algorithms.normalised.smoothed import SmoothedPerceptron
 from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
-from ..data.duplicates import merge
+from ..data.duplicates import Merged, merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
 from ..numerics.progress import announce
@@ -116,9 +116,9 @@ class SeparatorSearch(ABC):
     kernel : Kernel
     features : int
         Columns of the data.
-    distinct : ndarray of int
+    distinct : Merged
         The rows that exact arithmetic works on.
-    alpha : ndarray, one entry for each row of `distinct`
+    alpha : ndarray, one entry for each distinct row
         The dual weights of the last floating-point candidate.
     method : str
         The last method in floating point.
@@ -134,7 +134,7 @@ class SeparatorSearch(ABC):
     algorithm: NormalisedAlgorithm | None = None
     start: np.ndarray | None = None
     features: int = field(init=False)
-    distinct: np.ndarray = field(init=False)
+    distinct: Merged = field(init=False)
     alpha: np.ndarray = field(init=False)
     method: str = field(init=False, default="nothing")
     kernel: Kernel = field(init=False)
@@ -171,10 +171,10 @@ class SeparatorSearch(ABC):
         """
         try:
             rows = self.exact_rows()
-            start = None if self.start is None else self.start[self.distinct]
+            start = None if self.start is None else self.distinct.gather(self.start)
             algorithm = self.algorithm
             if algorithm is not None and start is None:
-                algorithm = algorithm.for_rows(self.y.size, lambda numbers: numbers[self.distinct])
+                algorithm = algorithm.for_rows(self.y.size, self.distinct.gather)
             for candidate in candidates(rows, self.deadline, algorithm, start):
                 self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
                 separator = self.proved_separator(rows, candidate.w, self.method)
@@ -189,7 +189,7 @@ class SeparatorSearch(ABC):
             for corral in nearest_points(rows, start or {0: 1.0}, self.deadline.interrupted):
                 direction = corral.direction
                 if not any(direction):
-                    weights = {int(self.distinct[i]): weight for i, weight in corral.weights.items()}
+                    weights = {int(self.distinct.places[i]): weight for i, weight in corral.weights.items()}
                     return self.inseparable(weights, method)
                 w = as_floats(direction)
                 margins = rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
@@ -386,8 +386,8 @@ def without_zeros(X: Any) -> Any:
     return X
 
 
-def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
-    """Return weights of one or two rows that prove that there is no separator, and the numbers of the distinct rows.
+def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, Merged]:
+    """Return weights of one or two rows that prove that there is no separator, and the distinct rows.
 
     Parameters
     ----------
@@ -401,12 +401,12 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     -------
     weights : dict of row to Fraction, or None
         Of sum one, exact.
-    distinct : ndarray of int
-        The first of each set of equal rows.
+    distinct : Merged
+        The rows without copies, in the order of the data; equal rows of both classes are one of them.
     """
-    groups, distinct = _equal_rows(X)
+    distinct = _equal_rows(X)
     if bias:
-        pairs = _of_both_signs(groups, y)
+        pairs = _of_both_signs(distinct.groups, y)
         return (dict.fromkeys(pairs[0], Fraction(1, 2)) if pairs else None), distinct
     X = sp.csr_matrix(X)
     entries = np.diff(X.indptr)
@@ -417,7 +417,7 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     firsts = X.data[X.indptr[:-1]].astype(float)
     with np.errstate(over="ignore"):
         quotients = X.data / np.repeat(firsts, entries)
-    groups, _ = _equal_rows(sp.csr_matrix((quotients, X.indices, X.indptr), shape=X.shape))
+    groups = _equal_rows(sp.csr_matrix((quotients, X.indices, X.indptr), shape=X.shape)).groups
     for i, j in _of_both_signs(groups, y * np.sign(firsts)):
         one, two = Fraction(firsts[i]), Fraction(firsts[j])
         first, second = X[i], X[j]
@@ -429,11 +429,10 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     return None, distinct
 
 
-def _equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the set of equal rows that each row belongs to, and the first row of each set."""
+def _equal_rows(X: Any) -> Merged:
+    """Return the rows with equal ones merged, whatever their classes."""
     ones = np.ones(X.shape[0])
-    groups = merge(X, ones, ones).groups
-    return groups, np.sort(np.unique(groups, return_index=True)[1])
+    return merge(X, ones, ones, in_order=True)
 
 
 def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:

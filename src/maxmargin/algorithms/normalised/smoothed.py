@@ -247,6 +247,15 @@ class SmoothedPerceptron(NormalisedAlgorithm):
     iterates: ClassVar[Any] = staticmethod(smoothed_perceptron)
 
 
+class RowWeights(tuple[float, ...]):
+    """Weights of the rows, which `repr` counts; a tuple can be hashed and compared."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} weights>"
+
+
 @dataclass(frozen=True)
 class SmoothedPrimalDual(NormalisedAlgorithm):
     """The smoothed primal-dual algorithm: a separator, or a short convex combination of normalised patterns (SNKPVN).
@@ -262,9 +271,10 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     ----------
     q : array-like of shape (n,), default=None
         Weights of the rows, none negative and not all 0, which are divided by their sum: the point of the simplex that
-        the projection is centred at. The shorter the mean of the normalised patterns with these weights, the fewer
-        steps. Rows that are merged have the sum of their weights, rows that take no part are left out. None, or
-        weights that are 0 on all rows that take part, are equal weights.
+        the projection is centred at. Without a separator the bound on the steps is proportional to the length of the
+        mean of the normalised patterns with these weights, where this is below |rho|. Rows that are merged have the
+        sum of their weights, rows of sample weight 0 are left out. None, or weights that are 0 on all other rows, are
+        equal weights.
     eps : float, default=1e-3
         The algorithm ends without a separator when the length of the combination is at most eps, delta in the paper.
         Exact arithmetic then decides separability, from the patterns of the combination.
@@ -282,7 +292,7 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     name: ClassVar[str] = "smoothed-primal-dual"
     words: ClassVar[str] = "the smoothed primal-dual algorithm"
     decides: ClassVar[bool] = True
-    q: Any = field(default=None, repr=False, kw_only=True)
+    q: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -290,7 +300,7 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
             q = np.asarray(self.q, dtype=float)
             if not (q.ndim == 1 and q.size and q.min() >= 0.0 and 0.0 < q.sum() < np.inf):
                 raise ValueError("q must be finite weights of the rows, none negative and not all 0.")
-            object.__setattr__(self, "q", tuple((q / q.sum()).tolist()))  # a tuple can be hashed and compared
+            object.__setattr__(self, "q", RowWeights(q.tolist()))
 
     @property
     def keeps_rows(self) -> bool:
@@ -303,8 +313,13 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
         q = totals(np.array(self.q))
         return replace(self, q=q if q.any() else None)
 
+    @property
+    def centre(self) -> np.ndarray | None:
+        """The weights `q` divided by their sum; None for equal weights."""
+        return None if self.q is None else np.array(self.q) / np.sum(self.q)
+
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
-        return perceptron_von_neumann(patterns, self.q)
+        return perceptron_von_neumann(patterns, self.centre)
 
 
 @dataclass(frozen=True)
@@ -347,4 +362,4 @@ class IteratedSmoothedPrimalDual(SmoothedPrimalDual):
         require(is_finite(self.gamma) and self.gamma > 1.0, "gamma must be larger than 1", self.gamma)
 
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
-        return iterated_perceptron_von_neumann(patterns, self.gamma, self.q)
+        return iterated_perceptron_von_neumann(patterns, self.gamma, self.centre)
