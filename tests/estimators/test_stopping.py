@@ -101,6 +101,17 @@ def test_last_point_may_not_separate_and_is_not_replaced(kernel):
     assert cls(np.inf, **options).fit(X, y).certificate_.lower > 0.0
 
 
+@pytest.mark.parametrize("point", ["best", "last"])
+@pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}, {"kernel": "poly", "degree": 1}], ids=str)
+def test_separator_that_float64_does_not_hold_is_a_verdict_beside_every_point(kernel, point):
+    X, y = np.array([[1.0, 1.0 + 2.0**-52], [1.0, 1.0]]), np.array([1, -1])
+    cls = KernelMaxMarginClassifier if kernel else MaxMarginClassifier
+    model = cls(np.inf, algorithm="mpu", fit_intercept=False, point=point, max_iter=3, **kernel).fit(X, y)
+    assert model.status_ is Status.UNDECIDED
+    assert model.certificate_.lower < 0.0
+    assert model.verdict_.verify(X, y).separable
+
+
 @interpreted
 @pytest.mark.parametrize("C", [np.inf, 3.0])
 @pytest.mark.parametrize("intercept", [False, True])

@@ -16,9 +16,10 @@ from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
-from ..certificates.verdicts import Inseparable, Undecided, Verdict
+from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline
+from ..fit.driver import status_at_end
 from ..fit.gram_driver import KernelSolution, solve_kernel
 from ..fit.report import KernelJob, Report, Stopping
 from ..kernels.functions import Kernel, Precomputed
@@ -92,6 +93,8 @@ class KernelTasks:
         Whether one task ends before the next begins.
     last : bool
         Whether the result is the last iterate of the algorithm instead of its best point.
+    max_iter : int
+        Largest number of rounds of each task.
     """
 
     model: Any
@@ -107,6 +110,7 @@ class KernelTasks:
         self.scheme = parts_of(model.multi_class, targets.classes.size)
         self.names = named_parts(self.scheme, targets.classes)
         self.last = model.point == "last"
+        self.max_iter = np.iinfo(np.int64).max if model.max_iter == -1 else model.max_iter
         in_order = not self.algorithm.shuffle
         self.rows = DistinctKernelRows(self.kernel, self.X, targets.codes, targets.weights, in_order)
         self.algorithm = self.algorithm.for_rows(targets.y.size, self.rows.totals)
@@ -144,9 +148,8 @@ class KernelTasks:
         solution, verdict = self.rows.spread(solution, self.places[k]), None
         undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
         if self.problem.hard and (undecided or self._separability[k].is_known):
-            at_end = Status.MAX_ITER if solution.rounds == self.model.max_iter else Status.STALLED
-            end = at_end if self.last else None
-            solution, verdict = self._separability[k].combine(solution, self.model.tol, end)
+            stopping = Stopping(self.model.tol, self.max_iter, self._separability[k].deadline)
+            solution, verdict = self._separability[k].combine(solution, stopping, self.last)
         signs, weights = self._labels(k)
         # the division among equal rows rounds
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
@@ -190,8 +193,7 @@ class KernelTasks:
         }
         found = {k: KernelSolution.undecided(places.size) for k in group if k not in by_task}
         if by_task:
-            most = np.iinfo(np.int64).max if model.max_iter == -1 else model.max_iter
-            stopping = Stopping(model.tol, most, deadline, reporter.report)
+            stopping = Stopping(model.tol, self.max_iter, deadline, reporter.report)
             solved = solve_kernel(sample.part(places), list(by_task.values()), stopping, model.cache_size)
             found.update(zip(by_task, solved, strict=True))
         return [found[k] for k in group]
@@ -308,14 +310,22 @@ class KernelSeparability:
         return "verdict" in vars(self)
 
     def combine(
-        self, found: KernelSolution, tol: float, end: Status | None = None
+        self, found: KernelSolution, stopping: Stopping, last: bool = False
     ) -> tuple[KernelSolution, Verdict | None]:
         """Combine a solution with the verdict on separability.
 
         Of the solution and the verdict's separator the one with the larger certified margin is kept. The last iterate
-        is not replaced: `end` is then its status if the classes are separable and it does not separate. The verdict is
-        returned too if the model cannot express it: a proof that no separator exists, an undecided verdict, or a
-        separator without float64 coefficients of rows (a polynomial, or a hyperplane in rational numbers).
+        is not replaced. Without a positive certified margin, the verdict is returned too if the model cannot express
+        it: a proof that no separator exists, an undecided verdict, or a separator without float64 coefficients of rows
+        (a polynomial, or a hyperplane in rational numbers).
+
+        Parameters
+        ----------
+        found : KernelSolution
+        stopping : Stopping
+            Of the whole fit.
+        last : bool, default=False
+            Whether the solution is the last iterate of the algorithm.
         """
         if self.algorithm is not None:
             self._start = found.point.alpha[self.rows]
@@ -324,28 +334,32 @@ class KernelSeparability:
             alpha = np.zeros(self.task.y.size)
             alpha[verdict.support] = verdict.alpha
             point = found.point._replace(alpha=alpha)
-            return self._certified(point, found, Status.INSEPARABLE, np.inf if end else 0.0), verdict
-        separator = None if end else self._separator(verdict)
-        if separator is not None:
+            return self._certified(point, found, Status.INSEPARABLE, np.inf if last else 0.0), verdict
+        separator = self._separator(verdict)
+        end = status_at_end(stopping, found.rounds)
+        if separator is not None and not last:
             undecided = found.status in (Status.UNDECIDED, Status.NOT_FINITE)
-            status = Status.STALLED if undecided else found.status
+            status = end if undecided else found.status
             # with the dual variables of the fit or of the separator, whichever give the smaller upper bound
             points = (separator._replace(alpha=alpha) for alpha in (found.point.alpha, separator.alpha))
             proved = [self._certified(point, found, status) for point in points]
             better = min(proved, key=lambda one: one.bounds.upper)
             if better.bounds.lower > max(found.bounds.lower, 0.0):
-                certified = self.task.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
+                certified = self.task.problem.gap(better.bounds.lower, better.bounds.upper) <= stopping.tol
                 return replace(better, status=Status.CERTIFIED if certified else status), None
         if found.bounds.lower > 0.0:
             return found, None
-        if end and not isinstance(verdict, Undecided):
-            return replace(found, status=self.deadline.status() or end), None
+        if separator is not None and last:
+            return replace(found, status=end), None
         return replace(found, status=self.deadline.status() or Status.UNDECIDED), verdict
 
     def _certified(
         self, point: KernelPoint, found: KernelSolution, status: Status, gap: float = 0.0
     ) -> KernelSolution:
-        """Certify a point on the data of the task; other points are tried where its gap is larger than `gap`."""
+        """Certify a point on the data of the task.
+
+        Other points are tried where the certified gap of the point exceeds `gap`; inf keeps the point.
+        """
         proved = self.task.bounds(point, gap)
         return replace(found, point=proved.point, bounds=proved.bounds, status=status)
 
@@ -353,7 +367,7 @@ class KernelSeparability:
         """Return the separator of a verdict as a point; None where no float64 coefficients of rows are known."""
         if isinstance(verdict, KernelSeparator):
             coefficients = verdict.coefficients
-        elif isinstance(verdict, LinearSeparator):
+        elif isinstance(verdict, LinearSeparator) and verdict.exact is None:
             coefficients = _as_combination(self.X, verdict.w)
         else:
             return None

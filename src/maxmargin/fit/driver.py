@@ -189,7 +189,7 @@ def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:
         )
     if isinstance(verdict, LinearSeparator) and verdict.exact is None:
         if job.last:
-            return replace(found, status=_status_at_end(job, found))
+            return replace(found, status=status_at_end(job.stopping, found.rounds))
         found = _with_separator(job, found, verdict)
     if found.certificate.lower > 0.0:
         return found
@@ -223,15 +223,14 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
     best = min([own, separator], key=lambda one: rank(one.certificate))
     status = found.status
     if best.certificate.lower > 0.0 and status in (Status.UNDECIDED, Status.NOT_FINITE):
-        status = _status_at_end(job, found)
+        status = status_at_end(job.stopping, found.rounds)
     status = Status.CERTIFIED if best.certificate.gap <= job.stopping.tol else status
     return replace(found, w=best.w, b=best.b, alpha=alpha, status=status, certificate=best.certificate)
 
 
-def _status_at_end(job: Job, found: Solution) -> Status:
+def status_at_end(stopping: Stopping, rounds: int) -> Status:
     """Return the status of a fit at the margin of separable classes that ended above `tol`."""
-    status = Status.MAX_ITER if found.rounds >= job.stopping.max_iter else Status.STALLED
-    return job.stopping.deadline.status() or status
+    return stopping.deadline.status() or (Status.MAX_ITER if rounds >= stopping.max_iter else Status.STALLED)
 
 
 def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndarray, float]]:

@@ -76,9 +76,8 @@ class GramRun(State):
     def take(self, point: tuple[DualPoint, DualPoint]) -> None:
         """Evaluate the primal and the dual point of a batch solver on the rows used, and keep each if it is better."""
         primal, dual = point
-        b = self.rho * self.rho * float(primal.alpha @ self.y)
         alpha, scores = self._on_all_rows(primal.alpha), self._on_all_rows(primal.scores)
-        self.best.evaluate_primal(alpha, scores, own=b)
+        self.best.evaluate_primal(alpha, scores, own=self.rho**2 * float(primal.alpha @ self.y))
         self.best.evaluate_dual(self._on_all_rows(dual.alpha), self._on_all_rows(dual.scores))
         self.presentations += self.n
 

@@ -201,7 +201,8 @@ class GramTracker(Tracker):
             if self.last and own is not None:
                 t, own, attained = best_primal(problem, y, self.weights, scores, own, length, as_given=True)
                 self.set_last(Primal(t * c, own), attained)
-            inside, found = (alpha > 0.0) & (alpha < self.caps), None
+            inside = (alpha > 0.0) & (alpha < self.caps)
+            found = None
             if rough_gap < np.inf and problem.free and problem.cap < np.inf and inside.any():
                 rough = float((y - scores)[inside].mean())
                 attained = problem.primal(problem.penalty(length), y * (scores + rough), self.weights)
