@@ -15,7 +15,17 @@ from command import refused, run
 from oracle import optimum
 from sklearn.datasets import dump_svmlight_file
 
-from maxmargin import PUMMA, MaxMarginClassifier, Perceptron, Problem, SmoothedPerceptron, Status, compare
+from maxmargin import (
+    MPU,
+    PUMMA,
+    MaxMarginClassifier,
+    Perceptron,
+    Problem,
+    SmoothedPerceptron,
+    SmoothedPrimalDual,
+    Status,
+    compare,
+)
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.inspection.compare import COLUMNS
@@ -86,6 +96,34 @@ def test_algorithms_are_compared_on_kernels(C, y, point):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [{"C": np.inf, "algorithms": ["dcd"]}, {"max_time": 1e-9, "algorithms": ["decomposition", "dcd"]}],
+    ids=str,
+)
+def test_fits_without_a_round_are_entries_of_a_comparison(options):
+    """The first row is in both classes; a deadline may have passed before the first round."""
+    found = compare(np.vstack([X, X[:1]]), np.append(SEPARABLE, -SEPARABLE[0]), kernel="linear", **options)
+    assert [entry.algorithm for entry in found.entries] == options["algorithms"]
+    without = found.entries[0]
+    assert (without.rounds, without.updates, without.presentations) == (0, 0, 0)
+    assert np.isnan(without.seconds)
+    assert found.records() == [
+        record for entry in found.entries if entry.rounds for record in found.records()
+    ]
+    assert len(found.table().splitlines()) == 1 + 2 * len(options["algorithms"])
+
+
+def test_algorithms_of_one_name_are_told_apart():
+    """The weights of the rows are not in the name."""
+    q = np.arange(60.0)
+    given = [SmoothedPrimalDual(q=q), SmoothedPrimalDual(q=np.where(q < 6.0, q, 1.0))]
+    found = compare(X, SEPARABLE, given, C=np.inf, random_state=0)
+    name = "smoothed-primal-dual(q=<60 weights>)"
+    assert [entry.algorithm for entry in found.entries] == [name, f"{name} #2"]
+    assert found.entries[0].upper != found.entries[1].upper
+
+
+@pytest.mark.parametrize(
     "problem",
     [
         {"C": np.inf},
@@ -153,6 +191,9 @@ def test_interrupted_comparison_keeps_finished_records():
 def test_invalid_comparisons_are_refused():
     for algorithms, parameters, words in (
         (["dcd", "dcd"], {}, "got 'dcd' twice"),
+        (["dcd", "mpu", MPU()], {}, "got 'mpu' twice"),
+        (["pumma", PUMMA(delta=0.5), PUMMA(delta=0.5)], {}, "got 'pumma.delta=0.5.' twice"),
+        (["dcd"], {"kernel": "precomputed"}, "square matrix of all samples; got shape .60, 3."),
         ([], {}, "at least one name or rule object"),
         ([3], {}, "names and rule objects such as"),
         (["perceptron"], {"loss": "hinge"}, "none of the algorithms solves this problem .perceptron: "),

@@ -25,7 +25,7 @@ from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, RowAttempt
 from .certifier import CertifiedPoint, Certifier, Incumbent, rank
 from .exact import is_small
 from .policy import OPTIMUM_REASON, Stage, fallback, handover, stages
-from .report import Job, Report, Solution
+from .report import Job, Report, Solution, Stopping
 from .small_dense import small_dense_rows, solve_small_dense
 from .tracker import ROUNDING
 

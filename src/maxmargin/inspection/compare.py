@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import reprlib
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -35,8 +34,8 @@ from .update_bounds import bounds_of_models
 
 WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
 WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
-# Default of `max_iter` with a kernel, that of linear classifiers: some algorithms do not end by themselves.
-MAX_KERNEL_ROUNDS = 1000
+# The state of a fit without a round: `max_time` went by before it, or rows that contradict each other ended the fit.
+NO_ROUND = Report(0, np.nan, np.nan, np.nan, np.nan, presentations=0, steps=0, stage="")
 COLUMNS: tuple[str, ...] = (
     "algorithm", "class", "round", "seconds", "presentations", "updates", "margin", "objective", "lower", "upper",
     "gap",
@@ -253,7 +252,7 @@ def compare(
     >>> result.refused["perceptron"]
     'it does not solve this problem; it does with loss="squared_hinge" or C=inf'
     """
-    registry, cls, parameters = _kind(parameters)
+    registry, cls, named_algorithm, parameters = _kind(parameters)
     named = _by_name(registry if algorithms is None else algorithms)
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
@@ -262,7 +261,7 @@ def compare(
     fixed = {"random_state": seed, "callback": callback, **parameters}
     models = {name: cls(algorithm=one, **fixed) for name, one in named.items()}
     problem = next(iter(models.values()))._problem()
-    refused = _refusals(models, problem)
+    refused = _refusals(named, named_algorithm, problem)
     running = [name for name in models if name not in refused]
     if not running:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
@@ -299,18 +298,24 @@ def compare(
     return Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
 
 
-def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], dict[str, Any]]:
-    """Return the algorithms by name, the class of the models and its parameters, for rows or for a kernel."""
+def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], Callable[..., Any], dict[str, Any]]:
+    """Return the algorithms by name, the class of the models, the function that names its algorithms, its parameters.
+
+    With a kernel `max_iter` has the default of rows: some algorithms do not end by themselves.
+    """
     if "kernel" not in parameters:
-        return ALGORITHMS, WithoutExactStep, parameters
-    return KERNEL_ALGORITHMS, KernelWithoutExactStep, {"max_iter": MAX_KERNEL_ROUNDS} | parameters
+        return ALGORITHMS, WithoutExactStep, linear_algorithm, parameters
+    parameters = {"max_iter": WithoutExactStep().max_iter} | parameters
+    return KERNEL_ALGORITHMS, KernelWithoutExactStep, kernel_algorithm, parameters
 
 
 def _compile(cls: type[Any], algorithm: Any, X: Any, y: np.ndarray, parameters: dict[str, Any]) -> None:
     """Fit a few rows of each class, which compiles the functions of the fit."""
     some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
-    square = parameters.get("kernel") == "precomputed" and X.shape[0] == X.shape[1]
-    few = X[np.ix_(some, some)] if square else X[some]
+    precomputed = parameters.get("kernel") == "precomputed"
+    if precomputed and X.shape[0] != X.shape[1]:
+        return  # the fit refuses the matrix
+    few = X[np.ix_(some, some)] if precomputed else X[some]
     if isinstance(algorithm, Algorithm):
         algorithm = algorithm.for_rows(y.size, lambda numbers: numbers[some])
     parameters = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
@@ -342,9 +347,10 @@ def _by_name(algorithms: Any) -> dict[str, Any]:
         if not isinstance(algorithm, str | Algorithm):
             raise ValueError(f"algorithms must hold names and rule objects such as MPU(); got {algorithm!r}.")
         name = _name(algorithm)
-        if name in named:
+        if algorithm in named.values() or (name in named and "(" not in name):
             raise ValueError(f"algorithms must not hold the same one twice; got {name!r} twice.")
-        named[name] = algorithm
+        # weights of rows are not in the name
+        named[f"{name} #{len(named) + 1}" if name in named else name] = algorithm
     return named
 
 
@@ -356,16 +362,15 @@ def _name(algorithm: Any) -> str:
     for one in fields(algorithm) if is_dataclass(algorithm) else ():
         value = getattr(algorithm, one.name)
         if one.default is MISSING or value != one.default:
-            changed.append(f"{one.name}={reprlib.repr(value)}")
+            changed.append(f"{one.name}={value!r}")
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
 
 
-def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
+def _refusals(named: dict[str, Any], named_algorithm: Callable[..., Any], problem: Problem) -> dict[str, str]:
     """Return the reasons of the algorithms that do not solve the problem."""
     refused = {}
-    for name, model in models.items():
-        named = linear_algorithm if isinstance(model, WithoutExactStep) else kernel_algorithm
-        algorithm = named(model.algorithm)  # raises for unknown names and schedules
+    for name, given in named.items():
+        algorithm = named_algorithm(given)  # raises for unknown names and schedules
         instead = None if algorithm is None else algorithm.refuses(problem)
         if instead is not None:
             refused[name] = f"it does not solve this problem; it does with {instead}"
@@ -378,7 +383,7 @@ def _entries(name: str, model: Any, problem: Problem) -> list[Entry]:
     entries = []
     for label, part in zip(map(python_label, model.certificate_.classes), parts, strict=True):
         history = [report for report in model.history_ if report.label == label]
-        last = history[-1]
+        last = history[-1] if history else NO_ROUND
         # a model of several classes has the worst status of its parts only
         certified = len(parts) > 1 and part.gap <= model.tol
         status = Status.CERTIFIED if certified else model.status_
