@@ -327,6 +327,34 @@ def test_bound_of_micra_by_integrals_is_that_of_its_terms(monkeypatch):
     assert bounds.micra_updates(1.0, 0.1, 1.0, 0.9, zeta=0.0) == np.inf  # a constant rate that is too large
 
 
+@pytest.mark.parametrize("none", [0.0, -0.5, np.nan])
+def test_there_is_no_bound_without_a_positive_margin_or_length(none):
+    for bound, parameters in (
+        (bounds.perceptron_updates, {"radius": 1.0}),
+        (bounds.alma_updates, {"radius": 1.0, "alpha": 0.5}),
+        (bounds.cramma_updates, {"radius": 1.0, "beta": 1.0, "eta": 0.05}),
+        (bounds.micra_updates, {"radius": 1.0, "beta": 0.5, "eta": 0.5}),
+        (bounds.fixed_margin_updates, {"radius": 1.0, "beta": 0.05, "eta": 0.05}),
+        (bounds.romma_updates, {"radius": 1.0}),
+        (bounds.pumma_updates, {"radius": 1.0, "delta": 0.5}),
+        (bounds.mpu_updates, {"radius": 1.0, "b": 9.5}),
+        (bounds.fmp_updates, {"radius": 1.0}),
+        (bounds.normalised_perceptron_steps, {}),
+        (bounds.smoothed_perceptron_steps, {"n": 50}),
+        (bounds.smoothed_primal_dual_steps, {"n": 50}),
+        (bounds.iterated_smoothed_primal_dual_steps, {"n": 50}),
+        (bounds.iterated_smoothed_primal_dual_steps, {"n": 50, "length": 0.25}),
+        (bounds.accelerated_steps, {"radius": 1.0, "gap": 0.01, "n": 50}),
+    ):
+        assert bound(margin=none, **parameters) == np.inf
+    assert bounds.cramma_fraction(1.0, none, 1.0, 0.05) == bounds.mpu_fraction_after(0.5, none, 1.0) == 0.0
+    for steps in (bounds.smoothed_primal_dual_steps, bounds.iterated_smoothed_primal_dual_steps):
+        assert steps(0.1, 50, length=none) == bounds.von_neumann_steps(none) == np.inf
+    # the centre is short enough already; a ball around the origin is not needed
+    assert bounds.iterated_smoothed_primal_dual_steps(0.1, 50, length=0.25, centre=0.0) == 0.0
+    assert bounds.smoothed_primal_dual_steps(0.0, 50, length=0.25) == 80.0
+
+
 def test_examples_of_bounds_are_true():
     public = [
         name for name, one in vars(bounds).items() if isfunction(one) and one.__module__ == bounds.__name__

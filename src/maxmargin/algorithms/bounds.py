@@ -4,7 +4,8 @@ Each bound of updates is a function of R, the largest norm of a pattern, of a ma
 space of the algorithm (with the constant and the slack coordinates of the patterns, if it has any), and of the
 parameters of the algorithm. R and gamma are in the same unit; thresholds b and widths delta_b are in units of R^2, beta
 and gamma of a rule in units of R, as for the classes. A smaller gamma than the largest margin gives a larger, valid
-bound. inf: the theorem gives no bound. Equations are those of the papers that the classes cite.
+bound. inf: the theorem gives no bound, as for a margin or a length that is not positive. Equations are those of the
+papers that the classes cite.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ EXACT_TERMS = 100_000
 MOST = 1e30
 
 
+def _over(number: float, margin: float) -> float:
+    """Return number / margin; inf unless the margin is positive."""
+    return number / margin if margin > 0.0 else inf
+
+
 def perceptron_updates(radius: float, margin: float, b: float = 1.0) -> float:
     """Return (1 + 2 b) (R / gamma)^2, the bound of the Perceptron with margin on updates (Novikoff).
 
@@ -32,7 +38,7 @@ def perceptron_updates(radius: float, margin: float, b: float = 1.0) -> float:
     >>> perceptron_updates(radius=2.0, margin=0.5, b=1.0)
     48.0
     """
-    return (1.0 + 2.0 * b) * (radius / margin) ** 2
+    return (1.0 + 2.0 * b) * _over(radius, margin) ** 2
 
 
 def perceptron_fraction(b: float) -> float:
@@ -57,7 +63,7 @@ def alma_updates(radius: float, margin: float, alpha: float, p: float = 2.0) -> 
     >>> alma_updates(radius=1.0, margin=0.5, alpha=0.5, p=3.0)
     156.0
     """
-    return 2.0 * (p - 1.0) * (radius / margin) ** 2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0
+    return 2.0 * (p - 1.0) * _over(radius, margin) ** 2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0
 
 
 def cramma_updates(radius: float, margin: float, beta: float, eta: float, epsilon: float = 0.5) -> float:
@@ -71,7 +77,7 @@ def cramma_updates(radius: float, margin: float, beta: float, eta: float, epsilo
     >>> round(cramma_updates(radius=1.0, margin=0.1, beta=1.0, eta=0.05), 1)
     978.6
     """
-    return (beta * radius / margin) ** (1.0 / epsilon) * (1.0 + _tau(radius, margin, beta, eta, epsilon))
+    return _over(beta * radius, margin) ** (1.0 / epsilon) * (1.0 + _tau(radius, margin, beta, eta, epsilon))
 
 
 def cramma_fraction(radius: float, margin: float, beta: float, eta: float, epsilon: float = 0.5) -> float:
@@ -88,7 +94,7 @@ def cramma_fraction(radius: float, margin: float, beta: float, eta: float, epsil
 def _tau(radius: float, margin: float, beta: float, eta: float, epsilon: float) -> float:
     """Return tau_b, the largest root of equation (19) of the CRAMMA paper; inf if eta is too large."""
     g = margin / radius
-    chi, omega = 1.0 - 0.5 * eta * (1.0 + eta) / g, eta * (1.0 + eta) * g
+    chi, omega = 1.0 - _over(0.5 * eta * (1.0 + eta), g), eta * (1.0 + eta) * g
     if chi <= 0.0:
         return inf
     right = beta ** (-1.0 / epsilon) * g ** (1.0 / epsilon - 1.0) * (1.0 + omega) / eta
@@ -124,6 +130,8 @@ def micra_updates(
     >>> micra_updates(radius=1.0, margin=0.1, beta=0.5, eta=0.5)
     823.0
     """
+    if not margin > 0.0:
+        return inf
     g, first = margin / radius, floor((beta * radius / margin) ** (1.0 / epsilon))
 
     def total(t: np.ndarray) -> np.ndarray:
@@ -175,16 +183,16 @@ def fixed_margin_updates(radius: float, margin: float, beta: float, eta: float) 
 def romma_updates(radius: float, margin: float, delta: float = 1.0) -> float:
     """Return (R / (delta gamma))^2, the bound of aggressive ROMMA on updates; with delta = 1 of plain ROMMA's mistakes.
 
-    Plain ROMMA's is the mistake bound of Li and Long (2002). That of the aggressive version is derived here: each
-    update adds at least delta^2 / R^2 to |w|^2, which weak duality bounds by 1 / gamma^2. Its margin at the end is at
-    least 1 - delta of the largest.
+    The bound of plain ROMMA is the mistake bound of Li and Long (2002). The bound of aggressive ROMMA is derived here:
+    each update adds at least delta^2 / R^2 to |w|^2, which weak duality bounds by 1 / gamma^2. The margin of aggressive
+    ROMMA at the end is at least 1 - delta of the largest.
 
     Examples
     --------
     >>> romma_updates(radius=1.0, margin=0.5, delta=0.5)
     16.0
     """
-    return (radius / (delta * margin)) ** 2
+    return _over(radius, delta * margin) ** 2
 
 
 def pumma_updates(radius: float, margin: float, delta: float, p: float = 2.0) -> float:
@@ -242,6 +250,8 @@ def mpu_fraction(b: float, delta_b: float = 3.0) -> float:
 def mpu_fraction_after(margin: float, length: float, count: float) -> float:
     """Return the fraction of the largest margin that an a of MPU is proved to have after the run: equation (12).
 
+    It is 0 for a = 0.
+
     Parameters
     ----------
     margin : float
@@ -256,7 +266,7 @@ def mpu_fraction_after(margin: float, length: float, count: float) -> float:
     >>> mpu_fraction_after(margin=0.45, length=50.0, count=100.0)
     0.9
     """
-    return margin * count / length
+    return margin * count / length if length > 0.0 else 0.0
 
 
 def mpu_soft_updates(n: int, cap: float, b: float, delta_b: float = 3.0) -> float:
@@ -346,7 +356,7 @@ def fmp_updates(
     >>> fmp_updates(radius=1.0, margin=0.5), fmp_updates(radius=1.0, margin=0.5, constant=1.0)
     (4.0, 16.0)
     """
-    if margin <= gamma:
+    if not margin > gamma:
         return inf
     size = float(d) ** max(0.0, 1.0 / p - 0.5) if length is None else length
     shift = radius * size if intercept is None else intercept
@@ -362,7 +372,7 @@ def normalised_perceptron_steps(margin: float) -> float:
     >>> normalised_perceptron_steps(margin=0.5)
     4.0
     """
-    return 1.0 / margin**2
+    return _over(1.0, margin) ** 2
 
 
 def smoothed_perceptron_steps(margin: float, n: int) -> float:
@@ -375,7 +385,7 @@ def smoothed_perceptron_steps(margin: float, n: int) -> float:
     >>> round(smoothed_perceptron_steps(margin=0.1, n=1000), 1)
     74.3
     """
-    return 2.0 * sqrt(2.0 * log(n)) / margin
+    return _over(2.0 * sqrt(2.0 * log(n)), margin)
 
 
 def von_neumann_steps(length: float) -> float:
@@ -386,7 +396,7 @@ def von_neumann_steps(length: float) -> float:
     >>> von_neumann_steps(length=0.5)
     4.0
     """
-    return 1.0 / length**2
+    return _over(1.0, length) ** 2
 
 
 def smoothed_primal_dual_steps(
@@ -403,8 +413,8 @@ def smoothed_primal_dual_steps(
     (200.0, 80.0)
     """
     if length is None:
-        return 2.0 * sqrt(2.0 * n) / margin
-    return 2.0 * sqrt(2.0 * n) * min(1.0, centre / margin) / length
+        return _over(2.0 * sqrt(2.0 * n), margin)
+    return _over(2.0 * sqrt(2.0 * n) * min(1.0, _over(centre, margin)), length)
 
 
 def iterated_smoothed_primal_dual_steps(
@@ -422,11 +432,15 @@ def iterated_smoothed_primal_dual_steps(
     >>> iterated_smoothed_primal_dual_steps(0.1, 50), iterated_smoothed_primal_dual_steps(0.5, 50, 0.25)
     (800.0, 160.0)
     """
-    if length is None:
-        rounds, steps = floor(1.0 + log(centre / margin) / log(gamma)), 2.0 * sqrt(2.0 * n) / margin
+    if length is not None and centre <= length:
+        return 0.0
+    if not (margin > 0.0 and (length is None or length > 0.0)):
+        return inf
+    if length is None:  # no margin is above |q|_G
+        rounds, steps = floor(1.0 + log(max(centre / margin, 1.0)) / log(gamma)), 2.0 * sqrt(2.0 * n) / margin
     else:
         rounds, steps = ceil(log(centre / length) / log(gamma)), 2.0 * gamma * sqrt(2.0 * n) / margin
-    return float(max(rounds, 1) * ceil(steps))
+    return float(rounds * ceil(steps))
 
 
 def accelerated_steps(radius: float, margin: float, gap: float, n: int, p: float = 2.0) -> float:
@@ -440,4 +454,6 @@ def accelerated_steps(radius: float, margin: float, gap: float, n: int, p: float
     >>> accelerated_steps(radius=1.0, margin=0.1, gap=0.01, n=1000)
     526.0
     """
+    if not (margin > 0.0 and gap > 0.0):
+        return inf
     return float(max(ceil(radius / margin * sqrt(8.0 * (p - 1.0) * log(n) / (gap * (2.0 - gap))) - 1.0), 1))
