@@ -153,7 +153,7 @@ class Algorithm(ABC):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows must not be merged, since the algorithm has an order or weights of the rows given."""
+        """Whether the algorithm depends on the order or on weights of the given rows, so that none are merged."""
         return not self.shuffle
 
     def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Self:

@@ -98,7 +98,9 @@ default="rbf"
         decomposition.
     point : {"best", "last"}, default="best"
         ``"best"`` returns the point with the best certified bound; ``"last"``, for experiments on an algorithm, its
-        last iterate with its own intercept and its own bound, as in `MaxMarginClassifier`. There is no exact stage.
+        last iterate with its own intercept and its own bound, as in `MaxMarginClassifier`. The decomposition has no
+        intercept of its own: its last iterate gets the best one, or an estimate of it above a gap of 1e-2, and for the
+        squared hinge the best multiple. There is no exact stage.
     max_iter : int, default=-1
         Largest number of rounds of each problem, -1 for no limit. A round is a working set of the decomposition, or an
         evaluation of all rows and the sweeps before it.
