@@ -4,13 +4,13 @@ Each bound of updates is a function of R, the largest norm of a pattern, of a ma
 space of the algorithm (with the constant and the slack coordinates of the patterns, if it has any), and of the
 parameters of the algorithm. R and gamma are in the same unit; thresholds b and widths delta_b are in units of R^2, beta
 and gamma of a rule in units of R, as for the classes. A smaller gamma than the largest margin gives a larger, valid
-bound. inf: the theorem gives no bound, as for a margin or a length that is not positive. Equations are those of the
-papers that the classes cite.
+bound. inf: the theorem gives no bound, as for a margin or length of 0. Equations are those of the cited papers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import ceil, expm1, floor, inf, log, log1p, sqrt
 
 import numpy as np
@@ -29,9 +29,7 @@ def _over(number: float, margin: float) -> float:
 
 
 def perceptron_updates(radius: float, margin: float, b: float = 1.0) -> float:
-    """Return (1 + 2 b) (R / gamma)^2, the bound of the Perceptron with margin on updates (Novikoff).
-
-    `LocalPerceptron` has the same bound.
+    """Return (1 + 2 b) (R / gamma)^2, the bound of `Perceptron` and `LocalPerceptron` on updates (Novikoff).
 
     Examples
     --------
@@ -146,13 +144,9 @@ def micra_updates(
 
     def excess(t: float) -> float:
         # the sum from `last` + 1 to t: integrals bound the terms, which decrease, from below and above
-        above = eta * (
-            0.5 * eta * _power_integral(2.0 * zeta, last, t) + beta * _power_integral(zeta + epsilon, last, t)
-        )
-        above += eta**2 * (
-            0.5 * eta * _power_integral(3.0 * zeta, last, t)
-            + beta * _power_integral(2.0 * zeta + epsilon, last, t)
-        )
+        integral = partial(_power_integral, low=last, high=t)
+        above = 0.5 * eta**2 * (integral(2.0 * zeta) + eta * integral(3.0 * zeta))
+        above += eta * beta * (integral(zeta + epsilon) + eta * integral(2.0 * zeta + epsilon))
         return float(sums[-1]) + eta * g * _power_integral(zeta, last + 1.0, t + 1.0) - above - 1.0
 
     return _root(excess, last, 2.0 * last) + 1.0
@@ -250,14 +244,12 @@ def mpu_fraction(b: float, delta_b: float = 3.0) -> float:
 def mpu_fraction_after(margin: float, length: float, count: float) -> float:
     """Return the fraction of the largest margin that an a of MPU is proved to have after the run: equation (12).
 
-    It is 0 for a = 0.
-
     Parameters
     ----------
     margin : float
         The smallest a.y_k / |a|.
     length : float
-        |a|.
+        |a|; 0 gives the fraction 0.
     count : float
         t+ - t-, the sum of the I_k: |a| / count is an upper bound of every margin.
 
@@ -454,6 +446,5 @@ def accelerated_steps(radius: float, margin: float, gap: float, n: int, p: float
     >>> accelerated_steps(radius=1.0, margin=0.1, gap=0.01, n=1000)
     526.0
     """
-    if not (margin > 0.0 and gap > 0.0):
-        return inf
-    return float(max(ceil(radius / margin * sqrt(8.0 * (p - 1.0) * log(n) / (gap * (2.0 - gap))) - 1.0), 1))
+    least = _over(radius, margin) * sqrt(_over(8.0 * (p - 1.0) * log(n), gap * (2.0 - gap)))
+    return float(max(1.0, np.ceil(least - 1.0)))

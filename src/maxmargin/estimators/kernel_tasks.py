@@ -126,12 +126,13 @@ class KernelTasks:
         """Solve all tasks, groups in threads of their own, and certify the solutions on all rows of the data."""
         sample = KernelSample(self.kernel, self.rows.X, self.rows.rounding)
         if self.problem.hard:  # verdicts on separability have the time of the whole fit
+            stopping = Stopping(self.model.tol, self.max_iter, deadline)
             all_rows = KernelSample(self.kernel, self.X)
             for k in range(len(self.names)):
                 task = KernelProblem(self.problem, all_rows, *self._labels(k))
                 sides = self.scheme.sides(k, self.targets.classes)
                 decides = self.algorithm if self.algorithm.decides else None
-                self._separability.append(KernelSeparability(task, sides, deadline, decides))
+                self._separability.append(KernelSeparability(task, sides, stopping, decides))
         solve_group = partial(self._solve_group, sample, reporter)
         groups = solve_tasks(solve_group, len(self.groups), self.workers, deadline)
         data = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
@@ -148,8 +149,7 @@ class KernelTasks:
         solution, verdict = self.rows.spread(solution, self.places[k]), None
         undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
         if self.problem.hard and (undecided or self._separability[k].is_known):
-            stopping = Stopping(self.model.tol, self.max_iter, self._separability[k].deadline)
-            solution, verdict = self._separability[k].combine(solution, stopping, self.last)
+            solution, verdict = self._separability[k].combine(solution, self.last)
         signs, weights = self._labels(k)
         # the division among equal rows rounds
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
@@ -272,7 +272,7 @@ class KernelSeparability:
         On all rows of the data; rows that take no part have weight 0.
     sides : tuple of two labels
         Names of the negative and of the positive side.
-    deadline : Deadline
+    stopping : Stopping
         Of the whole fit.
     algorithm : Algorithm, default=None
         Of the fit, if it decides separability itself: the search begins with its dual variables.
@@ -280,7 +280,7 @@ class KernelSeparability:
 
     task: KernelProblem
     sides: tuple[Any, Any]
-    deadline: Deadline
+    stopping: Stopping
     algorithm: Any = None
     _start: np.ndarray | None = field(default=None, init=False)
 
@@ -293,10 +293,10 @@ class KernelSeparability:
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict of `separate` on the rows of the task."""
-        problem, n = self.task.problem, self.task.y.size
+        problem, n, deadline = self.task.problem, self.task.y.size, self.stopping.deadline
         start, algorithm = self._start, None if self._start is None else self.algorithm
         verdict = decide(
-            problem, self.X, self.y, self.sides, self.deadline, self.kernel, algorithm=algorithm, start=start
+            problem, self.X, self.y, self.sides, deadline, self.kernel, algorithm=algorithm, start=start
         )
         return about_all_rows(verdict, self.rows, n)
 
@@ -309,9 +309,7 @@ class KernelSeparability:
         """Whether the verdict has been sought."""
         return "verdict" in vars(self)
 
-    def combine(
-        self, found: KernelSolution, stopping: Stopping, last: bool = False
-    ) -> tuple[KernelSolution, Verdict | None]:
+    def combine(self, found: KernelSolution, last: bool = False) -> tuple[KernelSolution, Verdict | None]:
         """Combine a solution with the verdict on separability.
 
         Of the solution and the verdict's separator the one with the larger certified margin is kept. The last iterate
@@ -322,8 +320,6 @@ class KernelSeparability:
         Parameters
         ----------
         found : KernelSolution
-        stopping : Stopping
-            Of the whole fit.
         last : bool, default=False
             Whether the solution is the last iterate of the algorithm.
         """
@@ -336,22 +332,21 @@ class KernelSeparability:
             point = found.point._replace(alpha=alpha)
             return self._certified(point, found, Status.INSEPARABLE, np.inf if last else 0.0), verdict
         separator = self._separator(verdict)
-        end = status_at_end(stopping, found.rounds)
+        end = status_at_end(self.stopping, found.rounds)
         if separator is not None and not last:
-            undecided = found.status in (Status.UNDECIDED, Status.NOT_FINITE)
-            status = end if undecided else found.status
+            status = end if found.status in (Status.UNDECIDED, Status.NOT_FINITE) else found.status
             # with the dual variables of the fit or of the separator, whichever give the smaller upper bound
             points = (separator._replace(alpha=alpha) for alpha in (found.point.alpha, separator.alpha))
             proved = [self._certified(point, found, status) for point in points]
             better = min(proved, key=lambda one: one.bounds.upper)
             if better.bounds.lower > max(found.bounds.lower, 0.0):
-                certified = self.task.problem.gap(better.bounds.lower, better.bounds.upper) <= stopping.tol
-                return replace(better, status=Status.CERTIFIED if certified else status), None
+                gap = self.task.problem.gap(better.bounds.lower, better.bounds.upper)
+                return replace(better, status=Status.CERTIFIED if gap <= self.stopping.tol else status), None
         if found.bounds.lower > 0.0:
             return found, None
         if separator is not None and last:
             return replace(found, status=end), None
-        return replace(found, status=self.deadline.status() or Status.UNDECIDED), verdict
+        return replace(found, status=self.stopping.deadline.status() or Status.UNDECIDED), verdict
 
     def _certified(
         self, point: KernelPoint, found: KernelSolution, status: Status, gap: float = 0.0

@@ -66,7 +66,7 @@ class Entry:
         The largest number of updates by the theorem of the algorithm (`maxmargin.algorithms.bounds`), computed from R
         and the best certified margin of all algorithms; NaN where there is none.
     seconds : float
-        From the beginning of the fit; classes are solved in turn.
+        From the beginning of the fit; classes are solved in turn. NaN without a round.
     history : list of Report
         One a round.
     """
@@ -252,7 +252,7 @@ def compare(
     >>> result.refused["perceptron"]
     'it does not solve this problem; it does with loss="squared_hinge" or C=inf'
     """
-    registry, cls, named_algorithm, parameters = _kind(parameters)
+    registry, cls, as_algorithm, parameters = _kind(parameters)
     named = _by_name(registry if algorithms is None else algorithms)
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
@@ -261,7 +261,7 @@ def compare(
     fixed = {"random_state": seed, "callback": callback, **parameters}
     models = {name: cls(algorithm=one, **fixed) for name, one in named.items()}
     problem = next(iter(models.values()))._problem()
-    refused = _refusals(named, named_algorithm, problem)
+    refused = _refusals(named, as_algorithm, problem)
     running = [name for name in models if name not in refused]
     if not running:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
@@ -366,11 +366,11 @@ def _name(algorithm: Any) -> str:
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
 
 
-def _refusals(named: dict[str, Any], named_algorithm: Callable[..., Any], problem: Problem) -> dict[str, str]:
+def _refusals(named: dict[str, Any], as_algorithm: Callable[..., Any], problem: Problem) -> dict[str, str]:
     """Return the reasons of the algorithms that do not solve the problem."""
     refused = {}
     for name, given in named.items():
-        algorithm = named_algorithm(given)  # raises for unknown names and schedules
+        algorithm = as_algorithm(given)  # raises for unknown names and schedules
         instead = None if algorithm is None else algorithm.refuses(problem)
         if instead is not None:
             refused[name] = f"it does not solve this problem; it does with {instead}"

@@ -250,8 +250,6 @@ class SmoothedPerceptron(NormalisedAlgorithm):
 class RowWeights(tuple[float, ...]):
     """Weights of the rows, which `repr` counts; a tuple can be hashed and compared."""
 
-    __slots__ = ()
-
     def __repr__(self) -> str:
         return f"<{len(self)} weights>"
 
