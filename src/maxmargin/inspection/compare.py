@@ -299,7 +299,7 @@ def compare(
 
 
 def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], Callable[..., Any], dict[str, Any]]:
-    """Return the algorithms by name, the class of the models, the function that names its algorithms, its parameters.
+    """Return the algorithms by name, the class of the models, its function from names to algorithms, its parameters.
 
     With a kernel `max_iter` has the default of rows: some algorithms do not end by themselves.
     """
