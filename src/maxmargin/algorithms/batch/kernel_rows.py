@@ -11,11 +11,6 @@ from ...kernels.functions import Kernel
 from ...kernels.gram import gram_product
 
 BLOCK = 512  # rows computed at once: BLAS is as fast as with more. A round value; not tuned.
-# Calls of `slots` and `submatrix` after which a row that none of them asked for is stale. Stale rows are overwritten
-# before unused memory is written to: the first write to a page of memory takes longer than the next ones. With a
-# smaller number, rows that are needed again are computed again. Chosen on the data sets of
-# docs/measurements/regimes.md.
-STALE_AFTER = 100
 MEGABYTE = 2**20  # bytes
 # Columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache.
 COLUMNS_AT_ONCE = 4096
@@ -59,7 +54,7 @@ class KernelRows:
         self._slot_of_row = np.full(self.n, -1, np.intp)  # -1: not cached
         self._row_in_slot = np.full(self.capacity, -1, np.intp)  # -1: empty
         self._last_request = np.zeros(self.capacity, np.intp)  # of the row in each slot
-        self._request = self._filled = 0  # number of the current request; slots in use
+        self._request = 0  # number of the current request
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """Compute the rows of the kernel that are not cached; return the slots of all wanted rows in `rows`.
@@ -120,20 +115,16 @@ class KernelRows:
         return KernelRows(self.kernel, self.kernel.part(self.X, indices), self._megabytes)
 
     def _compute(self, missing: np.ndarray) -> None:
-        """Compute these rows and store them over stale rows, if there are enough; else in unused slots.
+        """Compute these rows and store them in unused slots or, if they do not suffice, over least recently used rows.
 
-        Where unused slots do not suffice either, they are filled and the least recently used rows are replaced.
+        No row is replaced while memory is unused. The first write to a page of memory takes longer than the next ones,
+        but only once; a row that is replaced may have to be computed again and again.
         """
-        used = self._last_request[: self._filled]
-        enough_stale = np.count_nonzero(used < self._request - STALE_AFTER) >= missing.size
-        if not enough_stale and self._filled + missing.size <= self.capacity:
-            first, self._filled = self._filled, self._filled + missing.size
-            slots = np.arange(first, self._filled)
+        if self.computed + missing.size <= self.capacity:
+            slots = np.arange(self.computed, self.computed + missing.size)
         else:
-            if not enough_stale:
-                # unused slots have the oldest request (0), so none of the rows of this request is replaced
-                self._filled = self.capacity
-            slots = np.argsort(self._last_request[: self._filled], kind="stable")[: missing.size]
+            # unused slots have the oldest request (0), so none of the rows of this request is replaced
+            slots = np.argsort(self._last_request, kind="stable")[: missing.size]
             replaced = self._row_in_slot[slots]
             self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
         for columns, tile in self.kernel.tiles(self.X[missing], self.X, self._squares):
