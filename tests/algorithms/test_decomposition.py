@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import islice
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from problems import rings
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from maxmargin import Problem
+from maxmargin import KernelMaxMarginClassifier, Problem
 from maxmargin.algorithms.batch.decomposition import decomposed_points, solve_by_pairs
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
 from maxmargin.fit.tracker import GramTracker
@@ -103,6 +104,25 @@ def test_no_kernel_row_is_replaced_while_memory_is_unused():
     rows.slots(np.array([1299]))  # in place of row 0
     rows.slots(np.arange(1, rows.capacity))
     assert rows.computed == rows.capacity + 1
+
+
+@pytest.mark.parametrize("algorithm", ["decomposition", "mpu"])
+def test_kernel_rows_are_freed_when_the_fit_ends(algorithm):
+    """Without the garbage collector, which does not see how large they are."""
+    X, y, _ = rings(700, 5)
+
+    def number():
+        return sum(isinstance(one, KernelRows) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = number()
+        model = KernelMaxMarginClassifier(algorithm=algorithm).fit(X, y)
+        assert model.status_.name == "CERTIFIED"
+        assert number() == before
+    finally:
+        gc.enable()
 
 
 def test_kernel_rows_are_computed_once_and_only_for_rows_of_positive_weight():

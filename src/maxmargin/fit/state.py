@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Self
+from weakref import proxy
 
 import numpy as np
 
@@ -108,11 +109,12 @@ class State(Presentation):
         problem = self.problem
         self.rho = self._constant()
         self.radius2 = self._max_squared_norm()
+        state = proxy(self)  # no cycle: a cycle keeps the kernel rows until the garbage collector runs
         self.facts = facts = Facts(
             problem,
             self.radius2,
             tol,
-            cache(self._margin_lower_bound),
+            cache(lambda: state._margin_lower_bound()),
             self.n,
             losses=0.0 if problem.hard else problem.C * float(self.weights.sum()),
             length2=patterns.longest2,
