@@ -131,7 +131,7 @@ class Results(NamedTuple):
     def cost(self) -> str:
         """Number and time of the passes, which explain a different time; only the time if the passes are not known."""
         if np.isnan(self.passes):
-            return f"another program, {self.seconds:.2g} s"
+            return f"{self.seconds:.2g} s in all"
         return f"{self.passes:,.0f} passes of {digits(1e3 * self.seconds / self.passes)} ms"
 
     @classmethod
