@@ -55,9 +55,9 @@ the first {FEW:,}, for which nothing was published.
 The third table has ratios of CPU times: of digits that are fitted separately, each with an own cache ({MEGABYTES:,}
 MB; the paper's has 1 GB), and of the fits of all ten digits, which share kernel rows, compared with the paper's means.
 The fits of all ten digits were timed with an earlier version, whose kernel rows were float32 numbers: the cache held
-10,922 of them. It now holds 5,461; the steps of PUMMA for digit 2 use 3,502. Digits without a row were not timed. The
-decomposition is compared with SVMlight. Seconds themselves are not compared with those of a computer of 2008. The
-verdict is = if both ratios are on the same side of 1.
+10,922 of them. It now holds 5,461; the steps of PUMMA for digit 2 use 3,502. The decomposition is compared with
+SVMlight. Seconds themselves are not compared with those of a computer of 2008. The verdict is = if both ratios are on
+the same side of 1.
 """
 
 
