@@ -172,8 +172,8 @@ default="rbf"
     -----
     Equal rows of a class are merged; their dual variable is divided among them in proportion to their sample weights.
 
-    Rows of the kernel are kept in float64, 8 n bytes each. An algorithm that takes single rows is slow if `cache_size`
-    has less space than the rows of its steps. The first Ctrl-C ends the fit with the best model so far, the second
+    Rows of the kernel are kept in float64, 8 n bytes each. Algorithms that load single rows are slow if `cache_size`
+    holds fewer rows than their steps use. The first Ctrl-C ends the fit with the best model so far, the second
     raises KeyboardInterrupt.
 
     Examples
