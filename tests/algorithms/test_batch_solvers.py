@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import count, islice
+from itertools import count, islice, product
 from typing import NamedTuple
 
 import numpy as np
@@ -349,3 +349,14 @@ def test_interior_points_of_degenerate_rows_end_without_error(p, kind):
         problem = Problem(loss, C, p=p, power=power, intercept="free")
         for point in norm_points(problem, X, y, s):
             feasible(problem, y, s, point)
+
+
+@pytest.mark.parametrize("shape", [(12, 200), (200, 12)])
+def test_interior_points_at_two_converge_for_every_cost(shape):
+    X, y, s = conditioned("separable", *shape, 0)
+    for loss, C in product(BOTH, (0.01, 1.0, 100.0)):
+        problem = Problem(loss, C, intercept="free")
+        with np.errstate(over="ignore"):  # as in a fit: steps at the optimum divide by numbers near 0
+            points = list(interior_points(problem, X, y, s))
+        bounds = np.array([bounds_of(problem, X, y, s, *point[:3]) for point in points])
+        assert problem.gap(bounds[:, 0].max(), bounds[:, 1].min()) <= 1e-6
