@@ -198,7 +198,8 @@ def test_invalid_comparisons_are_refused():
         ([3], {}, "names and rule objects such as"),
         (["perceptron"], {"loss": "hinge"}, "none of the algorithms solves this problem .perceptron: "),
         (["dcd"], {"n_jobs": 2}, "no use for 'n_jobs'"),
-        (["dcd"], {"tolerance": 1e-3}, "unexpected keyword argument 'tolerance'"),
+        (["dcd"], {"tolerance": 1e-3}, "without a kernel has no parameter 'tolerance'"),
+        (["dcd"], {"kernel": "rbf", "p": 3.0}, "with a kernel has no parameter 'p'"),
     ):
         with pytest.raises((ValueError, TypeError), match=words):
             compare(X, NOISY, algorithms, **parameters)

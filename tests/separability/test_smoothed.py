@@ -325,7 +325,10 @@ ZERO = np.vstack([X[:23], np.zeros(3)])
         (lambda: NormalisedRows(sp.csr_matrix(ZERO), Y), "pattern 23 .counted from 0. cannot be normalised"),
         (lambda: NormalisedRows(np.where(X[0, 0] == X, np.inf, X), Y), "must be finite"),
         (lambda: iterated_perceptron_von_neumann(NormalisedRows(X, Y), 1.0), "gamma must be"),
-        (lambda: SmoothedPrimalDual(q=[1.0, -1.0]), "q must be finite weights .* none negative"),
+        *(
+            (lambda q=q: SmoothedPrimalDual(q=q), "q must be finite weights .* none negative")
+            for q in ([1.0, -1.0], "abc", {0: 1.0}, [1j, 1.0], [0.0, 0.0], [np.nan, 1.0], [])
+        ),
         (lambda: MaxMarginClassifier(np.inf, algorithm=SmoothedPrimalDual(q=[1.0])).fit(X, Y), "24 weights, .* got 1"),
     ],
 )  # fmt: skip

@@ -92,8 +92,14 @@ COMMON: Checks = COST | {
         "0, 1, False or True; got {!r}",
     ),
     "callback": (optional(callable), "a function of a report, or None; got {!r}"),
-    "point": (lambda point: point in ("best", "last"), '"best" or "last"; got {!r}'),
-    "intercept": (lambda intercept: intercept in ("free", "augmented"), '"free" or "augmented"; got {!r}'),
+    "point": (
+        lambda point: isinstance(point, str) and point in ("best", "last"),
+        '"best" or "last"; got {!r}',
+    ),
+    "intercept": (
+        lambda intercept: isinstance(intercept, str) and intercept in ("free", "augmented"),
+        '"free" or "augmented"; got {!r}',
+    ),
     "random_state": (  # check_random_state raises for values that are no seeds
         lambda seed: int(seed) >= 0 if isinstance(seed, Integral) else check_random_state(seed),
         "a whole number of at least 0; got {!r}",

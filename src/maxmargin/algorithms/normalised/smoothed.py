@@ -295,10 +295,11 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.q is not None:
-            q = np.asarray(self.q, dtype=float)
-            if not (q.ndim == 1 and q.size and q.min() >= 0.0 and 0.0 < q.sum() < np.inf):
+            q = np.asarray(self.q)
+            numbers = q.dtype.kind in "biuf" and q.ndim == 1 and q.size > 0
+            if not (numbers and q.min() >= 0.0 and 0.0 < q.max() < np.inf):
                 raise ValueError("q must be finite weights of the rows, none negative and not all 0.")
-            object.__setattr__(self, "q", RowWeights(q.tolist()))
+            object.__setattr__(self, "q", RowWeights(q.astype(float).tolist()))
 
     @property
     def keeps_rows(self) -> bool:
@@ -314,7 +315,10 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     @property
     def centre(self) -> np.ndarray | None:
         """The weights `q` divided by their sum; None for equal weights."""
-        return None if self.q is None else np.array(self.q) / np.sum(self.q)
+        if self.q is None:
+            return None
+        q = np.array(self.q) / max(self.q)  # the sum of the weights themselves may overflow
+        return q / q.sum()
 
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
         return perceptron_von_neumann(patterns, self.centre)
