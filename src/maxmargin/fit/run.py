@@ -122,12 +122,12 @@ class Run(State):
             return
         losses = problem.C * float(self.weights.sum())
         longest = (losses if problem.power == 1 else (2.0 * losses) ** 0.5) / length
-        if not 0.0 < longest < float("inf"):
-            return
         least = MIN_MULTIPLE * min(longest, 1.0 / max(float(np.abs(z).max()), TINY))
+        if not 0.0 < least < longest < float("inf"):
+            return
         best = minimize_scalar(
             lambda k: at(exp(k))[1],
-            bounds=(log(max(least, TINY)), log(longest)),
+            bounds=(log(least), log(longest)),
             method="bounded",
             options={"xatol": MULTIPLE_ACCURACY},
         )

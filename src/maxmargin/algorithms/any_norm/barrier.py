@@ -204,7 +204,10 @@ class _Path:
             tau, t = self.nu, 1.0
         else:
             power = self.problem.power
-            tau, larger = self.nu / float(self.costs.sum()), self.d / self.settings.large_bound**power
+            tau, larger = (
+                self.nu / max(float(self.costs.sum()), TINY),
+                self.d / self.settings.large_bound**power,
+            )
             # the geometric mean: at the larger tau itself the start would be too far from the path
             if raise_tau and tau < larger:
                 tau = (tau * larger) ** 0.5
