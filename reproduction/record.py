@@ -54,7 +54,7 @@ class Cell:
     @property
     def fine(self) -> bool:
         """Whether the numbers are equal, cannot be compared, or differ for a known reason."""
-        return self.equal or not self.published or not self.ours or bool(self.reason)
+        return not self.published or not self.ours or self.equal or bool(self.reason)
 
     @property
     def verdict(self) -> str:

@@ -184,9 +184,10 @@ def test_points_are_feasible_and_end_at_the_optimum(name, condition, k):
             lower, upper = max(lower, low), min(upper, high)
             # Kernel values in single precision: an error of 2^-24 |K_ij| each changes a'Ka by at most 2^-24 a'|K|a, and
             # the score of row i, whose least value is |w|^2 / sum a at the optimum of a hard margin, by 2^-24 (|K|a)_i.
-            size = np.abs(X).T @ point[2]
-            scale = point[0] @ point[0] / point[2].sum() if problem.hard else upper
-            tol = max(tol, single * ((np.abs(X) @ size).max() if problem.hard else size @ size) / scale)
+            if single:
+                size = np.abs(X).T @ point[2]
+                scale = point[0] @ point[0] / point[2].sum() if problem.hard else upper
+                tol = max(tol, single * ((np.abs(X) @ size).max() if problem.hard else size @ size) / scale)
             if problem.gap(lower, upper) <= tol:
                 break
         assert problem.gap(lower, upper) <= tol

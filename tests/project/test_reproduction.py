@@ -264,6 +264,7 @@ def test_page_holds_every_section_and_count() -> None:
 
 def test_verdicts_of_cells() -> None:
     for published, ours, reason, verdict, fine in (
+        ("", "1 to 2", "", "not available", True),
         ("1,000", "1,000", "", "=", True),
         ("1,000", "1,203", "rounding", "+203 (rounding)", True),
         ("7.80", "7.79", "", "-0.01", False),
