@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, margin_path, plots
+from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, compare, margin_path, plots
 from maxmargin.plots import (
     BoundsDisplay,
     DecisionSurfaceDisplay,
@@ -359,6 +359,9 @@ REFUSED = {
     "label must be None for two classes": lambda m, s: BoundsDisplay.from_estimator(m, label=1),
     r"one of the classes .*got \(0, 1\)": lambda m, s: BoundsDisplay.from_estimator(s, label=(0, 1)),
     "nothing to draw: no report": lambda m, s: BoundsDisplay([1.0], [-np.inf], [1.0]).plot(),
+    "no algorithm completed a round": lambda m, s: compare(
+        X, Y, ["decomposition"], kernel="rbf", C=1.0, max_time=1e-9
+    ).plot(),
     "A MarginRFE is drawn": lambda m, s: EliminationDisplay.from_estimator(LogisticRegression()),
     "no certified_radius": lambda m, s: robustness.from_estimator(LogisticRegression(), X, Y),
     "y holds the class 7": lambda m, s: robustness.from_estimator(m, X, np.full(80, 7)),

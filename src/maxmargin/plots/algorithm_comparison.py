@@ -100,6 +100,10 @@ class AlgorithmComparisonDisplay(PanelDisplay):
             allowed = f"one of the classes {classes}" if None not in classes else "None for two classes"
             raise ValueError(f"label must be {allowed}; got {label!r}.")
         entries = [entry for entry in comparison.entries if entry.label == label]
+        if not any(entry.history for entry in entries):
+            raise ValueError(
+                "there is nothing to draw: no algorithm completed a round; give max_time more time."
+            )
         # margins grow from below, objectives fall from above; the other bound holds for every algorithm
         reached, proved = ("lower", "upper") if problem.hard else ("upper", "lower")
         best = (min if problem.hard else max)(getattr(entry, proved) for entry in entries)

@@ -315,10 +315,8 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
     @property
     def centre(self) -> np.ndarray | None:
         """The weights `q` divided by their sum; None for equal weights."""
-        if self.q is None:
-            return None
-        q = np.array(self.q) / max(self.q)  # the sum of the weights themselves may overflow
-        return q / q.sum()
+        q = None if self.q is None else np.array(self.q) / max(self.q)  # the sum of q itself may overflow
+        return None if q is None else q / q.sum()
 
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
         return perceptron_von_neumann(patterns, self.centre)
