@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -131,6 +132,12 @@ def binary(y: np.ndarray) -> np.ndarray:
     return np.where(y == values[counts.argmax()], 1.0, -1.0)
 
 
+def rows_of(name: str) -> Rows:
+    """Return a data set as CSR or C-ordered rows, with the labels of `binary`."""
+    X, labels = DATA[name]()
+    return sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=float), binary(labels)
+
+
 def fit(X: Any, y: np.ndarray, loss: str, power: int, p: Any, C: float, limit: float) -> tuple[float, Any]:
     """Fit with default settings; return seconds and the model."""
     model = MaxMarginClassifier(C=C, p=p, loss=loss, norm_power=power, max_time=limit, random_state=0)
@@ -156,9 +163,7 @@ def of_set(name: str, loss: str, C: float, norms: Sequence[Any]) -> list[Fit]:
     """Return the fits of one data set with this loss and C."""
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        X, labels = DATA[name]()
-        y = binary(labels)
-        X = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
+        X, y = rows_of(name)
         base = min(fit(X, y, loss, 2, 2, C, MAX_SECONDS)[0] for _ in range(2))
         allowed = max(MIN_SECONDS, TIMES * base)
         return [measured(X, y, (name, loss, power, p, C), allowed) for power, p in product(POWERS, norms)]
@@ -242,11 +247,8 @@ infinite gap.**
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/measurements/any_norm.md`."""
-    parser = page_parser("any_norm", __doc__, PAGE)
-    parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
+    parser = parser_of_sets("any_norm", __doc__, PAGE)
     parser.add_argument("--norms", nargs="+", default=[str(p) for p in NORMS])
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--machine", default="2 shared cores, one thread used", help="as the page states it")
     parser.add_argument("--results", type=Path, help="file of results, read if it exists, otherwise written")
     options = parser.parse_args(arguments)
     norms = [p for p in NORMS if str(p) in options.norms]
@@ -261,12 +263,26 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def collected(sets: Sequence[str], norms: Sequence[Any], processes: int, results: Path | None) -> list[Fit]:
-    """Return the fits of all sets, measured in this number of processes; write them to `results` as they come."""
+def parser_of_sets(module: str, description: str | None, to: Path) -> argparse.ArgumentParser:
+    """Return the parser of a benchmark that runs these data sets in processes."""
+    parser = page_parser(module, description, to)
+    parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--machine", default="2 shared cores, one thread used", help="as the page states it")
+    return parser
+
+
+def pool_of_one_thread_each(processes: int) -> ProcessPoolExecutor:
+    """Return a pool of this number of processes, in which BLAS uses one thread."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
+    return ProcessPoolExecutor(processes)
+
+
+def collected(sets: Sequence[str], norms: Sequence[Any], processes: int, results: Path | None) -> list[Fit]:
+    """Return the fits of all sets, measured in this number of processes; write them to `results` as they come."""
     fits: list[Fit] = []
-    with ProcessPoolExecutor(processes) as pool:
+    with pool_of_one_thread_each(processes) as pool:
         for future in [
             pool.submit(warm_up, sparse, loss, norms) for sparse in (True, False) for loss in LOSSES
         ]:

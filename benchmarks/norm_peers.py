@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
-import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -27,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
 
-from .any_norm import DATA, binary
-from .page import deliver, extent, grouped, page, page_parser, system, table, wrapped
+from .any_norm import parser_of_sets, pool_of_one_thread_each, rows_of
+from .page import deliver, extent, grouped, page, system, table, wrapped
 
 linear_svc: Any = LinearSVC  # typed as Any: its annotation refuses dual=False
 clarabel: Any = None
@@ -240,8 +238,7 @@ def part(name: str, p: float) -> list[Ratio]:
     """Return the comparisons of one data set and norm; entries are divided by the largest: no peer meets 1e5."""
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        X, labels = DATA[name]()
-        X, y = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=float), binary(labels)
+        X, y = rows_of(name)
         X = X / float(np.abs(X).max())
         problems = product(("hinge", "squared_hinge"), (2, 1), COSTS)
         found = [one for problem in problems for one in compared(Task(name, X, y, p, *problem))]
@@ -291,14 +288,8 @@ def document(ratios: Sequence[Ratio], machine: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/measurements/norm_peers.md`."""
-    parser = page_parser("norm_peers", __doc__, PAGE)
-    parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--machine", default="2 shared cores, one thread used", help="as the page states it")
-    options = parser.parse_args(arguments)
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ[name] = "1"
-    with ProcessPoolExecutor(options.processes) as pool:
+    options = parser_of_sets("norm_peers", __doc__, PAGE).parse_args(arguments)
+    with pool_of_one_thread_each(options.processes) as pool:
         parts = pool.map(part, *zip(*product(options.sets, NORMS), strict=True))
         ratios = [one for found in parts for one in found]
     deliver(document(ratios, options.machine), PAGE if options.write else None)

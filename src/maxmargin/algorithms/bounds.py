@@ -428,11 +428,10 @@ def iterated_smoothed_primal_dual_steps(
         return 0.0
     if not (margin > 0.0 and (length is None or length > 0.0)):
         return inf
+    steps = smoothed_primal_dual_steps(margin, n)
     if length is None:  # no margin is above |q|_G
-        rounds, steps = floor(1.0 + log(max(centre / margin, 1.0)) / log(gamma)), 2.0 * sqrt(2.0 * n) / margin
-    else:
-        rounds, steps = ceil(log(centre / length) / log(gamma)), 2.0 * gamma * sqrt(2.0 * n) / margin
-    return float(rounds * ceil(steps))
+        return float(floor(1.0 + log(max(centre / margin, 1.0)) / log(gamma)) * ceil(steps))
+    return float(ceil(log(centre / length) / log(gamma)) * ceil(gamma * steps))
 
 
 def accelerated_steps(radius: float, margin: float, gap: float, n: int, p: float = 2.0) -> float:

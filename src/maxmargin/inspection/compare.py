@@ -257,7 +257,7 @@ def compare(
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
             raise TypeError(f"compare() has no use for {name!r}, as algorithms run in turn: leave it out.")
-    for name in parameters.keys() - cls._get_param_names():
+    for name in sorted(parameters.keys() - cls._get_param_names()):
         kind = "with" if "kernel" in parameters else "without"
         raise TypeError(f"compare() {kind} a kernel has no parameter {name!r}: leave it out.")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
