@@ -75,6 +75,9 @@ REFUSED = {
     "fit --online data -o out --algorithm mpu": "'mpu' cannot learn from a stream",
     "fit --online data -o out --n-features 4 --hashing 8": "leave out --n-features or --hashing",
     "fit --online data -o out --n-features 2": "line 1: the index 3 is beyond the 2 features",
+    "fit --online data -o out --seed -1": "--seed must be a whole number of at least 0",
+    "fit --online data -o out --shuffle-buffer 5XB": "--shuffle-buffer must be a size such as 512KB, 100MB or 2GB",
+    "fit data -o out --shuffle-buffer 5MB": "need --online",
     "fit --online data -o out --classes a,b": "--classes takes whole numbers",
     "fit --online data -o out --classes 1,2": "is -1, none of the classes [1, 2]; name all",
     "predict model wide": "line 2: the index 5 is beyond the 4 features",
@@ -294,7 +297,8 @@ print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules
 class TestOnline:
     def test_online_fit_equals_partial_fit_on_the_rows(self, data, tmp_path):
         path = tmp_path / "m"
-        result = run("fit", "--online", data, "-o", path, "--n-features", 4, "--C", 2.0)
+        in_order = ("--n-features", 4, "--C", 2.0, "--shuffle-buffer", 0)
+        result = run("fit", "--online", data, "-o", path, *in_order)
         assert (result.stderr, result.stdout[:11]) == ("", "60 rows in ")
         model = OnlineMarginClassifier(C=2.0).partial_fit(csr_matrix(X), Y, classes=[-1, 1])
         assert np.array_equal(load(path).coef_, model.coef_)
@@ -304,7 +308,7 @@ class TestOnline:
     def test_features_are_hashed_when_the_width_is_unknown(self, data, tmp_path):
         path = tmp_path / "rows.svm.gz"
         path.write_bytes(gzip.compress(data.read_bytes()))
-        words = ("--hashing", 64, "--json", "--classes", "-1,1,7", "--trail", "vote")
+        words = ("--hashing", 64, "--json", "--classes", "-1,1,7", "--trail", "vote", "--shuffle-buffer", 0)
         facts = json.loads(run("fit", "--online", path, "-o", tmp_path / "m", *words).stdout)
         assert (facts["rows"], facts["features"], facts["classes"]) == (60, 64, [-1, 1, 7])
         rows = [{str(j + 1): v for j, v in enumerate(row) if v} for row in X.tolist()]
@@ -318,7 +322,7 @@ class TestOnline:
 
         original = svmlight.stream_svmlight
         monkeypatch.setattr(svmlight, "stream_svmlight", blocks)
-        words = ("--classes", "-1,1", "--n-features", 4, "--C", 2.0)
+        words = ("--classes", "-1,1", "--n-features", 4, "--C", 2.0, "--shuffle-buffer", 0)
         result = run("fit", "--online", data, "-o", tmp_path / "m", *words)
         assert (result.exit_code, load(tmp_path / "m").n_seen_) == (3, 60)
         assert "stopped before the end" in result.stdout

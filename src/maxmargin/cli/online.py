@@ -1,8 +1,11 @@
-"""maxmargin fit --online: a file of any length, read once in constant memory."""
+"""maxmargin fit --online: a file or a pipe of any length, read once in constant memory, its rows in random order."""
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
+from collections.abc import Iterable, Iterator
 from math import isinf
 from pathlib import Path
 from typing import Any
@@ -16,18 +19,25 @@ from ..estimators.online import TRAILS, OnlineMarginClassifier
 from ..estimators.stream_parameters import EXAMPLE_RATES
 from ..fit.streaming import streams
 from ..io.model_file import save
-from ..io.readers import DataError, names_columns, svmlight
+from ..io.readers import DataError, names_columns
 from ..io.readers.files import check_file
+from ..io.readers.shuffled import STANDARD_INPUT, Block, Reader, ShuffleBuffer
 from ..io.readers.table import labels_of
 from ..numerics.files import check_place
 from .display import Progress
-from .options import STOPPED, Result, dashed
+from .options import FIELDS, STOPPED, Result, dashed
 
 # columns that indices are hashed into where their number is not given (the default of Vowpal Wabbit, too): 2 MB of
 # weights a class; more costs memory, less lets more features share a column (17 % of 50,000 here)
 HASHED_COLUMNS = 1 << 18
-PARAMETERS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "trail")  # of the estimator
-OTHER_OPTIONS = ("data", "output", "online", "classes", "hashing", "n_features", "as_json", "quiet")
+PARAMETERS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "trail", "seed")  # of the estimator
+OTHER_OPTIONS = (
+    "data", "output", "online", "classes", "hashing", "n_features", "shuffle_buffer", "as_json", "quiet"
+)  # fmt: skip
+# A larger buffer mixes longer runs of a label and costs memory: this one holds 700,000 rows of ten entries, and is
+# small beside the memory of any computer.
+SHUFFLE_BUFFER = "100MB"
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 CTRL_C = "Ctrl-C"  # as the reason why a stream ended
 
 
@@ -38,22 +48,30 @@ def fit_online(data: Path, output: Path, given: dict[str, Any]) -> Result:
 
     Parameters
     ----------
-    data, output : Path
+    data : Path
+        Of a file or a pipe; - is standard input.
+    output : Path
     given : dict
         Options that the command line sets.
     """
-    check_file(data)
+    if data != STANDARD_INPUT:
+        check_file(data)
     check_place(output, data)
     _check_options(data, given)
-    parameters = {name: given[name] for name in PARAMETERS if name in given}
+    parameters = {FIELDS.get(name, name): given[name] for name in PARAMETERS if name in given}
     hasher = None if "n_features" in given else given.get("hashing", HASHED_COLUMNS)
     model, begin = OnlineMarginClassifier(**parameters, hasher=hasher), time.perf_counter()
-    stopped = _learn(model, data, given)
+    with warnings.catch_warnings(record=True) as found, Progress(quiet=bool(given.get("quiet"))):
+        warnings.simplefilter("always", UserWarning)
+        stopped = _Pass(model, data, given).run()
     seconds = time.perf_counter() - begin
     save(model, output)
+    for warning in found:
+        typer.echo(f"maxmargin: {warning.message}", err=True)
     if stopped not in (None, CTRL_C):
-        rows = f"the model was learnt from the first {model.n_seen_} rows."
-        typer.echo(f"maxmargin: {stopped.rstrip('.')}; {rows}", err=True)
+        typer.echo(
+            f"maxmargin: {stopped.rstrip('.')}; the model was learnt from {model.n_seen_} rows.", err=True
+        )
     end = "" if stopped is None else ", stopped before the end"
     facts = _stream_facts(model)
     lines = [f"{model.n_seen_} rows in {seconds:.3g} s{end}: {output}"]
@@ -62,13 +80,19 @@ def fit_online(data: Path, output: Path, given: dict[str, Any]) -> Result:
     return Result(facts, lines, 0 if stopped is None else STOPPED)
 
 
+def bytes_of(size: str) -> int:
+    """Return the number of bytes of ``--shuffle-buffer``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?B|)", size.strip().upper())
+    if found is None:
+        raise DataError(f"--shuffle-buffer must be a size such as 512KB, 100MB or 2GB, or 0; got {size}.")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
 def _check_options(data: Path, given: dict[str, Any]) -> None:
     """Raise DataError where an option, or the kind of file, does not go with a stream."""
     unused = [name for name in given if name not in PARAMETERS + OTHER_OPTIONS]
     if unused:
         raise DataError(f"{dashed(unused[0])} does not apply with --online; leave one of them out.")
-    if not data.is_file():
-        raise DataError(f"{data}: --online reads a file, not a pipe; write the rows to a file first.")
     if names_columns(data) or data.suffix.lower() == ".npz":
         raise DataError(f"{data}: --online reads svmlight text; convert the data, or leave out --online.")
     _check_algorithm(given.get("algorithm", "auto"), given.get("fit_intercept", True))
@@ -81,6 +105,8 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     for name in ("n_features", "hashing"):
         if given.get(name) is not None and given[name] < 1:
             raise DataError(f"{dashed(name)} must be at least 1, got {given[name]}.")
+    if given.get("seed") is not None and given["seed"] < 0:
+        raise DataError(f"--seed must be a whole number of at least 0; got {given['seed']}.")
     if "n_features" in given and "hashing" in given:
         raise DataError("--hashing is for an unknown number of columns; leave out --n-features or --hashing.")
 
@@ -105,55 +131,88 @@ def _check_algorithm(name: str, fit_intercept: bool) -> None:
         raise DataError("--algorithm pumma learns an intercept: leave out --no-intercept, or name another.")
 
 
-def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
-    """Present the rows of a file; return the reason why they ended early, None at the end of the file.
+class _Pass:
+    """One pass over a file or a pipe.
 
-    What stops it before the first row is learnt is raised.
+    Parameters
+    ----------
+    model : OnlineMarginClassifier
+    data : Path
+    given : dict
+        Options that the command line sets.
     """
-    try:
-        with Progress(quiet=bool(given.get("quiet"))):
-            _present(model, data, given)
-    except (KeyboardInterrupt, DataError) as error:
-        if not getattr(model, "n_seen_", 0):
-            raise
-        return str(error) if isinstance(error, DataError) else CTRL_C
-    if not getattr(model, "n_seen_", 0):
-        raise DataError(f"{data}: the file holds no rows.")
-    return None
 
+    def __init__(self, model: Any, data: Path, given: dict[str, Any]) -> None:
+        size = bytes_of(given.get("shuffle_buffer", SHUFFLE_BUFFER))
+        self.model, self.buffer = model, ShuffleBuffer(size, np.random.default_rng(given.get("seed")))
+        self.reader = Reader(data, given.get("n_features"), self.buffer)
+        self.classes = None if given.get("classes") is None else _classes(given["classes"])
 
-def _present(model: Any, data: Path, given: dict[str, Any]) -> None:
-    """Learn block by block."""
-    classes = None
-    for block in svmlight.stream_svmlight(data, given.get("n_features")):
-        if block.y.dtype.kind == "f":
-            raise DataError(f"{data}: the labels are fractions, not classes; number the classes.")
-        if classes is None:
-            classes = _classes(data, given.get("classes"), block.y)
-        strange = np.flatnonzero(~np.isin(block.y, classes))
-        if strange.size:
-            row, label = getattr(model, "n_seen_", 0) + int(strange[0]) + 1, block.y[strange[0]]
-            raise DataError(
-                f"{data}: the label of row {row} (counted from 1) is {label}, none of the classes {classes.tolist()}; "
-                "name all classes with --classes."
-            )
+    def run(self) -> str | None:
+        """Learn all rows; return the reason why they ended early, None at the end of the data.
+
+        What stops it before the first row is learnt is raised. After Ctrl-C the rows in the buffer are learnt, up to a
+        second Ctrl-C.
+        """
         try:
-            model.source_ = {"label": None, "first_index": block.first_index}
-            model.partial_fit(block.X, block.y, classes=classes)
-        except ValueError as error:
-            raise DataError(f"{data}: {error}") from None
+            try:
+                self._learn(self._shuffled())
+            except KeyboardInterrupt:
+                self._learn(self.buffer.rest())
+                raise
+        except (KeyboardInterrupt, DataError) as error:
+            if not getattr(self.model, "n_seen_", 0):
+                raise
+            return str(error) if isinstance(error, DataError) else CTRL_C
+        return None
+
+    def _shuffled(self) -> Iterator[Block]:
+        """Yield the rows as they leave the buffer; where reading fails, all rows before, then raise the error."""
+        fault = None
+        try:
+            for block in self.reader:
+                self._check(block)
+                yield from self.buffer.add(block)
+        except DataError as error:
+            fault = error
+        yield from self.buffer.rest()
+        if fault is not None:
+            raise fault
+
+    def _check(self, block: Block) -> None:
+        """Raise DataError where labels are no classes, or others than those known."""
+        if block.y.dtype.kind == "f":
+            raise DataError(f"{self.reader.name}: the labels are fractions, not classes; number the classes.")
+        if self.classes is None:
+            return
+        strange = np.flatnonzero(~np.isin(block.y, self.classes))
+        if strange.size:
+            row, label = self.reader.row(int(strange[0])), block.y[strange[0]]
+            raise DataError(
+                f"{self.reader.name}: the label of row {row} (counted from 1) is {label}, none of the classes "
+                f"{self.classes.tolist()}; name all classes with --classes."
+            )
+
+    def _learn(self, blocks: Iterable[Block]) -> None:
+        """Present rows; the classes, if they were not named, are those in the buffer when it is full first."""
+        for block in blocks:
+            if self.classes is None:
+                self.classes = self.buffer.labels
+                if self.classes.size < 2:
+                    rows = f"the first {self.buffer.n_filled} rows that were read are all of class {self.classes[0]}"
+                    raise DataError(f"{self.reader.name}: {rows}; use --classes.")
+            try:
+                self.model.source_ = {"label": None, "first_index": block.first_index}
+                self.model.partial_fit(block.X, block.y, classes=self.classes)
+            except ValueError as error:
+                raise DataError(f"{self.reader.name}: {error}") from None
 
 
-def _classes(data: Path, names: str | None, y: np.ndarray) -> np.ndarray:
-    """Return the classes of ``--classes``, else those among the labels of the first block."""
-    if names is not None:
-        classes = labels_of([word for word in names.split(",") if word.strip()])
-        if classes.dtype.kind != "i":
-            raise DataError(f"--classes takes whole numbers, as in -1,1; got {names}.")
-        return classes
-    classes = np.unique(y)
-    if classes.size < 2:
-        raise DataError(f"{data}: the first {y.size} rows are all of class {classes[0]}; use --classes.")
+def _classes(names: str) -> np.ndarray:
+    """Return the classes of ``--classes``."""
+    classes = labels_of([word for word in names.split(",") if word.strip()])
+    if classes.dtype.kind != "i":
+        raise DataError(f"--classes takes whole numbers, as in -1,1; got {names}.")
     return classes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream
 from ..problem.problem import Problem
 from . import validation
+from .label_runs import LabelRuns
 from .prediction import LinearDecision, Robust
 from .progress import CallbackSupportMixin, StepCallbacks
 from .stream_parameters import hash_rows, stream_algorithm
@@ -210,7 +212,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and update the model.
 
-        There is no `sample_weight`: see Notes.
+        There is no `sample_weight`: see Notes. A model warns once (UserWarning) if the mean length of the runs of a
+        label is more than three times that in random order: shuffle such rows.
 
         Parameters
         ----------
@@ -233,6 +236,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         if first:
             self._begin(np.asarray(classes), X.shape[1])
         self._present(Patterns(X), self._signs(y), True)
+        warning = self._label_runs.add(np.searchsorted(self.classes_, y))
+        if warning is not None:
+            warnings.warn(warning, UserWarning, stacklevel=4)
         return self
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
@@ -281,6 +287,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         algorithm = stream_algorithm(self.algorithm, problem)
         self.classes_ = classes
         self.n_iter_ = 1
+        self._label_runs = LabelRuns(classes.size)
         self._began = {name: getattr(self, name) for name in STREAM_PARAMETERS}
         rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
         self._streams = [
@@ -379,6 +386,11 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def state(self) -> list[dict[str, np.ndarray]]:
         """Return the state of the stream of each problem: the arrays themselves, not copies."""
         return [stream.arrays for stream in self._fitted_streams()]
+
+    def label_runs(self) -> np.ndarray:
+        """Return the numbers of label changes that `partial_fit` has seen: the array itself, not a copy."""
+        self._fitted_streams()
+        return self._label_runs.numbers
 
     def _fitted_streams(self) -> list[Stream]:
         check_is_fitted(self, "_streams")

@@ -347,6 +347,7 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
 def _write_stream(model: Any, record: Record, arrays: Arrays) -> None:
     """Write the width of a stream, the number of its passes, and the arrays of its state."""
     record["width"], record["n_iter"] = model.coef_.shape[1], int(model.n_iter_)
+    arrays["label_runs"] = model.label_runs()
     for k, state in enumerate(model.state()):
         arrays |= {f"stream.{k}.{name}": a for name, a in state.items()}
 
@@ -360,6 +361,8 @@ def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
     for k, state in enumerate(model.state()):
         for name, a in state.items():
             a[...] = arrays[f"stream.{k}.{name}"]
+    if "label_runs" in arrays:  # files of early versions have none: changes are counted from here on
+        model.label_runs()[...] = arrays["label_runs"]
 
 
 # the content of the files of each class
