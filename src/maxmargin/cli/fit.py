@@ -55,7 +55,8 @@ def fit(
         One pass over svmlight text of any length, in constant memory and without a certificate; the file may be a pipe,
         and - is standard input; with --C, --algorithm, --intercept-scaling, --no-intercept and --seed.
     classes : str
-        With --online: all labels, as in -1,1; by default those of the rows that fill the shuffle buffer first.
+        With --online: all labels, as in -1,1; by default those of the first 4 MB, and of the rows that fill the shuffle
+        buffer first.
     hashing : int
         With --online, without --n-features: number of columns that indices are hashed into; by default 262144.
     trail : str

@@ -194,10 +194,10 @@ class _Pass:
             )
 
     def _learn(self, blocks: Iterable[Block]) -> None:
-        """Present rows; the classes, if they were not named, are those in the buffer when it is full first."""
+        """Present rows; without ``--classes``, the classes are the labels that the reader and the buffer know first."""
         for block in blocks:
             if self.classes is None:
-                self.classes = self.buffer.labels
+                self.classes = np.union1d(self.reader.labels, self.buffer.labels)
                 if self.classes.size < 2:
                     rows = f"the first {self.buffer.n_filled} rows that were read are all of class {self.classes[0]}"
                     raise DataError(f"{self.reader.name}: {rows}; use --classes.")

@@ -26,9 +26,9 @@ _ENTRY, _ROW = 12, 16  # bytes of the buffer: a value and an index of 32 bits; a
 # Bytes of the buffer for a byte of text, at most: the line "1 1:1" has 6 bytes with its end, and takes 28. Rows without
 # entries, which take more, are no rows to learn from.
 _EXPANSION = 5
-# Blocks of a file that the buffer holds at least as text, and the smallest block in bytes: more blocks represent the
+# The size of the buffer over that of a block of a file, and the smallest block in bytes: more blocks represent the
 # whole file better, and each costs a call of the parser (0.1 ms, the time in which it reads some kilobytes).
-_BLOCKS, _SMALLEST = 256, 1 << 12
+_BLOCKS, _SMALLEST = 256, 1 << 10
 _MOST_BLOCKS_BITS = 20  # a file has at most 2^20 blocks: their order takes 8 MB
 
 
@@ -128,6 +128,8 @@ class Reader:
     ----------
     name : Path
         The path in messages.
+    labels : ndarray
+        If the file is read at random places, the distinct labels of its first 4 MB.
 
     Raises
     ------
@@ -142,6 +144,7 @@ class Reader:
         self._bytes = 0 if self._is_pipe else path.stat().st_size
         random = path.suffix.lower() not in COMPRESSED and 0 < buffer.size < _EXPANSION * self._bytes
         self._random = random and not self._is_pipe
+        self.labels = np.zeros(0, np.int64)
         self._rows = self._begin = 0  # before the last block: rows read, and bytes of the file
 
     def __iter__(self) -> Iterator[Block]:
@@ -173,6 +176,7 @@ class Reader:
         head = next(svmlight.stream_svmlight(self.path, self.n_features), None)
         if head is None:
             return
+        self.labels = np.unique(head.y)
         size = max(_SMALLEST, min(BLOCK, self.buffer.size // _BLOCKS), self._bytes >> _MOST_BLOCKS_BITS)
         parts = self.buffer.generator.permutation(-(-self._bytes // size))
         done = 0
