@@ -34,7 +34,9 @@ THREADS = "tests/numerics/test_threads.py"
 # Tests that meet most of an installed package.
 DIST_TESTS = "tests/project/test_package.py tests/io tests/estimators/test_scikit_learn.py tests/cli"
 BUILD = "python -m build --outdir dist"
-BENCHMARKS = "streaming norms any_norm norm_peers kernels defaults harsh crossover regimes floor threads path"
+BENCHMARKS = (
+    "streaming sorted_streams norms any_norm norm_peers kernels defaults harsh crossover regimes floor threads path"
+)  # fmt: skip
 
 # Name: one line of help, the extra it needs, its commands. `NAME=value` before a command sets an environment variable.
 TASKS: dict[str, tuple[str, str, Sequence[str]]] = {

@@ -360,8 +360,9 @@ _DIFFERENCES = """\
 * CRAMMA, MICRA and fixed margin need a rate `eta`. Their theorems derive it from a bound of the margin. In a batch a
   short run over all rows finds such a bound. No theorem covers a rate without a bound, so a stream without `eta` is
   refused. `CRAMMA(eta=0.1)` and `MICRA(eta=0.3)` are near the best rates on adult.
-* Ctrl-C takes effect when all classes have visited the rows of the call. `maxmargin fit --online` then writes the model
-  and ends with exit code 3. It does the same after a line that it cannot read. If no row was learnt, it writes nothing.
+* Ctrl-C takes effect when all classes have visited the rows of the call. `maxmargin fit --online` then learns
+  the rows in its buffer, writes the model and ends with exit code 3. It does the same after a line that it cannot read.
+  If no row was learnt, it writes nothing.
 """
 
 

@@ -14,7 +14,7 @@ from maxmargin import OnlineMarginClassifier
 from maxmargin.estimators.label_runs import LabelRuns
 from maxmargin.io.sealed_file import pack, plain, unpack
 
-WORDS = "Labels come in long runs: .* Shuffle the rows"
+WORDS = "Labels come in long runs: .* shuffle the rows"
 
 
 def warned(labels, classes, sizes=(10**6,)):
@@ -29,12 +29,20 @@ def warned(labels, classes, sizes=(10**6,)):
 
 
 def with_changes(rows, ones, changes):
-    """Return labels 0 and 1 with this number of changes; the first is 0."""
-    n_runs = [changes // 2 + 1, (changes + 1) // 2]
-    lengths = [np.full(n, 1) for n in n_runs]
-    lengths[0][-1] += rows - ones - n_runs[0]
-    lengths[1][-1] += ones - n_runs[1]
+    """Return labels 0 and 1 with this number of changes, in runs of about equal length; the first is 0."""
+    n_runs = changes // 2 + 1, (changes + 1) // 2
+    lengths = [
+        [part.size for part in np.array_split(np.zeros(n), k)]
+        for n, k in zip((rows - ones, ones), n_runs, strict=True)
+    ]
     return np.concatenate([np.full(lengths[k % 2][k // 2], k % 2) for k in range(changes + 1)])
+
+
+def with_run(rows, ones, length):
+    """Return labels 0 and 1 that begin with a run of 1, with the other rows of 1 in equal distances."""
+    labels = np.zeros(rows - length, int)
+    labels[np.linspace(1, labels.size - 1, ones - length).astype(int)] = 1
+    return np.append(np.ones(length, int), labels)
 
 
 def chance(rows, ones, changes):
@@ -49,16 +57,27 @@ def chance(rows, ones, changes):
     return ways / comb(rows, ones)
 
 
-def test_random_order_is_reported_with_a_probability_below_2e_12():
-    """All numbers of changes of 200, 300 and 1000 rows that are reported are as improbable as that together."""
-    for rows in (200, 300, 1000):
-        for ones in (*range(2, 40), 60, rows // 2):
+def test_few_changes_are_reported_that_random_order_has_with_a_probability_below_5e_13():
+    for rows in (200, 500):
+        for ones in (*range(8, 20), 40, rows // 2):
             reported = [k for k in range(1, 2 * ones) if warned(with_changes(rows, ones, k), 2)]
             assert reported == list(range(1, len(reported) + 1))
-            assert chance(rows, ones, len(reported)) < 2e-12
-    assert len(warned(with_changes(200, 100, 33), 2)) == 1  # 100 in the mean: a third is the limit
-    assert warned(with_changes(200, 100, 34), 2) == []
+            assert chance(rows, ones, len(reported)) < 5e-13
+    assert len(warned(with_changes(200, 100, 19), 2)) == 1  # a random order has 100 in the mean
+    assert warned(with_changes(200, 100, 20), 2) == []
     assert warned(with_changes(198, 99, 10), 2) == []
+
+
+@pytest.mark.parametrize(("rows", "ones"), [(1000, 500), (1000, 250), (4000, 3000)])
+def test_runs_are_reported_that_random_order_has_with_a_small_probability(rows, ones):
+    """At most 1e-6 / n^2 after n rows. The bound is n times the probability at one place, for either class."""
+    longest = next(k for k in range(2, ones) if warned(with_run(rows, ones, k), 2))
+    at_one_place = comb(rows - longest, ones - longest) / comb(rows, ones)
+    assert 2 * rows * at_one_place < 1e-6 / rows**2
+    assert 2 * rows * (ones / rows) ** (longest - 1) > 1e-6 / rows**2
+    shares = np.unique(with_run(rows, ones, longest), return_counts=True)[1] / rows
+    changes = np.count_nonzero(np.diff(with_run(rows, ones, longest)))
+    assert changes > rows * (1 - shares @ shares) / 5  # not for their number
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])
@@ -92,7 +111,7 @@ def test_sorted_rows_warn_once_and_saved_streams_continue(size, tmp_path):
     found = [presented(copy, 160, 400) for copy in copies]
     (whole,) = found[0]
     assert found == [[whole]] * 3
-    assert whole.startswith(f"Labels come in long runs: {2 if size > 240 else 1} of ")
+    assert whole.startswith("Labels come in long runs: up to 150 rows in succession have the same")
     mm.save(model, tmp_path / "m")
     assert presented(mm.load(tmp_path / "m"), 0, 400) == []  # it has warned
 

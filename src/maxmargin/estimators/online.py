@@ -190,7 +190,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         """
         X, y = self._validated(X, y, first=True)
         self._begin(y, X.shape[1])
-        signs, rng = self._signs(y), check_random_state(self.random_state)
+        signs, rng = self._signs(self._places(y)), check_random_state(self.random_state)
         passes = StepCallbacks(
             self, (X, y, None), self.max_iter, lambda: {"_streams": deepcopy(self._streams)}
         )
@@ -212,8 +212,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and update the model.
 
-        There is no `sample_weight`: see Notes. A model warns once (UserWarning) if the mean length of the runs of a
-        label is more than three times that in random order: shuffle such rows.
+        There is no `sample_weight`: see Notes. A model warns once (UserWarning) if labels come in long runs: after 200
+        rows or more, the label changes less than a fifth as often as in random order, or one run is too long for it.
 
         Parameters
         ----------
@@ -235,8 +235,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         X, y = self._validated(X, y, first)
         if first:
             self._begin(np.asarray(classes), X.shape[1])
-        self._present(Patterns(X), self._signs(y), True)
-        warning = self._label_runs.add(np.searchsorted(self.classes_, y))
+        places = self._places(y)
+        self._present(Patterns(X), self._signs(places), True)
+        warning = self._label_runs.add(places)
         if warning is not None:
             warnings.warn(warning, UserWarning, stacklevel=4)
         return self
@@ -319,8 +320,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
         return X, y
 
-    def _signs(self, y: np.ndarray) -> list[np.ndarray]:
-        """Return the labels -1.0 and 1.0 of every binary problem; refuse labels of other classes."""
+    def _places(self, y: np.ndarray) -> np.ndarray:
+        """Return the places of labels among the classes; refuse labels of other classes."""
         classes = self.classes_
         place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         strange = np.flatnonzero(classes[place] != y)
@@ -328,8 +329,12 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             i, known = int(strange[0]), classes.tolist()
             label = f"label {i} (counted from 0) is {y.tolist()[i]!r}"
             raise ValueError(f"{label}, not one of the classes announced, {known}: begin anew with all.")
-        positive = [1] if classes.size == 2 else range(classes.size)
-        return [np.where(place == k, 1.0, -1.0) for k in positive]
+        return place
+
+    def _signs(self, places: np.ndarray) -> list[np.ndarray]:
+        """Return the labels -1.0 and 1.0 of every binary problem."""
+        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        return [np.where(places == k, 1.0, -1.0) for k in positive]
 
     # the model, and its bounds
 
