@@ -136,8 +136,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(*rows[-1], flush=True)
     about = (
         f"Accuracy on test rows after one pass over files sorted by label, medians over {SEEDS} seeds. A star: the "
-        f"command warned. The default buffer is 100 MB, the small one 1/{SMALL} of the text. The last column is one "
-        "pass over a file in random order, without a buffer. Measured on "
+        f"command warned. The default buffer is 100 MB, the small one 1/{SMALL} of the text. Up to 4 MB of "
+        "compressed text are shuffled as a whole with any buffer. The last column is one pass over a file in random "
+        "order, without a buffer. Measured on "
         f"{date.today().isoformat()} with {versions('maxmargin')} by `python -m benchmarks.sorted_streams --write`, "
         "which writes this table."
     )
