@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import itertools
 import lzma
 import os
 import signal
@@ -18,6 +19,7 @@ import pytest
 from command import refused, run
 
 from maxmargin import OnlineMarginClassifier, load
+from maxmargin.fit.streaming import Stream
 
 COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()", "fit", "--online"]
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
@@ -136,6 +138,25 @@ def test_ctrl_c_keeps_the_rows_that_have_come_through_a_pipe(tmp_path):
     assert done.exit_code == 3, done.output
     assert done.stdout.startswith("40 rows in ")
     assert load(tmp_path / "m").n_seen_ == 40
+
+
+@pytest.mark.parametrize(("interrupts", "least", "most"), [({2}, 2000, 2000), ({2, 5}, 500, 700)])
+def test_after_ctrl_c_the_buffer_is_learnt_until_a_second_one(interrupts, least, most, tmp_path, monkeypatch):
+    data, present, calls = tmp_path / "rows.svm", Stream.present, itertools.count(1)
+    data.write_bytes(TEXT)
+    monkeypatch.setattr(
+        "maxmargin.io.readers.shuffled.BLOCK", 1 << 13
+    )  # the rows leave the buffer in 16 blocks
+
+    def interrupted(stream, *task):
+        if next(calls) in interrupts:
+            signal.raise_signal(signal.SIGINT)
+        present(stream, *task)
+
+    monkeypatch.setattr(Stream, "present", interrupted)
+    done = run("fit", "--online", data, "-o", tmp_path / "m", "--n-features", 4)
+    assert done.exit_code == 3, done.output
+    assert least <= load(tmp_path / "m").n_seen_ <= most
 
 
 @pytest.mark.parametrize("suffix", [".svm", ".svm.gz"])
