@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..kernels.functions import Kernel, Linear
 from ..problem.problem import Problem, proves_nothing
+
+if TYPE_CHECKING:
+    from .dual_variables import ImpliedDual
 
 # Accepted difference of checksums of the same data, as a fraction of the sum of absolute values. Sums of up to 1e8
 # terms, added in another order, differ by less, and up to 1e10 rows a changed entry of the size of the others makes a
@@ -79,6 +82,9 @@ class Certificate:
         The fingerprint of the data for which the bounds hold.
     kernel : Kernel
         The linear kernel where the model has a weight vector.
+    implied : ImpliedDual, default=None
+        For fits of rows in partitions: the points that imply the dual variables of all rows but those of `support`.
+        `dual` is then multiplied by its factors.
     """
 
     problem: Problem
@@ -88,6 +94,7 @@ class Certificate:
     dual: np.ndarray
     fingerprint: Fingerprint
     kernel: Kernel = field(default_factory=Linear)
+    implied: ImpliedDual | None = None
 
     @property
     def gap(self) -> float:
@@ -106,7 +113,17 @@ class Certificate:
 
     @property
     def alpha(self) -> np.ndarray:
-        """The dual variable of every row, of shape (rows,)."""
+        """The dual variable of every row, of shape (rows,).
+
+        Raises
+        ------
+        CertificateError
+            If they are implied by two points: they are then computed from the data.
+        """
+        require(
+            self.implied is None,
+            "the dual variables are implied by two points: only the data give their values.",
+        )
         alpha = np.zeros(self.rows)
         alpha[self.support] = self.dual
         return alpha
@@ -129,6 +146,8 @@ class Certificate:
         )
         space = f"p = {problem.p:g}" if isinstance(self.kernel, Linear) else str(self.kernel)
         proof = f"gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
+        if self.implied is not None:
+            proof = f"gap {self.gap:.3g}, proved by two points and {self.support.size} of {self.rows} rows"
         if self.proves_nothing:
             proof = "nothing is proved: neither bound is known, and the gap is inf"
         return (

@@ -1,11 +1,25 @@
-"""Feasible dual variables: capped at C s_i, and balanced between the classes where the intercept is free."""
+"""Feasible dual variables: capped at C s_i, and balanced between the classes where the intercept is free.
+
+A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`).
+The loss of a row is replaced by a smooth one, phi(m), and phi by its Taylor polynomial of second order at the margin
+m0_i of the row at the first point. The dual variable of the row is minus the derivative of the polynomial at the margin
+m1_i of the second point, clipped to the feasible interval, times a factor for each class::
+
+    alpha_i = clip(-phi'(m0_i) - phi''(m0_i) (m1_i - m0_i), 0, cap_i)
+
+The squared hinge is smooth. The hinge is smoothed within `width` / 2 of its breakpoint; at `width` 0 alpha_i is C s_i
+for rows with m0_i < 1, and 0 for the others. Rows whose dual variables are stored one by one are excepted.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
+from .sample import Sample
 
 # Number of dual variables up to which they are balanced to the last digit: an exact sum then takes less than 0.1 ms.
 # Of more, |sum alpha_i y_i| of at most NEGLIGIBLE_IMBALANCE * sum alpha_i is accepted, a hundredth of what `verify`
@@ -78,3 +92,88 @@ def proportions(alpha: np.ndarray) -> np.ndarray:
         return np.zeros_like(alpha)
     alpha = alpha / largest
     return alpha / alpha.sum()
+
+
+def slopes(
+    problem: Problem, margins: np.ndarray, weights: np.ndarray, width: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return -phi' and phi'' of the smoothed losses of rows, each of shape (n,).
+
+    Parameters
+    ----------
+    problem : Problem
+        A soft margin.
+    margins, weights : ndarray of shape (n,)
+    width : float
+        Width of the interval about the breakpoint in which the hinge is smoothed, 0 for none.
+    """
+    slack, costs = 1.0 - margins, problem.C * weights
+    if problem.loss == "squared_hinge":
+        active = slack > 0.0
+        return 2.0 * costs * np.where(active, slack, 0.0), np.where(active, 2.0 * costs, 0.0)
+    if width <= 0.0:
+        return np.where(slack > 0.0, costs, 0.0), np.zeros(slack.size)
+    share = np.clip(slack / width + 0.5, 0.0, 1.0)
+    return costs * share, np.where((share > 0.0) & (share < 1.0), costs / width, 0.0)
+
+
+def implied(
+    problem: Problem, first: np.ndarray, second: np.ndarray, weights: np.ndarray, width: float
+) -> np.ndarray:
+    """Return the dual variables that the margins at both points imply: shape (n,).
+
+    Parameters
+    ----------
+    problem : Problem
+    first, second : ndarray of shape (n,)
+        Margins at the first and at the second point.
+    weights : ndarray of shape (n,)
+    width : float
+        As of `slopes`.
+    """
+    slope, curvature = slopes(problem, first, weights, width)
+    return problem.capped(slope - curvature * (second - first), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ImpliedDual:
+    """The two points that imply the dual variables of all rows whose dual variables are not stored.
+
+    Attributes
+    ----------
+    first, second : (ndarray of shape (d,), float)
+        (w, b) of both points.
+    width : float
+        As of `slopes`.
+    factors : (float, float)
+        Factors of the dual variables of positive and of negative rows, which balance the classes.
+    """
+
+    first: tuple[np.ndarray, float]
+    second: tuple[np.ndarray, float]
+    width: float
+    factors: tuple[float, float]
+
+    def alpha(self, problem: Problem, sample: Sample, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Return the dual variables of all rows of a sample: shape (n,).
+
+        Parameters
+        ----------
+        problem : Problem
+        sample : Sample
+        rows, given : ndarray
+            The rows whose dual variables are given, and these before they are multiplied by the factors.
+        """
+        margins = [
+            sample.y * Plain.scores(sample.X, *_on(point, sample)) for point in (self.first, self.second)
+        ]
+        found = implied(problem, *margins, sample.weights, self.width)
+        found[rows] = given
+        plus, minus = self.factors
+        return found * np.where(sample.y > 0.0, plus, minus)
+
+
+def _on(point: tuple[np.ndarray, float], sample: Sample) -> tuple[np.ndarray, float]:
+    """Return a point on the columns of a sample."""
+    w, b = point
+    return (w if sample.columns is None else sample.columns.restrict(w)), b

@@ -98,7 +98,7 @@ class Sample:
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
         found = Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0)
         for rows in _blocks(found.size):
-            found[rows] *= _position_factors(rows.start, rows.stop)
+            found[rows] *= position_factors(rows.start, rows.stop)
         return found
 
     @cached_property
@@ -134,7 +134,7 @@ class Sample:
         return checksum, scale
 
 
-def _position_factors(first: int, last: int) -> np.ndarray:
+def position_factors(first: int, last: int) -> np.ndarray:
     """Return the factors, between 1/2 and 1, of the positions from `first` to `last` - 1 of `projections`.
 
     2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used.

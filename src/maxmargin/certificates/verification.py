@@ -18,6 +18,7 @@ from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
 from .certificate import Certificate, CertificateError, Certificates, require
 from .definiteness import check_kernel
+from .dual_variables import feasible
 from .expansions import KernelProblem
 from .gram import KernelSample
 from .rows import bounds
@@ -153,6 +154,8 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     require(one_each, f"{bound}: there must be one dual variable for each row it names.")
     ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
     require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
+    if claim.implied is not None:
+        return feasible(problem, y, sample.weights, claim.implied.alpha(problem, sample, support, dual))
     alpha = np.zeros(rows)
     alpha[support] = dual
     require(np.all(alpha >= 0.0), f"{bound}: a dual variable is negative or not a number.")

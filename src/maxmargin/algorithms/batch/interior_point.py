@@ -93,7 +93,7 @@ class System(ABC):
     e : ndarray of shape (size,)
         0 for each coordinate of w, then the right-hand sides of the equations; `size` is the length of z.
     regular : ndarray of shape (size,)
-        The diagonal of R.
+        The diagonal of R; systems with another R define `penalised`.
     """
 
     D: np.ndarray
@@ -110,6 +110,10 @@ class System(ABC):
     @abstractmethod
     def combine(self, a: np.ndarray) -> np.ndarray:
         """Return B'a, of shape (size,)."""
+
+    def penalised(self, z: np.ndarray) -> np.ndarray:
+        """Return R z, of shape (size,)."""
+        return self.regular * z
 
     @abstractmethod
     def matrix(self, weights: np.ndarray) -> np.ndarray:
@@ -219,8 +223,7 @@ def iterates(
         Returns whether to stop; called before every step, and within products and factors of large matrices.
     settings : Settings
     """
-    capped = np.isfinite(system.c)
-    a, u = system.start(), system.lengths
+    capped, a, u = np.isfinite(system.c), system.start(), system.lengths
     # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
     signs = np.stack([np.ones(a.size), -1.0 * capped] if capped.any() else [np.ones(a.size)])
     x = np.stack([a, np.where(capped, system.c - a, 1.0)][: len(signs)])
@@ -267,7 +270,7 @@ def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
     x, s, z = point
     scores, combined = system.scores(z), system.combine(x[0])
     gradient = scores + system.D * x[0] - system.q - (signs * s).sum(axis=0)
-    stationarity = system.regular * z - combined + system.e
+    stationarity = system.penalised(z) - combined + system.e
     return Residuals(point, scores, combined, gradient, stationarity)
 
 
@@ -281,8 +284,14 @@ class DenseSystem(System):
     """
 
     def __init__(self, qp: Quadratic, max_refinements: int) -> None:
-        self.max_refinements = max_refinements
-        self.qp, self.D, self.q, self.c, self.lengths = qp, qp.D, qp.q, qp.c, qp.lengths
+        self.max_refinements, self.qp, self.D, self.q, self.c, self.lengths = (
+            max_refinements,
+            qp,
+            qp.D,
+            qp.q,
+            qp.c,
+            qp.lengths,
+        )
         d, equations = qp.shape[1], len(qp.e)
         self._B = np.hstack([qp.A, qp.E.T]) if equations else qp.A
         self.regular, self.e = np.repeat([1.0, 0.0], [d, equations]), np.append(np.zeros(d), qp.e)
@@ -393,11 +402,10 @@ class RowSystem(System):
 
     def reached(self, current: Residuals, tol: float) -> Reached:
         """Return an iterate in the problem's own units, with its gap: inf where the dual objective is not positive."""
-        a, D = current.point.a, self.D
+        a, D, z, v = current.point.a, self.D, current.point.z, current.combined
         slack = np.maximum(1.0 - current.scores, 0.0)
         # sum C s_i slack_i^2 under the squared hinge, D_i being 1 / (2 C s_i); sum c_i slack_i under the hinge
         loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
-        z, v = current.point.z, current.combined
         primal = 0.5 * float((self.regular * z) @ z) + loss
         dual = float(a.sum()) - 0.5 * float(a @ (D * a)) - 0.5 * float((self.regular * v) @ v)
         # with a free intercept, v[-1] = sum y_i alpha_i must be 0: scaling one class down costs about |v[-1]|

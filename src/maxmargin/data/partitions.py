@@ -1,0 +1,258 @@
+"""Rows in partitions: in memory, in memory-mapped files, or on other machines.
+
+A back end has one primitive, `Partitions.reduce`: apply a function to every partition, and merge what it returns. Sums,
+gathered rows and scores are made of it (`total`, `gather`). What a function returns is small beside its partition, so
+that a back end may run the function where the rows are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial, reduce
+from mmap import mmap
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+# Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
+# temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
+BLOCK_BYTES = 1 << 22
+
+
+class Merged(Protocol):
+    """The result of a function of a partition."""
+
+    def merge(self, other: Self) -> Self:
+        """Return the result for the rows of both, `other` being that of later partitions."""
+        ...
+
+
+M = TypeVar("M", bound=Merged)
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Consecutive rows of a data set.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    codes : ndarray of int of shape (n,)
+        The number of the class of each row; negative for rows of no class, which take no part.
+    weights : ndarray of shape (n,) or None
+        Sample weights times class weights; None for weights of one.
+    first : int
+        The number of the first row in the data set.
+    """
+
+    X: Any
+    codes: np.ndarray
+    weights: np.ndarray | None = None
+    first: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.codes.size
+
+    def blocks(self, rows: int) -> Iterator[Partition]:
+        """Return the partition in blocks of at most so many rows."""
+        for begin in range(0, self.size, max(rows, 1)):
+            part = slice(begin, begin + max(rows, 1))
+            weights = None if self.weights is None else self.weights[part]
+            yield Partition(self.X[part], self.codes[part], weights, self.first + begin)
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Rows that were gathered from partitions.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (k, d)
+    codes : ndarray of shape (k,)
+    weights : ndarray of shape (k,)
+    numbers : ndarray of int64 of shape (k,), ascending
+        The numbers of the rows in the data set.
+    """
+
+    X: Any
+    codes: np.ndarray
+    weights: np.ndarray
+    numbers: np.ndarray
+
+    @classmethod
+    def take(cls, partition: Partition, places: np.ndarray) -> Gathered:
+        """Copy the rows of a partition at these places, in ascending order."""
+        weights = np.ones(places.size) if partition.weights is None else partition.weights[places]
+        codes = np.asarray(partition.codes[places])
+        X = partition.X[places]
+        return cls(X if sp.issparse(X) else np.array(X), codes, np.asarray(weights), partition.first + places)
+
+    def merge(self, other: Gathered) -> Gathered:
+        """Return the rows of both."""
+        return Gathered(
+            stack([self.X, other.X]),
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.weights, other.weights]),
+            np.concatenate([self.numbers, other.numbers]),
+        )
+
+    def some(self, places: np.ndarray) -> Gathered:
+        """Return the rows at these places."""
+        return Gathered(self.X[places], self.codes[places], self.weights[places], self.numbers[places])
+
+
+def stack(parts: Sequence[Any]) -> Any:
+    """Return matrices of the same width below each other."""
+    if sp.issparse(parts[0]):
+        return sp.csr_matrix(sp.vstack(parts, format="csr"))
+    return np.concatenate(parts)
+
+
+class Partitions(ABC):
+    """The rows of a data set, with labels and weights.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    sparse : bool
+    passes : int
+        How often all rows have been read.
+    """
+
+    shape: tuple[int, int]
+    sparse: bool
+    passes: int = 0
+
+    @abstractmethod
+    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+        """Apply a function to every partition, and merge the results in the order of the rows.
+
+        Parameters
+        ----------
+        function : callable
+            A function that can be pickled. It may be called for a part of a partition.
+        interrupted : callable
+            Whether to stop; called between blocks.
+
+        Returns
+        -------
+        merged : the merged results; None if the pass was stopped.
+        """
+
+    def total(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+        """Return `reduce` of a function that reads every row: one pass."""
+        found = self.reduce(function, interrupted)
+        self.passes += found is not None
+        return found
+
+    def gather(self, numbers: np.ndarray, interrupted: Callable[[], bool]) -> Gathered | None:
+        """Return the rows with these numbers, in ascending order; None if `interrupted`."""
+        return self.reduce(partial(_take_numbers, np.sort(numbers)), interrupted)
+
+
+def _take_numbers(numbers: np.ndarray, partition: Partition) -> Gathered:
+    begin, end = np.searchsorted(numbers, [partition.first, partition.first + partition.size])
+    return Gathered.take(partition, numbers[begin:end] - partition.first)
+
+
+class ArrayPartitions(Partitions):
+    """Rows of arrays in memory, or of memory-mapped files, in blocks.
+
+    Memory maps are mapped anew for each block, and released after it: the rows of a file never fill the memory.
+
+    Parameters
+    ----------
+    X : ndarray, np.memmap or CSR matrix of shape (n, d)
+        The arrays of a CSR matrix may be memory maps.
+    codes : ndarray of shape (n,)
+    weights : ndarray of shape (n,), default=None
+    block_bytes : int, default=BLOCK_BYTES
+        Bytes of a block.
+    workers : int, default=1
+        Threads, each with a block of its own.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        weights: np.ndarray | None = None,
+        block_bytes: int = BLOCK_BYTES,
+        workers: int = 1,
+    ) -> None:
+        self.shape, self.sparse, self.workers = X.shape, sp.issparse(X), workers
+        self._X, self._codes, self._weights = X, codes, weights
+        n, d = X.shape
+        row_bytes = (X.nnz / max(n, 1)) * 12.0 + 8.0 if self.sparse else d * X.dtype.itemsize
+        rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
+        self._starts = range(0, n, rows)
+        self._rows = rows
+
+    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+        found: M | None = None
+        for result in self._results(function, interrupted):
+            if result is None:
+                return None
+            found = result if found is None else found.merge(result)
+        return found
+
+    def _results(
+        self, function: Callable[[Partition], M], interrupted: Callable[[], bool]
+    ) -> Iterator[M | None]:
+        """Return the results of all blocks in their order; None, as the last one, if the pass is stopped."""
+
+        def result(first: int) -> M | None:
+            return None if interrupted() else function(self._block(first))
+
+        if self.workers == 1:
+            yield from map(result, self._starts)
+            return
+        with ThreadPoolExecutor(self.workers) as pool:
+            # a few blocks at a time: results of finished blocks wait in memory
+            group = 4 * self.workers
+            for begin in range(0, len(self._starts), group):
+                yield from pool.map(result, self._starts[begin : begin + group])
+
+    def _block(self, first: int) -> Partition:
+        last = min(first + self._rows, self.shape[0])
+        weights = None if self._weights is None else np.asarray(mapped(self._weights, first, last))
+        return Partition(
+            block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last)), weights, first
+        )
+
+
+def block_of_rows(X: Any, first: int, last: int) -> Any:
+    """Return consecutive rows of a matrix; memory-mapped parts are mapped anew."""
+    if not sp.issparse(X):
+        return mapped(X, first, last)
+    bounds = np.asarray(mapped(X.indptr, first, last + 1))
+    begin, end = int(bounds[0]), int(bounds[-1])
+    data, indices = mapped(X.data, begin, end), mapped(X.indices, begin, end)
+    found = sp.csr_matrix((last - first, X.shape[1]), dtype=X.dtype)
+    # assigned one by one: the constructor would read all indices to check them
+    found.data, found.indices, found.indptr = data, indices, (bounds - begin).astype(indices.dtype)
+    return found
+
+
+def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Return array[first:last]; of a memory map in a file, a new map of this part alone, which is released with it."""
+    # the base of a part of a memory map is a memory map: its `offset` is not that of the part
+    whole = isinstance(array, np.memmap) and isinstance(array.base, mmap) and array.flags.c_contiguous
+    if not whole or array.filename is None or first >= last:
+        return array[first:last]
+    row = array.itemsize * int(np.prod(array.shape[1:]))
+    offset = array.offset + first * row
+    return np.memmap(Path(array.filename), array.dtype, "r", offset, (last - first, *array.shape[1:]))
+
+
+def merged(results: Sequence[M]) -> M:
+    """Return the merged results of partitions in their order."""
+    return reduce(lambda one, other: one.merge(other), results)

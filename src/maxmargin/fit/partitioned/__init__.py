@@ -1,0 +1,1 @@
+"""Fits of rows in partitions: larger than memory, or on other machines."""

@@ -1,0 +1,105 @@
+"""The certified bounds that the sums of a pass prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...certificates.bounds import (
+    SMALLEST_FLOAT,
+    DualSums,
+    PrimalSums,
+    Side,
+    half_square_bound,
+    norm_interval,
+    objective_bound,
+)
+from ...certificates.certificate import Certificate, Fingerprint
+from ...certificates.dual_variables import ImpliedDual
+from ...numerics.sums import Plain
+from ...problem.problem import Problem, best_multiple
+from .coordinates import Coordinates
+from .sums import Linearisation, Sums, additions
+
+# Part of the lower bound that is given up. Whoever recomputes the implied dual variables rounds the margins otherwise:
+# their relative differences are some hundred times the unit roundoff.
+RECOMPUTED = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Dual variables, and the lower bound that they prove.
+
+    Attributes
+    ----------
+    side : Side
+    dual : ImpliedDual
+    numbers, alpha : ndarray
+        The rows whose dual variables are given one by one, and these, before the factors of `dual` multiply them.
+    """
+
+    side: Side
+    dual: ImpliedDual
+    numbers: np.ndarray
+    alpha: np.ndarray
+
+    def certificate(self, coordinates: Coordinates, upper: float, fingerprint: Fingerprint) -> Certificate:
+        """Return the certificate of this lower bound and an upper bound."""
+        return Certificate(
+            coordinates.problem,
+            self.side.bound,
+            upper,
+            self.numbers,
+            self.alpha,
+            fingerprint,
+            implied=self.dual,
+        )
+
+
+def objective_side(coordinates: Coordinates, sums: Sums, z: np.ndarray) -> Side:
+    """Return the upper bound that the objective at z is."""
+    length = norm_interval(z * coordinates.regular, 2.0, Plain)
+    error = Plain.error(sums.worst, sums.worst, additions(coordinates.problem, sums))
+    return objective_bound(coordinates.problem, PrimalSums(sums.losses, sums.worst, error, length))
+
+
+def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:
+    """Return the lower bound of the dual variables that the last step implies; None if they prove nothing.
+
+    With a free intercept the heavier class is scaled down. All dual variables are then multiplied by the factor with
+    the best bound, at most 1 for the hinge.
+    """
+    problem, dual = coordinates.problem, sums.dual
+    assert dual is not None
+    factors = np.ones(2)
+    if problem.free:
+        if not dual.alpha.min() > 0.0:
+            return None
+        factors = dual.alpha.min() / dual.alpha
+    v = (factors @ dual.v) * coordinates.regular
+    total, lost = float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
+    if not (total > 0.0 and np.isfinite(total + lost) and np.isfinite(v).all()):
+        return None
+    factors = factors * best_multiple(total, Plain.square(v) + 2.0 * lost, np.inf if lost else 1.0)
+    v = (factors @ dual.v) * coordinates.regular
+    total, lost = float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
+    terms = additions(problem, sums) + 8
+    # the classes are balanced but for the rounding of their two sums
+    imbalance = Plain.error(total, total, terms) if problem.free else 0.0
+    spread = float(factors @ dual.spread) + coordinates.constant * total
+    v_error = Plain.error(0.0, spread, terms) + imbalance * sums.longest + 8.0 * v.size * SMALLEST_FLOAT
+    length = norm_interval(v, 2.0, Plain, v_error)
+    error = Plain.error(0.0, total + lost, terms) + (sums.rows + 4.0) * SMALLEST_FLOAT
+    side = half_square_bound(DualSums(total - lost, total + lost, error, imbalance, length))
+    given_up = RECOMPUTED * (total + lost)
+    side = Side(side.bound - given_up, side.rounding + given_up, side.value)
+    plus, minus = factors.tolist()
+    implied = ImpliedDual(coordinates.point(last.z), coordinates.point(z), last.width, (plus, minus))
+    return Proof(side, implied, last.numbers, last.alpha)
+
+
+def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:
+    """Return the certificate of a fit that was stopped before its first pass: it proves nothing."""
+    nothing = Fingerprint(*shape, 0, 0.0, 0.0)
+    return Certificate(problem, -np.inf, np.inf, np.zeros(0, np.int64), np.zeros(0), nothing)

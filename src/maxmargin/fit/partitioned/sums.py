@@ -1,0 +1,319 @@
+"""What one pass over the rows computes for a binary problem, block by block.
+
+At a point z: the objective, with a bound of its rounding error; slope and curvature of the smoothed losses; the rows
+nearest to the margin. For the dual variables that the last two points imply: the sums that their bound consists of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...certificates.bounds import SMALLEST_FLOAT
+from ...certificates.dual_variables import implied, slopes
+from ...certificates.sample import position_factors
+from ...data.partitions import Gathered, Partition
+from ...numerics.sums import TERMS, Plain
+from ...problem.problem import Problem
+from .coordinates import Coordinates
+
+# Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
+# long costs no pass of its own. More points take more time for each row.
+STEP_SHARES = np.array([0.0625, 0.125, 0.25, 0.5, 0.75])
+# Bytes of a block of rows, as a matrix of float64 with all columns: temporaries of this size stay in the caches.
+BLOCK_BYTES = 1 << 21
+# The least distance unit of a row, as a share of the mean one (`Query.metric`): without it, rows whose scores are known
+# exactly are never gathered, and rows of tiny entries fill the memory.
+MIN_UNIT = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Linearisation:
+    """The step from a point, with the dual variables that it implies.
+
+    Attributes
+    ----------
+    z : ndarray of shape (size,)
+        The point before the step.
+    width : float
+        Width of the smoothing of the hinge, as of `dual_variables.slopes`.
+    numbers : ndarray of int64, ascending
+        Rows whose dual variables are given one by one.
+    alpha : ndarray
+        These dual variables.
+    """
+
+    z: np.ndarray
+    width: float
+    numbers: np.ndarray
+    alpha: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What a pass has to compute for one binary problem.
+
+    Attributes
+    ----------
+    positive : int
+        The class against the rest.
+    z : ndarray of shape (size,)
+    width : float
+        Width of the smoothed hinge whose slope and curvature are summed.
+    curved_width : float
+        Width of the smoothing for the curvature; larger than `width` where the slope is that of the hinge itself.
+    last : Linearisation or None
+        The step that led to z.
+    metric : ndarray of shape (size, size) or None
+        A matrix L^-T with K = LL': the distance of a row from the margin is |1 - m_i| / |L^-1 x_i|, since a row whose
+        score is uncertain may change sides from farther away. None: all units are equal.
+    unit : float
+        The mean of |L^-1 x_i|, by which these are divided.
+    nearest : int
+        Rows to gather, at most.
+    reach : float
+        Distance up to which rows are gathered.
+    """
+
+    positive: int
+    z: np.ndarray
+    width: float
+    curved_width: float
+    last: Linearisation | None
+    metric: np.ndarray | None
+    unit: float
+    nearest: int
+    reach: float
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """The rows nearest to the margin, at most `nearest` of them, with their distances."""
+
+    rows: Gathered
+    distances: np.ndarray
+    nearest: int
+
+    def merge(self, other: Near) -> Near:
+        """Return the rows of both that are nearest."""
+        rows, distances = self.rows.merge(other.rows), np.append(self.distances, other.distances)
+        return Near(rows, distances, self.nearest).pruned(2)
+
+    def pruned(self, excess: int = 1) -> Near:
+        """Drop the farthest rows if there are more than `excess` times `nearest`; of equal distances the first stay."""
+        if self.distances.size <= excess * self.nearest:
+            return self
+        kept = np.sort(np.argsort(self.distances, kind="stable")[: self.nearest])
+        return Near(self.rows.some(kept), self.distances[kept], self.nearest)
+
+
+@dataclass(frozen=True, eq=False)
+class DualTotals:
+    """Sums over dual variables, the first row for positive and the second one for negative labels.
+
+    Attributes
+    ----------
+    alpha, gains_lost, spread : ndarray of shape (2,)
+        sum alpha_i, sum alpha_i^2 / (4 C s_i) of the squared hinge, and sum alpha_i |x_i|.
+    v : ndarray of shape (2, size)
+        sum alpha_i y_i x_i, with the constant coordinate.
+    """
+
+    alpha: np.ndarray
+    gains_lost: np.ndarray
+    spread: np.ndarray
+    v: np.ndarray
+
+    def merge(self, other: DualTotals) -> DualTotals:
+        """Return the sums over the rows of both."""
+        return DualTotals(
+            self.alpha + other.alpha,
+            self.gains_lost + other.gains_lost,
+            self.spread + other.spread,
+            self.v + other.v,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over rows for one `Query`.
+
+    Attributes
+    ----------
+    rows, positives : int
+    checksum, scale : float
+        Sums of the fingerprint (`Sample.fingerprint`).
+    longest : float
+        The largest |x_i|.
+    losses, worst : float
+        Losses of the margins as computed, and of the margins minus their error bounds.
+    on_step : ndarray of shape (5,)
+        Losses at STEP_SHARES of the last step.
+    dual : DualTotals or None
+        Of the dual variables that the last step implies.
+    slope : ndarray of shape (size,)
+        sum -phi'(m_i) y_i x_i.
+    curvature : ndarray of shape (size, size)
+        sum phi''(m_i) x_i x_i'.
+    near : Near
+    additions : int
+        Blocks that were added up: successive additions, for error bounds.
+    """
+
+    rows: int
+    positives: int
+    checksum: float
+    scale: float
+    longest: float
+    losses: float
+    worst: float
+    on_step: np.ndarray
+    dual: DualTotals | None
+    slope: np.ndarray
+    curvature: np.ndarray
+    near: Near
+    additions: int = 1
+
+    def merge(self, other: Sums) -> Sums:
+        """Return the sums over the rows of both."""
+        return Sums(
+            self.rows + other.rows,
+            self.positives + other.positives,
+            self.checksum + other.checksum,
+            self.scale + other.scale,
+            max(self.longest, other.longest),
+            self.losses + other.losses,
+            self.worst + other.worst,
+            self.on_step + other.on_step,
+            None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
+            self.slope + other.slope,
+            self.curvature + other.curvature,
+            self.near.merge(other.near),
+            self.additions + other.additions,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PassResult:
+    """The sums of a pass for several binary problems."""
+
+    parts: tuple[Sums, ...]
+
+    def merge(self, other: PassResult) -> PassResult:
+        """Return the sums over the rows of both."""
+        return PassResult(tuple(one.merge(two) for one, two in zip(self.parts, other.parts, strict=True)))
+
+
+def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: Partition) -> PassResult:
+    """Return the sums that the queries ask for, over the rows of a partition."""
+    found: PassResult | None = None
+    rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
+    for block in partition.blocks(rows):
+        prepared = _Block(coordinates, block)
+        sums = PassResult(tuple(prepared.sums(query) for query in queries))
+        found = sums if found is None else found.merge(sums)
+    if found is None:
+        empty = _Block(coordinates, replace(partition, codes=partition.codes[:0]))
+        return PassResult(tuple(empty.sums(query) for query in queries))
+    return found
+
+
+class _Block:
+    """Some rows, with what does not depend on their labels."""
+
+    def __init__(self, coordinates: Coordinates, block: Partition) -> None:
+        X = block.X
+        self.coordinates, self.block = coordinates, block
+        self.X = X if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
+        self.norms = Plain.row_norms(self.X)
+        self.weights = np.ones(block.size) if block.weights is None else block.weights
+        self.weights = np.where(block.codes >= 0, self.weights, 0.0)
+        d = X.shape[1]
+        projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0)), 1.0)
+        self.products = projections * position_factors(block.first, block.first + block.size)
+        self.products *= 1.0 + self.weights
+        self.width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else d
+
+    def sums(self, query: Query) -> Sums:
+        """Return the sums for one binary problem."""
+        problem = self.coordinates.problem
+        y = np.where(self.block.codes == query.positive, 1.0, -1.0)
+        margins = y * self.coordinates.scores(self.X, query.z)
+        slope, curvature = slopes(problem, margins, self.weights, query.width)
+        if query.curved_width != query.width:
+            curvature = slopes(problem, margins, self.weights, query.curved_width)[1]
+        on_step, dual = np.zeros(STEP_SHARES.size), None
+        if query.last is not None:
+            before = y * self.coordinates.scores(self.X, query.last.z)
+            for k, share in enumerate(STEP_SHARES):
+                on_step[k] = problem.losses(before + share * (margins - before), self.weights).sum()
+            dual = self._dual(query.last, y, before, margins)
+        return Sums(
+            self.block.size,
+            int(np.count_nonzero(y > 0.0)),
+            float(self.products @ (3.0 + y)),
+            float(np.abs(self.products) @ (3.0 + y)),
+            float(self.norms.max(initial=0.0)),
+            Plain.total(problem.losses(margins, self.weights)),
+            Plain.total(problem.losses(margins - self._errors(query.z, margins), self.weights)),
+            on_step,
+            dual,
+            self.coordinates.combine(self.X, slope * y),
+            self.coordinates.products(self.X, curvature),
+            self._near(query, margins),
+        )
+
+    def _errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        """Return bounds of the rounding errors of margins (Cauchy and Schwarz, as in `certificates.rows`)."""
+        w, b = self.coordinates.point(z)
+        size = self.norms * (1.01 * Plain.norm(w)) + abs(b)
+        errors = Plain.error(margins, size, Plain.terms(self.X, self.width, 1) + 1)
+        return errors + (self.width + 2) * SMALLEST_FLOAT
+
+    def _dual(
+        self, last: Linearisation, y: np.ndarray, before: np.ndarray, margins: np.ndarray
+    ) -> DualTotals:
+        """Return the sums over the dual variables that the last step implies."""
+        problem, first = self.coordinates.problem, self.block.first
+        alpha = implied(problem, before, margins, self.weights, last.width)
+        begin, end = np.searchsorted(last.numbers, [first, first + y.size])
+        alpha[last.numbers[begin:end] - first] = last.alpha[begin:end]
+        sides = np.stack([alpha * (y > 0.0), alpha * (y < 0.0)])
+        signs = np.array([1.0, -1.0])
+        return DualTotals(
+            np.array([Plain.total(side) for side in sides]),
+            np.array([Plain.total(side - problem.gains(side, self.weights)) for side in sides]),
+            sides @ self.norms,
+            np.stack(
+                [s * self.coordinates.combine(self.X, side) for s, side in zip(signs, sides, strict=True)]
+            ),
+        )
+
+    def _near(self, query: Query, margins: np.ndarray) -> Near:
+        """Return the rows within reach of the margin."""
+        distances = np.abs(1.0 - margins)
+        if query.metric is not None:
+            distances /= np.maximum(self.lengths(query.metric) / query.unit, MIN_UNIT)
+        places = np.flatnonzero((distances <= query.reach) & (self.weights > 0.0))
+        return Near(Gathered.take(self.block, places), distances[places], query.nearest).pruned()
+
+    def lengths(self, metric: np.ndarray) -> np.ndarray:
+        """Return |L^-1 x_i| of all rows: shape (n,)."""
+        return row_lengths(self.coordinates, self.X, metric)
+
+
+def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndarray:
+    """Return |L^-1 x_i| of rows with their constant coordinate, `metric` being L^-T: shape (n,)."""
+    d = coordinates.d
+    scores = np.asarray(X @ metric[:d])
+    if coordinates.constant:
+        scores = scores + coordinates.constant * metric[-1]
+    return np.sqrt(np.einsum("ij,ij->i", scores, scores))
+
+
+def additions(problem: Problem, sums: Sums) -> int:
+    """Return the number of successive additions in the sums of a pass, for their error bounds."""
+    return min(sums.rows, TERMS + BLOCK_BYTES // 8 // TERMS) + sums.additions
