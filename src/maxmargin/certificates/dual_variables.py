@@ -164,16 +164,14 @@ class ImpliedDual:
         rows, given : ndarray
             The rows whose dual variables are given, and these before they are multiplied by the factors.
         """
-        margins = [
-            sample.y * Plain.scores(sample.X, *_on(point, sample)) for point in (self.first, self.second)
-        ]
-        found = implied(problem, *margins, sample.weights, self.width)
+        first, second = (_margins(point, sample) for point in (self.first, self.second))
+        found = implied(problem, first, second, sample.weights, self.width)
         found[rows] = given
         plus, minus = self.factors
         return found * np.where(sample.y > 0.0, plus, minus)
 
 
-def _on(point: tuple[np.ndarray, float], sample: Sample) -> tuple[np.ndarray, float]:
-    """Return a point on the columns of a sample."""
+def _margins(point: tuple[np.ndarray, float], sample: Sample) -> np.ndarray:
+    """Return y_i (w.x_i + b) of the rows of a sample: shape (n,)."""
     w, b = point
-    return (w if sample.columns is None else sample.columns.restrict(w)), b
+    return sample.y * Plain.scores(sample.X, w if sample.columns is None else sample.columns.restrict(w), b)

@@ -244,10 +244,12 @@ def block_of_rows(X: Any, first: int, last: int) -> Any:
 
 def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
     """Return array[first:last]; of a memory map in a file, a new map of this part alone, which is released with it."""
-    # the base of a part of a memory map is a memory map: its `offset` is not that of the part
-    whole = isinstance(array, np.memmap) and isinstance(array.base, mmap) and array.flags.c_contiguous
-    if not whole or array.filename is None or first >= last:
+    if first >= last or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
         return array[first:last]
+    if array.filename is None or not isinstance(array.base, mmap):
+        return array[
+            first:last
+        ]  # a part of a memory map, whose base is one: its `offset` is not that of the part
     row = array.itemsize * int(np.prod(array.shape[1:]))
     offset = array.offset + first * row
     return np.memmap(Path(array.filename), array.dtype, "r", offset, (last - first, *array.shape[1:]))

@@ -162,7 +162,7 @@ class Iterate(NamedTuple):
         c - a is stored, since the difference would lose its last digits. k is 1 where no dual variable has a cap. Where
         only some have one, the entries of the others are 1 in place of c - a, and 0 in v.
     z : ndarray of shape (size,)
-        w, which equals A'a at convergence only (so that caps of 1e16 are possible), and the multipliers beta.
+        w, which equals A'a at convergence only (caps of 1e16 are possible), and the multipliers beta.
     """
 
     x: np.ndarray
@@ -218,10 +218,9 @@ def iterates(
 
     Parameters
     ----------
-    system : System
+    system, settings
     interrupted : callable
         Returns whether to stop; called before every step, and within products and factors of large matrices.
-    settings : Settings
     """
     capped, a, u = np.isfinite(system.c), system.start(), system.lengths
     # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
@@ -284,14 +283,8 @@ class DenseSystem(System):
     """
 
     def __init__(self, qp: Quadratic, max_refinements: int) -> None:
-        self.max_refinements, self.qp, self.D, self.q, self.c, self.lengths = (
-            max_refinements,
-            qp,
-            qp.D,
-            qp.q,
-            qp.c,
-            qp.lengths,
-        )
+        self.qp, self.max_refinements = qp, max_refinements
+        self.D, self.q, self.c, self.lengths = qp.D, qp.q, qp.c, qp.lengths
         d, equations = qp.shape[1], len(qp.e)
         self._B = np.hstack([qp.A, qp.E.T]) if equations else qp.A
         self.regular, self.e = np.repeat([1.0, 0.0], [d, equations]), np.append(np.zeros(d), qp.e)
