@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..kernels.functions import Kernel, Linear
 from ..problem.problem import Problem, proves_nothing
-
-if TYPE_CHECKING:
-    from .dual_variables import ImpliedDual
 
 # Accepted difference of checksums of the same data, as a fraction of the sum of absolute values. Sums of up to 1e8
 # terms, added in another order, differ by less, and up to 1e10 rows a changed entry of the size of the others makes a
@@ -61,6 +58,29 @@ class Fingerprint:
         if abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(self.scale, other.scale):
             return "sizes agree, values, labels, weights or row order do not"
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class ImpliedDual:
+    """Two points that imply the dual variables of rows (`dual_variables.implied`).
+
+    Attributes
+    ----------
+    first_w, second_w : ndarray of shape (d,)
+    first_b, second_b : float
+    width : float
+        Width of the smoothing of the hinge.
+    plus, minus : float
+        Factors of the dual variables of positive and of negative rows, which balance the classes.
+    """
+
+    first_w: np.ndarray
+    first_b: float
+    second_w: np.ndarray
+    second_b: float
+    width: float
+    plus: float
+    minus: float
 
 
 @dataclass(frozen=True, eq=False)

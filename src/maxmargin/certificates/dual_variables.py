@@ -13,12 +13,11 @@ for rows with m0_i < 1, and 0 for the others. Rows whose dual variables are stor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
+from .certificate import ImpliedDual
 from .sample import Sample
 
 # Number of dual variables up to which they are balanced to the last digit: an exact sum then takes less than 0.1 ms.
@@ -135,43 +134,26 @@ def implied(
     return problem.capped(slope - curvature * (second - first), weights)
 
 
-@dataclass(frozen=True, eq=False)
-class ImpliedDual:
-    """The two points that imply the dual variables of all rows whose dual variables are not stored.
+def implied_by_points(
+    problem: Problem, sample: Sample, points: ImpliedDual, rows: np.ndarray, given: np.ndarray
+) -> np.ndarray:
+    """Return the dual variables of all rows of a sample, of which some are given: shape (n,).
 
-    Attributes
+    Parameters
     ----------
-    first, second : (ndarray of shape (d,), float)
-        (w, b) of both points.
-    width : float
-        As of `slopes`.
-    factors : (float, float)
-        Factors of the dual variables of positive and of negative rows, which balance the classes.
+    problem : Problem
+    sample : Sample
+    points : ImpliedDual
+    rows, given : ndarray
+        The rows whose dual variables are given, and these before they are multiplied by the factors.
     """
-
-    first: tuple[np.ndarray, float]
-    second: tuple[np.ndarray, float]
-    width: float
-    factors: tuple[float, float]
-
-    def alpha(self, problem: Problem, sample: Sample, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
-        """Return the dual variables of all rows of a sample: shape (n,).
-
-        Parameters
-        ----------
-        problem : Problem
-        sample : Sample
-        rows, given : ndarray
-            The rows whose dual variables are given, and these before they are multiplied by the factors.
-        """
-        first, second = (_margins(point, sample) for point in (self.first, self.second))
-        found = implied(problem, first, second, sample.weights, self.width)
-        found[rows] = given
-        plus, minus = self.factors
-        return found * np.where(sample.y > 0.0, plus, minus)
+    first = _margins(points.first_w, points.first_b, sample)
+    second = _margins(points.second_w, points.second_b, sample)
+    found = implied(problem, first, second, sample.weights, points.width)
+    found[rows] = given
+    return found * np.where(sample.y > 0.0, points.plus, points.minus)
 
 
-def _margins(point: tuple[np.ndarray, float], sample: Sample) -> np.ndarray:
+def _margins(w: np.ndarray, b: float, sample: Sample) -> np.ndarray:
     """Return y_i (w.x_i + b) of the rows of a sample: shape (n,)."""
-    w, b = point
     return sample.y * Plain.scores(sample.X, w if sample.columns is None else sample.columns.restrict(w), b)

@@ -18,7 +18,7 @@ from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
 from .certificate import Certificate, CertificateError, Certificates, require
 from .definiteness import check_kernel
-from .dual_variables import feasible
+from .dual_variables import feasible, implied_by_points
 from .expansions import KernelProblem
 from .gram import KernelSample
 from .rows import bounds
@@ -155,7 +155,8 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
     require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
     if claim.implied is not None:
-        return feasible(problem, y, sample.weights, claim.implied.alpha(problem, sample, support, dual))
+        alpha = implied_by_points(problem, sample, claim.implied, support, dual)
+        return feasible(problem, y, sample.weights, alpha)
     alpha = np.zeros(rows)
     alpha[support] = dual
     require(np.all(alpha >= 0.0), f"{bound}: a dual variable is negative or not a number.")

@@ -24,6 +24,25 @@ import scipy.sparse as sp
 BLOCK_BYTES = 1 << 22
 
 
+class BadRowError(ValueError):
+    """Error of a row that cannot be used.
+
+    Attributes
+    ----------
+    row : int
+        Its number in the data set, from 0.
+    fault : str
+        What is wrong with it, and the remedy.
+    """
+
+    def __init__(self, row: int, fault: str) -> None:
+        super().__init__(row, fault)
+        self.row, self.fault = row, fault
+
+    def __str__(self) -> str:
+        return f"row {self.row} (counted from 0): {self.fault}"
+
+
 class Merged(Protocol):
     """The result of a function of a partition."""
 
@@ -125,11 +144,14 @@ class Partitions(ABC):
     sparse : bool
     passes : int
         How often all rows have been read.
+    rows_done : int
+        Rows that the present pass has read.
     """
 
     shape: tuple[int, int]
     sparse: bool
     passes: int = 0
+    rows_done: int = 0
 
     @abstractmethod
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
@@ -174,6 +196,8 @@ class ArrayPartitions(Partitions):
         The arrays of a CSR matrix may be memory maps.
     codes : ndarray of shape (n,)
     weights : ndarray of shape (n,), default=None
+    factors : ndarray of shape (classes,), default=None
+        The factor on the weight of every row of a class.
     block_bytes : int, default=BLOCK_BYTES
         Bytes of a block.
     workers : int, default=1
@@ -185,11 +209,12 @@ class ArrayPartitions(Partitions):
         X: Any,
         codes: np.ndarray,
         weights: np.ndarray | None = None,
+        factors: np.ndarray | None = None,
         block_bytes: int = BLOCK_BYTES,
         workers: int = 1,
     ) -> None:
         self.shape, self.sparse, self.workers = X.shape, sp.issparse(X), workers
-        self._X, self._codes, self._weights = X, codes, weights
+        self._X, self._codes, self._weights, self._factors = X, codes, weights, factors
         n, d = X.shape
         row_bytes = (X.nnz / max(n, 1)) * 12.0 + 8.0 if self.sparse else d * X.dtype.itemsize
         rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
@@ -198,10 +223,12 @@ class ArrayPartitions(Partitions):
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
         found: M | None = None
+        self.rows_done = 0
         for result in self._results(function, interrupted):
             if result is None:
                 return None
             found = result if found is None else found.merge(result)
+            self.rows_done = min(self.rows_done + self._rows, self.shape[0])
         return found
 
     def _results(
@@ -223,10 +250,13 @@ class ArrayPartitions(Partitions):
 
     def _block(self, first: int) -> Partition:
         last = min(first + self._rows, self.shape[0])
-        weights = None if self._weights is None else np.asarray(mapped(self._weights, first, last))
-        return Partition(
-            block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last)), weights, first
+        X, codes = block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last))
+        weights = (
+            None if self._weights is None else np.asarray(mapped(self._weights, first, last), dtype=float)
         )
+        if self._factors is not None:
+            weights = (1.0 if weights is None else weights) * self._factors[codes]
+        return Partition(X, codes, weights, first)
 
 
 def block_of_rows(X: Any, first: int, last: int) -> Any:

@@ -28,7 +28,7 @@ from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
 from ..separability.search import about_all_rows
-from . import validation
+from . import partitioned, validation
 from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
 
@@ -44,6 +44,10 @@ CHECKS: validation.Checks = validation.COMMON | {
         "2 (half the squared norm) or 1 (the norm itself); got {!r}",
     ),
     "max_iter": (lambda rounds: is_whole(rounds, 1), "a whole number of rounds, at least 1; got {!r}"),
+    "memory": (
+        validation.optional(validation.is_size),
+        "a number of bytes, or a text such as '512MB' or '2GiB', or None; got {!r}",
+    ),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
 
@@ -108,6 +112,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
         of rows is the same, algorithms that update w directly (`fmp`, `ima`) if the number of features is.
+    memory : int, float or str, default=None
+        Bytes that the fit may use, such as 2e9 or "2GB". Rows that need more are read in blocks, pass after pass, from
+        X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For
+        soft margins at p = 2. None: all rows are in memory.
     n_jobs : int, default=None
         Classes solved at the same time (threads; no more than there are processors, and one if all classes are
         solved in milliseconds). The model does not depend on it.
@@ -190,6 +198,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     max_time: float | None = None
     callback: Callable[[Report], Any] | None = None
     warm_start: bool = False
+    memory: Any = None
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
@@ -217,6 +226,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self : MaxMarginClassifier
         """
         problem = self._problem()
+        if partitioned.applies(self, X):
+            partitioned.fit_arrays(self, problem, X, y, sample_weight)
+            return self
         if problem.hard:
             refuse_rounded(X)
         given, y = validation.validate_rows(self, X, y, order="C")

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
 from ..numerics.column_errors import column_message, missing_labels, refuse_queries_and_dates
+from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
@@ -63,6 +64,14 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
 def is_positive(value: Any) -> bool:
     """Return whether a value is a number above 0, or inf."""
     return is_real(value) and value > 0
+
+
+def is_size(value: Any) -> bool:
+    """Return whether a value is a size of memory, such as 2e9 or "2GB"."""
+    try:
+        return parse_bytes(value) > 0
+    except ValueError:
+        return False
 
 
 def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -15,8 +15,7 @@ from ...certificates.bounds import (
     norm_interval,
     objective_bound,
 )
-from ...certificates.certificate import Certificate, Fingerprint
-from ...certificates.dual_variables import ImpliedDual
+from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
 from ...numerics.sums import Plain
 from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
@@ -95,7 +94,7 @@ def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarr
     given_up = RECOMPUTED * (total + lost)
     side = Side(side.bound - given_up, side.rounding + given_up, side.value)
     plus, minus = factors.tolist()
-    implied = ImpliedDual(coordinates.point(last.z), coordinates.point(z), last.width, (plus, minus))
+    implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)
     return Proof(side, implied, last.numbers, last.alpha)
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from ...certificates.bounds import SMALLEST_FLOAT
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import position_factors
-from ...data.partitions import Gathered, Partition
+from ...data.partitions import BadRowError, Gathered, Partition
 from ...numerics.sums import TERMS, Plain
 from ...problem.problem import Problem
 from .coordinates import Coordinates
@@ -235,6 +235,8 @@ class _Block:
         projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0)), 1.0)
         self.products = projections * position_factors(block.first, block.first + block.size)
         self.products *= 1.0 + self.weights
+        if not np.isfinite(self.products.sum()):
+            check_finite(block)
         self.width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else d
 
     def sums(self, query: Query) -> Sums:
@@ -303,6 +305,22 @@ class _Block:
     def lengths(self, metric: np.ndarray) -> np.ndarray:
         """Return |L^-1 x_i| of all rows: shape (n,)."""
         return row_lengths(self.coordinates, self.X, metric)
+
+
+def check_finite(block: Partition) -> None:
+    """Raise BadRowError at the first row with an entry or a weight that is NaN or infinite."""
+    entries = np.asarray(block.X.toarray() if sp.issparse(block.X) else block.X)
+    bad = np.logical_not(np.isfinite(entries).all(axis=1))
+    weights = np.zeros(block.size) if block.weights is None else block.weights
+    places = np.flatnonzero(bad | ~np.isfinite(weights))
+    if places.size:
+        row = int(places[0])
+        if not bad[row]:
+            raise BadRowError(block.first + row, f"its weight is {weights[row]}; give a finite number.")
+        column = int(np.flatnonzero(~np.isfinite(entries[row]))[0])
+        value = entries[row, column]
+        remedy = "fill it in" if np.isnan(value) else "correct it"
+        raise BadRowError(block.first + row, f"column {column} is {value}; {remedy}, or leave the row out.")
 
 
 def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndarray:

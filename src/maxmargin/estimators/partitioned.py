@@ -1,0 +1,170 @@
+"""Linear fits of rows in partitions: memory maps, and files larger than memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.partitions import ArrayPartitions, Partitions
+from ..fit.deadline import Deadline
+from ..fit.partitioned.solve import rows_in_memory, solve_partitioned
+from ..fit.report import Stopping
+from ..numerics.sizes import parse_bytes
+from ..numerics.threads import jobs
+from ..problem.multiclass import class_numbers
+from ..problem.problem import Problem
+from . import validation
+from .progress import Reporter
+
+LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
+# An in-memory fit needs so many times the bytes of dense rows: the rows, and what the solver keeps beside them.
+IN_MEMORY_COPIES = 2.0
+
+
+def applies(model: Any, X: Any) -> bool:
+    """Return whether a fit of these rows is one of partitioned rows: the rows exceed the parameter `memory`."""
+    if model.memory is None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
+        return False
+    return IN_MEMORY_COPIES * _bytes(X) > parse_bytes(model.memory)
+
+
+def _bytes(X: Any) -> float:
+    return float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) if sp.issparse(X) else float(X.nbytes)
+
+
+def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a classifier to rows of arrays or memory maps that are larger than its memory.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    problem : Problem
+    X : ndarray, np.memmap or CSR matrix of shape (n, d)
+        float32 or float64; its entries are checked in the first pass.
+    y, sample_weight : array-like of shape (n,)
+    """
+    X, y = _checked_rows(X, y)
+    weights = None if sample_weight is None else _checked_weights(sample_weight, y)
+    classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
+    codes, totals = encode_labels(y, weights, classes)
+    class_weights = weights_of_classes(model, problem, classes, totals)
+    workers = 1 if model.n_jobs is None else jobs(model.n_jobs)
+    factors = None if model.class_weight is None else class_weights
+    partitions = ArrayPartitions(X, codes, weights, factors, workers=workers)
+    model.n_features_in_ = X.shape[1]
+    vars(model).pop("feature_names_in_", None)
+    fit_partitions(model, problem, partitions, classes, class_weights)
+
+
+def encode_labels(
+    y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of the class of every row, as small integers, and the weight of all rows of each class.
+
+    The number is -1 for labels of no class, which only rows of weight 0 have.
+    """
+    codes = np.empty(y.shape, np.int8 if classes.size < 128 else np.int32)
+    totals = np.zeros(classes.size)
+    for begin in range(0, y.size, LABELS):
+        part = slice(begin, begin + LABELS)
+        codes[part] = numbers = class_numbers(y[part], classes)
+        known = numbers >= 0
+        share = None if weights is None else weights[part][known]
+        totals += np.bincount(numbers[known], share, classes.size)
+    return codes, totals
+
+
+def weights_of_classes(model: Any, problem: Problem, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Return the factor on the weight of the rows of each class, whose weights sum to `totals`."""
+    # a row for each class, with the weight of all rows of the class
+    rows = np.zeros((classes.size, 1))
+    return validation.encode_targets(problem, model.class_weight, rows, classes, totals).class_weights
+
+
+def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
+    """Return sample weights as an array, or raise ValueError where they cannot be used."""
+    weights = np.asarray(sample_weight, dtype=float)
+    if weights.shape != y.shape:
+        raise ValueError(
+            f"sample_weight must hold one number for each of the {y.size} rows; got {weights.shape}."
+        )
+    bad = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight of row {bad[0]} (counted from 0) is {weights[bad[0]]}: give 0 or more."
+        )
+    return weights
+
+
+def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """Return rows and labels whose shapes and types a partitioned fit can read."""
+    X = X.tocsr() if sp.issparse(X) else X
+    if X.ndim != 2 or X.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"rows larger than memory must be a matrix of float32 or float64; got shape {X.shape} and type {X.dtype}: "
+            "convert the file once."
+        )
+    y = np.asarray(y)
+    if y.shape != (X.shape[0],):
+        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
+    return X, y
+
+
+def fit_partitions(
+    model: Any, problem: Problem, partitions: Partitions, classes: np.ndarray, class_weights: np.ndarray
+) -> None:
+    """Fit a classifier to partitioned rows, and set its attributes.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    problem : Problem
+    partitions : Partitions
+        Rows with the numbers of their classes, and with their weights times `class_weights`.
+    classes : ndarray of shape (classes,)
+    class_weights : ndarray of shape (classes,)
+
+    Raises
+    ------
+    ValueError
+        If partitioned fits do not solve the problem; the message names the remedy.
+    """
+    check_solvable(model, problem)
+    names = [None] if classes.size == 2 else list(classes)
+
+    def fitted(points: Any) -> dict[str, Any]:
+        """Return the attributes with which a classifier predicts, from one (w, b) per task."""
+        coef, intercept = np.array([w for w, _ in points]), np.array([b for _, b in points])
+        return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+
+    reporter = Reporter(model, (None, None, None), names, False, fitted)
+    rows = rows_in_memory(parse_bytes(model.memory), partitions.shape[1])
+    seed = int(validation.draw_seeds(model.random_state, 1)[0])
+    with Deadline(model.max_time) as deadline:
+        stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
+        solutions = solve_partitioned(partitions, problem, list(classes), rows, stopping, seed)
+    vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
+    model.class_weight_ = class_weights
+    for name, solution in zip(names, solutions, strict=True):
+        reporter.end_task(name, solution.status)
+    model._store(names, solutions, None)
+    reporter.end()
+
+
+def check_solvable(model: Any, problem: Problem) -> None:
+    """Raise ValueError where partitioned fits do not solve a problem, or do not know a parameter."""
+    wrong = ""
+    if problem.hard or not problem.euclidean:
+        wrong = "solve soft margins at p = 2 with norm_power=2 (C finite)"
+    elif model.algorithm != "auto":
+        wrong = f"choose the algorithm themselves; got algorithm={model.algorithm!r}"
+    elif model.point != "best":
+        wrong = "return the best point"
+    elif model.warm_start:
+        wrong = "start from a sample of the rows, not from the last fit"
+    if wrong:
+        raise ValueError(
+            f"fits of rows larger than memory {wrong}: change the parameter, or leave out memory."
+        )
