@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -47,6 +48,10 @@ CHECKS: validation.Checks = validation.COMMON | {
     "memory": (
         validation.optional(validation.is_size),
         "a number of bytes, or a text such as '512MB' or '2GiB', or None; got {!r}",
+    ),
+    "checkpoint": (
+        validation.optional(lambda path: isinstance(path, str | os.PathLike)),
+        "the name of a file, or None; got {!r}",
     ),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
@@ -116,6 +121,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Bytes that the fit may use, such as 2e9 or "2GB". Rows that need more are read in blocks, pass after pass, from
         X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For
         soft margins at p = 2. None: all rows are in memory.
+    checkpoint : str or path-like, default=None
+        With `memory`: a file in which the state is stored after every pass. The same call goes on from it after the
+        process has ended early, and deletes it when the fit is certified.
     n_jobs : int, default=None
         Classes solved at the same time (threads; no more than there are processors, and one if all classes are
         solved in milliseconds). The model does not depend on it.
@@ -199,6 +207,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     callback: Callable[[Report], Any] | None = None
     warm_start: bool = False
     memory: Any = None
+    checkpoint: Any = None
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..data.partitions import ArrayPartitions, Partitions
 from ..fit.deadline import Deadline
-from ..fit.partitioned.solve import rows_in_memory, solve_partitioned
+from ..fit.partitioned.solve import Budget, rows_in_memory, solve_partitioned
 from ..fit.report import Stopping
 from ..numerics.sizes import parse_bytes
 from ..numerics.threads import jobs
@@ -142,9 +142,10 @@ def fit_partitions(
     reporter = Reporter(model, (None, None, None), names, False, fitted)
     rows = rows_in_memory(parse_bytes(model.memory), partitions.shape[1])
     seed = int(validation.draw_seeds(model.random_state, 1)[0])
+    budget = Budget(rows, seed, model.checkpoint)
     with Deadline(model.max_time) as deadline:
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
-        solutions = solve_partitioned(partitions, problem, list(classes), rows, stopping, seed)
+        solutions = solve_partitioned(partitions, problem, list(classes), budget, stopping)
     vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
     model.class_weight_ = class_weights
     for name, solution in zip(names, solutions, strict=True):

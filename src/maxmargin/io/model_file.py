@@ -208,8 +208,10 @@ def _decode(kind: type[Any], record: Record, name: str, arrays: Arrays, kernel: 
     types = get_type_hints(kind)
     values: Record = {"kernel": kernel} if "kernel" in types else {}
     for field, value in record.items():
-        record_types: list[Any] = [one for one in (types[field], *get_args(types[field])) if is_dataclass(one)]
-        if record_types and value is not None:
+        record_types: list[Any] = [
+            one for one in (types[field], *get_args(types[field])) if is_dataclass(one)
+        ]
+        if record_types and isinstance(value, dict):
             values[field] = _decode(record_types[0], value, name, arrays, kernel)
         elif get_origin(types[field]) is tuple:
             values[field] = tuple(map(Fraction, value) if Fraction in get_args(types[field]) else value)

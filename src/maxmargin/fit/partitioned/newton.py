@@ -129,6 +129,11 @@ class NewtonRun:
         """The relative gap of the bounds."""
         return self.problem.gap(self.lower, self.upper)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the gap exceeds `tol`, and the bounds still improve."""
+        return self.gap > self.tol and self.idle < self.settings.max_idle
+
     def query(self) -> Query:
         """Return what the next pass has to compute."""
         metric = _inverse_factor(self.metric_matrix)
@@ -259,13 +264,6 @@ class NewtonRun:
         below = np.cumsum(self.drawn.factors[order]) / self.total
         k = int(np.searchsorted(below, share))
         return float(values[order[k]]) if k < values.size else np.inf
-
-    def reduced_sample(self, size: int) -> None:
-        """Keep only so many rows of the sample."""
-        if size < self.y.size:
-            self.drawn = self.drawn.some(np.arange(size))
-            self.y = self.y[:size]
-            self.total = float(self.drawn.factors.sum())
 
 
 def _inverse_factor(matrix: np.ndarray) -> np.ndarray:
