@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from ..data.partitions import ArrayPartitions, Partitions
+from ..data.partitions import ArrayPartitions, Gathered, Partitions
 from ..fit.deadline import Deadline
 from ..fit.partitioned.solve import Budget, rows_in_memory, solve_partitioned
 from ..fit.report import Stopping
@@ -15,9 +17,18 @@ from ..numerics.sizes import parse_bytes
 from ..numerics.threads import jobs
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
+from ..problem.status import Status
 from . import validation
 from .progress import Reporter
+from .row_generation import generate_rows
 
+# The rows in memory are solved to this share of `tol`, which leaves the rest to the rows that are not in memory.
+IN_MEMORY_TOL = 0.3
+MIN_SECONDS = 1e-3  # `max_time` of a fit in memory when no time is left: it has to be positive
+STALLED = (
+    "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
+    "memory. Give more memory, or a larger tol."
+)
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 # An in-memory fit needs so many times the bytes of dense rows: the rows, and what the solver keeps beside them.
 IN_MEMORY_COPIES = 2.0
@@ -131,7 +142,7 @@ def fit_partitions(
     ValueError
         If partitioned fits do not solve the problem; the message names the remedy.
     """
-    check_solvable(model, problem)
+    check_solvable(model)
     names = [None] if classes.size == 2 else list(classes)
 
     def fitted(points: Any) -> dict[str, Any]:
@@ -145,21 +156,36 @@ def fit_partitions(
     budget = Budget(rows, seed, model.checkpoint)
     with Deadline(model.max_time) as deadline:
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
-        solutions = solve_partitioned(partitions, problem, list(classes), budget, stopping)
+        if problem.euclidean and not problem.hard:
+            solutions = solve_partitioned(partitions, problem, list(classes), budget, stopping)
+        else:
+            fit_rows = partial(_fit_rows, model, classes, deadline)
+            solutions = generate_rows(partitions, problem, classes, rows, seed, stopping, fit_rows)
     vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
     model.class_weight_ = class_weights
     for name, solution in zip(names, solutions, strict=True):
         reporter.end_task(name, solution.status)
     model._store(names, solutions, None)
+    if model.status_ is Status.STALLED:
+        model.message_ = STALLED.format(gap=model.certificate_.gap)
     reporter.end()
 
 
-def check_solvable(model: Any, problem: Problem) -> None:
-    """Raise ValueError where partitioned fits do not solve a problem, or do not know a parameter."""
+def _fit_rows(model: Any, classes: np.ndarray, deadline: Deadline, rows: Gathered) -> Any:
+    """Return a classifier of the same problem that is fitted to gathered rows in memory."""
+    left = deadline.remaining()
+    inner: Any = clone(model)
+    inner.set_params(
+        memory=None, checkpoint=None, class_weight=None, callback=None, verbose=0, tol=IN_MEMORY_TOL * model.tol,
+        max_time=None if left == np.inf else max(left, MIN_SECONDS),
+    )  # fmt: skip
+    return inner.fit(rows.X, classes[rows.codes], rows.weights)
+
+
+def check_solvable(model: Any) -> None:
+    """Raise ValueError where partitioned fits do not know a parameter."""
     wrong = ""
-    if problem.hard or not problem.euclidean:
-        wrong = "solve soft margins at p = 2 with norm_power=2 (C finite)"
-    elif model.algorithm != "auto":
+    if model.algorithm != "auto":
         wrong = f"choose the algorithm themselves; got algorithm={model.algorithm!r}"
     elif model.point != "best":
         wrong = "return the best point"

@@ -212,16 +212,16 @@ def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: P
     found: PassResult | None = None
     rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
     for block in partition.blocks(rows):
-        prepared = _Block(coordinates, block)
+        prepared = Block(coordinates, block)
         sums = PassResult(tuple(prepared.sums(query) for query in queries))
         found = sums if found is None else found.merge(sums)
     if found is None:
-        empty = _Block(coordinates, replace(partition, codes=partition.codes[:0]))
+        empty = Block(coordinates, replace(partition, codes=partition.codes[:0]))
         return PassResult(tuple(empty.sums(query) for query in queries))
     return found
 
 
-class _Block:
+class Block:
     """Some rows, with what does not depend on their labels."""
 
     def __init__(self, coordinates: Coordinates, block: Partition) -> None:
@@ -260,7 +260,7 @@ class _Block:
             float(np.abs(self.products) @ (3.0 + y)),
             float(self.norms.max(initial=0.0)),
             Plain.total(problem.losses(margins, self.weights)),
-            Plain.total(problem.losses(margins - self._errors(query.z, margins), self.weights)),
+            Plain.total(problem.losses(margins - self.errors(query.z, margins), self.weights)),
             on_step,
             dual,
             self.coordinates.combine(self.X, slope * y),
@@ -268,7 +268,7 @@ class _Block:
             self._near(query, margins),
         )
 
-    def _errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    def errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
         """Return bounds of the rounding errors of margins (Cauchy and Schwarz, as in `certificates.rows`)."""
         w, b = self.coordinates.point(z)
         size = self.norms * (1.01 * Plain.norm(w)) + abs(b)
