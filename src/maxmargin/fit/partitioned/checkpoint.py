@@ -21,7 +21,7 @@ from .newton import NewtonRun
 from .sums import Linearisation
 
 FORMAT = "maxmargin checkpoint 1"
-SCALARS = ("error", "upper", "idle", "last_objective", "last_move")
+SCALARS = ("error", "upper", "idle", "last_objective", "last_move", "radius")
 ARRAYS = ("z", "best", "metric_matrix")
 
 
@@ -83,7 +83,7 @@ def read_checkpoint(path: str | os.PathLike[str], key: dict[str, Any]) -> Checkp
     if not Path(path).exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != FORMAT:

@@ -16,7 +16,9 @@ The start is the solution of a random sample. Usually 3 to 7 passes certify a ga
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -44,11 +46,16 @@ class Settings:
     curved_errors: float = 4.0
     # Share of a step that is left as error after it.
     hinge_error_share: float = 0.2
-    # A step is limited to so many times the larger of the error and the distance of the farthest gathered row, by a
-    # proximal term that grows tenfold, at most `max_trials` times.
+    # A step is limited to `max_move` times the larger of the error and the distance of the farthest gathered row, by a
+    # proximal term whose weight is tried at most `max_trials` times; steps of `min_move` times this limit are accepted.
     max_move: float = 1.5
+    min_move: float = 0.5
     first_proximal: float = 1e-3
-    max_trials: int = 6
+    max_trials: int = 8
+    # After a step of which no part is better than its beginning, the next step is at most `radius_share` times as long;
+    # this limit grows by `radius_growth` with each step that is better.
+    radius_share: float = 0.1
+    radius_growth: float = 4.0
     # Duality gap of the local model, as a share of `tol` times the objective.
     model_share: float = 1e-2
     # Rows are gathered up to the distance at which the sample expects so many times as many as fit.
@@ -109,7 +116,7 @@ class NewtonRun:
         self.error = self._mean_move(self.z - half)
         self.best, self.upper, self.proof, self.idle = self.z, np.inf, None, 0
         self.last: Linearisation | None = None
-        self.last_objective, self.last_move = np.inf, np.inf
+        self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
         width = max(settings.curved_errors * self.error, np.finfo(float).eps)
         self.metric_matrix = regularised(coordinates, self._sample_curvature(width))
         self._query: Query | None = None
@@ -178,18 +185,24 @@ class NewtonRun:
             self._step(query, sums, side.value, interrupted)
 
     def _step_back(self, query: Query, sums: Sums, objective: float) -> bool:
-        """Move to the best point of the last step if its end is worse than its beginning; return whether it is."""
+        """Move back on the last step if its end is worse than its beginning; return whether it is.
+
+        The next point is the best one of those evaluated between both. If none is better than the beginning, it is the
+        beginning, and the next steps are shorter.
+        """
         if query.last is None or not objective > self.last_objective:
+            self.radius *= self.settings.radius_growth
             return False
         begin, step = query.last.z, query.z - query.last.z
         points = begin + STEP_SHARES[:, None] * step
         values = 0.5 * np.einsum("ij,ij->i", points * self.coordinates.regular, points) + sums.on_step
-        k = int(np.argmin(values))
-        if not values[k] < self.last_objective:
-            return False
-        self.z, self.last = points[k], None
-        self.error = min(2.0 * self.error, STEP_SHARES[k] * self.last_move)
-        self.last_objective = float(values[k])
+        k, self.last = int(np.argmin(values)), None
+        if values[k] < self.last_objective:
+            self.z, self.last_objective = points[k], float(values[k])
+            self.error = min(2.0 * self.error, STEP_SHARES[k] * self.last_move)
+        else:
+            self.z, self.radius = begin, self.settings.radius_share * self.last_move
+            self.error = self.radius
         return True
 
     def _step(self, query: Query, sums: Sums, objective: float, interrupted: Callable[[], bool]) -> None:
@@ -199,27 +212,27 @@ class NewtonRun:
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
         rows, Q, p, metric = self._model_arrays(query, sums, near)
         caps, D = self.problem.caps(near.rows.weights), self.problem.delta2(near.rows.weights)
-        accuracy, proximal = settings.model_share * self.tol * max(abs(objective), 1e-300), 0.0
-        solution, move = None, np.inf
-        for _ in range(settings.max_trials):
-            try:
-                model = LocalModel(Q + proximal * metric, p + proximal * (metric @ query.z), rows, D, caps)
+        accuracy = settings.model_share * self.tol * max(abs(objective), 1e-300)
+
+        def solve(weight: float) -> Trial | None:
+            """Return the solution of the model with a proximal term of this weight."""
+            model = LocalModel(Q + weight * metric, p + weight * (metric @ query.z), rows, D, caps)
+            with suppress(LinAlgError):
                 found = model.solve(accuracy, interrupted)
-            except LinAlgError:
-                found = None
-            if interrupted():
-                return
-            if found is not None and np.isfinite(found[0]).all():
-                solution, move = found, self._mean_move(found[0] - query.z)
-                if not hinge or move <= settings.max_move * max(reach, self.error):
-                    break
-            proximal = max(10.0 * proximal, settings.first_proximal)
-        if solution is None:
+                if found is not None and np.isfinite(found[0]).all():
+                    return Trial(*found, self._mean_move(found[0] - query.z), weight)
+            return None
+
+        longest = min(settings.max_move * max(reach, self.error) if hinge else np.inf, self.radius)
+        step = longest_step(solve, longest, settings)
+        if step is None or interrupted():
             return
-        z, alpha = solution
-        self.last = Linearisation(query.z, query.width, near.rows.numbers, alpha)
-        self.z, self.last_move, self.metric_matrix = z, move, metric
-        self.error = max((settings.hinge_error_share if hinge else 1.0) * move, np.finfo(float).eps)
+        self.last = Linearisation(query.z, query.width, near.rows.numbers, step.alpha)
+        self.z, self.last_move, self.metric_matrix = step.z, step.move, metric
+        share = settings.hinge_error_share if hinge else 1.0
+        # a step that had to be limited leaves the error as large as it was, or larger
+        left = share * step.move if step.weight == 0.0 else max(step.move, self.error)
+        self.error = max(left, np.finfo(float).eps)
 
     def _model_arrays(
         self, query: Query, sums: Sums, near: Near
@@ -264,6 +277,37 @@ class NewtonRun:
         below = np.cumsum(self.drawn.factors[order]) / self.total
         k = int(np.searchsorted(below, share))
         return float(values[order[k]]) if k < values.size else np.inf
+
+
+class Trial(NamedTuple):
+    """A solution of the local model: z, the dual variables, the mean move of the scores, and the proximal weight."""
+
+    z: np.ndarray
+    alpha: np.ndarray
+    move: float
+    weight: float
+
+
+def longest_step(solve: Callable[[float], Trial | None], longest: float, settings: Settings) -> Trial | None:
+    """Return a step that is not longer than `longest`, and not much shorter unless it needs no proximal term.
+
+    The weight of the proximal term grows tenfold until the step is short enough, and is then bisected.
+    """
+    best, last, low, high, weight = None, None, 0.0, np.inf, 0.0
+    for _ in range(settings.max_trials):
+        found = solve(weight)
+        last = found or last
+        if found is not None and found.move <= longest:
+            best, high = found, weight
+            if weight == 0.0 or found.move >= settings.min_move * longest:
+                break
+        else:
+            low = weight
+        if high < np.inf:
+            weight = float(np.sqrt(max(low, high / 100.0) * high))
+        else:
+            weight = max(10.0 * weight, settings.first_proximal)
+    return best or last
 
 
 def _inverse_factor(matrix: np.ndarray) -> np.ndarray:

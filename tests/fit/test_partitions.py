@@ -1,0 +1,262 @@
+"""Fits of partitioned rows: bounds of the same problem, wherever the rows are, and whatever happens between passes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from effort import examples, thorough
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin import MaxMarginClassifier, load, save, verify
+from maxmargin.certificates.certificate import CertificateError
+from maxmargin.certificates.verification import verify_verdicts
+from maxmargin.data.partitions import ArrayPartitions
+from maxmargin.estimators.partitioned import encode_labels, fit_partitions, weights_of_classes
+
+LOSSES = ("hinge", "squared_hinge")
+
+
+def partitioned_fit(model, X, y, weights=None, blocks=3):
+    """Fit a model to rows that are read in about so many blocks, of which its memory holds a part."""
+    classes = np.unique(y if weights is None else y[weights > 0.0])
+    codes, totals = encode_labels(y, weights, classes)
+    problem = model._problem()
+    factors = weights_of_classes(model, problem, classes, totals)
+    row_bytes = 12.0 * X.nnz / X.shape[0] + 8.0 if sp.issparse(X) else 8.0 * X.shape[1]
+    size = int(row_bytes * -(-X.shape[0] // blocks))
+    partitions = ArrayPartitions(X, codes, weights, factors, block_bytes=max(size, 1))
+    model.n_features_in_ = X.shape[1]
+    fit_partitions(model, problem, partitions, classes, factors)
+    return model
+
+
+def bracket(model, other):
+    """Return whether each lower bound is below the upper bound of the other model of the same problem."""
+    pairs = zip(model.certificate_.certificates, other.certificate_.certificates, strict=True)
+    return all(a.lower <= b.upper * (1 + 1e-12) and b.lower <= a.upper * (1 + 1e-12) for a, b in pairs)
+
+
+@st.composite
+def problems(draw):
+    """Return rows, labels, weights, parameters of a classifier, and a number of blocks."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d, k = draw(st.integers(12, 150)), draw(st.integers(1, 6)), draw(st.integers(2, 3))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, d)
+    scores = X @ rng.normal(size=(d, k)) / np.abs(X).max() + draw(st.sampled_from((0.1, 1.0))) * rng.normal(
+        size=(n, k)
+    )
+    y = np.argmax(scores, axis=1)
+    y[:k] = np.arange(k)
+    if draw(st.booleans()):  # rows of one class in each block
+        order = np.argsort(y, kind="stable")
+        X, y = X[order], y[order]
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=n) if draw(st.booleans()) else None
+    if weights is not None:
+        for label in range(k):
+            weights[np.flatnonzero(y == label)[0]] = 1.0
+    parameters = {
+        "loss": draw(st.sampled_from(LOSSES)), "C": draw(st.sampled_from((0.01, 1.0, 100.0))),
+        "intercept": draw(st.sampled_from(("free", "augmented"))), "fit_intercept": draw(st.booleans()),
+        "class_weight": draw(st.sampled_from((None, "balanced"))), "tol": 1e-4, "random_state": 0,
+        "p": draw(st.sampled_from((2, 2, 2, 1, np.inf, 3))),
+    }  # fmt: skip
+    X = sp.csr_matrix(X) if draw(st.booleans()) else X
+    return X, y, weights, parameters, draw(st.integers(1, 7))
+
+
+@thorough
+@settings(max_examples=examples(25, 200))
+@given(problem=problems(), share=st.sampled_from((0.3, 1.0)))
+def test_bounds_are_those_of_the_same_problem_in_memory(problem, share):
+    X, y, weights, parameters, blocks = problem
+    memory = share * 60.0 * X.shape[0] * (X.shape[1] + 1)
+    found = partitioned_fit(
+        MaxMarginClassifier(memory=memory, max_iter=30, **parameters), X, y, weights, blocks
+    )
+    whole = MaxMarginClassifier(**parameters).fit(X, y, weights)
+    assert bracket(found, whole)
+    proved = verify(found, X, y, weights)
+    assert found.certificate_.gap <= 1e-4 or found.status_ in ("STALLED", "MAX_ITER")
+    for claim, recomputed in zip(found.certificate_.certificates, proved.certificates, strict=True):
+        assert recomputed.upper == pytest.approx(claim.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_few_passes_certify_a_small_gap(loss, C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 10))
+    y = np.where(X @ rng.normal(size=10) + 2.0 * rng.normal(size=30_000) > 0.0, "yes", "no")
+    order = np.argsort(y, kind="stable")
+    for rows in (slice(None), order):
+        model = MaxMarginClassifier(C=C, loss=loss, tol=1e-4, memory=1e6, random_state=0)
+        model.fit(X[rows], y[rows])
+        assert model.status_ == "CERTIFIED"
+        assert model.n_iter_ <= 8
+
+
+def test_memory_maps_give_the_model_of_the_array(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60_000, 6)).astype(np.float32)
+    y = (X @ rng.normal(size=6) + rng.normal(size=60_000) > 0.0).astype(int)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    parameters = {"loss": "hinge", "memory": "300KB", "random_state": 3}
+    models = [MaxMarginClassifier(**parameters).fit(rows, y) for rows in (X, mapped)]
+    parts = [MaxMarginClassifier(**parameters).fit(rows[1000:], y[1000:]) for rows in (X, mapped)]
+    threads = MaxMarginClassifier(n_jobs=2, **parameters).fit(mapped, y)
+    for one, other in (models, parts, (models[0], threads)):
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+        assert one.certificate_.lower == other.certificate_.lower
+
+
+def test_a_model_file_keeps_the_points_that_imply_dual_variables(tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(5_000, 4))
+    y = np.argmax(X @ rng.normal(size=(4, 3)) + rng.normal(size=(5_000, 3)), axis=1)
+    model = MaxMarginClassifier(loss="hinge", memory="100KB", tol=1e-3, random_state=0).fit(X, y)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert verify(again, X, y).gap == verify(model, X, y).gap <= 1e-3
+    # another factor is another claim: its dual variables exceed their caps, and are clipped
+    claim = again.certificate_[0]
+    object.__setattr__(claim.implied, "plus", 0.5 * claim.implied.plus)
+    with pytest.raises(CertificateError, match="lower bound fails"):
+        verify(again, X, y)
+    with pytest.raises(CertificateError, match="two points"):
+        _ = claim.alpha
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, np.inf])
+def test_hard_margins_need_only_the_rows_of_the_smallest_margins(p):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(10_000, 5))
+    scores = X @ rng.normal(size=5)
+    X, y = X[np.abs(scores) > 0.3], (scores > 0.0)[np.abs(scores) > 0.3]
+    parameters = {"C": np.inf, "p": p, "tol": 1e-3, "random_state": 0}
+    found = MaxMarginClassifier(memory="100KB", **parameters).fit(X, y)
+    assert found.status_ == "CERTIFIED"
+    assert bracket(found, MaxMarginClassifier(**parameters).fit(X, y))
+    assert verify(found, X, y).gap <= 1e-3
+    y[[7, 70]] = ~y[[7, 70]]
+    found = MaxMarginClassifier(memory="100KB", **parameters).fit(X, y)
+    assert found.status_ == "INSEPARABLE"
+    assert found.verdict_.rows == y.size
+    verify_verdicts(found, X, y)
+
+
+def test_callbacks_hear_progress_and_end_a_fit_with_valid_bounds():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(20_000, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=20_000) > 0.0
+    for last in (1, 2):
+        model = MaxMarginClassifier(
+            loss="hinge", memory="200KB", tol=1e-9, random_state=0, callback=lambda r, k=last: r.round >= k
+        ).fit(X, y)
+        assert model.status_ == "INTERRUPTED"
+        assert len(model.history_) == last
+        assert verify(model, X, y).upper < np.inf
+    model = MaxMarginClassifier(memory="200KB", max_time=1e-6).fit(X, y)
+    assert model.status_ == "MAX_TIME"
+    assert model.certificate_.proves_nothing
+
+
+def test_an_entry_that_is_not_finite_is_named():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(3_000, 3)), np.arange(3_000) % 2
+    for value, remedy in ((np.nan, "fill it in"), (np.inf, "correct it")):
+        X[1234, 1] = value
+        with pytest.raises(ValueError, match=rf"row 1234 \(counted from 0\): column 1 is {value}; {remedy}"):
+            MaxMarginClassifier(memory="20KB", random_state=0).fit(X, y)
+
+
+def test_rows_that_change_between_passes_are_noticed(tmp_path):
+    rng = np.random.default_rng(6)
+    np.save(tmp_path / "X.npy", rng.normal(size=(3_000, 3)))
+    X, y = np.load(tmp_path / "X.npy", mmap_mode="r+"), np.arange(3_000) % 2
+
+    def change(report):
+        X[2_000:] += 1.0
+        X.flush()
+
+    model = MaxMarginClassifier(memory="20KB", tol=1e-9, random_state=0, callback=change)
+    with pytest.raises(ValueError, match="the rows changed while they were read"):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from maxmargin import MaxMarginClassifier
+rng = np.random.default_rng(7)
+X = rng.normal(size=(8_000, 5))
+y = X @ rng.normal(size=5) + rng.normal(size=8_000) > 0.0
+def kill(report):
+    if report.round == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+model = MaxMarginClassifier(loss="hinge", memory="60KB", tol=1e-6, random_state=0, checkpoint=sys.argv[1])
+model.set_params(callback=kill).fit(X, y)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(8_000, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=8_000) > 0.0
+    parameters = {"loss": "hinge", "memory": "60KB", "tol": 1e-6, "random_state": 0}
+    path = tmp_path / "state"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode < 0
+    assert [one.name for one in tmp_path.iterdir()] == ["state"]
+    rounds = []
+    model = MaxMarginClassifier(
+        checkpoint=path, callback=lambda report: rounds.append(report.round), **parameters
+    )
+    model.fit(X, y)
+    straight = MaxMarginClassifier(**parameters).fit(X, y)
+    assert rounds[0] == 2  # the first pass is not made again
+    np.testing.assert_array_equal(model.coef_, straight.coef_)
+    assert model.n_iter_ == straight.n_iter_
+    assert not path.exists()
+
+
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(3_000, 4)), np.arange(3_000) % 2
+    path = tmp_path / "state"
+    parameters = {"memory": "30KB", "tol": 1e-9, "random_state": 0, "checkpoint": path}
+    MaxMarginClassifier(callback=lambda report: report.round == 2, **parameters).fit(X, y)
+    before = path.read_bytes()
+    for other, data, words in (
+        ({"C": 2.0}, X, "another fit: C is 1.0 there, 2.0 here"),
+        ({"loss": "hinge"}, X, "another fit: loss is squared_hinge there, hinge here"),
+        ({}, X[:-1], "another fit: rows is 3000 there, 2999 here"),
+        ({}, X[::-1].copy(), "other data"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MaxMarginClassifier(**parameters, **other).fit(data, y[: len(data)])
+    assert path.read_bytes() == before
+    path.write_bytes(before[:-100])
+    with pytest.raises(ValueError, match="not a complete checkpoint"):
+        MaxMarginClassifier(**parameters).fit(X, y)
+
+
+def test_parameters_that_partitioned_fits_do_not_know_are_refused():
+    X, y = np.arange(400.0).reshape(200, 2), np.arange(200) % 2
+    for parameters, words in (
+        ({"algorithm": "mpu"}, "choose the algorithm themselves"),
+        ({"point": "last"}, "return the best point"),
+        ({"warm_start": True}, "start from a sample"),
+        ({"memory": "much"}, "'512MB'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MaxMarginClassifier(**({"memory": 1000} | parameters)).fit(X, y)
+    # rows that fit are solved in memory
+    assert MaxMarginClassifier(memory="1GB", algorithm="mpu").fit(X, y).history_[0].stage == "mpu"
