@@ -30,7 +30,7 @@ from maxmargin.cli.fit import fit
 from maxmargin.cli.options import errors_in_one_sentence, json_text
 from maxmargin.cli.separate import separate
 from maxmargin.io.model_file import load, save
-from maxmargin.io.readers import DataError, svmlight
+from maxmargin.readers import DataError, svmlight
 
 COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
 COMMANDS = get_command(app).commands

@@ -9,7 +9,7 @@ import pytest
 from command import X, Y, refused, run
 
 from maxmargin import load
-from maxmargin.io.readers import DataError, read
+from maxmargin.readers import DataError, read
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
 pd = pytest.importorskip("pandas")

@@ -105,7 +105,7 @@ def test_standard_input_gives_the_model_of_the_file(tmp_path):
 )
 def test_faults_of_pipes_are_those_of_files(content, code, message, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "maxmargin.io.readers.shuffled.BLOCK", 1 << 14
+        "maxmargin.readers.shuffled.BLOCK", 1 << 14
     )  # several blocks: the rows before are learnt
     with pipe_of(content, tmp_path) as path:
         done = run("fit", "--online", path, "-o", tmp_path / "m", "--n-features", 4)
@@ -145,7 +145,7 @@ def test_after_ctrl_c_the_buffer_is_learnt_until_a_second_one(interrupts, least,
     data, present, calls = tmp_path / "rows.svm", Stream.present, itertools.count(1)
     data.write_bytes(TEXT)
     monkeypatch.setattr(
-        "maxmargin.io.readers.shuffled.BLOCK", 1 << 13
+        "maxmargin.readers.shuffled.BLOCK", 1 << 13
     )  # the rows leave the buffer in 16 blocks
 
     def interrupted(stream, *task):
@@ -178,7 +178,7 @@ def test_sorted_rows_are_learnt_in_random_order(suffix, tmp_path):
 
 @needs_pipes
 def test_runs_longer_than_the_buffer_are_warned_of(tmp_path, monkeypatch):
-    monkeypatch.setattr("maxmargin.io.readers.shuffled.BLOCK", 1 << 13)
+    monkeypatch.setattr("maxmargin.readers.shuffled.BLOCK", 1 << 13)
     with pipe_of(TEXT, tmp_path) as path:
         done = run(
             "fit", "--online", path, "-o", tmp_path / "m", "--shuffle-buffer", "10KB", "--classes", "-1,1"

@@ -22,7 +22,7 @@ import maxmargin as mm
 from maxmargin import OnlineMarginClassifier, Problem, load
 from maxmargin.algorithms import ALGORITHMS, Facts
 from maxmargin.fit.streaming import Stream, streams
-from maxmargin.io.readers import svmlight
+from maxmargin.readers import svmlight
 
 RUNS = [
     mm.Perceptron(b=0.37),

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin.io.readers import DataError
-from maxmargin.io.readers.shuffled import Reader, ShuffleBuffer
+from maxmargin.readers import DataError
+from maxmargin.readers.shuffled import Reader, ShuffleBuffer
 
 N = 3000
 SIZES = [0, 2_000, 20_000, 10_000_000]  # in order; smaller than a block; larger; larger than the data

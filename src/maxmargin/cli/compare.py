@@ -12,7 +12,7 @@ from .options import STOPPED, ColumnOptions, Result, command
 
 if TYPE_CHECKING:
     from ..inspection.compare import Comparison
-    from ..io.readers import Table
+    from ..readers import Table
 
 
 @command(

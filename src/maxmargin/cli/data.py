@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..io.readers import DataError, Table, names_columns, read
-from ..io.readers.files import check_file
 from ..numerics.progress import announce
+from ..readers import DataError, Table, names_columns, read
+from ..readers.files import check_file
 from .options import ColumnOptions
 
 

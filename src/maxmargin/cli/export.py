@@ -29,8 +29,8 @@ def export(
     single : bool
         For onnx: rows and scores in float32 instead of float64.
     """
-    from ..io.readers.files import check_file
     from ..numerics.files import check_place
+    from ..readers.files import check_file
 
     kind = to or SUFFIXES.get(output.suffix.lower())
     if kind not in FORMATS:
@@ -73,8 +73,8 @@ def import_model(file: Path, *, output: Path, of: str | None = None, n_features:
     n_features : int
         For libsvm: number of columns of the data, if no support vector has an entry in the last ones.
     """
-    from ..io.readers.files import check_file
     from ..numerics.files import check_place
+    from ..readers.files import check_file
 
     check_file(file)
     check_place(output, file)

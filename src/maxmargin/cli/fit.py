@@ -12,7 +12,7 @@ import typer
 from .options import ESTIMATOR_OPTIONS, FIELDS, STOPPED, ColumnOptions, Result, command, dashed
 
 if TYPE_CHECKING:
-    from ..io.readers import Table
+    from ..readers import Table
 
 
 @command(*ESTIMATOR_OPTIONS)

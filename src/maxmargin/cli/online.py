@@ -19,11 +19,11 @@ from ..estimators.online import TRAILS, OnlineMarginClassifier
 from ..estimators.stream_parameters import EXAMPLE_RATES
 from ..fit.streaming import streams
 from ..io.model_file import save
-from ..io.readers import DataError, names_columns
-from ..io.readers.files import check_file
-from ..io.readers.shuffled import STANDARD_INPUT, Block, Reader, ShuffleBuffer
-from ..io.readers.table import labels_of
 from ..numerics.files import check_place
+from ..readers import DataError, names_columns
+from ..readers.files import check_file
+from ..readers.shuffled import STANDARD_INPUT, Block, Reader, ShuffleBuffer
+from ..readers.table import labels_of
 from .display import Progress
 from .options import FIELDS, STOPPED, Result, dashed
 

@@ -11,7 +11,7 @@ from .options import STOPPED, ColumnOptions, Result, command
 
 if TYPE_CHECKING:
     from ..estimators.selection import MarginRFE
-    from ..io.readers import Table
+    from ..readers import Table
 
 FACTS = ("message", "accuracy", "accuracy_std", "lower", "upper", "p")  # of a stage, for --json
 

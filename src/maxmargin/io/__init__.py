@@ -1,1 +1,1 @@
-"""Model files, models for other programs (ONNX, liblinear, libsvm, JSON), and readers of data files."""
+"""Model files, and models for other programs (ONNX, liblinear, libsvm, JSON)."""

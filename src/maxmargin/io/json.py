@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import __version__
 from ..estimators.imported import ImportedLinearClassifier
+from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
-from .fault import Fault, faults_of
 from .model_file import chosen, parameters_of
 from .models import LinearModel
 from .sealed_file import ModelFileError

@@ -24,10 +24,10 @@ from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
 from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.status import Status
-from .fault import Fault, faults_of
 from .sealed_file import ModelFileError, pack, plain, unpack
 
 Model = (

@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from .fault import Fault, faults_of
+from ..numerics.fault import Fault, faults_of
 
 FORMAT = 1  # raised when older versions of maxmargin could not read the file
 _OPENING = b'{"__metadata__":{"maxmargin":"'  # of the header, which the eight bytes of its length precede

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 from ..algorithms.base import is_whole
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
+from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
-from .fault import Fault, faults_of
 from .models import C_INT, LinearModel, check_machine, check_numbers, kernel_error, labels_of, whole_labels
 from .sealed_file import ModelFileError
 

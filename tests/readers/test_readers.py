@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import datasets  # noqa: F401 (imported by the first read, which would be slow)
 
-from maxmargin.io.readers import DataError, files, read
+from maxmargin.readers import DataError, files, read
 
 TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3 # a comment\n# nothing but a comment\n+1 qid:4 1:1 4:7\n-1\n"
 DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [1, 0, 0, 7], [0, 0, 0, 0]])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fault import Fault
+from ..numerics.fault import Fault
 
 LABEL_NAMES = ("label", "target", "class", "y")
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ...numerics.progress import announce
-from ..fault import Fault
+from ..numerics.fault import Fault
+from ..numerics.progress import announce
 from .arrays import read_npz
 from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...numerics.representable import WHOLE, first_rounded_text
-from ..fault import Fault
+from ..numerics.fault import Fault
+from ..numerics.representable import WHOLE, first_rounded_text
 from .files import open_data, require_memory, sample
 from .table import Expected, Table, columns, labels_of, listed, repeated
 

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from ...numerics.progress import announce
-from ..fault import Fault, faults_of
+from ..numerics.fault import Fault, faults_of
+from ..numerics.progress import announce
 from .table import DataError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...numerics.progress import announce
-from ..fault import Fault
+from ..numerics.progress import announce
+from ..numerics.fault import Fault
 from . import svmlight
 from .files import _MAGIC, COMPRESSED, data_errors, skip_mark
 from .svmlight import BLOCK, Block, _parse

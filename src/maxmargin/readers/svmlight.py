@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...numerics.representable import WHOLE, first_rounded_text
-from ..fault import Fault
+from ..numerics.fault import Fault
+from ..numerics.representable import WHOLE, first_rounded_text
 from .files import data_errors, open_data, require_memory, sample
 from .table import Expected, Table, whole
 

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as form
 
-from ...numerics.representable import first_rounded
-from ..fault import Fault
+from ..numerics.fault import Fault
+from ..numerics.representable import first_rounded
 from .files import require_memory
 from .table import Expected, Table, check_finite, checked, listed
 

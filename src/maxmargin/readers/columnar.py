@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics.representable import first_rounded
-from ..fault import Fault
+from ..numerics.fault import Fault
+from ..numerics.representable import first_rounded
 from .files import require_memory
 from .table import Expected, Table, check_finite, checked, columns, labels_of, repeated
 
