@@ -1,0 +1,230 @@
+"""The compiled loop over svmlight text: numbers in ordinary notation, and the places of all others.
+
+Loops run over bytes without tests of the end: a text ends with a line feed, which ends every word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..engine.jit import compiled
+
+BLANK, TAB, RETURN, LINE_FEED = 32, 9, 13, 10  # bytes from TAB to RETURN, and BLANK, separate words
+HASH, PLUS, MINUS, POINT, COLON, ZERO, SMALL_E = 35, 43, 45, 46, 58, 48, 101
+TO_SMALL = 32  # added to a capital letter
+# A product or quotient of an integer up to 2^53 and a power of ten up to 10^22 is rounded once: both are float64
+# numbers (Clinger, "How to read floating point numbers accurately", 1990).
+LARGEST_EXACT, LARGEST_POWER = 2**53, 22
+POWERS = np.array([10.0**k for k in range(LARGEST_POWER + 1)])
+# Integers below take one more digit. They stay below 2^63 by more than the rounding of a conversion to float64.
+ROOM = 9 * 10**17
+# Relative error of quotients and products of two float64 numbers each, hundreds of times what rounding adds up to: a
+# larger one hands more numbers over, one in 2^41 here.
+TINY = 2.0**-95
+SPLIT = 2.0**27 + 1.0  # Veltkamp's: upper and lower 26 bits
+LARGEST_EXPONENT = 9999  # digits beyond are not added up: the number is converted elsewhere
+LARGEST_INDEX = 2**31 - 1  # of 32 bits
+# entries of `counts`: rows; stored entries; numbers that are converted elsewhere; least and largest index
+ROWS, ENTRIES, OTHERS, LOWEST, HIGHEST = range(5)
+COUNTS = 5
+
+
+@compiled()
+def count(text, byte):
+    """Return how often a byte occurs."""
+    total = 0
+    for k in range(text.size):
+        total += text[k] == byte
+    return total
+
+
+@compiled()
+def parse(text, labels, indptr, indices, values, others, counts):
+    """Read the rows of a text into the arrays; return whether all of them have the ordinary form.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        Whole lines; the last byte is a line feed.
+    labels, indptr, indices, values : ndarray
+        Arrays that are long enough for the rows and the entries of the text.
+    others : ndarray of shape (n, 3)
+        Filled with begin, end and place of numbers that are not exact by one multiplication. The place is that of an
+        entry, or -1 - i for the label of row i.
+    counts : ndarray of shape (COUNTS,)
+        Filled with the numbers of rows, entries and so on.
+
+    Returns
+    -------
+    bool
+        False where a line has another form: it may be wrong, or hold an index such as +1.
+    """
+    row = entries = others_found = 0
+    lowest, highest = LARGEST_INDEX, -1
+    k = 0
+    indptr[0] = 0
+    while k < text.size:
+        c = text[k]
+        if _separates(c):
+            k += 1
+            continue
+        if c == HASH:
+            k = _line_end(text, k)
+            continue
+        begin = k
+        value, k, exact = _number(text, k)
+        if not exact:
+            others[others_found, 0], others[others_found, 1], others[others_found, 2] = begin, k, -1 - row
+            others_found += 1
+        labels[row] = value
+        k = _skipped(text, k)
+        if (
+            text[k] == 113 and text[k + 1] == 105 and text[k + 2] == 100
+        ):  # qid; a line feed ends the comparison
+            k = _skipped(text, _word_end(text, k))
+        before = -1
+        while text[k] != LINE_FEED and text[k] != HASH:
+            index, begin = np.int64(0), k
+            digit = np.int64(text[k]) - ZERO
+            while 0 <= digit <= 9 and index <= LARGEST_INDEX:
+                index = 10 * index + digit
+                k += 1
+                digit = np.int64(text[k]) - ZERO
+            if text[k] != COLON or k == begin or index <= before or index > LARGEST_INDEX:
+                return False
+            if before < 0 and index < lowest:
+                lowest = index
+            before = index
+            k += 1
+            begin = k
+            value, k, exact = _number(text, k)
+            if not exact:
+                others[others_found, 0], others[others_found, 1], others[others_found, 2] = begin, k, entries
+                others_found += 1
+            indices[entries] = index
+            values[entries] = value
+            entries += 1
+            k = _skipped(text, k)
+        highest = max(highest, before)
+        row += 1
+        indptr[row] = entries
+    counts[ROWS], counts[ENTRIES], counts[OTHERS] = row, entries, others_found
+    counts[LOWEST], counts[HIGHEST] = lowest, highest
+    return True
+
+
+@compiled()
+def _number(text, k):
+    """Return the number at k, the end of its word, and whether the number is that of `float`.
+
+    Where it is not, the word is another kind of number, or none at all.
+    """
+    sign = 1.0
+    if text[k] == MINUS or text[k] == PLUS:
+        sign = -1.0 if text[k] == MINUS else 1.0
+        k += 1
+    integer, power, digits, dropped = np.int64(0), np.int64(0), 0, 0
+    digit = np.int64(text[k]) - ZERO
+    while 0 <= digit <= 9:
+        if integer < ROOM:
+            integer = 10 * integer + digit
+        else:
+            dropped += 1
+        digits += 1
+        k += 1
+        digit = np.int64(text[k]) - ZERO
+    if text[k] == POINT:
+        k += 1
+        digit = np.int64(text[k]) - ZERO
+        begin = k
+        while 0 <= digit <= 9:
+            if integer < ROOM:
+                integer = 10 * integer + digit
+            else:
+                dropped += 1
+            k += 1
+            digit = np.int64(text[k]) - ZERO
+        power = begin - k
+        digits -= power
+    if digits and text[k] | TO_SMALL == SMALL_E:
+        k += 1
+        minus = text[k] == MINUS
+        if text[k] == MINUS or text[k] == PLUS:
+            k += 1
+        exponent, digits = np.int64(0), 0
+        digit = np.int64(text[k]) - ZERO
+        while 0 <= digit <= 9:
+            exponent = min(10 * exponent + digit, LARGEST_EXPONENT)
+            digits += 1
+            k += 1
+            digit = np.int64(text[k]) - ZERO
+        power += -exponent if minus else exponent
+    if not digits or (not _separates(text[k]) and text[k] != HASH):
+        return 0.0, _word_end(text, k), False
+    if dropped or not -LARGEST_POWER <= power <= LARGEST_POWER:
+        return 0.0, k, False
+    if integer > LARGEST_EXACT:
+        if power == 0:  # the caller has to know of whole numbers that are rounded
+            return 0.0, k, False
+        value, exact = _rounded(integer, power)
+        return sign * value, k, exact
+    if power < 0:
+        return sign * (np.float64(integer) / POWERS[-power]), k, True
+    return sign * (np.float64(integer) * POWERS[power]), k, True
+
+
+@compiled()
+def _rounded(integer, power):
+    """Return integer 10^power as a float64 number, and whether its rounding is certain."""
+    high = np.float64(integer)
+    low = np.float64(integer - np.int64(high))
+    scale = POWERS[abs(power)]
+    if power < 0:
+        near = high / scale
+        product, error = _product(near, scale)
+        rest = (((high - product) - error) + low) / scale
+    else:
+        near, error = _product(high, scale)
+        rest = error + low * scale
+    value = near + (rest - TINY * near)
+    return value, value == near + (rest + TINY * near)
+
+
+@compiled()
+def _product(a, b):
+    """Return a b as a float64 number and its rounding error (Dekker)."""
+    product = a * b
+    c, d = SPLIT * a, SPLIT * b
+    a1, b1 = c - (c - a), d - (d - b)
+    a2, b2 = a - a1, b - b1
+    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+@compiled()
+def _separates(byte):
+    """Return whether a byte separates words, as in `bytes.split`."""
+    return byte == BLANK or TAB <= byte <= RETURN
+
+
+@compiled()
+def _skipped(text, k):
+    """Return the place of the first byte at or after k that begins a word, or ends the line."""
+    while text[k] != LINE_FEED and _separates(text[k]):
+        k += 1
+    return k
+
+
+@compiled()
+def _word_end(text, k):
+    """Return the place after the word that k is in."""
+    while not _separates(text[k]) and text[k] != HASH:
+        k += 1
+    return k
+
+
+@compiled()
+def _line_end(text, k):
+    """Return the place of the line feed of the line that k is in."""
+    while text[k] != LINE_FEED:
+        k += 1
+    return k
