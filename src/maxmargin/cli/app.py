@@ -10,6 +10,7 @@ import typer
 from typer import Option
 
 from .. import __version__
+from .cache import cache
 from .compare import compare
 from .demo import demo
 from .export import export, import_model
@@ -24,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, report, compare, select, separate, export, demo):
+for command in (fit, predict, check, report, compare, select, separate, export, demo, cache):
     app.command()(command)
 app.command("import")(import_model)
 

@@ -6,24 +6,21 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..numerics.fault import Fault
 from ..numerics.progress import announce
 from .arrays import read_npz
 from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited
-from .files import COMPRESSED, check_file, data_errors
+from .files import ARROW, DELIMITED, check_file, data_errors, ending, kind_of
 from .svmlight import read_svmlight
 from .table import DataError, Expected, Table
 
 __all__ = ["DataError", "Expected", "Table", "names_columns", "read"]
 
-_ARROW = (".arrow", ".feather", ".ipc")
-_DELIMITED = (".csv", ".tsv")
 _READERS = {
     ".npz": read_npz,
     ".parquet": read_parquet,
-    **dict.fromkeys(_ARROW, read_arrow),
-    **dict.fromkeys(_DELIMITED, read_delimited),
+    **dict.fromkeys(ARROW, read_arrow),
+    **dict.fromkeys(DELIMITED, read_delimited),
 }
 
 
@@ -58,21 +55,11 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
     expected = Expected(n_features, **requirements)
     with data_errors(path):
         check_file(path)
-        if not path.is_file():
-            raise Fault("a pipe or device can be read only once; write the data to a file first.")
+        kind = kind_of(path)
         announce(f"reading {path.name}")
-        kind, compressed = _kind(path)
-        if kind in (".npz", ".parquet", *_ARROW) and compressed:
-            raise Fault(f"a {kind} file cannot be read in compressed form; decompress it first.")
         return _READERS.get(kind, read_svmlight)(path, expected)
 
 
 def names_columns(path: str | os.PathLike[str]) -> bool:
     """Return whether the columns of this kind of file have names."""
-    return _kind(Path(path))[0] in (*_DELIMITED, ".parquet", *_ARROW)
-
-
-def _kind(path: Path) -> tuple[str, bool]:
-    """Return the end of the name that says the format of a file, and whether the file is compressed."""
-    compressed = path.suffix.lower() in COMPRESSED
-    return (path.with_suffix("") if compressed else path).suffix.lower(), compressed
+    return ending(Path(path)) in (*DELIMITED, ".parquet", *ARROW)

@@ -1,10 +1,12 @@
-"""NumPy archives: dense X and y, or the arrays of a CSR matrix and y."""
+"""NumPy archives: dense X and y, or the arrays of a CSR matrix and y; single arrays, block by block."""
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +14,8 @@ from numpy.lib import format as form
 
 from ..numerics.fault import Fault
 from ..numerics.representable import first_rounded
-from .files import require_memory
+from .blocks import Block
+from .files import Digest, require_memory
 from .table import Expected, Table, check_finite, checked, listed
 
 _SPARSE = ("data", "indices", "indptr", "shape")
@@ -65,6 +68,58 @@ def read_npz(path: Path, expected: Expected) -> Table:
     return Table(X, y, rounded=None if rounded is None else str(rounded))
 
 
+def array_shape(path: Path) -> tuple[tuple[int, ...], np.dtype, int]:
+    """Return shape and type of a .npy file, and the place of its first number.
+
+    Raises
+    ------
+    Fault
+        If it is none, or its rows are not stored one after another.
+    """
+    with open(path, "rb") as file:
+        try:
+            shape, by_columns, dtype = _header(file)
+        except (ValueError, SyntaxError) as error:
+            raise Fault(f"this is not a valid .npy file ({error}); save it again.") from None
+        if by_columns and len(shape) > 1:
+            raise Fault("the array is stored by columns; save numpy.ascontiguousarray(X).")
+        if dtype.hasobject:
+            raise Fault("the array holds Python objects; save it as numbers or strings.")
+        if path.stat().st_size < file.tell() + dtype.itemsize * prod(shape):
+            raise Fault("the file is cut short; copy it again.")
+        return shape, dtype, file.tell()
+
+
+def stream_arrays(path: Path, labels: Path, size: int, digest: Digest, of_labels: Digest) -> Iterator[Block]:
+    """Read a .npy file of rows, and one of labels, block by block of about `size` bytes."""
+    (n, d), dtype, start = array_shape(path)
+    shape, kind, begin = array_shape(labels)
+    if shape != (n,):
+        raise Fault(f"there must be one label for each of the {n} rows; the shape of {labels} is {shape}.")
+    step, rounded = max(1, size // (dtype.itemsize * d)), None
+    with open(path, "rb") as rows, open(labels, "rb") as classes:
+        rows.seek(start)
+        classes.seek(begin)
+        for before in range(0, n, step):
+            count = min(step, n - before)
+            X, y = np.fromfile(rows, dtype, count * d), np.fromfile(classes, kind, count)
+            if X.size < count * d or y.size < count:
+                raise Fault("the file was changed while it was read; read it again.")
+            rounded = first_rounded(X) if rounded is None else rounded
+            X = _numbers("X", X.reshape(count, d))
+            check_finite(X, None, before)
+            digest.seen = rows.tell()
+            yield Block(X, y, slice(None), None if rounded is None else str(rounded))
+    digest.read(path)
+    of_labels.read(labels)
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Return shape, order and type of an array; the file is left at its first number."""
+    first_version = form.read_magic(file) == (1, 0)
+    return (form.read_array_header_1_0 if first_version else form.read_array_header_2_0)(file)
+
+
 def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
     """Return shape and type of every array, without reading the arrays."""
     headers = {}
@@ -74,9 +129,7 @@ def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
                 continue
             with archive.open(member) as file:
                 try:
-                    first_version = form.read_magic(file) == (1, 0)
-                    read = form.read_array_header_1_0 if first_version else form.read_array_header_2_0
-                    shape, _, dtype = read(file)
+                    shape, _, dtype = _header(file)
                 except (ValueError, SyntaxError) as error:
                     raise Fault(f"the array {member!r} is damaged ({error}); copy the file again.") from None
             headers[member.removesuffix(".npy")] = (shape, dtype)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import numpy as np
 
 from ..numerics.fault import Fault
 from ..numerics.representable import first_rounded
-from .files import require_memory
+from .blocks import Block
+from .files import Digest, require_memory
 from .table import Expected, Table, check_finite, checked, columns, labels_of, repeated
 
 _OLD_FEATHER, _ARROW_FILE = b"FEA1", b"ARROW1"  # the first bytes of files
+# bytes of a column that are read at a time: more costs memory for each column, less costs reads
+_BUFFER = 1 << 18
 
 
 def read_parquet(path: Path, expected: Expected) -> Table:
@@ -24,9 +28,6 @@ def read_parquet(path: Path, expected: Expected) -> Table:
 
 def read_arrow(path: Path, expected: Expected) -> Table:
     """Read a table of numbers from an Arrow file or stream; the label column may hold strings."""
-    with open(path, "rb") as file:
-        if file.read(4) == _OLD_FEATHER:
-            raise Fault("this is a Feather file of version 1; write it in version 2.")
     return _read(path, expected, "Arrow")
 
 
@@ -39,38 +40,120 @@ def _opened(path: Path, kind: str) -> tuple[Any, int, Callable[[list[str]], Any]
 
         file = ParquetFile(path)
         return file.schema_arrow, file.metadata.num_rows, file.read
-    source = pa.memory_map(str(path))
-    opener = pa.ipc.open_file if source.read(len(_ARROW_FILE)) == _ARROW_FILE else pa.ipc.open_stream
-    source.seek(0)
-    table = opener(source).read_all()
+    table = _arrow_reader(pa.memory_map(str(path))).read_all()
     return table.schema, table.num_rows, table.select
 
 
-def _read(path: Path, expected: Expected, kind: str) -> Table:
-    """Read the features and the labels of a table."""
+def _arrow_reader(source: Any) -> Any:
+    """Return the reader of an Arrow file or stream."""
+    import pyarrow as pa
+
+    first = source.read(len(_ARROW_FILE))
+    if first.startswith(_OLD_FEATHER):
+        raise Fault("this is a Feather file of version 1; write it in version 2.")
+    source.seek(0)
+    return (pa.ipc.open_file if first == _ARROW_FILE else pa.ipc.open_stream)(source)
+
+
+@contextmanager
+def _faults_of(kind: str) -> Iterator[None]:
+    """Turn errors of pyarrow, and its absence, into faults."""
     try:
         import pyarrow as pa
     except ImportError:
         raise Fault(f"{kind} needs pyarrow: pip install 'maxmargin[arrow]'.") from None
     try:
+        yield
+    except pa.ArrowException as error:
+        reason = str(error).split(". ")[0].rstrip(".")
+        raise Fault(f"this is not a valid {kind} file, or is cut short ({reason}); copy it again.") from None
+
+
+def _read(path: Path, expected: Expected, kind: str) -> Table:
+    """Read the features and the labels of a table."""
+    with _faults_of(kind):
         schema, rows, fetch = _opened(path, kind)
-        names = list(schema.names)
-        if (twice := repeated(names)) is not None:
-            raise Fault(f"two columns are named {twice!r}; give each column a name of its own.")
-        feature_names, label_name = columns(names, expected, _row_names(schema))
+        feature_names, label_name = _columns(schema, expected)
         wanted = feature_names if label_name is None else [*feature_names, label_name]
         # the matrix, and the table where it is not a map of the file
         require_memory((16.0 if kind == "Parquet" else 8.0) * rows * len(wanted))
         table = fetch(wanted)
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
-    except pa.ArrowException as error:
-        reason = str(error).split(". ")[0].rstrip(".")
-        raise Fault(f"this is not a valid {kind} file, or is cut short ({reason}); copy it again.") from None
     if not table.num_rows:
         raise Fault("the file holds no rows.")
-    X, rounded = _features(table, feature_names)
-    y = None if label_name is None else _labels(table, label_name)
-    return Table(X, y, feature_names, label_name, rounded=rounded)
+    single = _check_types(schema, feature_names)
+    X, rounded = _features(table, feature_names, single)
+    if label_name is None:
+        return Table(X, None, feature_names, rounded=rounded)
+    labels, codes = _coded_labels(table, label_name)
+    y = labels_of(labels) if isinstance(labels, list) else labels
+    return Table(X, checked(y[codes]), feature_names, label_name, rounded=rounded)
+
+
+def columns_of_file(path: Path, expected: Expected, kind: str) -> tuple[list[str], str | None, bool]:
+    """Return the features of a file, its label column, and whether all features are float32."""
+    import pyarrow as pa
+
+    with _faults_of(kind):
+        if kind == "Parquet":
+            from pyarrow.parquet import read_schema
+
+            schema = read_schema(path)
+        else:
+            with pa.OSFile(str(path)) as source:
+                schema = _arrow_reader(source).schema
+    features, label = _columns(schema, expected)
+    return features, label, _check_types(schema, features)
+
+
+def stream_columnar(
+    path: Path, kind: str, features: list[str], label: str, single: bool, size: int, digest: Digest
+) -> Iterator[Block]:
+    """Read a table block by block, of about `size` bytes of numbers; the digest is computed at the end.
+
+    Memory is needed for a batch of an Arrow file or a page of each column of a Parquet file, besides the block.
+    """
+    before, bytes_of_file = 0, path.stat().st_size
+    with _faults_of(kind):
+        for batch, share in _batches(path, kind, [*features, label], max(1, size // (8 * len(features) + 8))):
+            batch.validate(full=True)
+            X, rounded = _features(batch, features, single, before)
+            labels, codes = _coded_labels(batch, label, before)
+            before += len(X)
+            digest.seen = int(share * bytes_of_file)
+            yield Block(X, labels, codes, rounded)
+    digest.read(path)
+
+
+def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tuple[Any, float]]:
+    """Yield tables of at most so many rows, and the share of the file that has been read."""
+    import pyarrow as pa
+
+    if kind == "Parquet":
+        from pyarrow.parquet import ParquetFile
+
+        done = 0
+        # buffers: else the columns of a whole group of rows are read at once
+        with ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+            for batch in file.iter_batches(rows, columns=wanted):
+                done += batch.num_rows
+                yield pa.Table.from_batches([batch]), done / file.metadata.num_rows
+        return
+    with pa.OSFile(str(path)) as source:  # a map of a file that is cut meanwhile would end the process
+        reader = _arrow_reader(source)
+        random = hasattr(reader, "num_record_batches")
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if random else reader:
+            table = pa.Table.from_batches([batch]).select(wanted)
+            for start in range(0, table.num_rows, rows):
+                yield table.slice(start, rows), source.tell() / source.size()
+
+
+def _columns(schema: Any, expected: Expected) -> tuple[list[str], str | None]:
+    """Return the names of the features and of the label."""
+    names = list(schema.names)
+    if (twice := repeated(names)) is not None:
+        raise Fault(f"two columns are named {twice!r}; give each column a name of its own.")
+    return columns(names, expected, _row_names(schema))
 
 
 def _row_names(schema: Any) -> set[str]:
@@ -82,49 +165,62 @@ def _row_names(schema: Any) -> set[str]:
         return set()
 
 
-def _features(table: Any, names: list[str]) -> tuple[np.ndarray, str | None]:
-    """Return the matrix of the features, and the first of their numbers that float64 does not hold."""
+def _check_types(schema: Any, names: list[str]) -> bool:
+    """Return whether all features are float32; raise Fault where one holds no numbers."""
     import pyarrow as pa
 
-    types = [table.schema.field(name).type for name in names]
+    types = [schema.field(name).type for name in names]
     for name, type_ in zip(names, types, strict=True):
         if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
             raise Fault(
                 f"column {name!r} holds {type_}, not numbers; turn it into numbers, leave it out with --drop, or name "
                 "the label column with --label."
             )
-    single = all(pa.types.is_float32(type_) for type_ in types)
+    return all(pa.types.is_float32(type_) for type_ in types)
+
+
+def _features(table: Any, names: list[str], single: bool, before: int = 0) -> tuple[np.ndarray, str | None]:
+    """Return the matrix of the features, and the first of their numbers that float64 does not hold.
+
+    `before` rows of the file come before these.
+    """
     X = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
     rounded = None
     for j, name in enumerate(names):
-        values = _complete_column(table, name).to_numpy()
+        values = _complete_column(table, name, before).to_numpy()
         rounded = first_rounded(values) if rounded is None else rounded
         X[:, j] = values
-    check_finite(X, names)
+    check_finite(X, names, before)
     return X, None if rounded is None else str(rounded)
 
 
-def _labels(table: Any, name: str) -> np.ndarray:
-    """Return the column of the labels, as numbers where all of them are numbers."""
+def _coded_labels(
+    table: Any, name: str, before: int = 0
+) -> tuple[np.ndarray | list[str], np.ndarray | slice]:
+    """Return labels and the place of each row's label among them: all labels, or distinct texts."""
     import pyarrow as pa
 
-    column = _complete_column(table, name)
+    column = _complete_column(table, name, before)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     y = column.to_numpy()
-    if y.dtype == object:
-        texts = [label.decode() if isinstance(label, bytes) else str(label) for label in y]
-        if not all(text.strip() for text in texts):
-            raise _empty([bool(text.strip()) for text in texts].index(False), name)
-        y = labels_of(texts)
-    return checked(y)
+    if y.dtype != object:
+        return y, slice(None)
+    texts: dict[str, int] = {}
+    codes = np.empty(y.size, np.intp)
+    for i, label in enumerate(y.tolist()):
+        text = label.decode() if isinstance(label, bytes) else str(label)
+        if not text.strip():
+            raise _empty(before + i, name)
+        codes[i] = texts.setdefault(text, len(texts))
+    return list(texts), codes
 
 
-def _complete_column(table: Any, name: str) -> Any:
+def _complete_column(table: Any, name: str, before: int) -> Any:
     """Return a column; raise Fault where a value is missing."""
     column = table.column(name)
     if column.null_count:
-        raise _empty(int(np.flatnonzero(column.is_null().to_numpy())[0]), name)
+        raise _empty(before + int(np.flatnonzero(column.is_null().to_numpy())[0]), name)
     return column
 
 

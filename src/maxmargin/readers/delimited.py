@@ -19,9 +19,9 @@ from .files import open_data, require_memory, sample
 from .table import Expected, Table, columns, labels_of, listed, repeated
 
 # Added to the text as its last line: the last row is this alone, unless a quote is still open.
-_END = "\0"
+END = "\0"
 # as pandas, polars, R and spreadsheets write them
-_BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
+BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
@@ -30,50 +30,66 @@ def read_delimited(path: Path, expected: Expected) -> Table:
 
     A feature that is True or False in the first row has to be so in all, and is 1 and 0.
     """
-    delimiter, names = _header(path, expected)
+    delimiter, names, needed = header(path, expected)
+    require_memory(needed)
     features, label = columns(names, expected)
-    place = {name: k for k, name in enumerate(names)}
-    places = [place[name] for name in features]
     numbers = array("d")
     labels: list[str] = []
-    shared: dict[str, str] = {}  # one text for all rows of a class
-    booleans: list[int] | None = None
-    for line, row in _rows(path, delimiter):
-        if len(row) != len(names):
-            raise Fault(f"the row has {len(row)} columns, the header {len(names)}; make them equal.", line)
-        if label is not None:
-            text = row[place[label]].strip()
-            if text not in shared:
-                shared[text] = _label(text, label, line)
-            labels.append(shared[text])
-        texts = [row[k] for k in places]
-        if booleans is None:
-            booleans = [k for k, text in enumerate(texts) if text.strip() in _BOOLEANS]
-        numbers.extend(_numbers(features, texts, booleans, line))
+    for text, row in rows_of(path, delimiter, names, features, label):
+        labels.append(text)
+        numbers.extend(row)
     if not numbers:
         raise Fault("the file holds a header, but no rows.")
     X = np.frombuffer(numbers).reshape(-1, len(features))
     rounded = None
     if (np.abs(X) >= WHOLE).any():
-        rounded = first_rounded_text(row[k] for _, row in _rows(path, delimiter) for k in places)
+        places = [names.index(name) for name in features]
+        rounded = first_rounded_text(row[k] for _, row in text_fields(path, delimiter) for k in places)
     if label is None:
         return Table(X, None, features, rounded=rounded)
-    _refuse_row_as_header(features, label, list(shared), expected)
+    refuse_row_as_header(features, label, list(dict.fromkeys(labels)), expected)
     y = labels_of(labels)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.flatnonzero(~np.isfinite(y))[0])
-        line, _ = next(islice(_rows(path, delimiter), i, None))
-        raise Fault(f"the label (column {label!r}) is {labels[i]!r}; leave the row out.", line)
+        raise label_fault(path, delimiter, i, label, labels[i])
     return Table(X, y, features, label, rounded=rounded)
 
 
-def _header(path: Path, expected: Expected) -> tuple[str, list[str]]:
-    """Return the delimiter of a file and the names of its columns.
+def label_fault(path: Path, delimiter: str, row: int, name: str, text: str) -> Fault:
+    """Return the fault of a label that is NaN or infinite."""
+    line, _ = next(islice(text_fields(path, delimiter), row, None))
+    return Fault(f"the label (column {name!r}) is {text!r}; leave the row out.", line)
+
+
+def rows_of(
+    path: Path, delimiter: str, names: list[str], features: list[str], label: str | None
+) -> Iterator[tuple[str, list[float]]]:
+    """Yield label (empty where there is none) and features of each row; raise Fault at the first that is wrong."""
+    place = {name: k for k, name in enumerate(names)}
+    places = [place[name] for name in features]
+    shared = {"": ""}  # one text for all rows of a class
+    booleans: list[int] | None = None
+    for line, row in text_fields(path, delimiter):
+        if len(row) != len(names):
+            raise Fault(f"the row has {len(row)} columns, the header {len(names)}; make them equal.", line)
+        text = ""
+        if label is not None:
+            text = row[place[label]].strip()
+            if text not in shared or not text:
+                shared[text] = _label(text, label, line)
+        texts = [row[k] for k in places]
+        if booleans is None:
+            booleans = [k for k, text_ in enumerate(texts) if text_.strip() in BOOLEANS]
+        yield shared[text], _numbers(features, texts, booleans, line)
+
+
+def header(path: Path, expected: Expected) -> tuple[str, list[str], float]:
+    """Return the delimiter of a file, the names of its columns, and the bytes of memory that its rows need.
 
     Raises
     ------
     Fault
-        If the header is missing, or the data do not fit the memory.
+        If the header is missing.
     """
     text, ratio = sample(path)
     if b"\r" in text.strip() and b"\n" not in text:
@@ -83,8 +99,7 @@ def _header(path: Path, expected: Expected) -> tuple[str, list[str]]:
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
     _check_header(names, expected)
     # numbers of 8 bytes each, an array that grows, and a copy of it
-    require_memory(ratio * text.count(b"\n") * (30.0 * len(names) + 16.0))
-    return delimiter, names
+    return delimiter, names, ratio * text.count(b"\n") * (30.0 * len(names) + 16.0)
 
 
 def _check_header(names: list[str], expected: Expected) -> None:
@@ -108,7 +123,7 @@ def _check_header(names: list[str], expected: Expected) -> None:
         raise Fault(f"two columns are named {twice!r}; give each column a name of its own.", 1)
 
 
-def _refuse_row_as_header(features: list[str], label: str, classes: list[str], expected: Expected) -> None:
+def refuse_row_as_header(features: list[str], label: str, classes: list[str], expected: Expected) -> None:
     """Raise Fault where the header seems to be a row: features named by numbers, and a class as the label's name.
 
     Where a model knows the columns, all rows may be of one class.
@@ -129,7 +144,7 @@ def _refuse_row_as_header(features: list[str], label: str, classes: list[str], e
         )
 
 
-def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def text_fields(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of the rows below the header, each with the number of its last line.
 
     Raises
@@ -139,12 +154,12 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """
     with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         # an open quote takes the line that follows with it
-        reader = csv.reader(chain(file, ["\n", _END]), delimiter=delimiter)
+        reader = csv.reader(chain(file, ["\n", END]), delimiter=delimiter)
         next(reader)
         begin = reader.line_num
         for row in reader:
-            if row and row[-1].endswith(_END):
-                if row == [_END]:
+            if row and row[-1].endswith(END):
+                if row == [END]:
                     return
                 raise Fault("a quote is opened and never closed; copy the file again, or add it.", begin + 1)
             if row:
@@ -167,7 +182,7 @@ def _numbers(names: list[str], texts: list[str], booleans: list[int], line: int)
     if booleans:
         digits = texts.copy()
         for k in booleans:
-            digits[k] = _BOOLEANS.get(texts[k].strip(), "")
+            digits[k] = BOOLEANS.get(texts[k].strip(), "")
     try:
         numbers = list(map(float, digits))
         # 1_000 is a number in Python only; a sum of finite numbers may overflow
@@ -182,7 +197,7 @@ def _numbers(names: list[str], texts: list[str], booleans: list[int], line: int)
 def _fault(text: str, boolean: bool, column: str) -> str | None:
     """Return the fault of the text of a feature in words; None if it is a finite number."""
     text = text.strip()
-    shown, number = repr(text[:40]), _number(_BOOLEANS.get(text, "") if boolean else text)
+    shown, number = repr(text[:40]), _number(BOOLEANS.get(text, "") if boolean else text)
     if not text:
         return f"{column} is empty; fill it in or leave the row out"
     if number is None and boolean:

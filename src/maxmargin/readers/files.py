@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import hashlib
+import io
 import lzma
 import os
 import re
@@ -22,6 +24,7 @@ from ..numerics.progress import announce
 from .table import DataError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv")  # ends of names
 _MAGIC = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
@@ -58,6 +61,21 @@ def check_file(path: Path) -> None:
         raise DataError(f"{path}: the file is empty.")
 
 
+def ending(path: Path) -> str:
+    """Return the end of the name that says the format of a file."""
+    return (path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+
+
+def kind_of(path: Path) -> str:
+    """Return the end of the name that says the format of a file; raise Fault where it cannot be read."""
+    kind = ending(path)
+    if not path.is_file():
+        raise Fault("a pipe or device can be read only once; write the data to a file first.")
+    if kind in (".npy", ".npz", ".parquet", *ARROW) and path.suffix.lower() != kind:
+        raise Fault(f"a {kind} file cannot be read in compressed form; decompress it first.")
+    return kind
+
+
 @contextmanager
 def data_errors(path: Path) -> Iterator[None]:
     """Turn faults, and errors of the system and of decompressors, into a DataError of one sentence."""
@@ -72,13 +90,60 @@ def data_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: {words.format(suffix=path.suffix, error=reason)}.") from None
 
 
-def open_data(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, decompressed; announce the share that has been read."""
-    file = COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
-    size = path.stat().st_size
-    announce(f"reading {path.name}", share=lambda: os.lseek(file.fileno(), 0, os.SEEK_CUR) / size)
-    skip_mark(file)
-    return file
+class Digest:
+    """The SHA-256 digest of a file that is read once, and the number of its bytes that have been read."""
+
+    def __init__(self) -> None:
+        self.sha, self.seen = hashlib.sha256(), 0
+
+    def update(self, part: memoryview) -> None:
+        """Take in the next bytes."""
+        self.sha.update(part)
+        self.seen += len(part)
+
+    def read(self, path: Path) -> str:
+        """Return the digest of a whole file, which is read for it."""
+        self.sha, self.seen = hashlib.sha256(), 0
+        with _Observed(path, self) as file:
+            _read_to_the_end(file)
+        return self.sha.hexdigest()
+
+
+class _Observed(io.FileIO):
+    """A file whose bytes are passed to a digest when they are read."""
+
+    def __init__(self, path: Path, digest: Digest) -> None:
+        super().__init__(path)
+        self._digest = digest
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer) or 0
+        self._digest.update(memoryview(buffer)[:count])
+        return count
+
+
+def _read_to_the_end(file: io.RawIOBase) -> None:
+    """Read the bytes that are left."""
+    buffer = bytearray(_SAMPLE)
+    while file.readinto(buffer):
+        pass
+
+
+@contextmanager
+def open_data(path: Path, digest: Digest | None = None) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, decompressed; announce the share that has been read.
+
+    With a digest, all bytes of the file are read at the end, and taken into the digest.
+    """
+    observed = None if digest is None else _Observed(path, digest)
+    with open(path, "rb") if observed is None else io.BufferedReader(observed) as raw:
+        opener, size = COMPRESSED.get(path.suffix.lower()), path.stat().st_size
+        file: Any = opener(raw, "rb") if opener else raw
+        announce(f"reading {path.name}", share=lambda: os.lseek(raw.fileno(), 0, os.SEEK_CUR) / size)
+        skip_mark(file)
+        yield file
+        if observed is not None:
+            _read_to_the_end(observed)
 
 
 def skip_mark(file: Any) -> None:
@@ -117,7 +182,9 @@ def require_memory(needed: float) -> None:
     """Raise Fault where `needed` bytes are more than the memory that is free."""
     available = available_memory()
     if needed > available:
-        raise Fault(f"the data need about {_size(needed)} of memory; {_size(available)} are free; {_REMEDY}.")
+        raise Fault(
+            f"the data need about {size_text(needed)} of memory; {size_text(available)} are free; {_REMEDY}."
+        )
 
 
 def available_memory() -> float:
@@ -134,7 +201,8 @@ def available_memory() -> float:
     return min(limits)
 
 
-def _size(number: float) -> str:
+def size_text(number: float) -> str:
+    """Return a number of bytes in a unit of three digits or fewer."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if number < 1000.0:
             return f"{number:.3g} {unit}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 
 from ..numerics.fault import Fault
 from ..numerics.representable import WHOLE, first_rounded_text
-from .files import data_errors, open_data, require_memory, sample
+from .files import Digest, data_errors, open_data, require_memory, sample
 from .table import Expected, Table, whole
 
 _LARGEST_INDEX = 2**31 - 1  # of 32 bits, as in the compiled loop
@@ -62,7 +63,7 @@ def read_svmlight(path: Path, expected: Expected) -> Table:
     # labels, offsets, values and indices of blocks; beside them, one of these arrays of the whole at a time
     require_memory(ratio * (20.0 * text.count(b":") + 32.0 * text.count(b"\n")))
     width, first = expected.n_features, expected.first_index
-    parts = [rows for rows, _, _ in text_rows(path, PART, width, first) if rows.labels.size]
+    parts = [rows for rows, _, _ in text_rows(texts(path, PART), width, first) if rows.labels.size]
     if not parts:
         raise Fault("the file holds no rows.")
     rows = _joined(parts)
@@ -85,15 +86,21 @@ def _joined(parts: list[Rows]) -> Rows:
     return Rows(labels, indptr, np.concatenate(indices), joined, lowest, highest, rounded)
 
 
+def texts(path: Path, size: int, digest: Digest | None = None) -> Iterator[bytes]:
+    """Yield whole lines of a file, about `size` bytes at a time; the last line may have no end."""
+    with open_data(path, digest) as file:
+        while text := file.read(size) + file.readline():
+            yield text
+
+
 def text_rows(
-    path: Path, size: int, width: int | None, first: int | None
+    texts: Iterable[bytes], width: int | None, first: int | None
 ) -> Iterator[tuple[Rows, bytes, int]]:
-    """Yield the rows of a file in blocks of about `size` bytes, with their text and the number of lines before.
+    """Yield the rows of each text of a file, with the text and the number of lines before.
 
     Parameters
     ----------
-    path : Path
-    size : int
+    texts : iterable of bytes
     width, first : int or None
         Number of columns and first index. Indices are compared with them where a line is wrong in any case;
         `columns_of` compares all.
@@ -104,17 +111,22 @@ def text_rows(
         At the first line that cannot be read.
     """
     lines = 0
-    with open_data(path) as file:
-        while text := file.read(size) + file.readline():
-            rows = _compiled_rows(text)
-            if rows is None:
-                rows = _rows_by_words(_checked(BytesIO(text), lines, None if first is None else width, first))
-            yield rows, text, lines
-            lines += text.count(b"\n")
+    for text in texts:
+        rows = _compiled_rows(text)
+        if rows is None:
+            rows = _rows_by_words(
+                checked_lines(BytesIO(text), lines, None if first is None else width, first)
+            )
+        yield rows, text, lines
+        lines += text.count(b"\n")
 
 
 def columns_of(
-    rows: Rows, width: int | None, first: int | None, open_text: Callable[[], IO[bytes]], before: int
+    rows: Rows,
+    width: int | None,
+    first: int | None,
+    open_text: Callable[[], AbstractContextManager[IO[bytes]]],
+    before: int,
 ) -> tuple[int, int]:
     """Return the first index and the number of columns, as they are given or as the rows have them.
 
@@ -127,7 +139,7 @@ def columns_of(
         first = 0 if rows.lowest == 0 else 1
     if rows.lowest < first or (width is not None and rows.highest - first >= width):
         with open_text() as lines:
-            for _ in _checked(lines, before, width, first):
+            for _ in checked_lines(lines, before, width, first):
                 pass
         raise Fault("the file was changed while it was read; read it again.")
     return first, width or max(rows.highest - first, 0) + 1
@@ -209,13 +221,13 @@ def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK
     with data_errors(path):
         sample(path)  # raises where the file is no text
         first = 0 if n_features is None else None
-        for rows, text, lines in text_rows(path, size, n_features, first):
+        for rows, text, lines in text_rows(texts(path, size), n_features, first):
             if rows.labels.size:
                 first, width = columns_of(rows, n_features, first, partial(BytesIO, text), lines)
                 yield Block(rows.matrix(first, width), whole(rows.labels), first_index=first)
 
 
-def _checked(
+def checked_lines(
     lines: Iterable[bytes], before: int, width: int | None, first: int | None
 ) -> Iterator[list[bytes]]:
     """Yield the label and the entries of each row; `before` lines of the file come before these.

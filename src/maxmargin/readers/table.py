@@ -208,8 +208,11 @@ def listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
-def check_finite(X: Any, names: list[str] | None = None) -> None:
-    """Raise Fault at the first entry of an array or a CSR matrix that is NaN or infinite."""
+def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> None:
+    """Raise Fault at the first entry of an array or a CSR matrix that is NaN or infinite.
+
+    `before` rows of the file come before these.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum(dtype=np.float64)):  # one pass, no copy; a sum that overflows is examined below
             return
@@ -218,7 +221,7 @@ def check_finite(X: Any, names: list[str] | None = None) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         k = int(bad[0])
-        row, column, counted = rows[k] + 1, places[k], "(counted from 1)"
+        row, column, counted = before + rows[k] + 1, places[k], "(counted from 1)"
         remedy = "; fill it in" if np.isnan(values[k]) else ", not a finite number; correct it"
         where = f"row {row}, column {column + 1} {counted}"
         where = where if names is None else f"row {row} {counted}, column {names[column]!r}"
@@ -227,7 +230,12 @@ def check_finite(X: Any, names: list[str] | None = None) -> None:
 
 def checked(labels: np.ndarray) -> np.ndarray:
     """Return labels as `whole` does; raise Fault at the first that is NaN or infinite."""
+    check_labels(labels)
+    return whole(labels)
+
+
+def check_labels(labels: np.ndarray, before: int = 0) -> None:
+    """Raise Fault at the first label that is NaN or infinite; `before` rows of the file come before these."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise Fault(f"the label of row {i + 1} (counted from 1) is {labels[i]}; leave the row out.")
-    return whole(labels)
+        raise Fault(f"the label of row {before + i + 1} (counted from 1) is {labels[i]}; leave the row out.")

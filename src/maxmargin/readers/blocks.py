@@ -1,0 +1,105 @@
+"""Rows of a file that is read block by block, and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..numerics.fault import Fault
+from .table import labels_of, whole
+
+_T = TypeVar("_T")
+_MOST_CLASSES = 1 << 20  # labels that are kept in memory: about 100 MB
+
+
+class Block(NamedTuple):
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    X : ndarray or Rows
+        A dense matrix, or the rows of svmlight text.
+    labels : ndarray or list of str
+        The label of each row; or distinct texts.
+    codes : ndarray or slice
+        The place of each row's label in `labels`.
+    rounded : str or None
+        The first number that float64 does not hold.
+    """
+
+    X: Any
+    labels: np.ndarray | list[str]
+    codes: np.ndarray | slice
+    rounded: str | None
+
+
+class Classes:
+    """Distinct labels, numbered in the order in which they occur.
+
+    Attributes
+    ----------
+    labels : ndarray or list of str
+        Texts, which are numbers if all of them are; or an array of other labels.
+    """
+
+    def __init__(self) -> None:
+        self.labels: np.ndarray | list[str] = []
+        self._numbers: dict[str, int] = {}  # of texts
+
+    def numbered(self, block: Block) -> np.ndarray:
+        """Return the number of the label of each row."""
+        if len(self.labels) and isinstance(block.labels, list) != isinstance(self.labels, list):
+            raise Fault(
+                "its labels are text and those of other files numbers, or the reverse; store one kind."
+            )
+        if isinstance(block.labels, list):
+            numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in block.labels]
+            self.labels = list(self._numbers)
+            found = np.array(numbers, np.uint32)[block.codes]
+        else:
+            found = self._numbered(block.labels)
+        if len(self.labels) > _MOST_CLASSES:
+            raise Fault(f"there are more than {_MOST_CLASSES} different labels; a label names a class.")
+        return found
+
+    def _numbered(self, y: np.ndarray) -> np.ndarray:
+        """Return the number of each label, none of which is NaN."""
+        known = np.asarray(self.labels, y.dtype) if isinstance(self.labels, list) else self.labels
+        order = np.argsort(known)
+        places = np.searchsorted(known, y, sorter=order)
+        if known.size:
+            numbers = order[np.minimum(places, known.size - 1)]
+            strange = y[known[numbers] != y]
+        else:
+            numbers, strange = places, y
+        if not strange.size:
+            return numbers.astype(np.uint32)
+        self.labels = np.concatenate([known, np.unique(strange)])
+        return self._numbered(y)
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the classes in the order of `np.unique`, and the place of each label by its number."""
+        labels = labels_of(self.labels) if isinstance(self.labels, list) else whole(self.labels)
+        return np.unique(labels, return_inverse=True)
+
+
+def read_ahead(blocks: Iterable[_T]) -> Generator[_T, None, None]:
+    """Yield the same blocks; each is prepared in a thread while the caller works on the one before.
+
+    Exceptions of the blocks are raised here. The thread ends with this iterator, also where it is closed early.
+    """
+    source, end = iter(blocks), object()
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, source, end)
+        try:
+            while (block := coming.result()) is not end:
+                coming = thread.submit(next, source, end)
+                yield block  # pyright: ignore[reportReturnType]
+        finally:
+            coming.cancel()
+            thread.shutdown()
+            if hasattr(source, "close"):
+                source.close()  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,185 @@
+"""Folders of caches: their names, their headers, and how they are written, found valid, and deleted."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ..numerics.files import written_whole
+from .files import Digest
+from .table import DataError
+
+SUFFIX = ".maxmargin-cache"
+FORMAT, VERSION = "maxmargin rows", 1
+HEADER = "header.json"
+ARRAYS = ("X.npy", "data.npy", "indices.npy", "indptr.npy", "codes.npy")
+_NAMES = {HEADER, "numbers.npy", *ARRAYS}  # nothing else is in a cache
+
+
+def cache_place(sources: Sequence[Path], cache_dir: str | os.PathLike[str] | None) -> Path:
+    """Return the folder of the cache of these sources.
+
+    Where one folder may hold caches of several sources of one name, the name has a part that depends on their paths.
+    """
+    paths, tag = [path.absolute() for path in sources], ""
+    if len(paths) > 1 or cache_dir is not None:
+        tag = "-" + sha256("\n".join(map(str, paths)).encode()).hexdigest()[:10]
+    return Path(cache_dir or paths[0].parent) / (paths[0].name + tag + SUFFIX)
+
+
+def file_record(path: Path) -> dict[str, Any]:
+    """Return path, size and time of a file."""
+    status = path.stat()
+    return {"path": str(path.absolute()), "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+
+
+def read_header(folder: Path) -> dict[str, Any] | None:
+    """Return the header of a cache; None where the folder is none, or its header is damaged."""
+    try:
+        header = json.loads((folder / HEADER).read_text(encoding="utf-8"))
+        return header if header["format"] == FORMAT and header["version"] == VERSION else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def valid_header(folder: Path, options: dict[str, Any], files: Sequence[Path]) -> dict[str, Any] | None:
+    """Return the header of a cache that was made of these files with these options; None where there is none.
+
+    A file of another time but the same size is read, and its digest compared.
+    """
+    header = read_header(folder)
+    if header is None or header["options"] != options or len(header["files"]) != len(files):
+        return None
+    if any(not _has_size(folder / name, size) for name, size in header["arrays"].items()):
+        return None
+    current = [file_record(path) for path in files]
+    if any(new["size"] != old["size"] for new, old in zip(current, header["files"], strict=True)):
+        return None
+    touched = False
+    for path, new, old in zip(files, current, header["files"], strict=True):
+        if new["mtime_ns"] != old["mtime_ns"]:
+            if Digest().read(path) != old["sha256"]:
+                return None
+            touched = True
+        old |= new
+    if touched:
+        with suppress(OSError), written_whole(folder / HEADER) as file:  # else compared again the next time
+            file.write(json.dumps(header).encode())
+    return header
+
+
+def _has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Create a temporary folder that takes the place of a cache when it is complete, and is deleted after a failure.
+
+    Temporary folders of processes that have ended are deleted.
+
+    Raises
+    ------
+    DataError
+        If a folder of this name is no cache.
+    """
+    if target.exists() and not _only_cache(target):
+        raise DataError(
+            f"{target}: this is no cache, but has the name of one; move it, or name another folder."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left_over(target)
+    temporary = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        while True:
+            old = temporary.with_name(f"{temporary.name}.old")
+            with suppress(FileNotFoundError):
+                os.rename(target, old)  # a folder with files in it cannot be replaced
+            try:
+                os.rename(temporary, target)
+                break
+            except OSError:
+                if not target.exists():  # else another process has written it just now
+                    raise
+            finally:
+                _remove(old)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _host() -> str:
+    """Return a word for this machine: other machines may share a folder, and not its processes."""
+    return sha256(socket.gethostname().encode()).hexdigest()[:6]
+
+
+def _remove_left_over(target: Path) -> None:
+    """Delete temporary folders of processes of this machine that have ended."""
+    begin = f".{target.name}.{_host()}."
+    for path in target.parent.glob(f".*{SUFFIX}.*"):
+        if path.name.startswith(begin) and not _is_running(path.name.removeprefix(begin).split(".")[0]):
+            _remove(path)
+
+
+def _is_running(process: str) -> bool:
+    """Return whether a process of this number runs; on Windows, files that are open cannot be deleted anyway."""
+    if os.name == "nt" or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        pass
+    return True
+
+
+def _only_cache(folder: Path) -> bool:
+    """Return whether a folder holds files of a cache only."""
+    return folder.is_dir() and {path.name for path in folder.iterdir()} <= _NAMES
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder of a cache, if there is one."""
+    if folder.is_dir() and not folder.is_symlink() and _only_cache(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_cache(
+    paths: Iterable[str | os.PathLike[str]] | None = None, cache_dir: str | os.PathLike[str] | None = None
+) -> dict[Path, int]:
+    """Delete caches; nothing but folders with the header of a cache is deleted.
+
+    Parameters
+    ----------
+    paths : iterable of path-like, default=None
+        Sources, or caches themselves; None: all caches in the folder.
+    cache_dir : path-like, default=None
+        The folder of the caches; by default that of each source, or the current folder.
+
+    Returns
+    -------
+    dict
+        The bytes of each folder that was deleted.
+    """
+    named = None if paths is None else {Path(path).absolute() for path in paths}
+    folders = {Path(cache_dir or ".")} if named is None or cache_dir else {path.parent for path in named}
+    freed = {}
+    for folder in sorted(path for place in folders for path in place.glob(f"*{SUFFIX}")):
+        header = read_header(folder)
+        if header is None or not _only_cache(folder):
+            continue
+        if named is None or named & {folder.absolute(), *map(Path, header["sources"])}:
+            freed[folder] = sum(path.stat().st_size for path in folder.iterdir())
+            _remove(folder)
+    return freed

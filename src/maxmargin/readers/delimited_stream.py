@@ -1,0 +1,169 @@
+"""CSV and TSV block by block: parsed by pyarrow; by Python from the first row on that pyarrow refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ..numerics.representable import WHOLE, first_rounded_text
+from .blocks import Block
+from .delimited import BOOLEANS, END, rows_of, text_fields
+from .files import Digest, open_data
+
+# bytes of text that pyarrow reads at a time, of which it keeps dozens: with 4 MB a text of 300 MB took 1.8 times as
+# long as with 256 kB, and three times the memory
+_BLOCK = 1 << 18
+
+
+class _NotPlainError(Exception):
+    """A block that has to be read by Python, which names the fault if there is one."""
+
+
+def stream_delimited(
+    path: Path, delimiter: str, names: list[str], features: list[str], label: str, size: int, digest: Digest
+) -> Iterator[Block]:
+    """Read a text table block by block, of about `size` bytes of text.
+
+    Raises
+    ------
+    Fault
+        At the first line that is wrong, as `read_delimited` does.
+    """
+    done, rounded = 0, _Rounded(path, delimiter, [names.index(name) for name in features])
+    try:
+        for X, texts, codes in _plain_blocks(path, delimiter, names, features, label, size, digest):
+            found = rounded.first(done, X)
+            done += len(X)
+            yield Block(X, texts, codes, found)
+        return
+    except _NotPlainError:
+        pass
+    rows = islice(rows_of(path, delimiter, names, features, label), done, None)
+    while block := list(islice(rows, max(1, size // (8 * len(names))))):
+        X, texts = np.array([row for _, row in block]), dict.fromkeys(text for text, _ in block)
+        places = {text: k for k, text in enumerate(texts)}
+        yield Block(X, list(texts), np.array([places[text] for text, _ in block]), rounded.first(done, X))
+        done += len(X)
+    digest.read(path)
+
+
+def _plain_blocks(
+    path: Path, delimiter: str, names: list[str], features: list[str], label: str, size: int, digest: Digest
+) -> Iterator[tuple[np.ndarray, list[str], np.ndarray]]:
+    """Yield features, distinct labels and the place of each row's label, as long as all of it is plain.
+
+    Raises
+    ------
+    _NotPlainError
+        At a block with a fault, and where pyarrow is not installed.
+    """
+    try:
+        from pyarrow import ArrowException, csv
+    except ImportError:
+        raise _NotPlainError from None
+    first = next(text_fields(path, delimiter), None)
+    if first is None:
+        return
+    fields = dict(zip(names, first[1], strict=False))
+    booleans = {name for name in features if fields.get(name, "").strip() in BOOLEANS}
+    types = dict.fromkeys(features, "float64") | dict.fromkeys(booleans, "bool") | {label: "string"}
+    ends, block = (
+        _Ends(),
+        max(min(size, _BLOCK), 64 * len(names)),
+    )  # no number has 64 digits, so that a row fits
+    try:
+        with (
+            open_data(path, digest) as file,
+            csv.open_csv(
+                _Ended(file),
+                csv.ReadOptions(use_threads=False, block_size=block, skip_rows=1, column_names=names),
+                csv.ParseOptions(
+                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=ends.accept
+                ),
+                csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=[*features, label],
+                    null_values=[],
+                    true_values=[text for text, number in BOOLEANS.items() if number == "1"],
+                    false_values=[text for text, number in BOOLEANS.items() if number == "0"],
+                ),
+            ) as batches,
+        ):
+            for batch in batches:
+                if batch.num_rows:
+                    yield _arrays(batch, features, label)
+    except ArrowException:
+        raise _NotPlainError from None
+    if ends.count != 1:  # a quote is open
+        raise _NotPlainError
+
+
+def _arrays(batch: Any, features: list[str], label: str) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """Return features, distinct labels and the place of each row's label."""
+    X = np.empty((batch.num_rows, len(features)))
+    for j, name in enumerate(features):
+        X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
+    coded = batch.column(label).dictionary_encode()
+    texts = [text.strip() for text in coded.dictionary.to_pylist()]
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(X.sum()) or np.isfinite(X).all()
+    if not finite or any(not text or "\n" in text for text in texts):
+        raise _NotPlainError
+    distinct: dict[str, int] = {}
+    places = np.array([distinct.setdefault(text, len(distinct)) for text in texts], np.intp)
+    return X, list(distinct), places[coded.indices.to_numpy()]
+
+
+class _Ended:
+    """A file of text for pyarrow, with one more line: it becomes part of the last row where a quote is open."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._rest = file, f"\n{END}\n".encode()
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        text = self._file.read(size)
+        if not text:
+            text, self._rest = self._rest, b""
+        return text
+
+    def close(self) -> None:
+        """Leave the file open."""
+
+
+class _Ends:
+    """The number of rows that are the additional line alone."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def accept(self, row: Any) -> str:
+        """Skip this row, and refuse other rows of a wrong number of columns."""
+        if row.text != END:
+            return "error"
+        self.count += 1
+        return "skip"
+
+
+class _Rounded:
+    """The first whole number of a table that float64 does not hold, looked for from the first large number on."""
+
+    def __init__(self, path: Path, delimiter: str, places: list[int]) -> None:
+        self._path, self._delimiter, self._places = path, delimiter, places
+        self._rows, self._next = None, 0
+        self._found: str | None = None
+
+    def first(self, before: int, X: np.ndarray) -> str | None:
+        """Return that number if it is among these rows, or was found before; `before` rows come before them."""
+        if self._found is None and max(X.max(), -X.min()) >= WHOLE:
+            self._rows = text_fields(self._path, self._delimiter) if self._rows is None else self._rows
+            rows = islice(self._rows, before - self._next, before - self._next + len(X))
+            self._found = first_rounded_text(row[k] for _, row in rows for k in self._places)
+            self._next = before + len(X)
+        return self._found
