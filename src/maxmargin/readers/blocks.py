@@ -92,14 +92,13 @@ def read_ahead(blocks: Iterable[_T]) -> Generator[_T, None, None]:
     Exceptions of the blocks are raised here. The thread ends with this iterator, also where it is closed early.
     """
     source, end = iter(blocks), object()
-    with ThreadPoolExecutor(1) as thread:
+    thread = ThreadPoolExecutor(1)
+    try:
         coming = thread.submit(next, source, end)
-        try:
-            while (block := coming.result()) is not end:
-                coming = thread.submit(next, source, end)
-                yield block  # pyright: ignore[reportReturnType]
-        finally:
-            coming.cancel()
-            thread.shutdown()
-            if hasattr(source, "close"):
-                source.close()  # pyright: ignore[reportAttributeAccessIssue]
+        while (block := coming.result()) is not end:
+            coming = thread.submit(next, source, end)
+            yield block  # pyright: ignore[reportReturnType]
+    finally:
+        thread.shutdown(cancel_futures=True)
+        if hasattr(source, "close"):
+            source.close()  # pyright: ignore[reportAttributeAccessIssue]

@@ -77,6 +77,7 @@ def valid_header(folder: Path, options: dict[str, Any], files: Sequence[Path]) -
 
 
 def _has_size(path: Path, size: int) -> bool:
+    """Return whether a file has this size."""
     return path.is_file() and path.stat().st_size == size
 
 
@@ -179,7 +180,7 @@ def clear_cache(
         header = read_header(folder)
         if header is None or not _only_cache(folder):
             continue
-        if named is None or named & {folder.absolute(), *map(Path, header["sources"])}:
+        if named is None or named & {folder.absolute(), *map(Path, header.get("sources", ()))}:
             freed[folder] = sum(path.stat().st_size for path in folder.iterdir())
             _remove(folder)
     return freed

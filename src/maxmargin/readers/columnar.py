@@ -92,15 +92,15 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
 
 def columns_of_file(path: Path, expected: Expected, kind: str) -> tuple[list[str], str | None, bool]:
     """Return the features of a file, its label column, and whether all features are float32."""
-    import pyarrow as pa
-
     with _faults_of(kind):
         if kind == "Parquet":
             from pyarrow.parquet import read_schema
 
             schema = read_schema(path)
         else:
-            with pa.OSFile(str(path)) as source:
+            from pyarrow import OSFile
+
+            with OSFile(str(path)) as source:
                 schema = _arrow_reader(source).schema
     features, label = _columns(schema, expected)
     return features, label, _check_types(schema, features)
@@ -141,11 +141,13 @@ def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tu
         return
     with pa.OSFile(str(path)) as source:  # a map of a file that is cut meanwhile would end the process
         reader = _arrow_reader(source)
-        random = hasattr(reader, "num_record_batches")
-        for batch in map(reader.get_batch, range(reader.num_record_batches)) if random else reader:
+        count = getattr(reader, "num_record_batches", None)  # of a file, not of a stream
+        batches = reader if count is None else map(reader.get_batch, range(count))
+        for k, batch in enumerate(batches):
             table = pa.Table.from_batches([batch]).select(wanted)
+            share = source.tell() / source.size() if count is None else (k + 1) / count
             for start in range(0, table.num_rows, rows):
-                yield table.slice(start, rows), source.tell() / source.size()
+                yield table.slice(start, rows), share
 
 
 def _columns(schema: Any, expected: Expected) -> tuple[list[str], str | None]:

@@ -67,6 +67,7 @@ def _plain_blocks(
         raise _NotPlainError from None
     first = next(text_fields(path, delimiter), None)
     if first is None:
+        digest.read(path)
         return
     fields = dict(zip(names, first[1], strict=False))
     booleans = {name for name in features if fields.get(name, "").strip() in BOOLEANS}

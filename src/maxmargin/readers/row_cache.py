@@ -8,7 +8,7 @@ import os
 import shutil
 from bisect import bisect_right
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -135,12 +135,10 @@ def open_rows(
     folder = cache_place(sources, cache_dir)
     found = opened(sources, label_sources, label, use, drop, n_features)
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
-    header = valid_header(folder, options, [*found.files, *found.label_files])
-    if header is not None:
-        try:
+    with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
+        header = valid_header(folder, options, [*found.files, *found.label_files])
+        if header is not None:
             return _stored(folder, header)
-        except (OSError, ValueError, KeyError, TypeError):  # a damaged cache
-            pass
     facts = {"format": FORMAT, "version": VERSION, "options": options}
     facts["sources"] = [str(path.absolute()) for path in sources]
     return _stored(folder, _written(folder, found, facts, block_bytes))
@@ -215,11 +213,13 @@ class _Writer:
     def needed(self) -> float:
         """Return an estimate of the bytes of the whole cache, from the share of the source that has been read."""
         written = sum(array.bytes for array in self._arrays.values())
-        return written / max(self._share(), 1e-9)
+        return written / (self._share() or 1.0)
 
     def _share(self) -> float:
-        total = sum(one["size"] for one in self._records[: len(self._source.files)])
-        return min(1.0, sum(digest.seen for digest in self._digests[: len(self._source.files)]) / total)
+        """Return the share of the source that has been read."""
+        count = len(self._source.files)
+        total = sum(record["size"] for record in self._records[:count])
+        return min(1.0, sum(digest.seen for digest in self._digests[:count]) / total)
 
     def write(self, folder: Path, size: int) -> dict[str, Any]:
         """Read the source and write the arrays; return what the header says about them."""

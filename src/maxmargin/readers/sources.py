@@ -211,8 +211,9 @@ def _check_columns(path: Path, source: Source) -> Any:
     if source.features is None:
         source.features, source.label = features, label
         source.width = len(features)
-    for name in (*source.features, *features):
-        if (name in features) != (name in source.features):
-            where = "is missing" if name in source.features else f"is not a column of {source.files[0]}"
-            raise Fault(f"the column {name!r} {where}; all files need the same columns ({listed(features)}).")
+    strange = {*features} ^ {*source.features}
+    if strange:
+        name = min(strange)
+        where = f"is not a column of {source.files[0]}" if name in features else "is missing"
+        raise Fault(f"the column {name!r} {where}; all files need the same columns ({listed(features)}).")
     return kind
