@@ -58,7 +58,8 @@ def pipe_of(content, tmp_path):
 
 
 def fitted(data, tmp_path, *options):
-    result = run("fit", "--online", data, "-o", tmp_path / "m", "--n-features", 4, "--seed", 1, *options)
+    words = ("--quiet", "--n-features", 4, "--seed", 1)  # no progress while code is compiled
+    result = run("fit", "--online", data, "-o", tmp_path / "m", *words, *options)
     assert (result.exit_code, result.stderr) == (0, "")
     return load(tmp_path / "m")
 
@@ -75,7 +76,7 @@ def test_a_pipe_gives_the_model_of_the_file(compress, tmp_path):
 def test_standard_input_gives_the_model_of_the_file(tmp_path):
     (tmp_path / "rows.svm").write_bytes(TEXT)
     model = fitted(tmp_path / "rows.svm", tmp_path)
-    words = [*COMMAND, "-", "-o", str(tmp_path / "m"), "--n-features", "4", "--seed", "1"]
+    words = [*COMMAND, "-", "-o", str(tmp_path / "m"), "--n-features", "4", "--seed", "1", "--quiet"]
     done = subprocess.run(words, input=TEXT, capture_output=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, b"")
     assert np.array_equal(load(tmp_path / "m").coef_, model.coef_)
@@ -144,9 +145,7 @@ def test_ctrl_c_keeps_the_rows_that_have_come_through_a_pipe(tmp_path):
 def test_after_ctrl_c_the_buffer_is_learnt_until_a_second_one(interrupts, least, most, tmp_path, monkeypatch):
     data, present, calls = tmp_path / "rows.svm", Stream.present, itertools.count(1)
     data.write_bytes(TEXT)
-    monkeypatch.setattr(
-        "maxmargin.readers.shuffled.BLOCK", 1 << 13
-    )  # the rows leave the buffer in 16 blocks
+    monkeypatch.setattr("maxmargin.readers.shuffled.BLOCK", 1 << 13)  # the rows leave the buffer in 16 blocks
 
     def interrupted(stream, *task):
         if next(calls) in interrupts:
@@ -171,7 +170,9 @@ def test_sorted_rows_are_learnt_in_random_order(suffix, tmp_path):
         models = [fitted(data, tmp_path, *option) for _ in range(2)]
         assert models[0].score(X, Y) > least
         assert np.array_equal(models[0].coef_, models[1].coef_)
-        other = run("fit", "--online", data, "-o", tmp_path / "m", "--n-features", 4, *option, "--seed", 2)
+        other = run(
+            "fit", "--online", data, "-o", tmp_path / "m", "--n-features", 4, *option, "--seed", 2, "--quiet"
+        )
         assert other.stderr == ""
         assert not np.array_equal(load(tmp_path / "m").coef_, models[0].coef_)
 
@@ -181,7 +182,16 @@ def test_runs_longer_than_the_buffer_are_warned_of(tmp_path, monkeypatch):
     monkeypatch.setattr("maxmargin.readers.shuffled.BLOCK", 1 << 13)
     with pipe_of(TEXT, tmp_path) as path:
         done = run(
-            "fit", "--online", path, "-o", tmp_path / "m", "--shuffle-buffer", "10KB", "--classes", "-1,1"
+            "fit",
+            "--online",
+            path,
+            "-o",
+            tmp_path / "m",
+            "--shuffle-buffer",
+            "10KB",
+            "--classes",
+            "-1,1",
+            "--quiet",
         )
     assert done.exit_code == 0
     assert done.stderr.startswith("maxmargin: Labels come in long runs: ")

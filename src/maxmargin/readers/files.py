@@ -25,7 +25,7 @@ from .table import DataError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv")  # ends of names
-_MAGIC = {
+MAGIC = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
     b"\xfd7zXZ\x00": ".xz",
@@ -164,7 +164,7 @@ def sample(path: Path) -> tuple[bytes, float]:
         opener = COMPRESSED.get(path.suffix.lower())
         text = (opener(raw, "rb") if opener else raw).read(_SAMPLE)
         bytes_read = max(raw.tell(), 1)
-    for magic, suffix in _MAGIC.items():
+    for magic, suffix in MAGIC.items():
         if text.startswith(magic):
             raise Fault(f"this is a {suffix} file by its content; give it a name that ends in {suffix}.")
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.progress import announce
 from ..numerics.fault import Fault
+from ..numerics.progress import announce
 from . import svmlight
-from .files import _MAGIC, COMPRESSED, data_errors, skip_mark
-from .svmlight import BLOCK, Block, _parse
+from .files import COMPRESSED, MAGIC, data_errors, skip_mark
+from .svmlight import BLOCK, Block, columns_of, text_rows
 from .table import whole
 
 STANDARD_INPUT = Path("-")
@@ -229,9 +229,10 @@ class Reader:
 
 
 def _block(text: bytes, before: int, n_features: int | None, first: int | None) -> Block:
-    """Return the rows of a text; arguments are those of `_parse`."""
-    X, y, first = _parse(partial(BytesIO, text), before, n_features, first)
-    return Block(X, whole(y), first_index=first)
+    """Return the rows of a text; `before` lines of the file come before it."""
+    ((rows, _, _),) = text_rows([text], n_features, first, before)
+    first, width = columns_of(rows, n_features, first, partial(BytesIO, text), before)
+    return Block(rows.matrix(first, width), whole(rows.labels), first_index=first)
 
 
 @contextmanager
@@ -241,8 +242,8 @@ def _opened_pipe(path: Path) -> Iterator[Any]:
     if standard and sys.stdin is None:
         raise Fault("it is closed; pipe rows into the command.")
     with open(0 if standard else path, "rb", closefd=not standard) as pipe:
-        begin = pipe.peek(max(map(len, _MAGIC)))
-        openers = (COMPRESSED.get(suffix) for magic, suffix in _MAGIC.items() if begin.startswith(magic))
+        begin = pipe.peek(max(map(len, MAGIC)))
+        openers = (COMPRESSED.get(suffix) for magic, suffix in MAGIC.items() if begin.startswith(magic))
         opener = next(openers, None) or nullcontext
         with opener(pipe) as file:
             skip_mark(file)

@@ -94,7 +94,7 @@ def texts(path: Path, size: int, digest: Digest | None = None) -> Iterator[bytes
 
 
 def text_rows(
-    texts: Iterable[bytes], width: int | None, first: int | None
+    texts: Iterable[bytes], width: int | None, first: int | None, lines: int = 0
 ) -> Iterator[tuple[Rows, bytes, int]]:
     """Yield the rows of each text of a file, with the text and the number of lines before.
 
@@ -104,13 +104,14 @@ def text_rows(
     width, first : int or None
         Number of columns and first index. Indices are compared with them where a line is wrong in any case;
         `columns_of` compares all.
+    lines : int, default=0
+        Lines of the file before the first text.
 
     Raises
     ------
     Fault
         At the first line that cannot be read.
     """
-    lines = 0
     for text in texts:
         rows = _compiled_rows(text)
         if rows is None:
