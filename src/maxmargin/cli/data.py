@@ -69,6 +69,43 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
     return table
 
 
+def default_memory() -> int:
+    """Return the bytes that a fit may use of data that do not fit in memory: half of what is free."""
+    from ..readers.files import available_memory
+
+    return int(0.5 * available_memory())
+
+
+def stored_rows(data: Path, n_features: int | None, columns: ColumnOptions, cache_dir: str | None) -> Any:
+    """Open rows that are read in passes; arguments are those of `read_labelled`."""
+    from ..readers.row_cache import open_rows
+
+    _check_columns(data, columns)
+    check_file(data)
+    if not data.is_file() and not data.is_dir():
+        raise DataError(f"{data}: a pipe or device can be read only once; write the data to a file first.")
+    use, drop = columns.use or (), columns.drop or ()
+    return open_rows(
+        data, cache_dir=cache_dir, label=columns.label, use=use, drop=drop, n_features=n_features
+    )
+
+
+def stored_table(stored: Any) -> Table:
+    """Return what reports read of rows on disk, as a table."""
+    names = stored.feature_names, stored.label_name, stored.first_index, stored.rounded
+    return Table(stored.X, StoredLabels(stored.classes, stored.codes), *names)  # pyright: ignore[reportArgumentType]
+
+
+class StoredLabels:
+    """The labels of rows on disk, which are read where they are asked for."""
+
+    def __init__(self, classes: np.ndarray, codes: np.ndarray) -> None:
+        self.classes, self.codes, self.size = classes, codes, codes.size
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.classes[self.codes[rows]]
+
+
 def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Table]:
     """Read a model and data for it; columns with names are put in the model's order."""
     check_file(model_path)

@@ -76,7 +76,8 @@ def fit(
         return fit_online(data, output, given)
 
     from ..numerics.files import check_place
-    from .data import read_labelled
+    from ..readers.table import TooLargeError
+    from .data import default_memory, read_labelled, stored_rows, stored_table
     from .display import PictureFile, Progress
 
     check_place(output, data)
@@ -85,8 +86,18 @@ def fit(
         names = "--classes, --hashing, --trail and --shuffle-buffer"
         raise ValueError(f"{names} need --online: add it, or leave them out")
     hard = isinf(parameters["C"])
+    chosen = {FIELDS.get(name, name): given[name] for name in ESTIMATOR_OPTIONS if name in given}
     with Progress(quiet=quiet):
-        table = read_labelled(data, n_features, columns, exact=hard)
+        table, stored = None, None
+        if "memory" not in chosen:
+            try:
+                table = read_labelled(data, n_features, columns, exact=hard)
+            except TooLargeError as error:
+                chosen["memory"] = default_memory()
+                typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
+        if table is None:
+            stored = stored_rows(data, n_features, columns, chosen.get("cache_dir"))
+            table = stored_table(stored)
 
         import numpy as np
 
@@ -95,10 +106,16 @@ def fit(
         from .words import fit_facts, message
 
     # only what is given: the two classifiers have different defaults
-    model = _classifier({FIELDS.get(name, name): given[name] for name in ESTIMATOR_OPTIONS if name in given})
+    model = _classifier(chosen)
     begin = time.perf_counter()
     with Progress("margin" if hard else "objective", model.tol, model.max_time, quiet) as progress:
-        model.set_params(callback=progress).fit(table.X, table.y)
+        model.set_params(callback=progress)
+        if stored is None:
+            model.fit(table.X, table.y)
+        else:
+            from ..estimators.partitioned import fit_stored
+
+            fit_stored(model, model._problem(), stored)
     seconds = time.perf_counter() - begin
     model.set_params(callback=None)
     # for prediction, which reads files by names of columns or first index

@@ -88,6 +88,13 @@ class CommonOptions:
         Time limit in seconds; the best model so far is kept.
     seed : int
         Seed of the order of the rows; by default another order in each run.
+    memory : str
+        Memory that the fit may use, as in 2GB: larger data are read in passes. By default the data are in memory if
+        they fit, and half of the free memory is used if not.
+    cache_dir : str
+        With --memory: the folder for the rows that are read in passes; by default that of the data.
+    checkpoint : str
+        With --memory: a file from which the same command goes on after it was stopped or killed.
     n_jobs : int
         Number of classes solved at the same time; by default 1.
     n_features : int
@@ -124,6 +131,9 @@ class CommonOptions:
     max_iter: int = 1000
     max_time: float | None = None
     seed: int | None = None
+    memory: str | None = None
+    cache_dir: str | None = None
+    checkpoint: str | None = None
     n_jobs: int | None = None
     label: str | None = None
     columns: list[str] | None = None

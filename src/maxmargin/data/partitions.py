@@ -282,7 +282,10 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
         ]  # a part of a memory map, whose base is one: its `offset` is not that of the part
     row = array.itemsize * int(np.prod(array.shape[1:]))
     offset = array.offset + first * row
-    return np.memmap(Path(array.filename), array.dtype, "r", offset, (last - first, *array.shape[1:]))
+    path, shape = Path(array.filename), (last - first, *array.shape[1:])
+    if path.stat().st_size < offset + row * (last - first):
+        raise ValueError(f"{path} became shorter while it was read; fit again when it is complete.")
+    return np.memmap(path, array.dtype, "r", offset, shape)
 
 
 def merged(results: Sequence[M]) -> M:

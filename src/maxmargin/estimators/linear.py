@@ -49,9 +49,9 @@ CHECKS: validation.Checks = validation.COMMON | {
         validation.optional(validation.is_size),
         "a number of bytes, or a text such as '512MB' or '2GiB', or None; got {!r}",
     ),
-    "checkpoint": (
-        validation.optional(lambda path: isinstance(path, str | os.PathLike)),
-        "the name of a file, or None; got {!r}",
+    **dict.fromkeys(
+        ("cache_dir", "checkpoint"),
+        (validation.optional(lambda path: isinstance(path, str | os.PathLike)), "a path, or None; got {!r}"),
     ),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
@@ -121,6 +121,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         Bytes that the fit may use, such as 2e9 or "2GB". Rows that need more are read in blocks, pass after pass, from
         X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For
         soft margins at p = 2. None: all rows are in memory.
+    cache_dir : str or path-like, default=None
+        The folder for the rows of files; None for the folder of the first file. ``maxmargin cache clear`` deletes them.
     checkpoint : str or path-like, default=None
         With `memory`: a file in which the state is stored after every pass. The same call goes on from it after the
         process has ended early, and deletes it when the fit is certified.
@@ -207,6 +209,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     callback: Callable[[Report], Any] | None = None
     warm_start: bool = False
     memory: Any = None
+    cache_dir: Any = None
     checkpoint: Any = None
     n_jobs: int | None = None
     random_state: Any = None
@@ -218,14 +221,16 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         return tags
 
     @validation.restored_after(BaseException)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MaxMarginClassifier:
         """Find the maximum-margin classifier, and certify it.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            float32 and float64 are not converted.
-        y : array-like of shape (n_samples,)
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, or list of paths
+            float32 and float64 are not converted. Files (with `memory`): svmlight text, CSV, Parquet, Arrow, folders of
+            Parquet files, or .npy; they are read once, and their rows are kept on disk (`cache_dir`).
+        y : array-like of shape (n_samples,), path, or list of paths
+            For files only if they are .npy files: the .npy files of the labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor on each row's loss; weight k is equal to k copies of the row, weight 0 leaves it out. With ``C=inf``
             all positive weights are equal.
@@ -236,7 +241,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         """
         problem = self._problem()
         if partitioned.applies(self, X):
-            partitioned.fit_arrays(self, problem, X, y, sample_weight)
+            partitioned.fit_rows(self, problem, X, y, sample_weight)
             return self
         if problem.hard:
             refuse_rounded(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..data.partitions import ArrayPartitions, Gathered, Partitions
+from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions
 from ..fit.deadline import Deadline
 from ..fit.partitioned.solve import Budget, rows_in_memory, solve_partitioned
 from ..fit.report import Stopping
@@ -18,6 +19,8 @@ from ..numerics.threads import jobs
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
+from ..readers.row_cache import StoredRows, open_rows
+from ..readers.table import DataError
 from . import validation
 from .progress import Reporter
 from .row_generation import generate_rows
@@ -35,14 +38,87 @@ IN_MEMORY_COPIES = 2.0
 
 
 def applies(model: Any, X: Any) -> bool:
-    """Return whether a fit of these rows is one of partitioned rows: the rows exceed the parameter `memory`."""
-    if model.memory is None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        return False
-    return IN_MEMORY_COPIES * _bytes(X) > parse_bytes(model.memory)
+    """Return whether a fit of these rows is one of partitioned rows: X names files, or exceeds `memory`."""
+    if isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and X and _are_paths(X)):
+        return True
+    return model.memory is not None and (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
 
 
-def _bytes(X: Any) -> float:
-    return float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) if sp.issparse(X) else float(X.nbytes)
+def _are_paths(names: Any) -> bool:
+    return all(isinstance(name, str | os.PathLike) for name in names)
+
+
+def fits(model: Any, X: Any) -> bool:
+    """Return whether an in-memory fit of these rows stays within `memory`."""
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+    return IN_MEMORY_COPIES * size <= parse_bytes(model.memory)
+
+
+def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a classifier to rows for which `applies` is true; X and y are those of `MaxMarginClassifier.fit`."""
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        fit_arrays(model, problem, X, y, sample_weight)
+        return
+    if sample_weight is not None:
+        raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
+    if model.memory is None:
+        raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
+    fit_stored(model, problem, open_rows(X, cache_dir=model.cache_dir, labels=y))
+
+
+def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
+    """Fit a classifier to the rows of files; rows that fit in memory are loaded.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    problem : Problem
+    stored : StoredRows
+
+    Raises
+    ------
+    DataError
+        If a row cannot be used; the message names its file and its number there.
+    """
+    X, classes = stored.X, stored.classes
+    if problem.hard and stored.rounded is not None:
+        raise DataError(
+            f"the files contain {stored.rounded}, which is not a float64 number: after rounding, different rows could "
+            "be proved equal. Subtract a constant from its column, or divide the column."
+        )
+    if fits(model, X):
+        in_memory: Any = (
+            sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape) if sp.issparse(X) else X
+        )
+        model.fit(in_memory if sp.issparse(X) else np.array(X), classes[stored.codes])
+    else:
+        if classes.size < 2:
+            raise ValueError(
+                f"A classifier needs rows of 2 classes, but all rows are of class {classes[0]!r}."
+            )
+        totals = np.zeros(classes.size)
+        for begin in range(0, stored.codes.size, LABELS):
+            totals += np.bincount(stored.codes[begin : begin + LABELS], minlength=classes.size)
+        class_weights = weights_of_classes(model, problem, classes, totals)
+        partitions = _partitions(model, X, stored.codes, None, class_weights)
+        try:
+            fit_partitions(model, problem, partitions, classes, class_weights)
+        except BadRowError as error:
+            file, row = stored.place(error.row)
+            raise DataError(f"{file}: row {row + 1} (counted from 1): {error.fault}") from None
+    model.n_features_in_ = X.shape[1]
+    if stored.feature_names is not None:
+        model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
+    model.source_ = {"label": stored.label_name, "first_index": stored.first_index}
+
+
+def _partitions(
+    model: Any, X: Any, codes: np.ndarray, weights: np.ndarray | None, class_weights: np.ndarray
+) -> ArrayPartitions:
+    """Return the partitions of arrays, each with a factor for the weights of each class."""
+    workers = 1 if model.n_jobs is None else jobs(model.n_jobs)
+    factors = None if model.class_weight is None else class_weights
+    return ArrayPartitions(X, codes, weights, factors, workers=workers)
 
 
 def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
@@ -61,9 +137,7 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
     codes, totals = encode_labels(y, weights, classes)
     class_weights = weights_of_classes(model, problem, classes, totals)
-    workers = 1 if model.n_jobs is None else jobs(model.n_jobs)
-    factors = None if model.class_weight is None else class_weights
-    partitions = ArrayPartitions(X, codes, weights, factors, workers=workers)
+    partitions = _partitions(model, X, codes, weights, class_weights)
     model.n_features_in_ = X.shape[1]
     vars(model).pop("feature_names_in_", None)
     fit_partitions(model, problem, partitions, classes, class_weights)

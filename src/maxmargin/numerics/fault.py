@@ -15,10 +15,13 @@ class Fault(Exception):
     message : str
     line : int, default=None
         The line of the file in which it is.
+    kind : type of ValueError, default=None
+        The error that it becomes, in place of the usual one.
     """
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None = None, kind: type[ValueError] | None = None) -> None:
         super().__init__(message)
+        self.kind = kind
         self.place = "" if line is None else f", line {line}"
 
 
@@ -28,4 +31,4 @@ def faults_of(name: str | os.PathLike[str], kind: type[ValueError]) -> Iterator[
     try:
         yield
     except Fault as fault:
-        raise kind(f"{name}{fault.place}: {fault}") from None
+        raise (fault.kind or kind)(f"{name}{fault.place}: {fault}") from None

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from ..numerics.fault import Fault, faults_of
 from ..numerics.progress import announce
-from .table import DataError
+from .table import DataError, TooLargeError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv")  # ends of names
@@ -34,7 +34,9 @@ MAGIC = {
     b"ARROW1": ".arrow",
     b"FEA1": ".feather",
 }
-_REMEDY = "use fewer rows, sparse data (svmlight text, .npz with CSR arrays), or a machine with more memory"
+_REMEDY = (
+    "name the memory to use with memory, use sparse data (svmlight text, .npz with CSR arrays), or fewer rows"
+)
 # What an error of these kinds says about a file, and the remedy; the first kind that fits counts.
 _DAMAGED = (
     "this is not a valid {suffix} file ({error}): it is damaged or has the wrong name; copy or download it again, or "
@@ -183,7 +185,8 @@ def require_memory(needed: float) -> None:
     available = available_memory()
     if needed > available:
         raise Fault(
-            f"the data need about {size_text(needed)} of memory; {size_text(available)} are free; {_REMEDY}."
+            f"the data need about {size_text(needed)} of memory; {size_text(available)} are free; {_REMEDY}.",
+            kind=TooLargeError,
         )
 
 

@@ -19,6 +19,10 @@ class DataError(ValueError):
     """A data file that cannot be used; the message names the file, the place, the fault and the remedy."""
 
 
+class TooLargeError(DataError):
+    """A data file whose rows do not fit in memory."""
+
+
 @dataclass(frozen=True)
 class Expected:
     """Requirements on a file.
