@@ -100,7 +100,9 @@ max_time, callback, n_jobs, random_state, verbose
     scoring: Any = None
 
     @restored_after(BaseException)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginClassifierCV:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> MaxMarginClassifierCV:
         """Choose C and p by cross-validation, and fit a classifier with them to all rows.
 
         Parameters
