@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 import os
 import subprocess
 import sys
 import threading
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -112,6 +114,8 @@ class TestRows:
         assert left(tmp_path) == [f"{name}.maxmargin-cache"]
         assert (stored.codes.dtype, stored.place(N - 1)) == (np.uint8, (path, N - 1))
         assert np.array_equal(array(stored.rows(37, 90)), array(stored.X)[37:90])
+        (record,) = json.loads((tmp_path / f"{name}.maxmargin-cache" / "header.json").read_text())["files"]
+        assert (record["rows"], record["sha256"]) == (N, sha256(path.read_bytes()).hexdigest())
         assert not (stored.X.data if sp.issparse(stored.X) else stored.X).flags.writeable
 
     def test_columns_are_chosen_and_float32_is_kept(self, tmp_path):
@@ -190,6 +194,10 @@ class TestRows:
             assert str(caught.value) == message.replace("a header, but no rows", "no rows")
         else:
             assert same(open_rows(path, block_bytes=block_bytes), expected)
+            os.utime(path, (1e9, 1e9))  # the digest is compared
+            written = (tmp_path / "a.csv.maxmargin-cache" / "X.npy").stat().st_mtime_ns
+            open_rows(path)
+            assert (tmp_path / "a.csv.maxmargin-cache" / "X.npy").stat().st_mtime_ns == written
 
     def test_labels_are_those_of_the_whole_column(self, tmp_path):
         for labels in (["1", "1.0", "2"], ["1", "1.5", "x"], ["1_0", "10"], [str(2**70), "1"], ["-1.0", "1"]):
