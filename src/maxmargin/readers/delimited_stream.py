@@ -19,8 +19,8 @@ from .files import Digest, open_data
 _BLOCK = 1 << 18
 
 
-class _NotPlainError(Exception):
-    """A block that has to be read by Python, which names the fault if there is one."""
+class _RefusedError(Exception):
+    """A block that Python has to read, which accepts it or names the fault."""
 
 
 def stream_delimited(
@@ -35,12 +35,12 @@ def stream_delimited(
     """
     done, rounded = 0, _Rounded(path, delimiter, [names.index(name) for name in features])
     try:
-        for X, texts, codes in _plain_blocks(path, delimiter, names, features, label, size, digest):
+        for X, texts, codes in _arrow_blocks(path, delimiter, names, features, label, size, digest):
             found = rounded.first(done, X)
             done += len(X)
             yield Block(X, texts, codes, found)
         return
-    except _NotPlainError:
+    except _RefusedError:
         pass
     rows = islice(rows_of(path, delimiter, names, features, label), done, None)
     while block := list(islice(rows, max(1, size // (8 * len(names))))):
@@ -51,20 +51,20 @@ def stream_delimited(
     digest.read(path)
 
 
-def _plain_blocks(
+def _arrow_blocks(
     path: Path, delimiter: str, names: list[str], features: list[str], label: str, size: int, digest: Digest
 ) -> Iterator[tuple[np.ndarray, list[str], np.ndarray]]:
-    """Yield features, distinct labels and the place of each row's label, as long as all of it is plain.
+    """Yield features, distinct labels and the place of each row's label, of each block of text.
 
     Raises
     ------
-    _NotPlainError
-        At a block with a fault, and where pyarrow is not installed.
+    _RefusedError
+        At a block that pyarrow refuses, or that may have a fault, and where pyarrow is not installed.
     """
     try:
         from pyarrow import ArrowException, csv
     except ImportError:
-        raise _NotPlainError from None
+        raise _RefusedError from None
     first = next(text_fields(path, delimiter), None)
     if first is None:
         digest.read(path)
@@ -72,18 +72,16 @@ def _plain_blocks(
     fields = dict(zip(names, first[1], strict=False))
     booleans = {name for name in features if fields.get(name, "").strip() in BOOLEANS}
     types = dict.fromkeys(features, "float64") | dict.fromkeys(booleans, "bool") | {label: "string"}
-    ends, block = (
-        _Ends(),
-        max(min(size, _BLOCK), 64 * len(names)),
-    )  # no number has 64 digits, so that a row fits
+    last = _LastLine()
+    block = max(min(size, _BLOCK), 64 * len(names))  # numbers have fewer than 64 digits: a row fits
     try:
         with (
             open_data(path, digest) as file,
             csv.open_csv(
-                _Ended(file),
+                _WithLastLine(file),
                 csv.ReadOptions(use_threads=False, block_size=block, skip_rows=1, column_names=names),
                 csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=ends.accept
+                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=last.accept
                 ),
                 csv.ConvertOptions(
                     column_types=types,
@@ -98,9 +96,9 @@ def _plain_blocks(
                 if batch.num_rows:
                     yield _arrays(batch, features, label)
     except ArrowException:
-        raise _NotPlainError from None
-    if ends.count != 1:  # a quote is open
-        raise _NotPlainError
+        raise _RefusedError from None
+    if last.count != 1:  # a quote is open
+        raise _RefusedError
 
 
 def _arrays(batch: Any, features: list[str], label: str) -> tuple[np.ndarray, list[str], np.ndarray]:
@@ -113,13 +111,13 @@ def _arrays(batch: Any, features: list[str], label: str) -> tuple[np.ndarray, li
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(X.sum()) or np.isfinite(X).all()
     if not finite or any(not text or "\n" in text for text in texts):
-        raise _NotPlainError
+        raise _RefusedError
     distinct: dict[str, int] = {}
     places = np.array([distinct.setdefault(text, len(distinct)) for text in texts], np.intp)
     return X, list(distinct), places[coded.indices.to_numpy()]
 
 
-class _Ended:
+class _WithLastLine:
     """A file of text for pyarrow, with one more line: it becomes part of the last row where a quote is open."""
 
     closed = False
@@ -138,7 +136,7 @@ class _Ended:
         """Leave the file open."""
 
 
-class _Ends:
+class _LastLine:
     """The number of rows that are the additional line alone."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows of files of any size, read once and kept on disk, row after row, for as many passes as one likes."""
+"""Rows of files of any size, read once and kept on disk in row-major order."""
 
 from __future__ import annotations
 
@@ -211,7 +211,10 @@ class _Writer:
         self._first, self._highest = 1, -1  # of svmlight text: the first index if no index is 0
 
     def needed(self) -> float:
-        """Return an estimate of the bytes of the whole cache, from the share of the source that has been read."""
+        """Return an estimate of the bytes of the whole cache, from what was written and the share that was read.
+
+        A few blocks are read ahead, so that it is too small where less than some megabytes were written.
+        """
         written = sum(array.bytes for array in self._arrays.values())
         return written / (self._share() or 1.0)
 

@@ -119,7 +119,7 @@ def text_rows(
                 checked_lines(BytesIO(text), lines, None if first is None else width, first)
             )
         yield rows, text, lines
-        lines += np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n"))  # faster than bytes.count
+        lines += int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))  # faster than bytes.count
 
 
 def columns_of(

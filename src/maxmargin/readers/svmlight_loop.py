@@ -12,6 +12,7 @@ from ..engine.jit import compiled
 BLANK, TAB, RETURN, LINE_FEED = 32, 9, 13, 10  # bytes from TAB to RETURN, and BLANK, separate words
 HASH, PLUS, MINUS, POINT, COLON, ZERO, SMALL_E = 35, 43, 45, 46, 58, 48, 101
 TO_SMALL = 32  # added to a capital letter
+QID = (113, 105, 100)  # the letters
 # A product or quotient of an integer up to 2^53 and a power of ten up to 10^22 is rounded once: both are float64
 # numbers (Clinger, "How to read floating point numbers accurately", 1990).
 LARGEST_EXACT, LARGEST_POWER = 2**53, 22
@@ -49,8 +50,8 @@ def parse(text, labels, indptr, indices, values, others, counts):
     labels, indptr, indices, values : ndarray
         Arrays that are long enough for the rows and the entries of the text.
     others : ndarray of shape (n, 3)
-        Filled with begin, end and place of numbers that are not exact by one multiplication. The place is that of an
-        entry, or -1 - i for the label of row i.
+        Filled with begin, end and place of numbers that are left to the caller. The place is that of an entry, or
+        -1 - i for the label of row i.
     counts : ndarray of shape (COUNTS,)
         Filled with the numbers of rows, entries and so on.
 
@@ -78,9 +79,7 @@ def parse(text, labels, indptr, indices, values, others, counts):
             others_found += 1
         labels[row] = value
         k = _skipped(text, k)
-        if (
-            text[k] == 113 and text[k + 1] == 105 and text[k + 2] == 100
-        ):  # qid; a line feed ends the comparison
+        if text[k] == QID[0] and text[k + 1] == QID[1] and text[k + 2] == QID[2]:  # a line feed ends this
             k = _skipped(text, _word_end(text, k))
         before = -1
         while text[k] != LINE_FEED and text[k] != HASH:
