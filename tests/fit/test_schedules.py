@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from effort import examples, interpreted, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -280,3 +281,20 @@ def test_estimates_before_the_run_are_bounds(seed, n, d, C, kind):
         rule = start_run("cramma", X, y, problem, eta=None).rule
         assert 0.0 < rule.eta < 0.5 * ((1.0 + 8.0 * high / rule.R) ** 0.5 - 1.0)
         assert rule.eta >= 0.005 * ((1.0 + 8.0 * low / rule.R) ** 0.5 - 1.0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_data_larger_than_the_cache_have_bounds_in_every_fifth_visit(loss):
+    """Text-like rows of 36 MB, sorted by class."""
+    rng = np.random.default_rng(0)
+    n, d, k = 300_000, 30_000, 16
+    words = np.minimum((d ** rng.random((n, k))).astype(np.int32), d - 1)
+    X = sp.csr_array((np.full(n * k, k**-0.5), words.ravel(), np.arange(0, n * k + 1, k)), shape=(n, d))
+    score = X @ rng.normal(size=d)
+    y = np.sign(score + rng.normal(scale=0.5 * score.std(), size=n))
+    order = np.argsort(y)
+    model = MaxMarginClassifier(loss=loss, random_state=0).fit(X[order], y[order])
+    visits = np.array([0, *(report.presentations for report in model.history_)]) / n
+    assert model.status_ is Status.CERTIFIED
+    assert np.diff(visits).max() <= 5.0
+    assert visits[-1] <= 20.0

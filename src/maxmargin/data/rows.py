@@ -136,6 +136,8 @@ class Patterns(_RowSet):
         Whether rows are stored as lists of non-zeros.
     entries : int
         Stored entries of all rows.
+    large : bool
+        Whether the entries take more memory than the last cache of a processor.
     side_by_side : int
         The number of neighbours that stay together in a random order of all rows.
     """
@@ -145,8 +147,8 @@ class Patterns(_RowSet):
         self.n, self.d = X.shape
         self.sparse = sp.issparse(X)
         self.entries = int(X.nnz) if self.sparse else self.n * self.d
-        self._large = self.entries * X.dtype.itemsize >= LARGE_DATA
-        self.side_by_side = SIDE_BY_SIDE if self._large else 1
+        self.large = self.entries * X.dtype.itemsize >= LARGE_DATA
+        self.side_by_side = SIDE_BY_SIDE if self.large else 1
         if self.sparse:
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             indptr, indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
@@ -186,7 +188,7 @@ class Patterns(_RowSet):
 
     def packed_memory(self) -> PackedRows:
         """Return memory for packed rows."""
-        return PackedRows(int(LARGE_SET * self.n) if self._large else None)
+        return PackedRows(int(LARGE_SET * self.n) if self.large else None)
 
     def _storage(self, problem: Problem, rho: float, motion: Motion) -> Any:
         vector = _vector(self.d + (1 if rho else 0), problem, motion)
@@ -210,7 +212,7 @@ class KernelPatterns(_RowSet):
         k(x_i, x_i) of the rows used, in float64.
     """
 
-    side_by_side = 1
+    large, side_by_side = False, 1
 
     def __init__(self, rows: KernelRows, used: np.ndarray) -> None:
         self.rows, self.used = rows, used.astype(np.uint32)

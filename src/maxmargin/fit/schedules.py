@@ -36,6 +36,11 @@ ACTIVE_GAP_SHARE, ACTIVE_TOL_SHARE = 0.2, 0.7
 # `gap_driven`: largest number of sweeps of the active set (in `shrinking`: of the working set) between evaluations,
 # and, after each, of sweeps of the rows that made a step. They find their rows in the cache, but ignore other rows.
 MAX_ACTIVE_SWEEPS, MAX_MOVED_SWEEPS = 30, 10
+# `gap_driven` on data that are larger than the last cache (`Patterns.large`), in the order of its steps: sweeps of all
+# rows before the first evaluation; the largest share of the rows that are swept again after a step, since repeated
+# sweeps in one order gain less than sweeps in new orders; passes of an active set between evaluations, which with the
+# sweeps of moved rows and the evaluation itself are less than 5. Chosen on docs/measurements/large_text.md.
+LARGE_FIRST_SWEEPS, LARGE_MOVED_SHARE, LARGE_PASSES = 3, 0.05, 3.4
 # Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
 # costs more than the visits themselves.
 MAX_SHUFFLED_PASSES = 128
@@ -104,13 +109,20 @@ def gap_driven(run: State) -> Iterator[None]:
 
     The active set holds the rows whose dual variables may still change, by the scores of the evaluation. It is copied
     into contiguous memory in random order (if the algorithm shuffles). After each of its sweeps, the rows that made a
-    step are swept again.
+    step are swept again, on large data only if they are few.
     """
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
-    run.sweep(run.h, run.order(run.patterns.side_by_side))
+    sweeps, most_moved, most_visits = 1, np.inf, np.inf
+    if run.patterns.large:
+        sweeps, most_moved, most_visits = LARGE_FIRST_SWEEPS, LARGE_MOVED_SHARE * run.n, LARGE_PASSES * run.n
+    for _ in range(sweeps):
+        run.sweep(run.h, run.order(run.patterns.side_by_side))
+        if run.interrupted():
+            break
     while True:
         run.evaluate_iterate()
         yield
+        end = run.presentations + most_visits
         rows = run.active_rows(max(MIN_BAND, BAND_PER_GAP * min(run.best.gap, 1.0)))
         if rows.size == 0:
             run.sweep(run.h, run.order())
@@ -125,9 +137,10 @@ def gap_driven(run: State) -> Iterator[None]:
                 run.converged = run.intercept_converged
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
-            packed, moved = second.gather(active, run.moved[:steps].copy())
-            run.repeat(packed, moved, MAX_MOVED_SWEEPS)
-            if run.interrupted():
+            if steps <= most_moved:
+                packed, moved = second.gather(active, run.moved[:steps].copy())
+                run.repeat(packed, moved, MAX_MOVED_SWEEPS)
+            if run.interrupted() or run.presentations + rows.size > end:
                 break
 
 
