@@ -159,8 +159,8 @@ def document(fits: Sequence[Fit], peers: Sequence[Sequence[str]], n: int, comman
 
 
 _ABOUT = """\
-Generated text of {n:,} rows and 100,000 columns, 15 to 17 entries a row (about 190 MB), at C = 1 to a certified gap of
-1e-3. A visit of a row is a step of dual coordinate descent that looks at it, or its share of a pass that computes
+Generated text of {n:,} rows and 100,000 columns, 15 to 17 entries a row (about 190 MB), at C = 1 to a certified gap
+of 1e-3. A visit of a row is a step of dual coordinate descent that looks at it, or its share of a pass that computes
 bounds. Between two bounds are at most 5 visits of each row on data of this size.
 """
 
@@ -168,8 +168,8 @@ _METHOD = """\
 - **Rows** are random words whose frequencies follow Zipf's law, log1p of the counts, divided by their lengths. Labels
   are the signs of linear scores with noise. The recipes differ in the noise, the frequencies and the seed.
 - **Seconds** are processor seconds of the whole fit with its certificate, one fit each, at most {most:g} s.
-- **LinearSVC** is fitted at C = 1 without intercept, with the tolerances {ladder}, loosest first, until its
-  true excess over the certified lower bound is at most 1e-3 or a fit takes more than {limit:g} s. The last fit is
+- **LinearSVC** is fitted at C = 1 without intercept, with the tolerances {ladder}, loosest first, until
+  its true excess over the certified lower bound is at most 1e-3 or a fit takes more than {limit:g} s. The last fit is
   shown.
 """
 
