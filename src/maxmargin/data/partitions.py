@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from mmap import mmap
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -222,14 +222,14 @@ class ArrayPartitions(Partitions):
         self._rows = rows
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
-        found: M | None = None
+        merger: Merger[M] = Merger()
         self.rows_done = 0
         for result in self._results(function, interrupted):
             if result is None:
                 return None
-            found = result if found is None else found.merge(result)
+            merger.add(result)
             self.rows_done = min(self.rows_done + self._rows, self.shape[0])
-        return found
+        return merger.merged()
 
     def _results(
         self, function: Callable[[Partition], M], interrupted: Callable[[], bool]
@@ -288,6 +288,23 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
     return np.memmap(path, array.dtype, "r", offset, shape)
 
 
-def merged(results: Sequence[M]) -> M:
-    """Return the merged results of partitions in their order."""
-    return reduce(lambda one, other: one.merge(other), results)
+class Merger(Generic[M]):
+    """Merges results in their order, each about log2(count) times: gathered rows are copied as often."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, M]] = []  # the numbers of results in the parts decrease
+
+    def add(self, result: M) -> None:
+        """Add a result; parts of equal numbers of results are merged."""
+        count = 1
+        while self._parts and self._parts[-1][0] == count:
+            result = self._parts.pop()[1].merge(result)
+            count *= 2
+        self._parts.append((count, result))
+
+    def merged(self) -> M | None:
+        """Return the merged results; None if there are none."""
+        found: M | None = None
+        for _, part in reversed(self._parts):
+            found = part if found is None else part.merge(found)
+        return found
