@@ -1,0 +1,88 @@
+"""maxmargin fit --memory: files that are read in passes."""
+
+import json
+
+import numpy as np
+import pytest
+from command import run
+
+from maxmargin import MaxMarginClassifier, load, verify
+
+RNG = np.random.default_rng(0)
+X = np.round(RNG.normal(size=(6_000, 5)), 4)
+LABELS = np.where(X @ RNG.normal(size=5) + RNG.normal(size=6_000) > 0.0, "yes", "no")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV file with names of columns and labels as text."""
+    lines = [",".join([*map(str, row), label]) for row, label in zip(X.tolist(), LABELS, strict=True)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["a,b,c,d,e,label", *lines]) + "\n")
+    return path
+
+
+def test_a_file_is_fitted_in_passes_and_checked(table, tmp_path):
+    model = tmp_path / "model"
+    words = "fit", table, "--memory", "60KB", "--loss", "hinge", "--tol", 1e-4, "--seed", 0, "-o", model
+    done = run(*words, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["status"] == "CERTIFIED"
+    found = load(model)
+    assert found.history_[0].stage == "partitioned-newton"
+    assert list(found.feature_names_in_) == list("abcde")
+    assert verify(found, X, LABELS).gap <= 1e-4
+    whole = MaxMarginClassifier(loss="hinge").fit(X, LABELS)
+    assert found.certificate_.lower <= whole.certificate_.upper
+    assert whole.certificate_.lower <= found.certificate_.upper
+    assert run("check", model, table).exit_code == 0
+    cache = tmp_path / "rows.csv.maxmargin-cache"
+    assert cache.is_dir()
+    assert run("cache", "clear", table).exit_code == 0
+    assert not cache.exists()
+
+
+def test_several_files_are_one_data_set(table, tmp_path):
+    lines = table.read_text().splitlines()
+    parts = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    parts[0].write_text("\n".join(lines[:2_000]) + "\n")
+    parts[1].write_text("\n".join([lines[0], *lines[2_000:]]) + "\n")
+    parameters = {"memory": "60KB", "random_state": 0, "cache_dir": tmp_path}
+    model = MaxMarginClassifier(**parameters).fit(parts)
+    assert list(model.classes_) == ["no", "yes"]
+    np.testing.assert_array_equal(model.coef_, MaxMarginClassifier(**parameters).fit(table).coef_)
+    verify(model, X, LABELS)
+
+
+def test_a_file_that_does_not_fit_is_read_in_passes(table, tmp_path, monkeypatch):
+    text = "".join(
+        f"{1 if label == 'yes' else -1} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) + "\n"
+        for row, label in zip(X.tolist(), LABELS, strict=True)
+    )
+    (tmp_path / "rows.svm").write_text(text)
+    monkeypatch.setattr("maxmargin.readers.files.available_memory", lambda: 2e5)
+    done = run("fit", tmp_path / "rows.svm", "-o", tmp_path / "model", "--quiet")
+    assert done.exit_code == 0
+    assert "It is read in passes now (--memory)" in done.stderr
+    assert load(tmp_path / "model").history_[0].stage == "partitioned-newton"
+
+
+def test_faults_of_options_and_entries_are_sentences(table, tmp_path):
+    for words, message in (
+        (("--memory", "much"), "--memory must be a number of bytes"),
+        (("--memory", "60KB", "--algorithm", "mpu"), "choose the algorithm themselves"),
+        (("--memory", "60KB", "--kernel", "rbf"), "--memory cannot be combined with --kernel"),
+    ):
+        done = run("fit", table, "-o", tmp_path / "model", *words)
+        assert done.exit_code == 2
+        assert message in done.stderr
+    lines = table.read_text().splitlines()
+    lines[4_321] = "1,2,nan,4,5,yes"
+    table.write_text("\n".join(lines) + "\n")
+    done = run("fit", table, "-o", tmp_path / "model", "--memory", "60KB")
+    assert done.exit_code == 2
+    assert "rows.csv" in done.stderr
+    assert "4322" in done.stderr
+    assert not (tmp_path / "model").exists()
+    with pytest.raises(ValueError, match="name the memory"):
+        MaxMarginClassifier().fit(table)
