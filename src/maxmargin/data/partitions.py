@@ -308,3 +308,8 @@ class Merger(Generic[M]):
         for _, part in reversed(self._parts):
             found = part if found is None else part.merge(found)
         return found
+
+
+def is_dask(rows: Any) -> bool:
+    """Return whether rows are a Dask collection; Dask is not imported."""
+    return type(rows).__module__.split(".", 1)[0] in ("dask", "dask_expr")

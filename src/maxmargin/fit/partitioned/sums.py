@@ -36,8 +36,8 @@ class Linearisation:
 
     Attributes
     ----------
-    z : ndarray of shape (size,)
-        The point before the step.
+    z : ndarray of shape (size,) or None
+        The point before the step; None where the dual variables of all other rows are 0.
     width : float
         Width of the smoothing of the hinge, as of `dual_variables.slopes`.
     numbers : ndarray of int64, ascending
@@ -46,7 +46,7 @@ class Linearisation:
         These dual variables.
     """
 
-    z: np.ndarray
+    z: np.ndarray | None
     width: float
     numbers: np.ndarray
     alpha: np.ndarray
@@ -76,6 +76,8 @@ class Query:
         Rows to gather, at most.
     reach : float
         Distance up to which rows are gathered.
+    bounds_only : bool, default=False
+        Whether slope and curvature are left out, as 0.
     """
 
     positive: int
@@ -87,6 +89,7 @@ class Query:
     unit: float
     nearest: int
     reach: float
+    bounds_only: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,11 +248,13 @@ class Block:
         y = np.where(self.block.codes == query.positive, 1.0, -1.0)
         margins = y * self.coordinates.scores(self.X, query.z)
         slope, curvature = slopes(problem, margins, self.weights, query.width)
-        if query.curved_width != query.width:
+        if query.bounds_only:
+            slope, curvature = np.zeros((2, y.size))
+        elif query.curved_width != query.width:
             curvature = slopes(problem, margins, self.weights, query.curved_width)[1]
         on_step, dual = np.zeros(STEP_SHARES.size), None
         if query.last is not None:
-            before = y * self.coordinates.scores(self.X, query.last.z)
+            before = margins if query.last.z is None else y * self.coordinates.scores(self.X, query.last.z)
             for k, share in enumerate(STEP_SHARES):
                 on_step[k] = problem.losses(before + share * (margins - before), self.weights).sum()
             dual = self._dual(query.last, y, before, margins)
@@ -280,9 +285,12 @@ class Block:
     ) -> DualTotals:
         """Return the sums over the dual variables that the last step implies."""
         problem, first = self.coordinates.problem, self.block.first
-        alpha = implied(problem, before, margins, self.weights, last.width)
+        alpha = np.zeros(y.size)
+        if last.z is not None:
+            alpha = implied(problem, before, margins, self.weights, last.width)
         begin, end = np.searchsorted(last.numbers, [first, first + y.size])
-        alpha[last.numbers[begin:end] - first] = last.alpha[begin:end]
+        places = last.numbers[begin:end] - first
+        alpha[places] = problem.capped(last.alpha[begin:end], self.weights[places])
         sides = np.stack([alpha * (y > 0.0), alpha * (y < 0.0)])
         signs = np.array([1.0, -1.0])
         return DualTotals(

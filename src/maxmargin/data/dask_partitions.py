@@ -1,0 +1,208 @@
+"""Rows of Dask collections: on the workers of a cluster, or where Dask's own scheduler computes them.
+
+With a client the rows stay in the memory of the workers. A worker that dies costs the recomputation of its partitions:
+Dask keeps the tasks that made them. Without a client they are computed anew in each pass.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+from dask.delayed import delayed
+
+from .partitions import M, Merger, Partition, Partitions
+
+# Seconds between two checks whether to stop.
+POLL = 0.2
+# How often a task is tried again that has failed, since reading from a network may fail once.
+RETRIES = 2
+# How often a pass is tried again whose query was lost with the workers that held it.
+PASSES = 5
+# Results that one task merges. More make the tree flatter, and bring more results to one worker at the same time.
+MERGED = 8
+# Bytes of the rows that are processed between two checks whether to stop, where the scheduler runs in this process:
+# a pass takes less than a second for them.
+CHECKED_BYTES = 1 << 26
+
+
+class DaskPartitions(Partitions):
+    """Partitions that Dask computes.
+
+    Parameters
+    ----------
+    parts : sequence of Delayed
+        Each computes the arguments X, codes, weights and first of a `Partition`.
+    shape : (int, int)
+    sparse : bool
+    client : distributed.Client or None
+        None for the scheduler that Dask is configured to use.
+
+    Attributes
+    ----------
+    moved : list of int
+        For each call of `reduce` the bytes that were moved, at most: the function to each worker, and the result of
+        each task. A result that is merged on the worker that made it does not move.
+    """
+
+    def __init__(self, parts: Sequence[Any], shape: tuple[int, int], sparse: bool, client: Any) -> None:
+        self.shape, self.sparse, self.moved = shape, sparse, list[int]()
+        self._parts, self._client = list(parts), client
+        if client is not None:
+            self._parts = persisted(client, self._parts)
+
+    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+        work = _Work(function, _Check(interrupted))
+        found = run(self._client, self._tree, work, interrupted)
+        if found is None or found.value is None:
+            return None
+        workers = 1 if self._client is None else len(self._client.scheduler_info(n_workers=-1)["workers"])
+        self.moved.append(found.bytes + workers * count_bytes(function))
+        return found.value
+
+    def _tree(self, work: Any) -> Any:
+        """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
+        level = [delayed(_apply, pure=False)(work, part) for part in self._parts]
+        while len(level) > 1:
+            groups = [level[k : k + MERGED] for k in range(0, len(level), MERGED)]
+            level = [delayed(_merge, pure=False)(group) for group in groups]
+        return level[0]
+
+
+def default_client() -> Any:
+    """Return Dask's default client; None without one, or where another scheduler is configured."""
+    # without the module there is no client, and importing it takes time
+    distributed = sys.modules.get("distributed")
+    if distributed is None or dask.config.get("scheduler", None) not in (None, "dask.distributed", "distributed"):
+        return None
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        return None
+    if client.asynchronous:
+        raise ValueError("the default client of Dask is asynchronous: make one with Client(asynchronous=False).")
+    return client
+
+
+def persisted(client: Any, parts: list[Any]) -> list[Any]:
+    """Compute parts on the workers, and keep them there."""
+    return list(client.persist(parts, retries=RETRIES))
+
+
+def run(
+    client: Any, task: Callable[[Any], Any], shared: Any, interrupted: Callable[[], bool] = lambda: False
+) -> Any:
+    """Compute a task, and return its result; None if interrupted.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    task : callable
+        Returns the Delayed object, from `shared`.
+    shared : object
+        What many tasks need; each worker gets it once.
+    interrupted : callable
+    """
+    if client is None:
+        return dask.compute(task(shared))[0]
+    failure: BaseException | None = None
+    for _ in range(PASSES):
+        try:
+            (sent,) = client.scatter([shared], broadcast=True, hash=False)
+            return _result(client.compute(task(sent), retries=RETRIES), interrupted)
+        except CancelledError as lost:
+            # a worker has died with the only copy of what was sent; parts of rows are computed again by Dask itself
+            failure = lost
+    raise RuntimeError(
+        f"Dask has lost the data of a pass {PASSES} times: rows that were scattered cannot be computed again. Make the "
+        "collections from files, or from arrays with dask.array.from_array, and look at the logs of the workers."
+    ) from failure
+
+
+def _result(future: Any, interrupted: Callable[[], bool]) -> Any:
+    """Return the result of a future; cancel it and return None if interrupted."""
+    import distributed
+
+    try:
+        while not future.done():
+            if interrupted():
+                return None
+            try:
+                distributed.wait(future, timeout=POLL)
+            except TimeoutError:
+                continue
+        return future.result()
+    finally:
+        if not future.done():
+            future.cancel()
+
+
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """A check whether to stop; in other processes it is never true, and the client stops the pass."""
+
+    interrupted: Callable[[], bool]
+
+    def __call__(self) -> bool:
+        return self.interrupted()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Check, (bool,)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """A function of partitions, with a check whether to stop."""
+
+    function: Callable[[Partition], Any]
+    interrupted: _Check
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """The result of some partitions, None if stopped, and the bytes of the results of all tasks that made it."""
+
+    value: Any
+    bytes: int
+
+
+def _apply(work: _Work, part: tuple[Any, ...]) -> _Result:
+    """Apply a function to a partition."""
+    partition = Partition(*part)
+    rows = CHECKED_BYTES * partition.size // max(count_bytes(part), 1)
+    results = []
+    # sparse rows are copied where a partition is divided
+    for block in [partition] if partition.size <= rows else partition.blocks(rows):
+        if work.interrupted():
+            return _Result(None, 0)
+        results.append(work.function(block))
+    value = merged(results)
+    return _Result(value, count_bytes(value))
+
+
+def _merge(results: list[_Result]) -> _Result:
+    """Merge results in the order of the rows."""
+    if any(result.value is None for result in results):
+        return _Result(None, 0)
+    value = merged([result.value for result in results])
+    return _Result(value, count_bytes(value) + sum(result.bytes for result in results))
+
+
+def count_bytes(value: Any) -> int:
+    """Return the bytes of an object as it is sent; arrays are not copied for it."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return len(head) + sum(memoryview(buffer).nbytes for buffer in buffers)
+
+
+def merged(results: Sequence[M]) -> Any:
+    """Return the merged results in their order; None if there are none."""
+    merger: Merger[M] = Merger()
+    for result in results:
+        merger.add(result)
+    return merger.merged()

@@ -1,0 +1,312 @@
+"""Linear classifiers on Dask collections: arrays and data frames whose rows are in partitions.
+
+Rows, labels and weights are Dask collections with the same partitions. The rows stay where they are; each pass moves
+sums and the rows near the margin. Predictions are lazy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from dask.delayed import delayed
+from sklearn.utils.validation import check_is_fitted
+
+from ..certificates.certificate import Certificate, CertificateError, Certificates
+from ..data.dask_partitions import DaskPartitions, default_client, persisted, run
+from ..data.partitions import BadRowError, Partition, is_dask
+from ..fit.partitioned.sums import check_finite
+from ..fit.partitioned.verification import verify_partitions
+from ..numerics.sparse_columns import canonical
+from ..problem.multiclass import class_numbers
+from ..problem.problem import Problem
+from . import partitioned, validation
+
+# Attributes of a fitted model that predictions do not use, and that may be large; names of columns are compared once.
+NOT_FOR_PREDICTION = ("certificate_", "history_", "message_", "feature_names_in_", "callback")
+
+
+def fit(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a classifier to Dask collections, and set its attributes.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    problem : Problem
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
+    y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,)
+    """
+    partitioned.check_solvable(model, problem)
+    rows = DaskRows(X, y, sample_weight)
+    names, totals = rows.labels()
+    classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
+    total = dict(zip(names.tolist(), totals, strict=True))
+    totals = np.array([total[label] for label in classes.tolist()])
+    class_weights = partitioned.weights_of_classes(model, problem, classes, totals)
+    validation.validate_rows(model, _example(X, rows.columns))
+    partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
+    partitioned.fit_partitions(model, problem, partitions, classes, class_weights)
+
+
+def verify(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:
+    """Recompute the bounds of a model's certificate where the rows are; arguments and result as of `maxmargin.verify`."""
+    try:
+        rows = DaskRows(X, y, sample_weight)
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
+    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
+    return verify_partitions(model, rows.partitions(model.classes_, factors))
+
+
+class DaskRows:
+    """Rows, labels and sample weights of Dask collections, read once.
+
+    With a client the rows are kept on the workers.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As of `fit`.
+
+    Attributes
+    ----------
+    columns : int
+
+    Raises
+    ------
+    ValueError
+        If the collections do not fit together, or rows cannot be used; the message names the remedy.
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        collections = check_collections(X, {"y": y, "sample_weight": sample_weight})
+        self._client = default_client()
+        blocks = zip(*map(_blocks, collections), strict=True)
+        self._rows = [delayed(_read, pure=False)(*block) for block in blocks]
+        if self._client is not None:
+            self._rows = persisted(self._client, self._rows)
+        found = run(self._client, self._all_descriptions, None)
+        self._kept = [k for k, one in enumerate(found) if one.rows]
+        self._firsts = np.cumsum([0, *(one.rows for one in found)])
+        self._check(found)
+        self._described = [found[k] for k in self._kept]
+        self.columns = self._described[0].columns
+
+    def _all_descriptions(self, _: Any) -> Any:
+        return delayed(list, pure=False)([delayed(_describe, pure=False)(part) for part in self._rows])
+
+    def _check(self, found: list[_Description]) -> None:
+        """Refuse partitions that cannot be used."""
+        for k, one in enumerate(found):
+            if one.fault is not None:
+                place, fault = one.fault
+                where = f"partition {k}" if place is None else f"row {self._firsts[k] + place}"
+                raise ValueError(f"{where} (counted from 0): {fault}")
+        if not self._kept:
+            raise ValueError("Found no rows: all partitions are empty.")
+        widths = sorted({one.columns for one in found if one.rows})
+        if len(widths) > 1:
+            raise ValueError(f"the partitions of X have different numbers of columns: {widths}.")
+
+    def labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct labels, and the weight of all rows of each."""
+        parts = [one.labels for one in self._described]
+        text = {part.dtype.kind in "OUS" for part in parts}
+        joined = np.concatenate(parts, dtype=object if len(text) > 1 else None)
+        return _distinct(joined, np.concatenate([one.totals for one in self._described]))
+
+    def partitions(self, classes: np.ndarray, factors: np.ndarray | None) -> DaskPartitions:
+        """Return the rows with the numbers of their classes, and with their weights times the factor of each class."""
+        encode = delayed(partial(_encoded, classes, factors), pure=False)
+        parts = [encode(self._rows[k], int(self._firsts[k])) for k in self._kept]
+        shape = (int(self._firsts[-1]), self.columns)
+        return DaskPartitions(parts, shape, any(one.sparse for one in self._described), self._client)
+
+
+# rows
+
+
+def check_collections(X: Any, others: dict[str, Any]) -> list[Any]:
+    """Refuse collections that do not fit together; return X and the others that are not None."""
+    check_columns(X)
+    blocks = _count(X)
+    given = {name: other for name, other in others.items() if other is not None}
+    for name, other in given.items():
+        if not is_dask(other):
+            raise ValueError(
+                f"{name} must be a Dask array or Series, as X is a Dask collection; got {type(other).__name__}: "
+                f"dask.array.from_array({name}, chunks=X.chunks[0]) makes one of an array."
+            )
+        if other.ndim != 1:
+            raise ValueError(f"{name} must have one dimension, not {other.ndim}: take its only column.")
+        known = hasattr(X, "chunks") and hasattr(other, "chunks")
+        known = known and not np.isnan([*X.chunks[0], *other.chunks[0]]).any()
+        if _count(other) != blocks or (known and X.chunks[0] != other.chunks[0]):
+            raise ValueError(
+                f"X and {name} must have the same partitions; X has {blocks}, {name} has {_count(other)}"
+                f"{', of other lengths' if _count(other) == blocks else ''}: {name}.rechunk(X.chunks[0]) for arrays, "
+                f"{name}.repartition(divisions=X.divisions) for data frames."
+            )
+    return [X, *given.values()]
+
+
+def check_columns(X: Any) -> None:
+    """Refuse collections that are no matrices, and arrays whose columns are in several chunks."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
+    if hasattr(X, "numblocks") and X.numblocks[1] != 1:
+        chunks = X.numblocks[1]
+        raise ValueError(f"all columns of X must be in one chunk, not in {chunks}: X.rechunk({{1: -1}}).")
+
+
+def _count(collection: Any) -> int:
+    """Return the number of partitions along the rows."""
+    return collection.numblocks[0] if hasattr(collection, "numblocks") else collection.npartitions
+
+
+def _blocks(collection: Any) -> list[Any]:
+    """Return the partitions of a collection as Delayed objects."""
+    found = collection.to_delayed()
+    return found.ravel().tolist() if isinstance(found, np.ndarray) else list(found)
+
+
+def _read(X: Any, y: Any, weights: Any = None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return rows as an array or a CSR matrix of float32 or float64, labels, and weights."""
+    labels = np.asarray(validation.plain_labels(y) if hasattr(y, "isna") else y)
+    return _matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float)
+
+
+def _matrix(X: Any) -> Any:
+    """Return a block of rows as an array in C order or a canonical CSR matrix, of float32 or float64."""
+    if hasattr(X, "to_numpy"):
+        single = len(X.columns) and all(kind == np.float32 for kind in X.dtypes)
+        X = X.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
+
+
+@dataclass(frozen=True, eq=False)
+class _Description:
+    """Sizes of a partition, its distinct labels with the weight of all rows of each, and its first fault.
+
+    A fault is the number of a row in the partition, or None, and a sentence.
+    """
+
+    rows: int
+    columns: int
+    sparse: bool
+    labels: np.ndarray
+    totals: np.ndarray
+    fault: tuple[int | None, str] | None
+
+
+def _describe(part: tuple[Any, np.ndarray, np.ndarray | None]) -> _Description:
+    X, y, weights = part
+    fault = _fault(X, y, weights)
+    names, totals = (y[:0], np.zeros(0)) if fault else _distinct(y, weights)
+    return _Description(X.shape[0], X.shape[1], sp.issparse(X), names, totals, fault)
+
+
+def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | None, str] | None:
+    """Return the first fault of a partition, or None."""
+    for name, other in (("labels", y), ("sample weights", weights)):
+        if other is not None and other.shape != X.shape[:1]:
+            return None, f"there must be as many {name} as rows; got {other.shape[0]} for {X.shape[0]} rows."
+    if weights is not None:
+        for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1]:
+            return int(i), f"its sample weight is {weights[i]}; give 0 or more."
+    if y.dtype.kind == "f":
+        for i in np.flatnonzero(~np.isfinite(y))[:1]:
+            return int(i), f"its label is {y[i]}; give finite numbers, or leave the row out."
+    try:
+        check_finite(Partition(X, np.zeros(y.size, np.int8)))
+    except BadRowError as error:
+        return error.row, error.fault
+    return None
+
+
+def _distinct(labels: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, and the sum of the weights of each; objects are not compared by size."""
+    if labels.dtype != object:
+        names, numbers = np.unique(labels, return_inverse=True)
+        return names, np.bincount(numbers, weights, names.size).astype(float)
+    places: dict[Any, int] = {}
+    numbers = np.array([places.setdefault(label, len(places)) for label in labels.tolist()], dtype=np.intp)
+    names = np.empty(len(places), dtype=object)
+    names[:] = list(places)
+    return names, np.bincount(numbers, weights, names.size).astype(float)
+
+
+def _encoded(
+    classes: np.ndarray, factors: np.ndarray | None, part: tuple[Any, np.ndarray, np.ndarray | None], first: int
+) -> tuple[Any, np.ndarray, np.ndarray | None, int]:
+    """Return the arguments of a `Partition`."""
+    X, y, weights = part
+    codes = class_numbers(y, classes).astype(np.int8 if len(classes) < 128 else np.int32)
+    if factors is not None:
+        weights = (1.0 if weights is None else weights) * factors[codes]
+    return X, codes, weights, first
+
+
+# predictions
+
+
+def predict(model: Any, method: str, X: Any) -> Any:
+    """Return what a method of a classifier returns for each block of rows, as a lazy collection.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    method : {"predict", "decision_function"}
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
+
+    Returns
+    -------
+    dask.array.Array, or dask.dataframe.Series with the index of X; for scores of several classes a DataFrame with a
+    column for each
+    """
+    check_is_fitted(model)
+    check_columns(X)
+    columns = model.n_features_in_ if hasattr(X, "chunks") and np.isnan(X.shape[1]) else X.shape[1]
+    example = _example(X, columns)
+    validation.validate_rows(model, example, reset=False)
+    light = copy(model)
+    for name in NOT_FOR_PREDICTION:
+        vars(light).pop(name, None)
+    block: Callable[[Any], Any] = partial(_predict_block, light, method)
+    found = block(example)
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(block, meta=found.iloc[:0])
+    chunks = {"drop_axis": 1} if found.ndim == 1 else {"chunks": (X.chunks[0], found.shape[1:])}
+    return X.map_blocks(block, dtype=found.dtype, meta=found[:0], **chunks)
+
+
+def _predict_block(model: Any, method: str, X: Any) -> Any:
+    """Return the result for a block of rows; with the index of a frame."""
+    rows = _matrix(X)
+    empty = not rows.shape[0]
+    found = getattr(model, method)(np.zeros((1, rows.shape[1])) if empty else rows)[: rows.shape[0]]
+    if not hasattr(X, "to_numpy"):
+        return found
+    import pandas
+
+    if found.ndim == 1:
+        return pandas.Series(found, index=X.index)
+    return pandas.DataFrame(found, index=X.index, columns=model.classes_)
+
+
+def _example(X: Any, columns: int) -> Any:
+    """Return one row of zeros of the same kind, with the names of the columns."""
+    zeros = np.zeros((1, columns), getattr(X, "dtype", float))
+    if not hasattr(X, "columns"):
+        return zeros
+    import pandas
+
+    return pandas.DataFrame(zeros, columns=X.columns)
