@@ -42,7 +42,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .certificates.verdicts import Inseparable as Inseparable
     from .certificates.verdicts import Separable as Separable
     from .certificates.verdicts import Undecided as Undecided
-    from .certificates.verification import verify as verify
     from .estimators.cv import MaxMarginClassifierCV as MaxMarginClassifierCV
     from .estimators.explanation import SupportReport as SupportReport
     from .estimators.imported import ImportedKernelClassifier as ImportedKernelClassifier
@@ -53,6 +52,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .estimators.path import MarginPath as MarginPath
     from .estimators.path import margin_path as margin_path
     from .estimators.selection import MarginRFE as MarginRFE
+    from .estimators.verification import verify as verify
     from .fit.report import Report as Report
     from .inspection.compare import Comparison as Comparison
     from .inspection.compare import compare as compare
@@ -86,7 +86,6 @@ _MODULES = {
     "certificates.certificate": "Certificate CertificateError Certificates",
     "certificates.separators": "KernelSeparator LinearSeparator PolynomialSeparator",
     "certificates.verdicts": "Inseparable Separable Undecided",
-    "certificates.verification": "verify",
     "estimators.cv": "MaxMarginClassifierCV",
     "estimators.explanation": "SupportReport",
     "estimators.imported": "ImportedKernelClassifier ImportedLinearClassifier",
@@ -95,6 +94,7 @@ _MODULES = {
     "estimators.online": "OnlineMarginClassifier",
     "estimators.path": "MarginPath margin_path",
     "estimators.selection": "MarginRFE",
+    "estimators.verification": "verify",
     "fit.report": "Report",
     "inspection.compare": "Comparison compare",
     "inspection.support_report": "support_report",

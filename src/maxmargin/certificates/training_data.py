@@ -48,7 +48,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
         If the model has no certificate, or the data do not fit it; the message names a remedy.
     """
     if not hasattr(model, "certificate_"):
-        raise CertificateError(_nothing_to_verify(model))
+        raise CertificateError(nothing_to_verify(model))
     given = X
     check_storage(X)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
@@ -85,7 +85,7 @@ def labels_of(X: Any, y: Any) -> np.ndarray:
     return labels
 
 
-def _nothing_to_verify(model: Any) -> str:
+def nothing_to_verify(model: Any) -> str:
     """Return the reason why the model has no certificate, and the object that has one, as an error message."""
     if hasattr(model, "uncertified_"):
         return str(model.uncertified_)

@@ -33,31 +33,9 @@ ACCEPTED_IMBALANCE = 1e-12
 
 @one_thread
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """Recompute every number of a model's certificate from the data, in float64, rounding outwards.
+    """Recompute every number of a model's certificate from rows in memory.
 
-    Parameters
-    ----------
-    model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
-    X : array-like or sparse matrix of shape (n, d)
-        The training data; the kernel matrix where it was precomputed.
-    y : array-like of shape (n,)
-        The training labels.
-    sample_weight : array-like of shape (n,), default=None
-        The sample weights of the fit.
-
-    Returns
-    -------
-    Certificate or Certificates
-        The same certificate with recomputed bounds. The bounds of a fit that was stopped before it found any are -inf
-        and inf, which hold for any data and prove nothing: `gap` is then inf, `proves_nothing` true, and the text of
-        the certificate states it.
-
-    Raises
-    ------
-    CertificateError
-        If the certificate belongs to other data, or a bound does not hold; the message names the bound. Also if the
-        model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
-        message states the reason and the object that has one.
+    Parameters, result and errors are those of `estimators.verification.verify`, the public function.
     """
     announce("recomputing the bounds")
     return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)
@@ -126,12 +104,12 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     with np.errstate(over="ignore", invalid="ignore"):
         rows = Sample(X, np.zeros(labels.size), weights, columns=columns)
         for part, name, w, b in zip(parts, names, coef, intercept, strict=True):
-            with _naming(name, model):
+            with naming(name, model):
                 sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
                 check_claim(part, sample, b)
                 require(fits, f"the model has {w.size} weights for {X.shape[1]} features: they do not fit.")
                 proved = bounds(part.problem, sample, w, b, claimed_dual(part, sample), Compensated)
-                found.append(_recomputed(part, proved))
+                found.append(recomputed(part, proved))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
@@ -147,19 +125,12 @@ def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
 def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     """Return the dual variables of a certificate, of shape (n,); raise CertificateError where they are not feasible."""
     problem, y, rows = claim.problem, sample.y, sample.y.size
-    support, dual = np.asarray(claim.support), np.asarray(claim.dual)
-    # the bound that dual variables prove: the upper one of a hard margin
-    bound = f"the {'upper' if problem.hard else 'lower'} bound fails"
-    one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
-    require(one_each, f"{bound}: there must be one dual variable for each row it names.")
-    ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
-    require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
+    support, dual, bound = check_support(claim, rows)
     if claim.implied is not None:
         alpha = implied_by_points(problem, sample, claim.implied, support, dual)
         return feasible(problem, y, sample.weights, alpha)
     alpha = np.zeros(rows)
     alpha[support] = dual
-    require(np.all(alpha >= 0.0), f"{bound}: a dual variable is negative or not a number.")
     capped = not np.any(alpha > problem.caps(sample.weights))
     require(capped, f"{bound}: a dual variable is above its cap C s_i.")
     uneven = abs(Compensated.total(alpha * y)) if problem.free else 0.0
@@ -168,7 +139,23 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     return alpha
 
 
-def _recomputed(claim: Certificate, found: Bounds) -> Certificate:
+def check_support(claim: Certificate, rows: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the rows and the dual variables of a certificate, and the beginning of a sentence on their bound.
+
+    Raises CertificateError unless there is one number for each row, not negative, and the rows are in ascending order.
+    """
+    support, dual = np.asarray(claim.support), np.asarray(claim.dual)
+    # the bound that dual variables prove: the upper one of a hard margin
+    bound = f"the {'upper' if claim.problem.hard else 'lower'} bound fails"
+    one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
+    require(one_each, f"{bound}: there must be one dual variable for each row it names.")
+    ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
+    require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
+    require(np.all(dual >= 0.0), f"{bound}: a dual variable is negative or not a number.")
+    return support, dual, bound
+
+
+def recomputed(claim: Certificate, found: Bounds) -> Certificate:
     """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
     # a claimed bound may be tighter than the recomputed one by the rounding margin of the latter
     for name, claimed, given, holds in (
@@ -208,7 +195,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     # vectors: for each problem, alpha_i y_i of the certificate and the coefficients of the model, in turns
     tasks, vectors = [], []
     for k, part in enumerate(parts):
-        with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
+        with naming(classes[np.atleast_1d(scheme.labels[k])], model):
             signs, takes_part = scheme.signs(k, codes)
             sample = rows.with_labels(signs, np.where(takes_part, weights, 0.0))
             check_claim(part, sample, intercepts[k])
@@ -228,10 +215,10 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         combinations = kernel_rows.combinations(np.array(vectors))
     found = []
     for k, (part, task) in enumerate(zip(parts, tasks, strict=True)):
-        with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
+        with naming(classes[np.atleast_1d(scheme.labels[k])], model):
             dual, w = combinations[2 * k : 2 * k + 2]
             proof, primal = task.dual_side(dual.c * task.y, dual), task.primal_side(w, intercepts[k])
-            found.append(_recomputed(part, combine_sides(part.problem, proof, primal)))
+            found.append(recomputed(part, combine_sides(part.problem, proof, primal)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
@@ -250,7 +237,7 @@ def _kernel(parts: tuple[Certificate, ...], X: Any) -> Kernel:
 
 
 @contextmanager
-def _naming(labels: Any, model: Any) -> Iterator[None]:
+def naming(labels: Any, model: Any) -> Iterator[None]:
     """Add the class, or the pair of classes, to the message of a CertificateError where there are several problems."""
     try:
         yield

@@ -78,14 +78,20 @@ def default_client() -> Any:
     """Return Dask's default client; None without one, or where another scheduler is configured."""
     # without the module there is no client, and importing it takes time
     distributed = sys.modules.get("distributed")
-    if distributed is None or dask.config.get("scheduler", None) not in (None, "dask.distributed", "distributed"):
+    if distributed is None or dask.config.get("scheduler", None) not in (
+        None,
+        "dask.distributed",
+        "distributed",
+    ):
         return None
     try:
         client = distributed.default_client()
     except ValueError:
         return None
     if client.asynchronous:
-        raise ValueError("the default client of Dask is asynchronous: make one with Client(asynchronous=False).")
+        raise ValueError(
+            "the default client of Dask is asynchronous: make one with Client(asynchronous=False)."
+        )
     return client
 
 

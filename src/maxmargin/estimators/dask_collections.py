@@ -30,6 +30,9 @@ from . import partitioned, validation
 # Attributes of a fitted model that predictions do not use, and that may be large; names of columns are compared once.
 NOT_FOR_PREDICTION = ("certificate_", "history_", "message_", "feature_names_in_", "callback")
 
+# Rows in which an entry that is not finite is looked for at a time; sparse ones become dense for it.
+CHECKED_ROWS = 1024
+
 
 def fit(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a classifier to Dask collections, and set its attributes.
@@ -54,7 +57,7 @@ def fit(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> Non
 
 
 def verify(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:
-    """Recompute the bounds of a model's certificate where the rows are; arguments and result as of `maxmargin.verify`."""
+    """Recompute the bounds of a model's certificate where the rows are; arguments as of `maxmargin.verify`."""
     try:
         rows = DaskRows(X, y, sample_weight)
     except ValueError as error:
@@ -224,8 +227,12 @@ def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | Non
     if y.dtype.kind == "f":
         for i in np.flatnonzero(~np.isfinite(y))[:1]:
             return int(i), f"its label is {y[i]}; give finite numbers, or leave the row out."
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite((X.data if sp.issparse(X) else X).sum()):
+            return None
     try:
-        check_finite(Partition(X, np.zeros(y.size, np.int8)))
+        for block in Partition(X, np.zeros(y.size, np.int8)).blocks(CHECKED_ROWS):
+            check_finite(block)
     except BadRowError as error:
         return error.row, error.fault
     return None
@@ -244,7 +251,10 @@ def _distinct(labels: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarra
 
 
 def _encoded(
-    classes: np.ndarray, factors: np.ndarray | None, part: tuple[Any, np.ndarray, np.ndarray | None], first: int
+    classes: np.ndarray,
+    factors: np.ndarray | None,
+    part: tuple[Any, np.ndarray, np.ndarray | None],
+    first: int,
 ) -> tuple[Any, np.ndarray, np.ndarray | None, int]:
     """Return the arguments of a `Partition`."""
     X, y, weights = part

@@ -14,6 +14,7 @@ from ..algorithms import ALGORITHMS, Algorithm
 from ..algorithms.base import is_whole
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
+from ..data.partitions import is_dask
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Deadline
@@ -240,6 +241,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self : MaxMarginClassifier
         """
         problem = self._problem()
+        if is_dask(X):
+            from . import dask_collections
+
+            dask_collections.fit(self, problem, X, y, sample_weight)
+            return self
         if partitioned.applies(self, X):
             partitioned.fit_rows(self, problem, X, y, sample_weight)
             return self

@@ -33,6 +33,8 @@ STALLED = (
     "memory. Give more memory, or a larger tol."
 )
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
+# Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
+DEFAULT_MEMORY = "1GB"
 # An in-memory fit needs so many times the bytes of dense rows: the rows, and what the solver keeps beside them.
 IN_MEMORY_COPIES = 2.0
 
@@ -225,7 +227,7 @@ def fit_partitions(
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
     reporter = Reporter(model, (None, None, None), names, False, fitted)
-    rows = rows_in_memory(parse_bytes(model.memory), partitions.shape[1])
+    rows = rows_in_memory(parse_bytes(model.memory or DEFAULT_MEMORY), partitions.shape[1])
     seed = int(validation.draw_seeds(model.random_state, 1)[0])
     budget = Budget(rows, seed, model.checkpoint)
     with Deadline(model.max_time) as deadline:
@@ -267,5 +269,6 @@ def check_solvable(model: Any) -> None:
         wrong = "start from a sample of the rows, not from the last fit"
     if wrong:
         raise ValueError(
-            f"fits of rows larger than memory {wrong}: change the parameter, or leave out memory."
+            f"fits of rows in partitions {wrong}: change the parameter, or fit rows in memory: leave out memory=, or "
+            "gather a Dask collection with X.compute()."
         )

@@ -14,6 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, Certificates
+from ..data.partitions import is_dask
 from ..data.rows import engine_rows
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -101,6 +102,13 @@ def _no_probabilities(model: Any) -> Any:
     )
 
 
+def _lazy(model: Any, method: str, X: Any) -> Any:
+    """Return the results of a method for the blocks of a Dask collection."""
+    from .dask_collections import predict
+
+    return predict(model, method, X)
+
+
 class LinearDecision:
     """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
@@ -115,13 +123,16 @@ class LinearDecision:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a Dask collection
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For a Dask collection a lazy one.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return _lazy(self, "decision_function", X)
         X = self._rows_to_predict(X)
         with one_thread:
             scores = self._scores(X)
@@ -132,12 +143,15 @@ class LinearDecision:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a Dask collection
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            For a Dask collection a lazy one.
         """
+        if is_dask(X):
+            return _lazy(self, "predict", X)
         return self._labels(self.decision_function(X))
 
     def _rows_to_predict(self, X: Any) -> Any:

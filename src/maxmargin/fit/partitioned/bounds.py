@@ -64,7 +64,17 @@ def objective_side(coordinates: Coordinates, sums: Sums, z: np.ndarray) -> Side:
 
 
 def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:
-    """Return the lower bound of the dual variables that the last step implies; None if they prove nothing.
+    """Return the lower bound of the dual variables that the last step implies; None if they prove nothing."""
+    found = dual_side(coordinates, sums)
+    if found is None or last.z is None:
+        return None
+    side, (plus, minus) = found
+    implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)
+    return Proof(side, implied, last.numbers, last.alpha)
+
+
+def dual_side(coordinates: Coordinates, sums: Sums) -> tuple[Side, list[float]] | None:
+    """Return the lower bound of the dual variables of a pass, and their factors; None if they prove nothing.
 
     With a free intercept the heavier class is scaled down. All dual variables are then multiplied by the factor with
     the best bound, at most 1 for the hinge.
@@ -93,9 +103,7 @@ def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarr
     side = half_square_bound(DualSums(total - lost, total + lost, error, imbalance, length))
     given_up = RECOMPUTED * (total + lost)
     side = Side(side.bound - given_up, side.rounding + given_up, side.value)
-    plus, minus = factors.tolist()
-    implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)
-    return Proof(side, implied, last.numbers, last.alpha)
+    return side, factors.tolist()
 
 
 def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:

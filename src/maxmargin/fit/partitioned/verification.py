@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 
 from ...certificates.bounds import Bounds, Side
 from ...certificates.certificate import Certificate, CertificateError, Certificates, Fingerprint, require
-from ...certificates.verification import check_bounds, naming
+from ...certificates.verification import check_support, naming, recomputed
 from ...data.partitions import Partitions
-from .bounds import objective_side, prove
+from .bounds import dual_side, objective_side
 from .coordinates import Coordinates
 from .sums import Linearisation, Query, Sums, pass_sums
 
@@ -57,16 +56,22 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
     checks = []
     for k, (part, name) in enumerate(zip(parts, names, strict=True)):
         with naming(name, model):
-            checks.append(_Check(part, coef[k], float(intercept[k]), 1 if count == 1 else k, partitions.shape))
+            checks.append(
+                _Check(part, coef[k], float(intercept[k]), 1 if count == 1 else k, partitions.shape)
+            )
     queries = tuple(query for check in checks for query in check.queries)
     # all problems of a model have the same constant coordinate
     found = partitions.total(partial(pass_sums, checks[0].coordinates, queries), bool)
     assert found is not None
-    recomputed = []
+    certificates = []
     for k, (check, name) in enumerate(zip(checks, names, strict=True)):
         with naming(name, model):
-            recomputed.append(check.recomputed(*found.parts[2 * k : 2 * k + 2]))
-    return recomputed[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(recomputed))
+            certificates.append(check.certificate(*found.parts[2 * k : 2 * k + 2]))
+    return (
+        certificates[0]
+        if isinstance(claim, Certificate)
+        else Certificates(claim.classes, tuple(certificates))
+    )
 
 
 class _Check:
@@ -91,8 +96,7 @@ class _Check:
             "the upper bound fails: the model has an intercept, its problem has none.",
         )
         self.claim, self.coordinates = claim, Coordinates(problem, shape[1])
-        numbers, alpha = np.asarray(claim.support), np.asarray(claim.dual)
-        _check_dual(numbers, alpha, shape[0])
+        numbers, alpha, _ = check_support(claim, shape[0])
         z, points = self.coordinates.vector(w, b), claim.implied
         last, second = Linearisation(None, 0.0, numbers, alpha), z
         if points is not None:
@@ -106,25 +110,15 @@ class _Check:
             Query(positive, second, 0.0, 0.0, last, *nothing),
         )
 
-    def recomputed(self, primal: Sums, dual: Sums) -> Certificate:
+    def certificate(self, primal: Sums, dual: Sums) -> Certificate:
         """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
         data = Fingerprint(primal.rows, self.coordinates.d, primal.positives, primal.checksum, primal.scale)
         difference = self.claim.fingerprint.difference(data)
-        require(difference is None, f"this certificate was made for other data: {difference}; give the data of the fit.")
-        above, proof = objective_side(self.coordinates, primal, self.z), None
-        if self.last.numbers.size or self.last.z is not None:
-            proof = prove(self.coordinates, dual, self.last, self.second)
-        below = NO_DUAL if proof is None else proof.side
+        words = f"{difference}; give the data of the fit"
+        require(difference is None, f"this certificate was made for other data: {words}.")
+        above = objective_side(self.coordinates, primal, self.z)
+        # the sums of no dual variables prove nothing
+        below, _ = dual_side(self.coordinates, dual) or (NO_DUAL, None)
         # the claimed bounds were rounded as well: each side has a margin of its own
         found = Bounds(below.bound, above.bound, 2.0 * below.rounding, 2.0 * above.rounding)
-        check_bounds(self.claim, found)
-        return replace(self.claim, lower=float(found.lower), upper=float(found.upper))
-
-
-def _check_dual(numbers: np.ndarray, alpha: np.ndarray, rows: int) -> None:
-    """Raise CertificateError unless there is one dual variable, not negative, for each row, in ascending order."""
-    one_each = numbers.shape == alpha.shape and numbers.ndim == 1 and numbers.dtype.kind in "iu"
-    require(one_each, "the lower bound fails: there must be one dual variable for each row it names.")
-    ascending = not numbers.size or (numbers[0] >= 0 and numbers[-1] < rows and (np.diff(numbers) > 0).all())
-    require(ascending, "the lower bound fails: it names rows that the data do not have, or one twice.")
-    require(np.all(alpha >= 0.0), "the lower bound fails: a dual variable is negative or not a number.")
+        return recomputed(self.claim, found)

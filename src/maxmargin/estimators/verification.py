@@ -1,0 +1,51 @@
+"""Verification of models from their data, wherever these are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..certificates import verification
+from ..certificates.certificate import Certificate, Certificates, require
+from ..certificates.training_data import nothing_to_verify
+from ..data.partitions import is_dask
+from ..numerics.threads import one_thread
+
+
+@one_thread
+def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
+    """Recompute every number of a model's certificate from the data, in float64, rounding outwards.
+
+    Parameters
+    ----------
+    model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
+    X : array-like or sparse matrix of shape (n, d)
+        The training data; the kernel matrix where it was precomputed. Of a Dask collection the workers compute the
+        sums, for soft margins at p = 2.
+    y : array-like of shape (n,)
+        The training labels.
+    sample_weight : array-like of shape (n,), default=None
+        The sample weights of the fit.
+
+    Returns
+    -------
+    Certificate or Certificates
+        The same certificate with recomputed bounds. The bounds of a fit that was stopped before it found any are -inf
+        and inf, which hold for any data and prove nothing: `gap` is then inf, `proves_nothing` true, and the text of
+        the certificate states it.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate belongs to other data, or a bound does not hold; the message names the bound. Also if the
+        model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
+        message states the reason and the object that has one.
+    """
+    if not is_dask(X):
+        return verification.verify(model, X, y, sample_weight)
+    require(hasattr(model, "certificate_"), nothing_to_verify(model))
+    require(
+        not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory: give X.compute()."
+    )
+    from . import dask_collections
+
+    return dask_collections.verify(model, X, y, sample_weight)
