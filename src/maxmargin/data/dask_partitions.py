@@ -13,7 +13,8 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
-import dask
+from dask import config
+from dask.base import compute
 from dask.delayed import delayed
 
 from .partitions import M, Merger, Partition, Partitions
@@ -22,8 +23,6 @@ from .partitions import M, Merger, Partition, Partitions
 POLL = 0.2
 # How often a task is tried again that has failed, since reading from a network may fail once.
 RETRIES = 2
-# How often a pass is tried again whose query was lost with the workers that held it.
-PASSES = 5
 # Results that one task merges. More make the tree flatter, and bring more results to one worker at the same time.
 MERGED = 8
 # Bytes of the rows that are processed between two checks whether to stop, where the scheduler runs in this process:
@@ -57,11 +56,12 @@ class DaskPartitions(Partitions):
             self._parts = persisted(client, self._parts)
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
-        work = _Work(function, _Check(interrupted))
+        # a client stops a pass itself
+        work = _Work(function, _Check(interrupted if self._client is None else bool))
         found = run(self._client, self._tree, work, interrupted)
         if found is None or found.value is None:
             return None
-        workers = 1 if self._client is None else len(self._client.scheduler_info(n_workers=-1)["workers"])
+        workers = 1 if self._client is None else len(self._client.nthreads())
         self.moved.append(found.bytes + workers * count_bytes(function))
         return found.value
 
@@ -78,7 +78,7 @@ def default_client() -> Any:
     """Return Dask's default client; None without one, or where another scheduler is configured."""
     # without the module there is no client, and importing it takes time
     distributed = sys.modules.get("distributed")
-    if distributed is None or dask.config.get("scheduler", None) not in (
+    if distributed is None or config.get("scheduler", None) not in (
         None,
         "dask.distributed",
         "distributed",
@@ -115,19 +115,22 @@ def run(
     interrupted : callable
     """
     if client is None:
-        return dask.compute(task(shared))[0]
-    failure: BaseException | None = None
-    for _ in range(PASSES):
-        try:
-            (sent,) = client.scatter([shared], broadcast=True, hash=False)
-            return _result(client.compute(task(sent), retries=RETRIES), interrupted)
-        except CancelledError as lost:
-            # a worker has died with the only copy of what was sent; parts of rows are computed again by Dask itself
-            failure = lost
-    raise RuntimeError(
-        f"Dask has lost the data of a pass {PASSES} times: rows that were scattered cannot be computed again. Make the "
-        "collections from files, or from arrays with dask.array.from_array, and look at the logs of the workers."
-    ) from failure
+        return compute(task(shared))[0]
+    # sent as a task, not scattered: a worker that dies with it costs no more than its partitions. The warning about
+    # large tasks is for those that repeat their arguments.
+    with config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
+        sent = client.submit(_itself, shared, pure=False)
+    try:
+        return _result(client.compute(task(sent), retries=RETRIES), interrupted)
+    except CancelledError as lost:
+        raise RuntimeError(
+            "Dask has lost rows with the worker that held them, and cannot compute them again, as they were scattered: "
+            "make the collections from files, or from arrays with dask.array.from_array."
+        ) from lost
+
+
+def _itself(shared: Any) -> Any:
+    return shared
 
 
 def _result(future: Any, interrupted: Callable[[], bool]) -> Any:

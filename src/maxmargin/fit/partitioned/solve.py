@@ -102,7 +102,9 @@ def solve_partitioned(
         If the rows differ from pass to pass.
     """
     fit = PartitionedFit(partitions, problem, labels, budget, stopping, settings)
-    status = fit.run() if fit.begin() else fit.stopped()
+    # as in fits of rows in memory: interior points divide by numbers that underflow
+    with np.errstate(over="ignore", invalid="ignore"):
+        status = fit.run() if fit.begin() else fit.stopped()
     if budget.checkpoint is not None and status is Status.CERTIFIED:
         Path(budget.checkpoint).unlink(missing_ok=True)
     return [fit.solution(k, status) for k in range(len(fit.labels))]
