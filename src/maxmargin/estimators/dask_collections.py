@@ -1,13 +1,11 @@
-"""Linear classifiers on Dask collections: arrays and data frames whose rows are in partitions.
+"""Linear fits of Dask collections, and their verification.
 
 Rows, labels and weights are Dask collections with the same partitions. The rows stay where they are; each pass moves
-sums and the rows near the margin. Predictions are lazy.
+sums and the rows near the margin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,45 +13,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from dask.delayed import delayed
-from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, CertificateError, Certificates
 from ..data.dask_partitions import DaskPartitions, default_client, persisted, run
+from ..data.dask_rows import check_columns, example_row, matrix
 from ..data.partitions import BadRowError, Partition, is_dask
 from ..fit.partitioned.sums import check_finite
 from ..fit.partitioned.verification import verify_partitions
-from ..numerics.sparse_columns import canonical
 from ..problem.multiclass import class_numbers
-from ..problem.problem import Problem
-from . import partitioned, validation
-
-# Attributes of a fitted model that predictions do not use, and that may be large; names of columns are compared once.
-NOT_FOR_PREDICTION = ("certificate_", "history_", "message_", "feature_names_in_", "callback")
+from . import validation
 
 # Rows in which an entry that is not finite is looked for at a time; sparse ones become dense for it.
 CHECKED_ROWS = 1024
-
-
-def fit(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a classifier to Dask collections, and set its attributes.
-
-    Parameters
-    ----------
-    model : MaxMarginClassifier
-    problem : Problem
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
-    y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,)
-    """
-    partitioned.check_solvable(model, problem)
-    rows = DaskRows(X, y, sample_weight)
-    names, totals = rows.labels()
-    classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
-    total = dict(zip(names.tolist(), totals, strict=True))
-    totals = np.array([total[label] for label in classes.tolist()])
-    class_weights = partitioned.weights_of_classes(model, problem, classes, totals)
-    validation.validate_rows(model, _example(X, rows.columns))
-    partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
-    partitioned.fit_partitions(model, problem, partitions, classes, class_weights)
 
 
 def verify(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:
@@ -74,11 +45,13 @@ class DaskRows:
     Parameters
     ----------
     X, y, sample_weight
-        As of `fit`.
+        As of `partitioned.fit_dask`.
 
     Attributes
     ----------
     columns : int
+    example : ndarray or pandas.DataFrame
+        One row of zeros, with the names of the columns.
 
     Raises
     ------
@@ -99,6 +72,7 @@ class DaskRows:
         self._check(found)
         self._described = [found[k] for k in self._kept]
         self.columns = self._described[0].columns
+        self.example = example_row(X, self.columns)
 
     def _all_descriptions(self, _: Any) -> Any:
         return delayed(list, pure=False)([delayed(_describe, pure=False)(part) for part in self._rows])
@@ -158,15 +132,6 @@ def check_collections(X: Any, others: dict[str, Any]) -> list[Any]:
     return [X, *given.values()]
 
 
-def check_columns(X: Any) -> None:
-    """Refuse collections that are no matrices, and arrays whose columns are in several chunks."""
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
-    if hasattr(X, "numblocks") and X.numblocks[1] != 1:
-        chunks = X.numblocks[1]
-        raise ValueError(f"all columns of X must be in one chunk, not in {chunks}: X.rechunk({{1: -1}}).")
-
-
 def _count(collection: Any) -> int:
     """Return the number of partitions along the rows."""
     return collection.numblocks[0] if hasattr(collection, "numblocks") else collection.npartitions
@@ -181,17 +146,7 @@ def _blocks(collection: Any) -> list[Any]:
 def _read(X: Any, y: Any, weights: Any = None) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return rows as an array or a CSR matrix of float32 or float64, labels, and weights."""
     labels = np.asarray(validation.plain_labels(y) if hasattr(y, "isna") else y)
-    return _matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float)
-
-
-def _matrix(X: Any) -> Any:
-    """Return a block of rows as an array in C order or a canonical CSR matrix, of float32 or float64."""
-    if hasattr(X, "to_numpy"):
-        single = len(X.columns) and all(kind == np.float32 for kind in X.dtypes)
-        X = X.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
+    return matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,61 +217,3 @@ def _encoded(
     if factors is not None:
         weights = (1.0 if weights is None else weights) * factors[codes]
     return X, codes, weights, first
-
-
-# predictions
-
-
-def predict(model: Any, method: str, X: Any) -> Any:
-    """Return what a method of a classifier returns for each block of rows, as a lazy collection.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted.
-    method : {"predict", "decision_function"}
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
-
-    Returns
-    -------
-    dask.array.Array, or dask.dataframe.Series with the index of X; for scores of several classes a DataFrame with a
-    column for each
-    """
-    check_is_fitted(model)
-    check_columns(X)
-    columns = model.n_features_in_ if hasattr(X, "chunks") and np.isnan(X.shape[1]) else X.shape[1]
-    example = _example(X, columns)
-    validation.validate_rows(model, example, reset=False)
-    light = copy(model)
-    for name in NOT_FOR_PREDICTION:
-        vars(light).pop(name, None)
-    block: Callable[[Any], Any] = partial(_predict_block, light, method)
-    found = block(example)
-    if hasattr(X, "map_partitions"):
-        return X.map_partitions(block, meta=found.iloc[:0])
-    chunks = {"drop_axis": 1} if found.ndim == 1 else {"chunks": (X.chunks[0], found.shape[1:])}
-    return X.map_blocks(block, dtype=found.dtype, meta=found[:0], **chunks)
-
-
-def _predict_block(model: Any, method: str, X: Any) -> Any:
-    """Return the result for a block of rows; with the index of a frame."""
-    rows = _matrix(X)
-    empty = not rows.shape[0]
-    found = getattr(model, method)(np.zeros((1, rows.shape[1])) if empty else rows)[: rows.shape[0]]
-    if not hasattr(X, "to_numpy"):
-        return found
-    import pandas
-
-    if found.ndim == 1:
-        return pandas.Series(found, index=X.index)
-    return pandas.DataFrame(found, index=X.index, columns=model.classes_)
-
-
-def _example(X: Any, columns: int) -> Any:
-    """Return one row of zeros of the same kind, with the names of the columns."""
-    zeros = np.zeros((1, columns), getattr(X, "dtype", float))
-    if not hasattr(X, "columns"):
-        return zeros
-    import pandas
-
-    return pandas.DataFrame(zeros, columns=X.columns)

@@ -242,9 +242,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         """
         problem = self._problem()
         if is_dask(X):
-            from . import dask_collections
-
-            dask_collections.fit(self, problem, X, y, sample_weight)
+            partitioned.fit_dask(self, problem, X, y, sample_weight)
             return self
         if partitioned.applies(self, X):
             partitioned.fit_rows(self, problem, X, y, sample_weight)

@@ -145,6 +145,31 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     fit_partitions(model, problem, partitions, classes, class_weights)
 
 
+def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a classifier to Dask collections.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    problem : Problem
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
+    y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,)
+    """
+    from .dask_collections import DaskRows
+
+    check_solvable(model)
+    rows = DaskRows(X, y, sample_weight)
+    names, totals = rows.labels()
+    # three times, as labels of which most are different are no classes for scikit-learn
+    classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
+    total = dict(zip(names.tolist(), totals, strict=True))
+    totals = np.array([total[label] for label in classes.tolist()])
+    class_weights = weights_of_classes(model, problem, classes, totals)
+    validation.validate_rows(model, rows.example)
+    partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
+    fit_partitions(model, problem, partitions, classes, class_weights)
+
+
 def encode_labels(
     y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from inspect import signature
 from itertools import repeat
 from typing import Any
@@ -31,6 +32,8 @@ from .validation import validate_rows
 # Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
 # cache of a core. More rows exceed the cache, fewer cost more calls. A round value; not tuned.
 BLOCK = 256
+# Attributes of a fitted model that predictions do not use, and that may be large, or were compared once for all blocks.
+NOT_FOR_PREDICTION = ("certificate_", "history_", "message_", "feature_names_in_", "callback")
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
 _MOST = float(np.finfo(float).max)
@@ -103,10 +106,15 @@ def _no_probabilities(model: Any) -> Any:
 
 
 def _lazy(model: Any, method: str, X: Any) -> Any:
-    """Return the results of a method for the blocks of a Dask collection."""
-    from .dask_collections import predict
+    """Return what a method of a fitted model returns for the rows of a Dask collection, which is lazy."""
+    from ..data import dask_rows
 
-    return predict(model, method, X)
+    dask_rows.check_columns(X)
+    validate_rows(model, dask_rows.example_row(X, model.n_features_in_), reset=False)
+    light = copy(model)
+    for name in NOT_FOR_PREDICTION:
+        vars(light).pop(name, None)
+    return dask_rows.map_blocks(getattr(light, method), X, model.n_features_in_, model.classes_)
 
 
 class LinearDecision:
