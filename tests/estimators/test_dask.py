@@ -1,0 +1,319 @@
+"""Fits, predictions and verification of Dask collections."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin import (
+    CertificateError,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    Status,
+    load,
+    save,
+    verify,
+)
+
+dask = pytest.importorskip("dask", reason="Dask is not installed: the extra maxmargin[dask]")
+distributed = pytest.importorskip(
+    "distributed", reason="distributed is not installed: the extra maxmargin[dask]"
+)
+pd = pytest.importorskip("pandas", reason="pandas is not installed: the extra maxmargin[dask]")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+
+MEMORY = "50kB"  # the rows of each test need more
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers in this process."""
+    with distributed.Client(
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0", set_as_default=False
+    ) as found:
+        yield found
+
+
+@pytest.fixture(params=["threads", "client"])
+def scheduler(request):
+    """Dask's threads, and a client whose workers are in this process."""
+    if request.param == "threads":
+        with dask.config.set(scheduler="threads"):
+            yield request.param
+    else:
+        with request.getfixturevalue("client").as_current():
+            yield request.param
+
+
+def rows(classes=2, n=2000, d=6, seed=0):
+    """Return normal rows with noisy labels, and weights of which some are 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    scores = X @ rng.normal(size=(d, classes)) + rng.normal(size=(n, classes))
+    return X, scores.argmax(axis=1), rng.integers(0, 4, n).astype(float)
+
+
+def arrays(X, y, weights=None, size=300):
+    """Return rows, labels and weights as Dask arrays with the same partitions; CSR rows as blocks of CSR matrices."""
+    parts = [da.from_array(part, chunks=size) for part in (y, weights) if part is not None]
+    if not sp.issparse(X):
+        return da.from_array(X, chunks=(size, -1)), *parts
+    blocks = [dask.delayed(X[k : k + size]) for k in range(0, X.shape[0], size)]
+    meta = sp.csr_matrix((0, X.shape[1]))
+    return da.concatenate(
+        [da.from_delayed(block, (block.shape[0].compute(), X.shape[1]), meta=meta) for block in blocks]
+    ), *parts
+
+
+def model(**parameters):
+    return MaxMarginClassifier(**{"memory": MEMORY, "random_state": 0, "tol": 1e-5} | parameters)
+
+
+def assert_same_fit(one, other):
+    assert one.status_ is other.status_ is Status.CERTIFIED
+    assert one.classes_.tolist() == other.classes_.tolist()
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-9)
+    for part, same in zip(one.certificate_.certificates, other.certificate_.certificates, strict=True):
+        np.testing.assert_allclose([part.lower, part.upper], [same.lower, same.upper], rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_fit_of_arrays_is_the_fit_of_the_same_rows_in_memory(loss, storage, scheduler):
+    X, y, weights = rows(classes=2 if loss == "hinge" else 3)
+    X, parameters = storage(X), {"loss": loss, "class_weight": "balanced"}
+    one = model(**parameters).fit(*arrays(X, y, weights))
+    assert_same_fit(one, model(**parameters).fit(X, y, weights))
+    np.testing.assert_allclose(
+        one.class_weight_, MaxMarginClassifier(**parameters).fit(X, y, weights).class_weight_
+    )
+
+
+def test_fit_of_a_frame_keeps_the_names_of_columns_and_labels(scheduler):
+    X, y, _ = rows()
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=np.array(["no", "yes"])[y])
+    collection = dd.from_pandas(frame, npartitions=5)
+    # partitions of unknown length, some of which are empty
+    kept = collection[(collection["a"] > 0.0) & (collection.index > 500)]
+    features = list("abcdef")
+    found = model().fit(kept[features], kept["label"])
+    same = kept.compute()
+    assert_same_fit(found, model().fit(same[features].to_numpy(), same["label"].to_numpy(dtype=object)))
+    assert found.feature_names_in_.tolist() == features
+    labels, scores = found.predict(kept[features]), found.decision_function(kept[features])
+    assert isinstance(labels, dd.Series)
+    computed = labels.compute()
+    assert computed.index.equals(same.index)
+    assert computed.tolist() == found.predict(same[features]).tolist()
+    np.testing.assert_allclose(scores.compute(), found.decision_function(same[features]))
+    assert verify(found, kept[features], kept["label"]).gap <= 1e-5
+    with pytest.raises(ValueError, match="feature names"):
+        found.predict(kept[features[::-1]])
+
+
+def test_scores_of_several_classes_are_a_frame_with_a_column_for_each():
+    X, y, _ = rows(classes=3)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    found = MaxMarginClassifier().fit(frame, y)
+    scores = found.decision_function(dd.from_pandas(frame, npartitions=2))
+    assert scores.compute().columns.tolist() == found.classes_.tolist()
+    np.testing.assert_allclose(scores.compute(), found.decision_function(frame))
+
+
+def test_partitions_of_one_class_or_without_rows():
+    X, y, _ = rows()
+    order = np.argsort(y, kind="stable")
+    X, y, sizes = X[order], y[order], (0, 700, 0, 0, 100, 1200, 0)
+    found = model().fit(da.from_array(X, chunks=(sizes, (6,))), da.from_array(y, chunks=(sizes,)))
+    assert_same_fit(found, model().fit(X, y))
+    assert (
+        found.predict(da.from_array(X, chunks=(sizes, (6,)))).compute().tolist() == found.predict(X).tolist()
+    )
+
+
+def test_the_result_does_not_depend_on_the_scheduler(client):
+    X, y = arrays(*rows()[:2])
+    found = []
+    for scheduler in ("threads", "sync"):
+        with dask.config.set(scheduler=scheduler):
+            found.append(model(loss="hinge").fit(X, y))
+    with client.as_current():
+        found.append(model(loss="hinge").fit(X, y))
+    assert len({one.coef_.tobytes() for one in found}) == 1
+    assert len({(one.certificate_.lower, one.certificate_.upper) for one in found}) == 1
+
+
+def test_a_fitted_model_needs_no_dask(tmp_path):
+    X, y, _ = rows()
+    found = model().fit(*arrays(X, y))
+    save(found, tmp_path / "model.safetensors")
+    for copy in (pickle.loads(pickle.dumps(found)), load(tmp_path / "model.safetensors")):
+        assert copy.predict(X).tolist() == found.predict(X).tolist()
+        assert verify(copy, X, y).gap <= 1e-5
+
+
+def test_dask_is_imported_for_its_collections_only():
+    code = (
+        "import sys, maxmargin; maxmargin.MaxMarginClassifier().fit([[0.0], [1.0]], [0, 1]).predict([[0.0]]);"
+        "assert not {'dask', 'distributed'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_predictions_are_lazy():
+    X, y, _ = rows()
+    found = MaxMarginClassifier().fit(X, y)
+
+    def fails(block):
+        raise AssertionError("computed")
+
+    lazy = da.from_array(X, chunks=(300, -1)).map_blocks(fails, dtype=float, meta=np.empty((0, 0)))
+    labels, scores = found.predict(lazy), found.decision_function(lazy)
+    assert (labels.shape, labels.dtype) == ((2000,), found.classes_.dtype)
+    assert (scores.shape, scores.dtype) == ((2000,), np.float64)
+    with pytest.raises(AssertionError, match="computed"):
+        labels.compute()
+
+
+# verification
+
+
+@pytest.mark.parametrize(
+    ("classes", "intercept"),
+    [(3, {}), (2, {"intercept": "augmented"}), (2, {"fit_intercept": False})],
+    ids=str,
+)
+def test_verify_recomputes_the_bounds_where_the_rows_are(classes, intercept):
+    X, y, weights = rows(classes)
+    parameters = {"loss": "hinge", "class_weight": {0: 0.5}} | intercept
+    partitioned = model(**parameters).fit(*arrays(X, y, weights))
+    # with a dual variable for each row instead of two points that imply them
+    in_memory = MaxMarginClassifier(**parameters, tol=1e-5).fit(X, y, weights)
+    for found in (partitioned, in_memory):
+        here, there = verify(found, X, y, weights), verify(found, *arrays(X, y, weights))
+        for one, other, claim in zip(
+            here.certificates, there.certificates, found.certificate_.certificates, strict=True
+        ):
+            np.testing.assert_allclose([one.lower, one.upper], [other.lower, other.upper], rtol=1e-9)
+            np.testing.assert_allclose([other.lower, other.upper], [claim.lower, claim.upper], rtol=1e-9)
+
+
+@pytest.mark.parametrize("where", ["memory", "partitions"])
+def test_verify_refuses_other_data_and_bounds_that_do_not_hold(where):
+    X, y, weights = rows()
+    data = arrays(X, y, weights)
+    if where == "memory":
+        found = MaxMarginClassifier(loss="hinge").fit(X, y, weights)
+    else:
+        found = model(loss="hinge").fit(*data)
+    claim = found.certificate_
+    for name, value in (("lower", claim.lower * 1.0001), ("upper", claim.upper * 0.9999)):
+        found.certificate_ = type(claim)(**vars(claim) | {name: value})
+        with pytest.raises(CertificateError, match=f"the {name} bound fails"):
+            verify(found, *data)
+    found.certificate_ = type(claim)(**vars(claim) | {"dual": -claim.dual})
+    with pytest.raises(CertificateError, match="negative"):
+        verify(found, *data)
+    found.certificate_ = claim
+    for others in ((X + 1e-3, y, weights), (X[::-1], y, weights), (X, 1 - y, weights), (X, y, weights + 1.0)):
+        with pytest.raises(CertificateError, match="other data"):
+            verify(found, *arrays(*others))
+    # a larger objective at other weights
+    found.coef_ = found.coef_ * 1.01
+    with pytest.raises(CertificateError, match="the upper bound fails"):
+        verify(found, *data)
+
+
+def test_verify_does_not_trust_dual_variables_above_their_caps():
+    X, y, _ = rows()
+    found = MaxMarginClassifier(loss="hinge", tol=0.1).fit(X, y)
+    claim = found.certificate_
+    found.certificate_ = type(claim)(**vars(claim) | {"dual": claim.dual * 1.05, "lower": claim.upper})
+    with pytest.raises(CertificateError, match="the lower bound fails"):
+        verify(found, *arrays(X, y))
+
+
+def test_verify_names_the_models_that_it_cannot_check_on_partitions():
+    X, y, _ = rows(n=60)
+    for found in (KernelMaxMarginClassifier().fit(X, y), MaxMarginClassifier(p=np.inf).fit(X, y)):
+        with pytest.raises(CertificateError, match="memory"):
+            verify(found, *arrays(X, y))
+    with pytest.raises(CertificateError, match="not fitted"):
+        verify(MaxMarginClassifier(), *arrays(X, y))
+
+
+# data that cannot be used
+
+
+def test_collections_that_do_not_fit_together_are_refused():
+    X, y, weights = rows()
+    good, labels = arrays(X, y)
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
+    for data, sentence in (
+        ((good.rechunk((300, 2)), labels), "all columns of X must be in one chunk, not in 3: X.rechunk"),
+        ((good, labels.rechunk(400)), r"the same partitions; X has 7, y has 5: y.rechunk\(X.chunks\[0\]\)"),
+        ((good, da.from_array(y, chunks=((200, *[300] * 6),))), "other lengths"),
+        (
+            (good, labels, da.from_array(weights, chunks=1000)),
+            "the same partitions; X has 7, sample_weight has 2",
+        ),
+        ((good, y), r"y must be a Dask array or Series.*dask.array.from_array"),
+        ((frame, dd.from_pandas(pd.Series(y), npartitions=2)), "repartition"),
+        ((frame, dd.from_pandas(pd.Series(y[:-1]), npartitions=3)), "as many labels as rows"),
+        ((good[:, 0], labels), "two dimensions"),
+        ((good, labels[:, None]), "one dimension"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            MaxMarginClassifier().fit(*data)
+
+
+def test_rows_that_cannot_be_used_are_named():
+    X, y, weights = rows()
+    X[1234, 3] = np.nan
+    with pytest.raises(ValueError, match=r"row 1234 \(counted from 0\): column 3 is nan"):
+        MaxMarginClassifier().fit(*arrays(X, y))
+    X[1234, 3], weights[777] = 0.0, -1.0
+    with pytest.raises(ValueError, match=r"row 777 \(counted from 0\): its sample weight is -1.0"):
+        MaxMarginClassifier().fit(*arrays(X, y, weights))
+    with pytest.raises(ValueError, match="all rows are of class 1"):
+        MaxMarginClassifier().fit(*arrays(X, np.ones(2000, int)))
+    with pytest.raises(ValueError, match=r"gather a Dask collection with X.compute\(\)"):
+        MaxMarginClassifier(algorithm="dcd").fit(*arrays(X, y))
+
+
+# faults
+
+
+def test_a_callback_and_the_time_limit_end_the_fit(scheduler):
+    X, y = arrays(*rows()[:2])
+    assert model(tol=1e-12, callback=lambda report: True).fit(X, y).status_ is Status.INTERRUPTED
+    assert model(tol=1e-12, max_time=1e-9).fit(X, y).status_ is Status.MAX_TIME
+
+
+def test_workers_that_die_cost_their_partitions_and_not_the_fit():
+    X, y = arrays(*rows()[:2])
+    with dask.config.set(scheduler="sync"):
+        expected = model(loss="hinge", tol=1e-8).fit(X, y)
+    killed = []
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+
+        def kill(report):
+            """Kill a worker after the first pass, and all that there are after the second one."""
+            if report.round <= 2:
+                workers = list(client.run(os.getpid).values())[: 1 if report.round == 1 else None]
+                for process in workers:
+                    os.kill(process, signal.SIGKILL)
+                killed.extend(workers)
+
+        found = model(loss="hinge", tol=1e-8, callback=kill).fit(X, y)
+    assert len(killed) >= 2
+    assert found.status_ is Status.CERTIFIED
+    assert found.coef_.tobytes() == expected.coef_.tobytes()
+    assert found.certificate_.lower == expected.certificate_.lower
+    assert found.certificate_.upper == expected.certificate_.upper
