@@ -296,7 +296,7 @@ def test_a_callback_and_the_time_limit_end_the_fit(scheduler):
     assert model(tol=1e-12, max_time=1e-9).fit(X, y).status_ is Status.MAX_TIME
 
 
-def test_workers_that_die_cost_their_partitions_and_not_the_fit():
+def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():
     X, y = arrays(*rows()[:2])
     with dask.config.set(scheduler="sync"):
         expected = model(loss="hinge", tol=1e-8).fit(X, y)
@@ -304,15 +304,14 @@ def test_workers_that_die_cost_their_partitions_and_not_the_fit():
     with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
 
         def kill(report):
-            """Kill a worker after the first pass, and all that there are after the second one."""
-            if report.round <= 2:
-                workers = list(client.run(os.getpid).values())[: 1 if report.round == 1 else None]
-                for process in workers:
-                    os.kill(process, signal.SIGKILL)
-                killed.extend(workers)
+            """Kill one of the workers after the first pass."""
+            if not killed:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
 
         found = model(loss="hinge", tol=1e-8, callback=kill).fit(X, y)
-    assert len(killed) >= 2
+    assert len(killed) == 1
+    assert found.n_iter_ > 1
     assert found.status_ is Status.CERTIFIED
     assert found.coef_.tobytes() == expected.coef_.tobytes()
     assert found.certificate_.lower == expected.certificate_.lower

@@ -158,6 +158,7 @@ def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     from .dask_collections import DaskRows
 
     check_solvable(model)
+    deadline = Deadline(model.max_time)
     rows = DaskRows(X, y, sample_weight)
     names, totals = rows.labels()
     # three times, as labels of which most are different are no classes for scikit-learn
@@ -167,7 +168,7 @@ def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     class_weights = weights_of_classes(model, problem, classes, totals)
     validation.validate_rows(model, rows.example)
     partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
-    fit_partitions(model, problem, partitions, classes, class_weights)
+    fit_partitions(model, problem, partitions, classes, class_weights, deadline)
 
 
 def encode_labels(
@@ -225,7 +226,12 @@ def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
 
 
 def fit_partitions(
-    model: Any, problem: Problem, partitions: Partitions, classes: np.ndarray, class_weights: np.ndarray
+    model: Any,
+    problem: Problem,
+    partitions: Partitions,
+    classes: np.ndarray,
+    class_weights: np.ndarray,
+    deadline: Deadline | None = None,
 ) -> None:
     """Fit a classifier to partitioned rows, and set its attributes.
 
@@ -237,6 +243,8 @@ def fit_partitions(
         Rows with the numbers of their classes, and with their weights times `class_weights`.
     classes : ndarray of shape (classes,)
     class_weights : ndarray of shape (classes,)
+    deadline : Deadline, default=None
+        That of the whole fit, if it has begun; None for one that begins now.
 
     Raises
     ------
@@ -255,7 +263,7 @@ def fit_partitions(
     rows = rows_in_memory(parse_bytes(model.memory or DEFAULT_MEMORY), partitions.shape[1])
     seed = int(validation.draw_seeds(model.random_state, 1)[0])
     budget = Budget(rows, seed, model.checkpoint)
-    with Deadline(model.max_time) as deadline:
+    with deadline or Deadline(model.max_time) as deadline:
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
         if problem.euclidean and not problem.hard:
             solutions = solve_partitioned(partitions, problem, list(classes), budget, stopping)
