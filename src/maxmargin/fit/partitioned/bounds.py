@@ -66,7 +66,7 @@ def objective_side(coordinates: Coordinates, sums: Sums, z: np.ndarray) -> Side:
 def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:
     """Return the lower bound of the dual variables that the last step implies; None if they prove nothing."""
     found = dual_side(coordinates, sums)
-    if found is None or last.z is None:
+    if found is None:
         return None
     side, (plus, minus) = found
     implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)

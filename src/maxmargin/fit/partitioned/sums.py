@@ -36,20 +36,23 @@ class Linearisation:
 
     Attributes
     ----------
-    z : ndarray of shape (size,) or None
-        The point before the step; None where the dual variables of all other rows are 0.
+    z : ndarray of shape (size,)
+        The point before the step.
     width : float
         Width of the smoothing of the hinge, as of `dual_variables.slopes`.
     numbers : ndarray of int64, ascending
         Rows whose dual variables are given one by one.
     alpha : ndarray
         These dual variables.
+    others_zero : bool, default=False
+        Whether the dual variables of all other rows are 0, instead of those that the step implies.
     """
 
-    z: np.ndarray | None
+    z: np.ndarray
     width: float
     numbers: np.ndarray
     alpha: np.ndarray
+    others_zero: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +257,7 @@ class Block:
             curvature = slopes(problem, margins, self.weights, query.curved_width)[1]
         on_step, dual = np.zeros(STEP_SHARES.size), None
         if query.last is not None:
-            before = margins if query.last.z is None else y * self.coordinates.scores(self.X, query.last.z)
+            before = y * self.coordinates.scores(self.X, query.last.z)
             for k, share in enumerate(STEP_SHARES):
                 on_step[k] = problem.losses(before + share * (margins - before), self.weights).sum()
             dual = self._dual(query.last, y, before, margins)
@@ -286,7 +289,7 @@ class Block:
         """Return the sums over the dual variables that the last step implies."""
         problem, first = self.coordinates.problem, self.block.first
         alpha = np.zeros(y.size)
-        if last.z is not None:
+        if not last.others_zero:
             alpha = implied(problem, before, margins, self.weights, last.width)
         begin, end = np.searchsorted(last.numbers, [first, first + y.size])
         places = last.numbers[begin:end] - first

@@ -98,7 +98,7 @@ class _Check:
         self.claim, self.coordinates = claim, Coordinates(problem, shape[1])
         numbers, alpha, _ = check_support(claim, shape[0])
         z, points = self.coordinates.vector(w, b), claim.implied
-        last, second = Linearisation(None, 0.0, numbers, alpha), z
+        last, second = Linearisation(z, 0.0, numbers, alpha, others_zero=True), z
         if points is not None:
             second = self.coordinates.vector(points.second_w, points.second_b)
             first = self.coordinates.vector(points.first_w, points.first_b)
