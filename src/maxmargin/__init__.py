@@ -52,11 +52,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .estimators.path import MarginPath as MarginPath
     from .estimators.path import margin_path as margin_path
     from .estimators.selection import MarginRFE as MarginRFE
-    from .estimators.verification import verify as verify
     from .fit.report import Report as Report
     from .inspection.compare import Comparison as Comparison
     from .inspection.compare import compare as compare
     from .inspection.support_report import support_report as support_report
+    from .inspection.verification import verify as verify
     from .io.json import from_dict as from_dict
     from .io.json import from_json as from_json
     from .io.json import to_dict as to_dict
@@ -94,10 +94,10 @@ _MODULES = {
     "estimators.online": "OnlineMarginClassifier",
     "estimators.path": "MarginPath margin_path",
     "estimators.selection": "MarginRFE",
-    "estimators.verification": "verify",
     "fit.report": "Report",
     "inspection.compare": "Comparison compare",
     "inspection.support_report": "support_report",
+    "inspection.verification": "verify",
     "io.json": "from_dict from_json to_dict to_json",
     "io.model_file": "load save",
     "io.onnx": "to_onnx",

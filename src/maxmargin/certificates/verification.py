@@ -35,7 +35,7 @@ ACCEPTED_IMBALANCE = 1e-12
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
     """Recompute every number of a model's certificate from rows in memory.
 
-    Parameters, result and errors are those of `estimators.verification.verify`, the public function.
+    Parameters, result and errors are those of `inspection.verification.verify`, the public function.
     """
     announce("recomputing the bounds")
     return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)

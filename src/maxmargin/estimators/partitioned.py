@@ -155,7 +155,7 @@ def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
     y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,)
     """
-    from .dask_collections import DaskRows
+    from ..fit.partitioned.dask_rows import DaskRows
 
     check_solvable(model)
     deadline = Deadline(model.max_time)

@@ -107,14 +107,14 @@ def _no_probabilities(model: Any) -> Any:
 
 def _lazy(model: Any, method: str, X: Any) -> Any:
     """Return what a method of a fitted model returns for the rows of a Dask collection, which is lazy."""
-    from ..data import dask_rows
+    from ..data import dask_blocks
 
-    dask_rows.check_columns(X)
-    validate_rows(model, dask_rows.example_row(X, model.n_features_in_), reset=False)
+    dask_blocks.check_columns(X)
+    validate_rows(model, dask_blocks.example_row(X, model.n_features_in_), reset=False)
     light = copy(model)
     for name in NOT_FOR_PREDICTION:
         vars(light).pop(name, None)
-    return dask_rows.map_blocks(getattr(light, method), X, model.n_features_in_, model.classes_)
+    return dask_blocks.map_blocks(getattr(light, method), X, model.n_features_in_, model.classes_)
 
 
 class LinearDecision:

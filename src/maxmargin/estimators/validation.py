@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
-from ..numerics.column_errors import column_message, missing_labels, refuse_queries_and_dates
+from ..numerics.column_errors import column_message, missing_labels, plain_labels, refuse_queries_and_dates
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
@@ -363,17 +363,6 @@ def _distinct(y: np.ndarray) -> np.ndarray:
     """Return the distinct entries in order; `np.unique` hashes integers, or takes twice as long."""
     ordered = np.sort(y, axis=None)  # labels may be a column
     return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
-
-
-def plain_labels(y: Any) -> Any:
-    """Convert integers and booleans of pandas' own types to NumPy's types, so that classes keep their type.
-
-    Labels of other types, and with missing entries, are returned as they are.
-    """
-    kind = getattr(y, "dtype", None)
-    if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
-        return y
-    return np.array(y.tolist())
 
 
 def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:

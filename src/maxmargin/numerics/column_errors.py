@@ -1,4 +1,4 @@
-"""Error messages about X and y that name the column and the remedy."""
+"""Error messages about X and y that name the column and the remedy; conversion of labels of pandas' types."""
 
 from __future__ import annotations
 
@@ -132,3 +132,14 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
+
+
+def plain_labels(y: Any) -> Any:
+    """Convert integers and booleans of pandas' own types to NumPy's types, so that classes keep their type.
+
+    Labels of other types, and with missing entries, are returned as they are.
+    """
+    kind = getattr(y, "dtype", None)
+    if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
+        return y
+    return np.array(y.tolist())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..certificates import verification
-from ..certificates.certificate import Certificate, Certificates, require
+from ..certificates.certificate import Certificate, CertificateError, Certificates, require
 from ..certificates.training_data import nothing_to_verify
 from ..data.partitions import is_dask
+from ..fit.partitioned.verification import verify_partitions
 from ..numerics.threads import one_thread
 
 
@@ -46,6 +47,12 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     require(
         not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory: give X.compute()."
     )
-    from . import dask_collections
+    # needs Dask
+    from ..fit.partitioned.dask_rows import DaskRows
 
-    return dask_collections.verify(model, X, y, sample_weight)
+    try:
+        rows = DaskRows(X, y, sample_weight)
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
+    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
+    return verify_partitions(model, rows.partitions(model.classes_, factors))

@@ -1,4 +1,4 @@
-"""Linear fits of Dask collections, and their verification.
+"""Rows, labels and weights of Dask collections, read once, as partitions.
 
 Rows, labels and weights are Dask collections with the same partitions. The rows stay where they are; each pass moves
 sums and the rows near the margin.
@@ -14,27 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 from dask.delayed import delayed
 
-from ..certificates.certificate import Certificate, CertificateError, Certificates
-from ..data.dask_partitions import DaskPartitions, default_client, persisted, run
-from ..data.dask_rows import check_columns, example_row, matrix
-from ..data.partitions import BadRowError, Partition, is_dask
-from ..fit.partitioned.sums import check_finite
-from ..fit.partitioned.verification import verify_partitions
-from ..problem.multiclass import class_numbers
-from . import validation
+from ...data.dask_blocks import check_columns, example_row, matrix
+from ...data.dask_partitions import DaskPartitions, default_client, persisted, run
+from ...data.partitions import BadRowError, Partition, is_dask
+from ...numerics.column_errors import plain_labels
+from ...problem.multiclass import class_numbers
+from .sums import check_finite
 
 # Rows in which an entry that is not finite is looked for at a time; sparse ones become dense for it.
 CHECKED_ROWS = 1024
-
-
-def verify(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:
-    """Recompute the bounds of a model's certificate where the rows are; arguments as of `maxmargin.verify`."""
-    try:
-        rows = DaskRows(X, y, sample_weight)
-    except ValueError as error:
-        raise CertificateError(str(error)) from None
-    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
-    return verify_partitions(model, rows.partitions(model.classes_, factors))
 
 
 class DaskRows:
@@ -45,7 +33,7 @@ class DaskRows:
     Parameters
     ----------
     X, y, sample_weight
-        As of `partitioned.fit_dask`.
+        As of `estimators.partitioned.fit_dask`.
 
     Attributes
     ----------
@@ -145,7 +133,7 @@ def _blocks(collection: Any) -> list[Any]:
 
 def _read(X: Any, y: Any, weights: Any = None) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return rows as an array or a CSR matrix of float32 or float64, labels, and weights."""
-    labels = np.asarray(validation.plain_labels(y) if hasattr(y, "isna") else y)
+    labels = np.asarray(plain_labels(y) if hasattr(y, "isna") else y)
     return matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float)
 
 
