@@ -239,11 +239,38 @@ def test_verify_does_not_trust_dual_variables_above_their_caps():
         verify(found, *arrays(X, y))
 
 
+@pytest.mark.parametrize("parameters", [{"p": np.inf}, {"p": 1, "norm_power": 1}, {"C": np.inf}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_verify_of_other_problems_gathers_the_rows_with_dual_variables(parameters, classes):
+    X, y, _ = rows(classes, n=300)
+    if "C" in parameters:  # separable
+        X = X + 9.0 * np.eye(6)[y]
+    found = MaxMarginClassifier(tol=1e-4, **parameters).fit(X, y)
+    there, here = verify(found, *arrays(X, y, size=70)), verify(found, X, y)
+    for one, other in zip(here.certificates, there.certificates, strict=True):
+        np.testing.assert_allclose([one.lower, one.upper], [other.lower, other.upper], rtol=1e-9)
+    with pytest.raises(CertificateError, match="other data"):
+        verify(found, *arrays(X + 1e-3, y, size=70))
+    claim = found.certificate_
+    if classes == 2:
+        for name, factor in (("lower", 1.001), ("upper", 0.999)):
+            found.certificate_ = type(claim)(**vars(claim) | {name: getattr(claim, name) * factor})
+            with pytest.raises(CertificateError, match=f"the {name} bound fails"):
+                verify(found, *arrays(X, y, size=70))
+
+
+def test_hard_margins_of_partitions_are_verified_where_the_rows_are():
+    X, y, _ = rows()
+    X = X + 9.0 * np.eye(6)[y]
+    found = model(C=np.inf, tol=1e-3).fit(*arrays(X, y))
+    assert found.status_ is Status.CERTIFIED
+    assert verify(found, *arrays(X, y)).gap <= 1e-3
+
+
 def test_verify_names_the_models_that_it_cannot_check_on_partitions():
     X, y, _ = rows(n=60)
-    for found in (KernelMaxMarginClassifier().fit(X, y), MaxMarginClassifier(p=np.inf).fit(X, y)):
-        with pytest.raises(CertificateError, match="memory"):
-            verify(found, *arrays(X, y))
+    with pytest.raises(CertificateError, match="memory"):
+        verify(KernelMaxMarginClassifier().fit(X, y), *arrays(X, y))
     with pytest.raises(CertificateError, match="not fitted"):
         verify(MaxMarginClassifier(), *arrays(X, y))
 

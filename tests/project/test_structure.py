@@ -28,12 +28,13 @@ GOALS = {
 # for experiments (179), the proximal Newton method (389), soft margins in every norm (416), interior points in
 # every norm (395), centres of smoothing, last points and comparisons with kernels (90), streams in random order and
 # from pipes, warnings of label runs (285), rows in partitions with their files and checkpoints (2,650), Dask (470).
-LIMITS = GOALS | {"code lines": 25_515, "modules in the longest chain of imports": 23}
+LIMITS = GOALS | {"code lines": 25_560, "modules in the longest chain of imports": 23}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
-# steps and the reason why a fit ended. The rounding of another processor may enter a few functions more.
-VISITED_LIMITS = {"linear fit": (168, 35), "kernel fit": (236, 44), "separate": (68, 16)}
+# steps and the reason why a fit ended; and (169, 37) with the question whether the rows are in partitions. The rounding
+# of another processor may enter a few functions more.
+VISITED_LIMITS = {"linear fit": (171, 37), "kernel fit": (236, 44), "separate": (68, 16)}
 
 
 def test_structure_stays_within_its_limits():

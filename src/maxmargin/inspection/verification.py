@@ -20,10 +20,10 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     ----------
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
     X : array-like or sparse matrix of shape (n, d)
-        The training data; the kernel matrix where it was precomputed. Of a Dask collection the workers compute the
-        sums, for soft margins at p = 2.
+        The training data; the kernel matrix where it was precomputed. Of a Dask collection the sums are
+        computed where its rows are.
     y : array-like of shape (n,)
-        The training labels.
+        The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, as are weights.
     sample_weight : array-like of shape (n,), default=None
         The sample weights of the fit.
 

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...certificates.bounds import Bounds, Side
-from ...certificates.certificate import Certificate, CertificateError, Certificates, Fingerprint, require
-from ...certificates.verification import check_support, naming, recomputed
-from ...data.partitions import Partitions
+from ...certificates.bounds import Bounds, Side, combine_sides
+from ...certificates.certificate import Certificate, Certificates, Fingerprint, require
+from ...certificates.rows import bounds
+from ...certificates.sample import Sample
+from ...certificates.verification import check_support, claimed_dual, naming, recomputed
+from ...data.partitions import Gathered, Partitions
+from ...numerics.sums import Compensated
 from .bounds import dual_side, objective_side
 from .coordinates import Coordinates
+from .scores import Evaluation, Scored, evaluate
 from .sums import Linearisation, Query, Sums, pass_sums
 
 NO_DUAL = Side(-np.inf, 0.0, -np.inf)
 
 
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
-    """Recompute the bounds of a model's certificate in one pass over partitioned rows, rounding outwards.
+    """Recompute the bounds of a model's certificate from partitioned rows, rounding outwards.
+
+    Soft margins at p = 2 take one pass. Otherwise the rows that have a dual variable are gathered as well.
 
     Parameters
     ----------
     model : fitted MaxMarginClassifier, or a model that `load` returned
-        For a soft margin at p = 2.
+        Linear.
     partitions : Partitions
         The training data; codes are those of ``model.classes_``, and weights contain ``model.class_weight_``.
 
@@ -53,72 +60,119 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
         f"the model has {coef.shape[1]} weights for {columns} features: they do not fit.",
     )
     names = classes[1:] if count == 1 else classes
+    problem = parts[0].problem
+    kind = _CheckBySums if problem.euclidean and not problem.hard else _CheckByRows
     checks = []
     for k, (part, name) in enumerate(zip(parts, names, strict=True)):
         with naming(name, model):
-            checks.append(
-                _Check(part, coef[k], float(intercept[k]), 1 if count == 1 else k, partitions.shape)
-            )
-    queries = tuple(query for check in checks for query in check.queries)
-    # all problems of a model have the same constant coordinate
-    found = partitions.total(partial(pass_sums, checks[0].coordinates, queries), bool)
-    assert found is not None
-    certificates = []
-    for k, (check, name) in enumerate(zip(checks, names, strict=True)):
+            positive = 1 if count == 1 else k
+            checks.append(kind(part, coef[k], float(intercept[k]), positive, partitions.shape))
+    found = []
+    for check, name, result in zip(checks, names, kind.read(partitions, checks), strict=True):
         with naming(name, model):
-            certificates.append(check.certificate(*found.parts[2 * k : 2 * k + 2]))
-    return (
-        certificates[0]
-        if isinstance(claim, Certificate)
-        else Certificates(claim.classes, tuple(certificates))
-    )
+            found.append(check.certificate(*result))
+    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
 class _Check:
-    """The check of one binary problem: a query for the point of the model, and one for the dual variables.
+    """The check of one binary problem.
 
     Attributes
     ----------
+    claim : Certificate
     coordinates : Coordinates
-    queries : (Query, Query)
+    z : ndarray of shape (size,)
+        The point of the model.
+    positive : int
+        The class against the rest.
     """
 
     def __init__(
         self, claim: Certificate, w: np.ndarray, b: float, positive: int, shape: tuple[int, int]
     ) -> None:
-        problem = claim.problem
-        if problem.hard or not problem.euclidean:
-            raise CertificateError(
-                "only soft margins at p = 2 are verified on rows in partitions: give the rows in memory."
-            )
         require(
-            problem.intercept != "none" or b == 0.0,
+            claim.problem.intercept != "none" or b == 0.0,
             "the upper bound fails: the model has an intercept, its problem has none.",
         )
-        self.claim, self.coordinates = claim, Coordinates(problem, shape[1])
-        numbers, alpha, _ = check_support(claim, shape[0])
-        z, points = self.coordinates.vector(w, b), claim.implied
-        last, second = Linearisation(z, 0.0, numbers, alpha, others_zero=True), z
-        if points is not None:
-            second = self.coordinates.vector(points.second_w, points.second_b)
-            first = self.coordinates.vector(points.first_w, points.first_b)
-            last = Linearisation(first, points.width, numbers, alpha)
-        self.last, self.z, self.second = last, z, second
-        nothing = (None, 1.0, 0, -1.0, True)  # gathers no rows
-        self.queries = (
-            Query(positive, z, 0.0, 0.0, None, *nothing),
-            Query(positive, second, 0.0, 0.0, last, *nothing),
-        )
+        self.claim, self.positive, self.coordinates = claim, positive, Coordinates(claim.problem, shape[1])
+        self.numbers, self.alpha, _ = check_support(claim, shape[0])
+        self.z = self.coordinates.vector(w, b)
 
-    def certificate(self, primal: Sums, dual: Sums) -> Certificate:
-        """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
-        data = Fingerprint(primal.rows, self.coordinates.d, primal.positives, primal.checksum, primal.scale)
+    def check_data(self, data: Fingerprint) -> None:
+        """Raise CertificateError unless the certificate belongs to these data."""
         difference = self.claim.fingerprint.difference(data)
         words = f"{difference}; give the data of the fit"
         require(difference is None, f"this certificate was made for other data: {words}.")
+
+    def recomputed(self, found: Bounds) -> Certificate:
+        """Return the certificate with these bounds; raise CertificateError unless they prove the claimed ones."""
+        # the claimed bounds were rounded as well: each side has a margin of its own
+        return recomputed(self.claim, found._replace(below=2.0 * found.below, above=2.0 * found.above))
+
+
+class _CheckBySums(_Check):
+    """A query for the point of the model, and one for the dual variables."""
+
+    @staticmethod
+    def read(partitions: Partitions, checks: list[_CheckBySums]) -> list[tuple[Sums, Sums]]:
+        """Return the sums of both queries for each problem."""
+        queries = tuple(query for check in checks for query in check.queries())
+        found = partitions.total(partial(pass_sums, checks[0].coordinates, queries), bool)
+        assert found is not None
+        return list(zip(found.parts[::2], found.parts[1::2], strict=True))
+
+    def queries(self) -> tuple[Query, Query]:
+        """Return the queries, which gather no rows."""
+        nothing = (None, 1.0, 0, -1.0, True)
+        last, second = Linearisation(self.z, 0.0, self.numbers, self.alpha, others_zero=True), self.z
+        points = self.claim.implied
+        if points is not None:
+            first = self.coordinates.vector(points.first_w, points.first_b)
+            second = self.coordinates.vector(points.second_w, points.second_b)
+            last = Linearisation(first, points.width, self.numbers, self.alpha)
+        return (
+            Query(self.positive, self.z, 0.0, 0.0, None, *nothing),
+            Query(self.positive, second, 0.0, 0.0, last, *nothing),
+        )
+
+    def certificate(self, primal: Sums, dual: Sums) -> Certificate:
+        """Return the certificate with recomputed bounds."""
+        self.check_data(
+            Fingerprint(primal.rows, self.coordinates.d, primal.positives, primal.checksum, primal.scale)
+        )
         above = objective_side(self.coordinates, primal, self.z)
         # the sums of no dual variables prove nothing
         below, _ = dual_side(self.coordinates, dual) or (NO_DUAL, None)
-        # the claimed bounds were rounded as well: each side has a margin of its own
-        found = Bounds(below.bound, above.bound, 2.0 * below.rounding, 2.0 * above.rounding)
-        return recomputed(self.claim, found)
+        return self.recomputed(combine_sides(self.claim.problem, below, above))
+
+
+class _CheckByRows(_Check):
+    """An evaluation of the point of the model, and the rows that have a dual variable."""
+
+    @staticmethod
+    def read(partitions: Partitions, checks: list[_CheckByRows]) -> list[tuple[Scored, Gathered]]:
+        """Return for each problem the evaluation of its point, and the rows of all problems."""
+        evaluations = tuple(Evaluation(check.positive, check.z, 0, -np.inf) for check in checks)
+        found = partitions.total(partial(evaluate, checks[0].coordinates, evaluations), bool)
+        numbers = np.unique(np.concatenate([check.numbers for check in checks]))
+        rows = partitions.gather(numbers, bool)
+        assert found is not None
+        assert rows is not None
+        return [(scored, rows) for scored in found.parts]
+
+    def certificate(self, scored: Scored, rows: Gathered) -> Certificate:
+        """Return the certificate with recomputed bounds."""
+        problem, count = self.claim.problem, self.coordinates.d
+        self.check_data(scored.fingerprint(count))
+        primal = scored.bound(self.coordinates, self.z)
+        if not self.numbers.size:
+            dual = NO_DUAL._replace(bound=np.inf) if problem.hard else NO_DUAL
+            return self.recomputed(combine_sides(problem, dual, primal))
+        mine = rows.some(np.searchsorted(rows.numbers, self.numbers))
+        sample = Sample(mine.X, np.where(mine.codes == self.positive, 1.0, -1.0), mine.weights)
+        places = np.arange(self.numbers.size)
+        alpha = claimed_dual(replace(self.claim, support=places), sample)
+        # the bound of the point on these rows alone is not used
+        found = bounds(problem, sample, *self.coordinates.point(self.z), alpha, Compensated)
+        dual = Side(found.upper, found.above, 0.0) if problem.hard else Side(found.lower, found.below, 0.0)
+        return self.recomputed(combine_sides(problem, dual, primal))
