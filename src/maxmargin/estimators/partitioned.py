@@ -168,6 +168,7 @@ def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     class_weights = weights_of_classes(model, problem, classes, totals)
     validation.validate_rows(model, rows.example)
     partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
+    del rows  # workers need not hold them beside the partitions
     fit_partitions(model, problem, partitions, classes, class_weights, deadline)
 
 

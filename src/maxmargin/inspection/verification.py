@@ -50,9 +50,9 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     # needs Dask
     from ..fit.partitioned.dask_rows import DaskRows
 
+    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
     try:
-        rows = DaskRows(X, y, sample_weight)
+        partitions = DaskRows(X, y, sample_weight).partitions(model.classes_, factors)
     except ValueError as error:
         raise CertificateError(str(error)) from None
-    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
-    return verify_partitions(model, rows.partitions(model.classes_, factors))
+    return verify_partitions(model, partitions)

@@ -224,7 +224,8 @@ def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: P
     if found is None:
         empty = Block(coordinates, replace(partition, codes=partition.codes[:0]))
         return PassResult(tuple(empty.sums(query) for query in queries))
-    return found
+    # a partition returns no more rows than are asked for
+    return PassResult(tuple(replace(part, near=part.near.pruned()) for part in found.parts))
 
 
 class Block:
