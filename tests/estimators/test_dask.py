@@ -290,6 +290,7 @@ def test_collections_that_do_not_fit_together_are_refused():
             (good, labels, da.from_array(weights, chunks=1000)),
             "the same partitions; X has 7, sample_weight has 2",
         ),
+        ((good, None), "y must be a Dask array or Series"),
         ((good, y), r"y must be a Dask array or Series.*dask.array.from_array"),
         ((frame, dd.from_pandas(pd.Series(y), npartitions=2)), "repartition"),
         ((frame, dd.from_pandas(pd.Series(y[:-1]), npartitions=3)), "as many labels as rows"),

@@ -97,10 +97,12 @@ class DaskRows:
 
 
 def check_collections(X: Any, others: dict[str, Any]) -> list[Any]:
-    """Refuse collections that do not fit together; return X and the others that are not None."""
+    """Refuse collections that do not fit together; return X, y, and the weights unless they are None."""
     check_columns(X)
     blocks = _count(X)
-    given = {name: other for name, other in others.items() if other is not None}
+    given: dict[str, Any] = {
+        name: other for name, other in others.items() if other is not None or name == "y"
+    }
     for name, other in given.items():
         if not is_dask(other):
             raise ValueError(
