@@ -294,6 +294,8 @@ def test_collections_that_do_not_fit_together_are_refused():
         ((good, y), r"y must be a Dask array or Series.*dask.array.from_array"),
         ((frame, dd.from_pandas(pd.Series(y), npartitions=2)), "repartition"),
         ((frame, dd.from_pandas(pd.Series(y[:-1]), npartitions=3)), "as many labels as rows"),
+        ((frame.assign(town="here"), labels), "column 'town' of X holds .* encode"),
+        ((good.astype(complex), labels), "X holds complex128"),
         ((good[:, 0], labels), "two dimensions"),
         ((good, labels[:, None]), "one dimension"),
     ):

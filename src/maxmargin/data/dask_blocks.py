@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..numerics.column_errors import ENCODE
 from ..numerics.sparse_columns import canonical
 
 
 def check_columns(X: Any) -> None:
-    """Refuse collections that are no matrices, and arrays whose columns are in several chunks."""
+    """Refuse collections that are no matrices of numbers, and arrays whose columns are in several chunks."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if hasattr(X, "numblocks") and X.numblocks[1] != 1:
         chunks = X.numblocks[1]
         raise ValueError(f"all columns of X must be in one chunk, not in {chunks}: X.rechunk({{1: -1}}).")
+    types = X.dtypes.items() if hasattr(X, "dtypes") else [("", X.dtype)]
+    for name, kind in types:
+        if getattr(kind, "kind", "O") not in "biuf":
+            where = f"column {name!r} of X" if hasattr(X, "dtypes") else "X"
+            raise ValueError(f"{where} holds {kind}, and no numbers: {ENCODE}.")
 
 
 def matrix(X: Any) -> Any:

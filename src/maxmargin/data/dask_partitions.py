@@ -19,7 +19,7 @@ from dask.delayed import delayed
 
 from .partitions import M, Merger, Partition, Partitions
 
-# Seconds between two checks whether to stop.
+# Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside messages.
 POLL = 0.2
 # How often a task is tried again that has failed, since reading from a network may fail once.
 RETRIES = 2
@@ -130,6 +130,7 @@ def run(
 
 
 def _itself(shared: Any) -> Any:
+    """Return the argument."""
     return shared
 
 
@@ -161,7 +162,7 @@ class _Check:
         return self.interrupted()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Check, (bool,)
+        return _Check, (bool,)  # bool() is False
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from .validation import validate_rows
 # cache of a core. More rows exceed the cache, fewer cost more calls. A round value; not tuned.
 BLOCK = 256
 # Attributes of a fitted model that predictions do not use, and that may be large, or were compared once for all blocks.
-NOT_FOR_PREDICTION = ("certificate_", "history_", "message_", "feature_names_in_", "callback")
+NOT_FOR_PREDICTION = ("certificate_", "verdict_", "history_", "message_", "feature_names_in_", "callback")
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
 _MOST = float(np.finfo(float).max)
@@ -109,6 +109,7 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
     """Return what a method of a fitted model returns for the rows of a Dask collection, which is lazy."""
     from ..data import dask_blocks
 
+    check_is_fitted(model)
     dask_blocks.check_columns(X)
     validate_rows(model, dask_blocks.example_row(X, model.n_features_in_), reset=False)
     light = copy(model)

@@ -1,4 +1,4 @@
-"""Verification of certificates where the rows are: one pass over partitions, for all binary problems."""
+"""Verification of certificates where the rows are: one pass over partitions for all binary problems, at most two."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
     )
     names = classes[1:] if count == 1 else classes
     problem = parts[0].problem
+    same = all(part.problem == problem for part in parts)
+    require(same, "the certificates of this model are about different problems.")
     kind = _CheckBySums if problem.euclidean and not problem.hard else _CheckByRows
     checks = []
     for k, (part, name) in enumerate(zip(parts, names, strict=True)):
