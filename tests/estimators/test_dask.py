@@ -267,6 +267,12 @@ def test_hard_margins_of_partitions_are_verified_where_the_rows_are():
     assert verify(found, *arrays(X, y)).gap <= 1e-3
 
 
+def test_the_norm_log_depends_on_the_number_of_columns():
+    X, y, _ = rows(n=200)
+    found = model(p="log", max_iter=2, tol=0.5).fit(*arrays(X, y))
+    assert found.certificate_.problem.p == 2.0 * np.log(6)
+
+
 def test_verify_names_the_models_that_it_cannot_check_on_partitions():
     X, y, _ = rows(n=60)
     with pytest.raises(CertificateError, match="memory"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -253,6 +254,8 @@ def fit_partitions(
         If partitioned fits do not solve the problem; the message names the remedy.
     """
     check_solvable(model)
+    if model.p == "log":
+        problem = replace(problem, p=max(2.0, 2.0 * np.log(partitions.shape[1])))
     names = [None] if classes.size == 2 else list(classes)
 
     def fitted(points: Any) -> dict[str, Any]:
