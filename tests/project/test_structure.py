@@ -28,7 +28,7 @@ GOALS = {
 # for experiments (179), the proximal Newton method (389), soft margins in every norm (416), interior points in
 # every norm (395), centres of smoothing, last points and comparisons with kernels (90), streams in random order and
 # from pipes, warnings of label runs (285), rows in partitions with their files and checkpoints (2,740), Dask (480).
-LIMITS = GOALS | {"code lines": 25_655, "modules in the longest chain of imports": 23}
+LIMITS = GOALS | {"code lines": 25_680, "modules in the longest chain of imports": 23}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
