@@ -135,11 +135,16 @@ class Sample:
 
 
 def position_factors(first: int, last: int) -> np.ndarray:
-    """Return the factors, between 1/2 and 1, of the positions from `first` to `last` - 1 of `projections`.
+    """Return the factors, between 1/2 and 1, of the positions from `first` to `last` - 1 of `projections`."""
+    return factors_at(np.arange(first, last, dtype=np.uint32))
+
+
+def factors_at(positions: np.ndarray) -> np.ndarray:
+    """Return the factors of `projections` at these positions, an array of any type of integers.
 
     2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used.
     """
-    hashes = (np.arange(first, last, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
+    hashes = (positions.astype(np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
     return 0.5 + hashes * 2.0**-21
 
 

@@ -22,6 +22,9 @@ import scipy.sparse as sp
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
 BLOCK_BYTES = 1 << 22
+# Pieces from all over the data that a mixed block consists of. With fewer, a block of rows that are sorted by label has
+# another share of each class than all rows; with more, pieces get too short to be read quickly. A round value.
+PIECES = 64
 
 
 class BadRowError(ValueError):
@@ -79,6 +82,11 @@ class Partition:
         """The number of rows."""
         return self.codes.size
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of the rows in the data set: shape (n,)."""
+        return np.arange(self.first, self.first + self.size)
+
     def blocks(self, rows: int) -> Iterator[Partition]:
         """Return the partition in blocks of at most so many rows."""
         for begin in range(0, self.size, max(rows, 1)):
@@ -113,13 +121,29 @@ class Gathered:
         X = partition.X[places]
         return cls(X if sp.issparse(X) else np.array(X), codes, np.asarray(weights), partition.first + places)
 
+    @classmethod
+    def all_of(cls, partition: Partition) -> Gathered:
+        """Return all rows of a partition, which are not copied."""
+        weights = np.ones(partition.size) if partition.weights is None else partition.weights
+        return cls(partition.X, partition.codes, weights, partition.numbers)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.codes.size
+
     def merge(self, other: Gathered) -> Gathered:
         """Return the rows of both."""
-        return Gathered(
-            stack([self.X, other.X]),
-            np.concatenate([self.codes, other.codes]),
-            np.concatenate([self.weights, other.weights]),
-            np.concatenate([self.numbers, other.numbers]),
+        return Gathered.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Gathered]) -> Gathered:
+        """Return the rows of all parts in their order."""
+        return cls(
+            stack([part.X for part in parts]),
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate([part.numbers for part in parts]),
         )
 
     def some(self, places: np.ndarray) -> Gathered:
@@ -202,6 +226,11 @@ class ArrayPartitions(Partitions):
         Bytes of a block.
     workers : int, default=1
         Threads, each with a block of its own.
+
+    Attributes
+    ----------
+    row_bytes : float
+        Mean bytes of a row.
     """
 
     def __init__(
@@ -220,6 +249,7 @@ class ArrayPartitions(Partitions):
         rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
         self._starts = range(0, n, rows)
         self._rows = rows
+        self.row_bytes = row_bytes
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
         merger: Merger[M] = Merger()
@@ -237,7 +267,7 @@ class ArrayPartitions(Partitions):
         """Return the results of all blocks in their order; None, as the last one, if the pass is stopped."""
 
         def result(first: int) -> M | None:
-            return None if interrupted() else function(self._block(first))
+            return None if interrupted() else function(self._block(first, self._rows))
 
         if self.workers == 1:
             yield from map(result, self._starts)
@@ -248,8 +278,33 @@ class ArrayPartitions(Partitions):
             for begin in range(0, len(self._starts), group):
                 yield from pool.map(result, self._starts[begin : begin + group])
 
-    def _block(self, first: int) -> Partition:
-        last = min(first + self._rows, self.shape[0])
+    def mixed_blocks(
+        self, rows: int, rng: np.random.Generator, interrupted: Callable[[], bool]
+    ) -> Iterator[Gathered]:
+        """Yield all rows once, in blocks of at most so many: one pass.
+
+        A block consists of PIECES pieces of consecutive rows, each from another part of the data, so that it resembles
+        all rows, also where these are sorted. Which pieces of the parts make a block is random. The last pieces may be
+        left out where `interrupted` stops the pass.
+        """
+        n = self.shape[0]
+        pieces = min(PIECES, max(rows, 1))
+        size = max(rows // pieces, 1)
+        count = -(-n // size)
+        starts = np.full(-(-count // pieces) * pieces, n)
+        starts[:count] = np.arange(count) * size
+        for block in rng.permuted(starts.reshape(pieces, -1), axis=1).T:
+            parts = []
+            for first in block[block < n].tolist():
+                if interrupted():
+                    return
+                parts.append(Gathered.all_of(self._block(first, size)))
+            if parts:
+                yield Gathered.joined(parts)
+        self.passes += 1
+
+    def _block(self, first: int, rows: int) -> Partition:
+        last = min(first + rows, self.shape[0])
         X, codes = block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last))
         weights = (
             None if self._weights is None else np.asarray(mapped(self._weights, first, last), dtype=float)

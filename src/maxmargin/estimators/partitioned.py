@@ -13,7 +13,9 @@ from sklearn.base import clone
 
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions
 from ..fit.deadline import Deadline
-from ..fit.partitioned.solve import Budget, rows_in_memory, solve_partitioned
+from ..fit.partitioned.cached_loops import solve_cached_loops
+from ..fit.partitioned.policy import method_for
+from ..fit.partitioned.solve import STAGE, Budget, PartitionedSolution, rows_in_memory, solve_partitioned
 from ..fit.report import Stopping
 from ..numerics.sizes import parse_bytes
 from ..numerics.threads import jobs
@@ -264,16 +266,9 @@ def fit_partitions(
         return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
     reporter = Reporter(model, (None, None, None), names, False, fitted)
-    rows = rows_in_memory(parse_bytes(model.memory or DEFAULT_MEMORY), partitions.shape[1])
-    seed = int(validation.draw_seeds(model.random_state, 1)[0])
-    budget = Budget(rows, seed, model.checkpoint)
     with deadline or Deadline(model.max_time) as deadline:
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
-        if problem.euclidean and not problem.hard:
-            solutions = solve_partitioned(partitions, problem, list(classes), budget, stopping)
-        else:
-            fit_rows = partial(_fit_rows, model, classes, deadline)
-            solutions = generate_rows(partitions, problem, classes, rows, seed, stopping, fit_rows)
+        solutions = _solve(model, problem, partitions, classes, stopping)
     vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
     model.class_weight_ = class_weights
     for name, solution in zip(names, solutions, strict=True):
@@ -282,6 +277,30 @@ def fit_partitions(
     if model.status_ is Status.STALLED:
         model.message_ = STALLED.format(gap=model.certificate_.gap)
     reporter.end()
+
+
+def _solve(
+    model: Any, problem: Problem, partitions: Partitions, classes: np.ndarray, stopping: Stopping
+) -> list[PartitionedSolution]:
+    """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
+    memory, labels = parse_bytes(model.memory or DEFAULT_MEMORY), list(classes)
+    seed, rows = (
+        int(validation.draw_seeds(model.random_state, 1)[0]),
+        rows_in_memory(memory, partitions.shape[1]),
+    )
+    generated = problem.hard or not problem.euclidean
+    if not generated and method_for(problem, partitions, memory)[0] == STAGE:
+        return solve_partitioned(partitions, problem, labels, Budget(rows, seed, model.checkpoint), stopping)
+    if model.checkpoint is not None:
+        raise ValueError(
+            "a checkpoint is written by Newton's method over passes only, for soft margins at p = 2 of few columns; leave "
+            "out checkpoint."
+        )
+    if generated:
+        fit_rows = partial(_fit_rows, model, classes, stopping.deadline)
+        return generate_rows(partitions, problem, classes, rows, seed, stopping, fit_rows)
+    assert isinstance(partitions, ArrayPartitions)
+    return solve_cached_loops(partitions, problem, labels, memory, stopping, seed)
 
 
 def _fit_rows(model: Any, classes: np.ndarray, deadline: Deadline, rows: Gathered) -> Any:

@@ -19,7 +19,7 @@ from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
 from ...numerics.sums import Plain
 from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
-from .sums import Linearisation, Sums, additions
+from .sums import BoundSums, Linearisation, Sums, additions
 
 # Part of the lower bound that is given up. Whoever recomputes the implied dual variables rounds the margins otherwise:
 # their relative differences are some hundred times the unit roundoff.
@@ -56,10 +56,10 @@ class Proof:
         )
 
 
-def objective_side(coordinates: Coordinates, sums: Sums, z: np.ndarray) -> Side:
+def objective_side(coordinates: Coordinates, sums: BoundSums, z: np.ndarray) -> Side:
     """Return the upper bound that the objective at z is."""
     length = norm_interval(z * coordinates.regular, 2.0, Plain)
-    error = Plain.error(sums.worst, sums.worst, additions(coordinates.problem, sums))
+    error = Plain.error(sums.worst, sums.worst, additions(sums))
     return objective_bound(coordinates.problem, PrimalSums(sums.losses, sums.worst, error, length))
 
 
@@ -73,8 +73,8 @@ def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarr
     return Proof(side, implied, last.numbers, last.alpha)
 
 
-def dual_side(coordinates: Coordinates, sums: Sums) -> tuple[Side, list[float]] | None:
-    """Return the lower bound of the dual variables of a pass, and their factors; None if they prove nothing.
+def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[float, float]] | None:
+    """Return the lower bound that dual variables prove, and their factors for both classes; None if they prove nothing.
 
     With a free intercept the heavier class is scaled down. All dual variables are then multiplied by the factor with
     the best bound, at most 1 for the hinge.
@@ -93,7 +93,7 @@ def dual_side(coordinates: Coordinates, sums: Sums) -> tuple[Side, list[float]] 
     factors = factors * best_multiple(total, Plain.square(v) + 2.0 * lost, np.inf if lost else 1.0)
     v = (factors @ dual.v) * coordinates.regular
     total, lost = float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
-    terms = additions(problem, sums) + 8
+    terms = additions(sums) + 8
     # the classes are balanced but for the rounding of their two sums
     imbalance = Plain.error(total, total, terms) if problem.free else 0.0
     spread = float(factors @ dual.spread) + coordinates.constant * total
@@ -103,7 +103,8 @@ def dual_side(coordinates: Coordinates, sums: Sums) -> tuple[Side, list[float]] 
     side = half_square_bound(DualSums(total - lost, total + lost, error, imbalance, length))
     given_up = RECOMPUTED * (total + lost)
     side = Side(side.bound - given_up, side.rounding + given_up, side.value)
-    return side, factors.tolist()
+    plus, minus = factors.tolist()
+    return side, (plus, minus)
 
 
 def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:

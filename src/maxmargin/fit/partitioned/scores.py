@@ -131,6 +131,7 @@ def _scored(block: Block, evaluation: Evaluation) -> Scored:
         0.0 if problem.hard else Plain.total(problem.losses(each, weights)) for each in (margins, worst)
     )
     places = np.flatnonzero((margins < evaluation.reach) & used)
+    assert isinstance(block.block, Partition)
     near = Near(Gathered.take(block.block, places), margins[places], evaluation.nearest)
     return Scored(
         y.size, int(np.count_nonzero(y > 0.0)), float(block.products @ (3.0 + y)),

@@ -14,10 +14,9 @@ import scipy.sparse as sp
 
 from ...certificates.bounds import SMALLEST_FLOAT
 from ...certificates.dual_variables import implied, slopes
-from ...certificates.sample import position_factors
+from ...certificates.sample import factors_at
 from ...data.partitions import BadRowError, Gathered, Partition
-from ...numerics.sums import TERMS, Plain
-from ...problem.problem import Problem
+from ...numerics.sums import Plain
 from .coordinates import Coordinates
 
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
@@ -144,8 +143,8 @@ class DualTotals:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over rows for one `Query`.
+class BoundSums:
+    """Sums over rows from which bounds and the fingerprint follow.
 
     Attributes
     ----------
@@ -156,17 +155,10 @@ class Sums:
         The largest |x_i|.
     losses, worst : float
         Losses of the margins as computed, and of the margins minus their error bounds.
-    on_step : ndarray of shape (5,)
-        Losses at STEP_SHARES of the last step.
     dual : DualTotals or None
-        Of the dual variables that the last step implies.
-    slope : ndarray of shape (size,)
-        sum -phi'(m_i) y_i x_i.
-    curvature : ndarray of shape (size, size)
-        sum phi''(m_i) x_i x_i'.
-    near : Near
-    additions : int
-        Blocks that were added up: successive additions, for error bounds.
+        Sums over dual variables.
+    terms, blocks : int
+        Successive additions within a block, at most, and blocks that were added up: for error bounds.
     """
 
     rows: int
@@ -176,16 +168,13 @@ class Sums:
     longest: float
     losses: float
     worst: float
-    on_step: np.ndarray
     dual: DualTotals | None
-    slope: np.ndarray
-    curvature: np.ndarray
-    near: Near
-    additions: int = 1
+    terms: int
+    blocks: int
 
-    def merge(self, other: Sums) -> Sums:
+    def merge(self, other: BoundSums) -> BoundSums:
         """Return the sums over the rows of both."""
-        return Sums(
+        return BoundSums(
             self.rows + other.rows,
             self.positives + other.positives,
             self.checksum + other.checksum,
@@ -193,12 +182,40 @@ class Sums:
             max(self.longest, other.longest),
             self.losses + other.losses,
             self.worst + other.worst,
-            self.on_step + other.on_step,
             None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
-            self.slope + other.slope,
-            self.curvature + other.curvature,
-            self.near.merge(other.near),
-            self.additions + other.additions,
+            max(self.terms, other.terms),
+            self.blocks + other.blocks,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(BoundSums):
+    """Sums over rows for one `Query`.
+
+    Attributes
+    ----------
+    on_step : ndarray of shape (5,)
+        Losses at STEP_SHARES of the last step.
+    slope : ndarray of shape (size,)
+        sum -phi'(m_i) y_i x_i.
+    curvature : ndarray of shape (size, size)
+        sum phi''(m_i) x_i x_i'.
+    near : Near
+    """
+
+    on_step: np.ndarray
+    slope: np.ndarray
+    curvature: np.ndarray
+    near: Near
+
+    def merge(self, other: Sums) -> Sums:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the sums over the rows of both; `dual` is that of the dual variables that the last step implies."""
+        return Sums(
+            **vars(super().merge(other)),
+            on_step=self.on_step + other.on_step,
+            slope=self.slope + other.slope,
+            curvature=self.curvature + other.curvature,
+            near=self.near.merge(other.near),
         )
 
 
@@ -231,7 +248,7 @@ def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: P
 class Block:
     """Some rows, with what does not depend on their labels."""
 
-    def __init__(self, coordinates: Coordinates, block: Partition) -> None:
+    def __init__(self, coordinates: Coordinates, block: Partition | Gathered) -> None:
         X = block.X
         self.coordinates, self.block = coordinates, block
         self.X = X if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
@@ -240,7 +257,7 @@ class Block:
         self.weights = np.where(block.codes >= 0, self.weights, 0.0)
         d = X.shape[1]
         projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0)), 1.0)
-        self.products = projections * position_factors(block.first, block.first + block.size)
+        self.products = projections * factors_at(block.numbers)
         self.products *= 1.0 + self.weights
         if not np.isfinite(self.products.sum()):
             check_finite(block)
@@ -263,18 +280,29 @@ class Block:
                 on_step[k] = problem.losses(before + share * (margins - before), self.weights).sum()
             dual = self._dual(query.last, y, before, margins)
         return Sums(
+            **vars(self.bound_sums(y, query.z, margins, dual)),
+            on_step=on_step,
+            slope=self.coordinates.combine(self.X, slope * y),
+            curvature=self.coordinates.products(self.X, curvature),
+            near=self._near(query, margins),
+        )
+
+    def bound_sums(
+        self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, dual: DualTotals | None
+    ) -> BoundSums:
+        """Return the sums for bounds of the point z, where the rows have these margins, and of dual variables."""
+        problem = self.coordinates.problem
+        return BoundSums(
             self.block.size,
             int(np.count_nonzero(y > 0.0)),
             float(self.products @ (3.0 + y)),
             float(np.abs(self.products) @ (3.0 + y)),
             float(self.norms.max(initial=0.0)),
             Plain.total(problem.losses(margins, self.weights)),
-            Plain.total(problem.losses(margins - self.errors(query.z, margins), self.weights)),
-            on_step,
+            Plain.total(problem.losses(margins - self.errors(z, margins), self.weights)),
             dual,
-            self.coordinates.combine(self.X, slope * y),
-            self.coordinates.products(self.X, curvature),
-            self._near(query, margins),
+            Plain.terms(self.X, self.block.size, 0),
+            1,
         )
 
     def errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
@@ -288,13 +316,18 @@ class Block:
         self, last: Linearisation, y: np.ndarray, before: np.ndarray, margins: np.ndarray
     ) -> DualTotals:
         """Return the sums over the dual variables that the last step implies."""
-        problem, first = self.coordinates.problem, self.block.first
+        problem, first = self.coordinates.problem, self.block.numbers[0] if y.size else 0
         alpha = np.zeros(y.size)
         if not last.others_zero:
             alpha = implied(problem, before, margins, self.weights, last.width)
         begin, end = np.searchsorted(last.numbers, [first, first + y.size])
         places = last.numbers[begin:end] - first
         alpha[places] = problem.capped(last.alpha[begin:end], self.weights[places])
+        return self.dual_totals(y, alpha)
+
+    def dual_totals(self, y: np.ndarray, alpha: np.ndarray) -> DualTotals:
+        """Return the sums over dual variables: shape (n,)."""
+        problem = self.coordinates.problem
         sides = np.stack([alpha * (y > 0.0), alpha * (y < 0.0)])
         signs = np.array([1.0, -1.0])
         return DualTotals(
@@ -308,6 +341,7 @@ class Block:
 
     def _near(self, query: Query, margins: np.ndarray) -> Near:
         """Return the rows within reach of the margin."""
+        assert isinstance(self.block, Partition)
         distances = np.abs(1.0 - margins)
         if query.metric is not None:
             distances /= np.maximum(self.lengths(query.metric) / query.unit, MIN_UNIT)
@@ -319,7 +353,7 @@ class Block:
         return row_lengths(self.coordinates, self.X, metric)
 
 
-def check_finite(block: Partition) -> None:
+def check_finite(block: Partition | Gathered) -> None:
     """Raise BadRowError at the first row with an entry or a weight that is NaN or infinite."""
     entries = np.asarray(block.X.toarray() if sp.issparse(block.X) else block.X)
     bad = np.logical_not(np.isfinite(entries).all(axis=1))
@@ -328,11 +362,13 @@ def check_finite(block: Partition) -> None:
     if places.size:
         row = int(places[0])
         if not bad[row]:
-            raise BadRowError(block.first + row, f"its weight is {weights[row]}; give a finite number.")
+            raise BadRowError(int(block.numbers[row]), f"its weight is {weights[row]}; give a finite number.")
         column = int(np.flatnonzero(~np.isfinite(entries[row]))[0])
         value = entries[row, column]
         remedy = "fill it in" if np.isnan(value) else "correct it"
-        raise BadRowError(block.first + row, f"column {column} is {value}; {remedy}, or leave the row out.")
+        raise BadRowError(
+            int(block.numbers[row]), f"column {column} is {value}; {remedy}, or leave the row out."
+        )
 
 
 def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndarray:
@@ -344,6 +380,6 @@ def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndar
     return np.sqrt(np.einsum("ij,ij->i", scores, scores))
 
 
-def additions(problem: Problem, sums: Sums) -> int:
+def additions(sums: BoundSums) -> int:
     """Return the number of successive additions in the sums of a pass, for their error bounds."""
-    return min(sums.rows, TERMS + BLOCK_BYTES // 8 // TERMS) + sums.additions
+    return sums.terms + sums.blocks
