@@ -293,8 +293,8 @@ def _solve(
         return solve_partitioned(partitions, problem, labels, Budget(rows, seed, model.checkpoint), stopping)
     if model.checkpoint is not None:
         raise ValueError(
-            "a checkpoint is written by Newton's method over passes only, for soft margins at p = 2 of few columns; leave "
-            "out checkpoint."
+            "a checkpoint is written by Newton's method over passes only, for soft margins at p = 2 of few columns: "
+            "leave it out."
         )
     if generated:
         fit_rows = partial(_fit_rows, model, classes, stopping.deadline)

@@ -9,7 +9,7 @@ import numpy as np
 from ...certificates.bounds import PrimalSums, Side, attained_margin_bound, norm_interval, objective_bound
 from ...certificates.certificate import Fingerprint
 from ...data.partitions import Gathered, Partition
-from ...numerics.sums import TERMS, Plain
+from ...numerics.sums import Plain
 from .coordinates import Coordinates
 from .sums import BLOCK_BYTES, Block, Near
 
@@ -50,8 +50,8 @@ class Scored:
         The smallest margin as computed, and that of the margins minus their error bounds.
     near : Near
         The rows of the smallest margins, with these as distances.
-    additions : int
-        Blocks that were added up.
+    terms, blocks : int
+        Successive additions within a block, at most, and blocks that were added up: for error bounds.
     """
 
     rows: int
@@ -63,7 +63,8 @@ class Scored:
     smallest: float
     least: float
     near: Near
-    additions: int = 1
+    terms: int
+    blocks: int = 1
 
     def merge(self, other: Scored) -> Scored:
         """Return the result for the rows of both."""
@@ -77,7 +78,8 @@ class Scored:
             min(self.smallest, other.smallest),
             min(self.least, other.least),
             self.near.merge(other.near),
-            self.additions + other.additions,
+            max(self.terms, other.terms),
+            self.blocks + other.blocks,
         )
 
     def fingerprint(self, columns: int) -> Fingerprint:
@@ -90,7 +92,7 @@ class Scored:
         length = norm_interval(problem.weights(*coordinates.point(z)), problem.q, Plain)
         if problem.hard:
             return attained_margin_bound(PrimalSums(self.smallest, self.least, 0.0, length))
-        terms = min(self.rows, TERMS + BLOCK_BYTES // 8 // TERMS) + self.additions
+        terms = self.terms + self.blocks
         return objective_bound(
             problem, PrimalSums(self.losses, self.worst, Plain.error(0.0, self.worst, terms), length)
         )
@@ -136,5 +138,5 @@ def _scored(block: Block, evaluation: Evaluation) -> Scored:
     return Scored(
         y.size, int(np.count_nonzero(y > 0.0)), float(block.products @ (3.0 + y)),
         float(np.abs(block.products) @ (3.0 + y)), losses, worst_losses, float(margins[used].min(initial=np.inf)),
-        float(worst[used].min(initial=np.inf)), near.pruned(),
+        float(worst[used].min(initial=np.inf)), near.pruned(), Plain.terms(block.X, y.size, 0),
     )  # fmt: skip
