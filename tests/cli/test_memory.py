@@ -32,6 +32,7 @@ def test_a_file_is_fitted_in_passes_and_checked(table, tmp_path):
     assert found.history_[0].stage == "partitioned-newton"
     assert list(found.feature_names_in_) == list("abcde")
     assert verify(found, X, LABELS).gap <= 1e-4
+    assert verify(found, table).gap <= 1e-4  # from the file, in a pass
     whole = MaxMarginClassifier(loss="hinge").fit(X, LABELS)
     assert found.certificate_.lower <= whole.certificate_.upper
     assert whole.certificate_.lower <= found.certificate_.upper
@@ -65,6 +66,14 @@ def test_a_file_that_does_not_fit_is_read_in_passes(table, tmp_path, monkeypatch
     assert done.exit_code == 0
     assert "It is read in passes now (--memory)" in done.stderr
     assert load(tmp_path / "model").history_[0].stage == "partitioned-newton"
+    assert run("check", tmp_path / "model", tmp_path / "rows.svm").exit_code == 0
+    assert run("fit", table, "-o", tmp_path / "other", "--quiet").exit_code == 0
+    assert run("check", tmp_path / "other", table).exit_code == 0
+    changed = (tmp_path / "rows.svm").read_text().replace("1 1:", "1 1:9", 1)
+    (tmp_path / "rows.svm").write_text(changed)
+    done = run("check", tmp_path / "model", tmp_path / "rows.svm")
+    assert done.exit_code == 2
+    assert "this certificate was made for other data" in done.stderr
 
 
 def test_faults_of_options_and_entries_are_sentences(table, tmp_path):

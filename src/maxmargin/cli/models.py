@@ -82,15 +82,20 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
     """
     from ..certificates.certificate import CertificateError
     from ..certificates.verification import verify, verify_verdicts
+    from ..readers.table import TooLargeError
     from .data import read_certified
     from .display import Progress
     from .words import bound_lines, fit_facts, is_inseparable, message, nothing_proved
 
     try:
         with Progress():
-            fitted, table = read_certified(model, data, columns, "a check")
-            certificate = verify(fitted, table.X, table.y)
-            verify_verdicts(fitted, table.X, table.y)
+            try:
+                fitted, table = read_certified(model, data, columns, "a check")
+            except TooLargeError:
+                fitted, table, certificate = _check_in_passes(model, data, columns)
+            else:
+                certificate = verify(fitted, table.X, table.y)
+                verify_verdicts(fitted, table.X, table.y)
     except CertificateError as error:
         if as_json:
             typer.echo(json_text({"verified": False, "reason": str(error)}))
@@ -105,6 +110,24 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
     reason = {} if unproved is None else {"reason": unproved}
     facts = {"verified": unproved is None, **reason, **fit_facts(fitted, certificate, table.feature_names)}
     return Result(facts, lines, 0 if certified else STOPPED)
+
+
+def _check_in_passes(model: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any, Any]:
+    """Return a model, its data as `stored_table`, and its recomputed certificate, where the data exceed the memory."""
+    from ..certificates.certificate import CertificateError
+    from ..inspection.verification import verify_stored
+    from ..io.model_file import load
+    from ..readers import names_columns
+    from .data import stored_rows, stored_table
+    from .words import is_inseparable
+
+    fitted: Any = load(model)
+    if is_inseparable(fitted):
+        raise CertificateError("the proof that there is no separator is checked with all rows in memory.")
+    label = columns.label or fitted.source_["label"]
+    width = None if names_columns(data) else fitted.n_features_in_
+    stored = stored_rows(data, width, columns._replace(label=label), fitted.cache_dir)
+    return fitted, stored_table(stored), verify_stored(fitted, stored)
 
 
 @command()

@@ -44,12 +44,14 @@ IN_MEMORY_COPIES = 2.0
 
 def applies(model: Any, X: Any) -> bool:
     """Return whether a fit of these rows is one of partitioned rows: X names files, or exceeds `memory`."""
-    if isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and X and _are_paths(X)):
+    if names_files(X):
         return True
     return model.memory is not None and (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
 
 
-def _are_paths(names: Any) -> bool:
+def names_files(X: Any) -> bool:
+    """Return whether X is the path of a file, or a list of paths."""
+    names = X if isinstance(X, list | tuple) and X else [X]
     return all(isinstance(name, str | os.PathLike) for name in names)
 
 

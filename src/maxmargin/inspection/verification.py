@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..certificates import verification
 from ..certificates.certificate import Certificate, CertificateError, Certificates, require
 from ..certificates.training_data import nothing_to_verify
-from ..data.partitions import is_dask
+from ..data.partitions import ArrayPartitions, is_dask
+from ..estimators.partitioned import names_files
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.threads import one_thread
+from ..readers.row_cache import StoredRows, open_rows
 
 
 @one_thread
-def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
+def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate | Certificates:
     """Recompute every number of a model's certificate from the data, in float64, rounding outwards.
 
     Parameters
@@ -21,7 +25,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
     X : array-like or sparse matrix of shape (n, d)
         The training data; the kernel matrix where it was precomputed. Of a Dask collection the sums are
-        computed where its rows are.
+        computed where its rows are. Paths of files, as in `MaxMarginClassifier.fit`, are read in passes.
     y : array-like of shape (n,)
         The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, as are weights.
     sample_weight : array-like of shape (n,), default=None
@@ -41,6 +45,8 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
         model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
         message states the reason and the object that has one.
     """
+    if names_files(X):
+        return verify_stored(model, open_rows(X, cache_dir=getattr(model, "cache_dir", None), labels=y))
     if not is_dask(X):
         return verification.verify(model, X, y, sample_weight)
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
@@ -56,3 +62,13 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     except ValueError as error:
         raise CertificateError(str(error)) from None
     return verify_partitions(model, partitions)
+
+
+def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
+    """Recompute the bounds of a linear model's certificate from rows on disk, block by block; errors as of `verify`."""
+    require(hasattr(model, "certificate_"), nothing_to_verify(model))
+    require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory.")
+    same = np.array_equal(stored.classes, model.classes_)
+    require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the model.")
+    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
+    return verify_partitions(model, ArrayPartitions(stored.X, stored.codes, None, factors))
