@@ -24,7 +24,7 @@ def table(tmp_path):
 
 def test_a_file_is_fitted_in_passes_and_checked(table, tmp_path):
     model = tmp_path / "model"
-    words = "fit", table, "--memory", "60KB", "--loss", "hinge", "--tol", 1e-4, "--seed", 0, "-o", model
+    words = "fit", table, "--memory", "120KB", "--loss", "hinge", "--tol", 1e-4, "--seed", 0, "-o", model
     done = run(*words, "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["status"] == "CERTIFIED"

@@ -220,7 +220,7 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path):
         checkpoint=path, callback=lambda report: rounds.append(report.round), **parameters
     )
     model.fit(X, y)
-    straight = MaxMarginClassifier(**parameters).fit(X, y)
+    straight = MaxMarginClassifier(checkpoint=tmp_path / "other", **parameters).fit(X, y)
     assert rounds[0] == 2  # the first pass is not made again
     np.testing.assert_array_equal(model.coef_, straight.coef_)
     assert model.n_iter_ == straight.n_iter_

@@ -291,9 +291,10 @@ def _solve(
         rows_in_memory(memory, partitions.shape[1]),
     )
     generated = problem.hard or not problem.euclidean
-    if not generated and method_for(problem, partitions, memory)[0] == STAGE:
+    checkpointed = model.checkpoint is not None
+    if not generated and method_for(problem, partitions, memory, checkpointed)[0] == STAGE:
         return solve_partitioned(partitions, problem, labels, Budget(rows, seed, model.checkpoint), stopping)
-    if model.checkpoint is not None:
+    if checkpointed:
         raise ValueError(
             "a checkpoint is written by Newton's method over passes only, for soft margins at p = 2 of few columns: "
             "leave it out."

@@ -68,6 +68,12 @@ class LoopSettings:
     sweeps: int = 3
     moved_share: float = 0.1
     moved_sweeps: int = 300
+    # The number of the latter in the first passes; it grows by `more_sweeps` after a pass that leaves more than
+    # `slow_share` of the gap. Large text then takes seconds for a block in place of minutes, where few sweeps are
+    # enough.
+    first_moved_sweeps: int = 5
+    more_sweeps: int = 5
+    slow_share: float = 0.2
     # Part of the rows in memory that is kept, and the same after so many passes: 0.8 takes as many passes as 0.5 at C
     # up to 1, in twice the time. At C = 100 (at most 100 sweeps) adult takes 8 passes to 1e-4 in place of 11.
     kept_share: float = 0.5
@@ -220,11 +226,17 @@ class LoopsRun:
         self.best, self.upper, self.lower = self.z, np.inf, -np.inf
         self.factors, self.fingerprint = (1.0, 1.0), None
         self.idle = self.steps = self.passes = 0
+        self.moved_sweeps = settings.first_moved_sweeps
 
     @property
     def problem(self) -> Problem:
         """The binary problem."""
         return self.coordinates.problem
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the bounds."""
+        return self.problem.gap(self.lower, self.upper)
 
     @property
     def most_kept(self) -> int:
@@ -243,7 +255,7 @@ class LoopsRun:
 
     def advance(self, interrupted: Callable[[], bool]) -> bool:
         """Make a pass, and update the bounds by those of its beginning; return False if it was stopped."""
-        z, balance, sums = self.z, self.balance, None
+        z, balance, sums, gap = self.z, self.balance, None, self.gap
         self.frozen[:] = self.current
         self.passes += 1
         for block in self.partitions.mixed_blocks(max(self.rows - self.most_kept, 1), self.rng, interrupted):
@@ -256,6 +268,8 @@ class LoopsRun:
             return False
         self._finish(interrupted)
         self._prove(sums, z)
+        if self.gap > self.settings.slow_share * gap:
+            self.moved_sweeps = min(self.settings.more_sweeps * self.moved_sweeps, self.settings.moved_sweeps)
         # w and sum alpha_i y_i without the rounding errors of all steps before this pass
         assert sums.dual is not None
         d = self.coordinates.d if self.problem.free else self.u.size
@@ -355,7 +369,7 @@ class _LoadedRows:
         order = shuffled(self.rows.size, self.run.rng, self.side_by_side)
         moved, gap = self._present(order, interrupted)
         settings, rest = self.run.settings, gap
-        for _ in range(settings.moved_sweeps):
+        for _ in range(self.run.moved_sweeps):
             if not moved.size or rest <= settings.moved_share * gap:
                 break
             moved, rest = self._present(moved, interrupted)

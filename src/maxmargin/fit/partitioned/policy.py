@@ -6,11 +6,11 @@ from ...data.partitions import ArrayPartitions, Partitions
 from ...problem.problem import Problem
 from . import cached_loops, solve
 
-# Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column.
-# Passes to a gap of 1e-3 at C = 1 and 100 (hinge, 10 % of the rows in memory): 4 and 8 with 26 rows a column (adult),
-# 9 to more than 12 with 16 (web, by the sample), more than 12 with 4 (generated text of 500 columns). Cached loops took
-# 3 and 4 (adult), 6 and 6 (web). Dense rows of few columns were not compared.
-MIN_ROWS_PER_COLUMN = 20
+# Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column, by
+# loss. Passes to 1e-3 and 1e-4 of adult with 26 rows a column at C = 0.01, 1 and 100: the hinge 4/4, 8/8 and 6/7 by
+# Newton's method, 3/3, 3/5 and 7/8 by cached loops; the squared hinge 2/3, 3/3 and 3/3 against 3/4, 5/6 and 9/10. Web
+# with 16 rows a column: Newton's method takes 9 to more than 12 passes for the hinge.
+MIN_ROWS_PER_COLUMN = {"hinge": 50, "squared_hinge": 20}
 # Largest ratio of columns^2, to which the time of a pass of Newton's method is proportional, to the entries of a row,
 # to which that of cached loops is. Seconds of a pass of each: 0.5 and 0.5 at 1,100 (adult), 1.3 and 0.5 at 7,700 (web),
 # 5.0 and 0.6 at 30,000 (generated text of 1,000 columns).
@@ -19,7 +19,9 @@ MAX_COST_RATIO = 30_000.0
 MATRIX_SHARE = 0.125
 
 
-def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple[str, str]:
+def method_for(
+    problem: Problem, partitions: Partitions, memory: float, checkpointed: bool = False
+) -> tuple[str, str]:
     """Return the name of the method for a problem, `solve.STAGE` or `cached_loops.STAGE`, and the reason.
 
     Parameters
@@ -29,6 +31,8 @@ def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple
     partitions : Partitions
     memory : float
         Bytes.
+    checkpointed : bool, default=False
+        Whether checkpoints are written, which only Newton's method does: it is then chosen if its matrices fit.
     """
     if problem.hard or not problem.euclidean:
         raise ValueError(f"partitioned rows have a method for soft margins at p = 2 only; got {problem}.")
@@ -38,8 +42,11 @@ def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple
     entries = (partitions.row_bytes - 8.0) / 12.0 if partitions.sparse else float(d)
     if 8.0 * (d + 1) ** 2 > MATRIX_SHARE * memory:
         return cached_loops.STAGE, f"a matrix of {d} x {d} takes more than an eighth of the memory"
+    if checkpointed:
+        return solve.STAGE, "checkpoints are written between passes that keep only sums"
     if (d + 1) ** 2 > MAX_COST_RATIO * max(entries, 1.0):
         return cached_loops.STAGE, f"rows of {entries:.0f} entries are few numbers beside {d} x {d}"
-    if min(solve.rows_in_memory(memory, d), n) < MIN_ROWS_PER_COLUMN * d:
-        return cached_loops.STAGE, f"less than {MIN_ROWS_PER_COLUMN} rows a column fit in memory"
+    least = MIN_ROWS_PER_COLUMN[problem.loss]
+    if min(solve.rows_in_memory(memory, d), n) < least * d:
+        return cached_loops.STAGE, f"less than {least} rows a column fit in memory"
     return solve.STAGE, f"few columns: a matrix of {d} x {d} is summed over all rows"
