@@ -19,7 +19,7 @@ from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
 from ...numerics.sums import Plain
 from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
-from .sums import BoundSums, Linearisation, Sums, additions
+from .sums import BoundSums, Linearisation, Sums
 
 # Part of the lower bound that is given up. Whoever recomputes the implied dual variables rounds the margins otherwise:
 # their relative differences are some hundred times the unit roundoff.
@@ -59,7 +59,7 @@ class Proof:
 def objective_side(coordinates: Coordinates, sums: BoundSums, z: np.ndarray) -> Side:
     """Return the upper bound that the objective at z is."""
     length = norm_interval(z * coordinates.regular, 2.0, Plain)
-    error = Plain.error(sums.worst, sums.worst, additions(sums))
+    error = Plain.error(sums.worst, sums.worst, sums.additions)
     return objective_bound(coordinates.problem, PrimalSums(sums.losses, sums.worst, error, length))
 
 
@@ -93,7 +93,7 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
     factors = factors * best_multiple(total, Plain.square(v) + 2.0 * lost, np.inf if lost else 1.0)
     v = (factors @ dual.v) * coordinates.regular
     total, lost = float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
-    terms = additions(sums) + 8
+    terms = sums.additions + 8
     # the classes are balanced but for the rounding of their two sums
     imbalance = Plain.error(total, total, terms) if problem.free else 0.0
     spread = float(factors @ dual.spread) + coordinates.constant * total

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.online.dual_coordinate_descent import Descend
-from ...certificates.certificate import Certificate, Fingerprint
+from ...certificates.certificate import Certificate
 from ...certificates.dual_variables import even_out
 from ...data.partitions import ArrayPartitions, Gathered
 from ...data.rows import Patterns
@@ -324,8 +324,7 @@ class LoopsRun:
     def _prove(self, sums: BoundSums, z: np.ndarray) -> None:
         """Update the bounds by those of the beginning of the pass."""
         self.idle += 1
-        d = self.coordinates.d
-        self.fingerprint = Fingerprint(sums.rows, d, sums.positives, sums.checksum, sums.scale)
+        self.fingerprint = sums.fingerprint(self.coordinates.d)
         upper = objective_side(self.coordinates, sums, z).bound
         if upper < self.upper:
             self.best, self.upper, self.idle = z, upper, 0

@@ -235,7 +235,7 @@ class PartitionedFit:
             stopping.on_report(report, lambda: (w, b), stopping.deadline)
         return stopping.deadline.interrupted()
 
-    def _advance(self, open_runs: list[int], sums: PassResult) -> None:
+    def _advance(self, open_runs: list[int], sums: PassResult[Sums]) -> None:
         """Pass the sums on to their runs, and report the bounds."""
         for k, part in zip(open_runs, sums.parts, strict=True):
             run = self.runs[k]
@@ -257,7 +257,7 @@ class PartitionedFit:
 
     def _check_same_rows(self, k: int, sums: Sums) -> None:
         """Store the fingerprint of the rows; raise ChangedDataError if it differs from that of the last pass."""
-        now = Fingerprint(sums.rows, self.coordinates.d, sums.positives, sums.checksum, sums.scale)
+        now = sums.fingerprint(self.coordinates.d)
         before = self.fingerprints[k]
         difference = None if before is None else before.difference(now)
         if difference is not None:

@@ -6,16 +6,18 @@ nearest to the margin. For the dual variables that the last two points imply: th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...certificates.bounds import SMALLEST_FLOAT
+from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import factors_at
-from ...data.partitions import BadRowError, Gathered, Partition
+from ...data.partitions import BadRowError, Gathered, M, Partition
 from ...numerics.sums import Plain
 from .coordinates import Coordinates
 
@@ -27,6 +29,8 @@ BLOCK_BYTES = 1 << 21
 # The least distance unit of a row, as a share of the mean one (`Query.metric`): without it, rows whose scores are known
 # exactly are never gathered, and rows of tiny entries fill the memory.
 MIN_UNIT = 0.1
+
+Q = TypeVar("Q")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,48 +147,73 @@ class DualTotals:
 
 
 @dataclass(frozen=True, eq=False)
-class BoundSums:
-    """Sums over rows from which bounds and the fingerprint follow.
+class RowSums:
+    """Sums over rows from which the fingerprint follows, and the objective at a point.
 
     Attributes
     ----------
     rows, positives : int
     checksum, scale : float
         Sums of the fingerprint (`Sample.fingerprint`).
-    longest : float
-        The largest |x_i|.
     losses, worst : float
-        Losses of the margins as computed, and of the margins minus their error bounds.
-    dual : DualTotals or None
-        Sums over dual variables.
+        Losses of the margins as computed, and of the margins minus their error bounds; 0 for a hard margin.
     terms, blocks : int
-        Successive additions within a block, at most, and blocks that were added up: for error bounds.
+        Successive additions within a block, at most, and blocks that were added up.
     """
 
     rows: int
     positives: int
     checksum: float
     scale: float
-    longest: float
     losses: float
     worst: float
-    dual: DualTotals | None
     terms: int
     blocks: int
 
-    def merge(self, other: BoundSums) -> BoundSums:
+    def merge(self, other: RowSums) -> RowSums:
         """Return the sums over the rows of both."""
-        return BoundSums(
+        return RowSums(
             self.rows + other.rows,
             self.positives + other.positives,
             self.checksum + other.checksum,
             self.scale + other.scale,
-            max(self.longest, other.longest),
             self.losses + other.losses,
             self.worst + other.worst,
-            None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
             max(self.terms, other.terms),
             self.blocks + other.blocks,
+        )
+
+    @property
+    def additions(self) -> int:
+        """The number of successive additions in each sum, at most, for error bounds."""
+        return self.terms + self.blocks
+
+    def fingerprint(self, columns: int) -> Fingerprint:
+        """Return the fingerprint of the rows."""
+        return Fingerprint(self.rows, columns, self.positives, self.checksum, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundSums(RowSums):
+    """Sums over rows from which a lower and an upper bound follow.
+
+    Attributes
+    ----------
+    longest : float
+        The largest |x_i|.
+    dual : DualTotals or None
+        Sums over dual variables.
+    """
+
+    longest: float
+    dual: DualTotals | None
+
+    def merge(self, other: BoundSums) -> BoundSums:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the sums over the rows of both."""
+        return BoundSums(
+            **vars(super().merge(other)),
+            longest=max(self.longest, other.longest),
+            dual=None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
         )
 
 
@@ -220,27 +249,36 @@ class Sums(BoundSums):
 
 
 @dataclass(frozen=True, eq=False)
-class PassResult:
-    """The sums of a pass for several binary problems."""
+class PassResult(Generic[M]):
+    """The results of a pass for several binary problems."""
 
-    parts: tuple[Sums, ...]
+    parts: tuple[M, ...]
 
-    def merge(self, other: PassResult) -> PassResult:
-        """Return the sums over the rows of both."""
+    def merge(self, other: PassResult[M]) -> PassResult[M]:
+        """Return the results for the rows of both."""
         return PassResult(tuple(one.merge(two) for one, two in zip(self.parts, other.parts, strict=True)))
 
 
-def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: Partition) -> PassResult:
-    """Return the sums that the queries ask for, over the rows of a partition."""
-    found: PassResult | None = None
+def results_by_block(
+    coordinates: Coordinates, queries: tuple[Q, ...], compute: Callable[[Block, Q], M], partition: Partition
+) -> PassResult[M]:
+    """Return what `compute` returns for each query, merged over the blocks of a partition.
+
+    An empty partition is one block of no rows.
+    """
     rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
-    for block in partition.blocks(rows):
-        prepared = Block(coordinates, block)
-        sums = PassResult(tuple(prepared.sums(query) for query in queries))
-        found = sums if found is None else found.merge(sums)
-    if found is None:
-        empty = Block(coordinates, replace(partition, codes=partition.codes[:0]))
-        return PassResult(tuple(empty.sums(query) for query in queries))
+    found: PassResult[M] | None = None
+    for part in partition.blocks(rows) if partition.size else [partition]:
+        block = Block(coordinates, part)
+        results = PassResult(tuple(compute(block, query) for query in queries))
+        found = results if found is None else found.merge(results)
+    assert found is not None
+    return found
+
+
+def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: Partition) -> PassResult[Sums]:
+    """Return the sums that the queries ask for, over the rows of a partition."""
+    found = results_by_block(coordinates, queries, Block.sums, partition)
     # a partition returns no more rows than are asked for
     return PassResult(tuple(replace(part, near=part.near.pruned()) for part in found.parts))
 
@@ -287,23 +325,25 @@ class Block:
             near=self._near(query, margins),
         )
 
+    def row_sums(self, y: np.ndarray, margins: np.ndarray, worst: np.ndarray) -> RowSums:
+        """Return the sums for labels y, margins, and the margins minus their error bounds, each of shape (n,)."""
+        problem = self.coordinates.problem
+        losses, worst_losses = (
+            0.0 if problem.hard else Plain.total(problem.losses(each, self.weights))
+            for each in (margins, worst)
+        )
+        return RowSums(
+            self.block.size, int(np.count_nonzero(y > 0.0)), float(self.products @ (3.0 + y)),
+            float(np.abs(self.products) @ (3.0 + y)), losses, worst_losses,
+            Plain.terms(self.X, self.block.size, 0), 1,
+        )  # fmt: skip
+
     def bound_sums(
         self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, dual: DualTotals | None
     ) -> BoundSums:
         """Return the sums for bounds of the point z, where the rows have these margins, and of dual variables."""
-        problem = self.coordinates.problem
-        return BoundSums(
-            self.block.size,
-            int(np.count_nonzero(y > 0.0)),
-            float(self.products @ (3.0 + y)),
-            float(np.abs(self.products) @ (3.0 + y)),
-            float(self.norms.max(initial=0.0)),
-            Plain.total(problem.losses(margins, self.weights)),
-            Plain.total(problem.losses(margins - self.errors(z, margins), self.weights)),
-            dual,
-            Plain.terms(self.X, self.block.size, 0),
-            1,
-        )
+        found = self.row_sums(y, margins, margins - self.errors(z, margins))
+        return BoundSums(**vars(found), longest=float(self.norms.max(initial=0.0)), dual=dual)
 
     def errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
         """Return bounds of the rounding errors of margins (Cauchy and Schwarz, as in `certificates.rows`)."""
@@ -378,8 +418,3 @@ def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndar
     if coordinates.constant:
         scores = scores + coordinates.constant * metric[-1]
     return np.sqrt(np.einsum("ij,ij->i", scores, scores))
-
-
-def additions(sums: BoundSums) -> int:
-    """Return the number of successive additions in the sums of a pass, for their error bounds."""
-    return sums.terms + sums.blocks

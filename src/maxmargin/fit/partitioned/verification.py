@@ -139,9 +139,7 @@ class _CheckBySums(_Check):
 
     def certificate(self, primal: Sums, dual: Sums) -> Certificate:
         """Return the certificate with recomputed bounds."""
-        self.check_data(
-            Fingerprint(primal.rows, self.coordinates.d, primal.positives, primal.checksum, primal.scale)
-        )
+        self.check_data(primal.fingerprint(self.coordinates.d))
         above = objective_side(self.coordinates, primal, self.z)
         # the sums of no dual variables prove nothing
         below, _ = dual_side(self.coordinates, dual) or (NO_DUAL, None)
