@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from maxmargin import MaxMarginClassifier, load, save, verify
 from maxmargin.certificates.certificate import CertificateError
 from maxmargin.certificates.verification import verify_verdicts
-from maxmargin.data.partitions import ArrayPartitions
+from maxmargin.data.partitions import ArrayPartitions, Partition
 from maxmargin.estimators.partitioned import encode_labels, fit_partitions, weights_of_classes
+from maxmargin.fit.partitioned.bounds import dual_side
+from maxmargin.fit.partitioned.coordinates import Coordinates
+from maxmargin.fit.partitioned.sums import Block
 
 LOSSES = ("hinge", "squared_hinge")
 
@@ -98,6 +101,18 @@ def test_few_passes_certify_a_small_gap(loss, C):
         model.fit(X[rows], y[rows])
         assert model.status_ == "CERTIFIED"
         assert model.n_iter_ <= 8
+
+
+@pytest.mark.parametrize("alpha", [0.7, 6.732655185893089e-15, 1.0576799439787914e-15, 3e-100])
+def test_small_dual_variables_prove_no_more_than_the_optimum(alpha):
+    """One row x = 1 at C = 1: the optimum of 1/2 w^2 + (1 - w)^2 is 1/3, which the best multiple of alpha attains."""
+    coordinates = Coordinates(
+        MaxMarginClassifier(C=1.0, loss="squared_hinge", fit_intercept=False)._problem(), 1
+    )
+    block, y, z = Block(coordinates, Partition(np.ones((1, 1)), np.array([1]))), np.ones(1), np.array([2 / 3])
+    sums = block.bound_sums(y, z, z, block.dual_totals(y, np.array([alpha])))
+    bound = dual_side(coordinates, sums)[0].bound
+    assert 1 / 3 * (1 - 1e-10) <= bound <= 1 / 3
 
 
 def test_memory_maps_give_the_model_of_the_array(tmp_path):

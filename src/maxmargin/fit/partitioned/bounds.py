@@ -97,7 +97,9 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
     # the classes are balanced but for the rounding of their two sums
     imbalance = Plain.error(total, total, terms) if problem.free else 0.0
     spread = float(factors @ dual.spread) + coordinates.constant * total
-    v_error = Plain.error(0.0, spread, terms) + imbalance * sums.longest + 8.0 * v.size * SMALLEST_FLOAT
+    # in each coordinate every product may underflow
+    underflow = 8.0 * (sums.rows + 1.0) * v.size * SMALLEST_FLOAT
+    v_error = Plain.error(0.0, spread, terms) + imbalance * sums.longest + underflow
     length = norm_interval(v, 2.0, Plain, v_error)
     error = Plain.error(0.0, total + lost, terms) + (sums.rows + 4.0) * SMALLEST_FLOAT
     side = half_square_bound(DualSums(total - lost, total + lost, error, imbalance, length))
