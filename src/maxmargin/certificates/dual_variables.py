@@ -144,7 +144,7 @@ def implied_by_points(
     problem : Problem
     sample : Sample
     points : ImpliedDual
-    rows, given : ndarray
+    rows, given : ndarray of shape (k,)
         The rows whose dual variables are given, and these before they are multiplied by the factors.
     """
     first = _margins(points.first_w, points.first_b, sample)

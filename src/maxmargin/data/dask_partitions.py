@@ -196,7 +196,7 @@ def _apply(work: _Work, part: tuple[Any, ...]) -> _Result:
 
 
 def _merge(results: list[_Result]) -> _Result:
-    """Merge results in the order of the rows."""
+    """Merge results in the order of the rows, and add up their bytes."""
     if any(result.value is None for result in results):
         return _Result(None, 0)
     value = merged([result.value for result in results])

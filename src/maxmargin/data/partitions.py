@@ -88,7 +88,7 @@ class Partition:
         return np.arange(self.first, self.first + self.size)
 
     def blocks(self, rows: int) -> Iterator[Partition]:
-        """Return the partition in blocks of at most so many rows."""
+        """Yield the partition in blocks of at most so many rows."""
         for begin in range(0, self.size, max(rows, 1)):
             part = slice(begin, begin + max(rows, 1))
             weights = None if self.weights is None else self.weights[part]
@@ -104,8 +104,8 @@ class Gathered:
     X : ndarray or CSR matrix of shape (k, d)
     codes : ndarray of shape (k,)
     weights : ndarray of shape (k,)
-    numbers : ndarray of int64 of shape (k,), ascending
-        The numbers of the rows in the data set.
+    numbers : ndarray of int64 of shape (k,)
+        The numbers of the rows in the data set; ascending, but for those of `ArrayPartitions.mixed_blocks`.
     """
 
     X: Any
@@ -245,6 +245,7 @@ class ArrayPartitions(Partitions):
         self.shape, self.sparse, self.workers = X.shape, sp.issparse(X), workers
         self._X, self._codes, self._weights, self._factors = X, codes, weights, factors
         n, d = X.shape
+        # of sparse rows: a value of 8 bytes and an index of 4 for each entry, and a pointer of 8
         row_bytes = (X.nnz / max(n, 1)) * 12.0 + 8.0 if self.sparse else d * X.dtype.itemsize
         rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
         self._starts = range(0, n, rows)
@@ -264,7 +265,7 @@ class ArrayPartitions(Partitions):
     def _results(
         self, function: Callable[[Partition], M], interrupted: Callable[[], bool]
     ) -> Iterator[M | None]:
-        """Return the results of all blocks in their order; None, as the last one, if the pass is stopped."""
+        """Yield the results of all blocks in their order; None, as the last one, if the pass is stopped."""
 
         def result(first: int) -> M | None:
             return None if interrupted() else function(self._block(first, self._rows))
@@ -331,10 +332,9 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
     """Return array[first:last]; of a memory map in a file, a new map of this part alone, which is released with it."""
     if first >= last or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
         return array[first:last]
+    # a part of a memory map has a memory map as its base, whose `offset` is not that of the part
     if array.filename is None or not isinstance(array.base, mmap):
-        return array[
-            first:last
-        ]  # a part of a memory map, whose base is one: its `offset` is not that of the part
+        return array[first:last]
     row = array.itemsize * int(np.prod(array.shape[1:]))
     offset = array.offset + first * row
     path, shape = Path(array.filename), (last - first, *array.shape[1:])
@@ -344,7 +344,7 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
 
 
 class Merger(Generic[M]):
-    """Merges results in their order, each about log2(count) times: gathered rows are copied as often."""
+    """Merger of results in their order, each about log2(count) times: gathered rows are copied as often."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[int, M]] = []  # the numbers of results in the parts decrease

@@ -56,7 +56,7 @@ def names_files(X: Any) -> bool:
 
 
 def fits(model: Any, X: Any) -> bool:
-    """Return whether an in-memory fit of these rows stays within `memory`."""
+    """Return whether an in-memory fit of these rows, an array or a CSR matrix, stays within `memory`."""
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
     return IN_MEMORY_COPIES * size <= parse_bytes(model.memory)
 
@@ -166,7 +166,7 @@ def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     deadline = Deadline(model.max_time)
     rows = DaskRows(X, y, sample_weight)
     names, totals = rows.labels()
-    # three times, as labels of which most are different are no classes for scikit-learn
+    # each label three times: for scikit-learn, labels of which most occur once are no classes
     classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
     total = dict(zip(names.tolist(), totals, strict=True))
     totals = np.array([total[label] for label in classes.tolist()])

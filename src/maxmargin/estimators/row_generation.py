@@ -48,7 +48,7 @@ FitRows = Callable[[Gathered], Any]
 
 @dataclass(eq=False)
 class _Part:
-    """The best bounds and the best point of one binary problem."""
+    """The best bounds and the best point z, of shape (size,), of one binary problem."""
 
     z: np.ndarray
     certificate: Certificate
@@ -96,15 +96,9 @@ class _RowGeneration:
 
     def run(self, seed: int, fit_rows: FitRows) -> Status:
         """Add rows until all problems are certified, or another criterion ends the fit."""
-        deadline, problem = self.stopping.deadline, self.problem
-        counts = self.partitions.reduce(partial(count_classes, self.classes.size), deadline.interrupted)
-        drawn = None
-        if counts is not None:
-            size, rng = max(int(SAMPLE_SHARE * self.rows), 2 * self.classes.size), np.random.default_rng(seed)
-            drawn = draw_rows(self.partitions, counts, size, rng, deadline.interrupted)
-        if drawn is None:
+        deadline, problem, held = self.stopping.deadline, self.problem, self._first_rows(seed)
+        if held is None:
             return deadline.status() or Status.STALLED
-        held = drawn.rows
         for _ in range(self.stopping.max_iter):
             model = fit_rows(held)
             points = [
@@ -134,6 +128,16 @@ class _RowGeneration:
                 return Status.STALLED
             held = more
         return Status.MAX_ITER
+
+    def _first_rows(self, seed: int) -> Gathered | None:
+        """Draw a random sample; None if stopped."""
+        interrupted = self.stopping.deadline.interrupted
+        counts = self.partitions.reduce(partial(count_classes, self.classes.size), interrupted)
+        if counts is None:
+            return None
+        size, rng = max(int(SAMPLE_SHARE * self.rows), 2 * self.classes.size), np.random.default_rng(seed)
+        drawn = draw_rows(self.partitions, counts, size, rng, interrupted)
+        return None if drawn is None else drawn.rows
 
     def _joined(self, held: Gathered, model: Any, new: list[Near]) -> Gathered | None:
         """Return the rows in memory with the new ones; None if there are no new ones, or no room for any.

@@ -21,8 +21,9 @@ from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
 from .sums import BoundSums, Linearisation, Sums
 
-# Part of the lower bound that is given up. Whoever recomputes the implied dual variables rounds the margins otherwise:
-# their relative differences are some hundred times the unit roundoff.
+# Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
+# otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
+# a larger one limits the gap that can be certified.
 RECOMPUTED = 1e-11
 
 
@@ -34,7 +35,7 @@ class Proof:
     ----------
     side : Side
     dual : ImpliedDual
-    numbers, alpha : ndarray
+    numbers, alpha : ndarray of shape (k,)
         The rows whose dual variables are given one by one, and these, before the factors of `dual` multiply them.
     """
 
@@ -76,8 +77,10 @@ def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarr
 def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[float, float]] | None:
     """Return the lower bound that dual variables prove, and their factors for both classes; None if they prove nothing.
 
-    With a free intercept the heavier class is scaled down. All dual variables are then multiplied by the factor with
-    the best bound, at most 1 for the hinge.
+    With a free intercept the heavier class is scaled down to the total of the other. All dual variables are then
+    multiplied by the t that maximises t sum alpha_i - t^2 (1/2 |v|^2 + sum alpha_i^2 / (4 C s_i)), at most 1 for the
+    hinge, so that no factor lifts a dual variable above its cap. Additions are counted within and between blocks; 8
+    more cover the products with the factors.
     """
     problem, dual = coordinates.problem, sums.dual
     assert dual is not None

@@ -278,7 +278,7 @@ class LoopsRun:
         return True
 
     def _score(self, block: Gathered, z: np.ndarray) -> BoundSums:
-        """Return the sums of a block, for z and for the dual variables when the pass began."""
+        """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""
         scored, y = Block(self.coordinates, block), self._labels(block)
         dual = scored.dual_totals(y, np.abs(self.frozen[block.numbers]))
         return scored.bound_sums(y, z, y * self.coordinates.scores(scored.X, z), dual)
@@ -303,12 +303,16 @@ class LoopsRun:
         self._move_centre()
 
     def _move_centre(self) -> None:
-        """Move the centre of the proximal term of a free intercept: a step of the method of multipliers."""
+        """Move the centre of the proximal term of a free intercept: a step of the method of multipliers.
+
+        The intercept is b = rho u_b, its proximal term 1/2 (u_b - c)^2, and u_b = c + rho sum alpha_i y_i at the
+        optimum over w and b: the new centre is this u_b.
+        """
         if self.problem.free:
             self.u[-1] += self.rho * self.balance
 
     def _finish(self, interrupted: Callable[[], bool]) -> None:
-        """Solve for the kept rows."""
+        """Sweep the kept rows until the gap on them is small, as `LoopSettings.end_share` says."""
         if self.kept is None:
             return
         loaded, first = _LoadedRows(self, self.kept), np.inf

@@ -21,6 +21,7 @@ from .newton import NewtonRun
 from .sums import Linearisation
 
 FORMAT = "maxmargin checkpoint 1"
+# attributes of `NewtonRun` that are stored as numbers, and as arrays
 SCALARS = ("error", "upper", "idle", "last_objective", "last_move", "radius")
 ARRAYS = ("z", "best", "metric_matrix")
 
@@ -36,9 +37,9 @@ class Checkpoint:
     Attributes
     ----------
     key : dict
-        The problem, the sizes of the data and of the memory, and the classes: a checkpoint with another key is refused.
+        The problem, the sizes of the data, and the classes: a checkpoint with another key is refused.
     passes : int
-    numbers, factors : ndarray
+    numbers, factors : ndarray of shape (k,)
         The rows of the sample, and how many rows each stands for.
     checksum : float
         A sum over the entries of the sample.

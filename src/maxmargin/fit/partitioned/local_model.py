@@ -41,7 +41,10 @@ class LocalModel:
     caps: np.ndarray
 
     def solve(self, accuracy: float, interrupted: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return z and the dual variables of the gathered rows; None if stopped.
+        """Return z, of shape (size,), and the dual variables of the gathered rows, of shape (k,); None if stopped.
+
+        The iterations end once Q z = p + B'a up to 1e-6 of the largest entry of p, and the duality gap is `accuracy`. A
+        tighter equation costs steps: any dual variables within their caps give a valid bound of the whole problem.
 
         Parameters
         ----------
@@ -85,7 +88,11 @@ class _ModelSystem(System):
 
 
 def regularised(coordinates: Coordinates, matrix: np.ndarray) -> np.ndarray:
-    """Return R plus a matrix, with a tiny part for a free intercept, so that the sum can be factorised."""
+    """Return R plus a matrix of shape (size, size).
+
+    R is 0 for a free intercept. 1e-12 of the diagonal entry, or of 1 where that is less, is added there, so that the
+    sum can be factorised where the matrix has no curvature in this direction. It is small beside any other curvature.
+    """
     found = matrix + np.diag(coordinates.regular)
     if coordinates.problem.free:
         found[-1, -1] += 1e-12 * max(float(found[-1, -1]), 1.0)

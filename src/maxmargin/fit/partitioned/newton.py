@@ -29,7 +29,7 @@ from .bounds import objective_side, prove
 from .coordinates import Coordinates
 from .local_model import LocalModel, regularised
 from .sample import DrawnRows
-from .sums import STEP_SHARES, Linearisation, Near, Query, Sums, row_lengths
+from .sums import MIN_UNIT, STEP_SHARES, Linearisation, Near, Query, Sums, row_lengths
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class NewtonRun:
         metric = _inverse_factor(self.metric_matrix)
         lengths = row_lengths(self.coordinates, self.drawn.rows.X, metric)
         unit = max(float(np.sqrt(self._mean(lengths * lengths))), np.finfo(float).tiny)
-        distances = np.abs(1.0 - self._sample_margins(self.z)) / np.maximum(lengths / unit, 0.1)
+        distances = np.abs(1.0 - self._sample_margins(self.z)) / np.maximum(lengths / unit, MIN_UNIT)
         reach = self._quantile(distances, self.settings.reach_share * self.nearest / self.total)
         settings, hinge = self.settings, self.problem.loss == "hinge"
         smooth = hinge and settings.band_errors * self.error > reach
@@ -206,7 +206,7 @@ class NewtonRun:
         return True
 
     def _step(self, query: Query, sums: Sums, objective: float, interrupted: Callable[[], bool]) -> None:
-        """Move to the solution of the local model, within reach of which it is accurate."""
+        """Move to the solution of the local model, not farther than the model is accurate."""
         settings, hinge = self.settings, self.problem.loss == "hinge"
         near = sums.near.pruned()
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
@@ -237,7 +237,11 @@ class NewtonRun:
     def _model_arrays(
         self, query: Query, sums: Sums, near: Near
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows, Q and p of the local model without proximal term, and the matrix of this term."""
+        """Return the rows, Q and p of the local model without proximal term, and the matrix of this term.
+
+        Shapes are (k, size), (size, size), (size,) and (size, size). With H the curvature and g the slope of the other
+        rows at z0, their Taylor polynomial is 1/2 z'Hz - (g + H z0)'z but for a constant: Q = R + H, p = g + H z0.
+        """
         coordinates, problem = self.coordinates, self.problem
         rows = coordinates.extended(near.rows.X)
         y = np.where(near.rows.codes == self.positive, 1.0, -1.0)
@@ -250,7 +254,8 @@ class NewtonRun:
             return rows, regularised(coordinates, np.zeros_like(sums.curvature)), p, metric
         weighted = rows * np.sqrt(curvature)[:, None]
         others = sums.curvature - weighted.T @ weighted
-        # differences of large numbers: rounding may leave slightly negative eigenvalues
+        # a difference of large numbers: rounding, of some units of the last digit of these, may leave slightly negative
+        # eigenvalues
         others[np.diag_indices_from(others)] += 1e-12 * np.diag(sums.curvature)
         return rows, regularised(coordinates, others), p + others @ query.z, metric
 
@@ -263,7 +268,7 @@ class NewtonRun:
         return self.coordinates.products(self.drawn.rows.X, curvature)
 
     def _mean(self, values: np.ndarray) -> float:
-        """Return the mean of numbers of the rows of the sample."""
+        """Return the mean of values, of shape (k,), of the rows of the sample, each for the rows that it stands for."""
         return float(values @ self.drawn.factors) / self.total
 
     def _mean_move(self, step: np.ndarray) -> float:
@@ -280,7 +285,11 @@ class NewtonRun:
 
 
 class Trial(NamedTuple):
-    """A solution of the local model: z, the dual variables, the mean move of the scores, and the proximal weight."""
+    """A solution of the local model.
+
+    z has the shape (size,), alpha, the dual variables of the gathered rows, (k,). `move` is the root mean square of the
+    change of the scores, `weight` that of the proximal term.
+    """
 
     z: np.ndarray
     alpha: np.ndarray
@@ -311,7 +320,11 @@ def longest_step(solve: Callable[[float], Trial | None], longest: float, setting
 
 
 def _inverse_factor(matrix: np.ndarray) -> np.ndarray:
-    """Return L^-T of a positive definite matrix LL'; a multiple of the identity is added as far as it is needed."""
+    """Return L^-T of a positive definite matrix LL'.
+
+    A multiple of the identity is added: 1e-14 of the mean diagonal, above its rounding, and a hundred times as much as
+    long as the factorisation fails. The metric only orders rows, for which a few digits are enough.
+    """
     size, jitter = len(matrix), 1e-14
     scale = float(np.trace(matrix)) / size
     while True:

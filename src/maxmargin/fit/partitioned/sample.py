@@ -148,7 +148,7 @@ def _take_ranks(drawn: dict[int, tuple[np.ndarray, ...]], partition: Partition) 
 def start_point(
     problem: Problem, drawn: DrawnRows, positive: int, deadline: Deadline, seed: int
 ) -> tuple[Point, Point]:
-    """Return the solution of the sample, and that of half of it, whose difference shows their errors.
+    """Return the solution of the sample, and that of half of it: their difference estimates the error of both.
 
     Of the factors COST_FACTORS of C the best one for the other half of the sample is taken.
     """
@@ -170,7 +170,7 @@ def start_point(
 
 
 def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) -> float:
-    """Return the objective at a point, estimated from drawn rows."""
+    """Return the objective at a point, estimated from drawn rows, each of which stands for `factors` rows."""
     y = np.where(drawn.rows.codes == positive, 1.0, -1.0)
     margins = y * (np.asarray(drawn.rows.X @ point.w) + point.b)
     square = problem.norm2(float(point.w @ point.w), point.b)

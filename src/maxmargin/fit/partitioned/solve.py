@@ -55,7 +55,7 @@ def rows_in_memory(memory: float, columns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """What a partitioned fit may use.
+    """The memory, the random numbers and the checkpoint of a partitioned fit.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class PartitionedFit:
         self.runs.append(NewtonRun(self.coordinates, positive, self.sample, nearest, tol, start, settings))
 
     def _key(self) -> dict[str, Any]:
-        """Return what a checkpoint has to agree in."""
+        """Return the problem, the sizes and the classes, in which a checkpoint has to agree with the fit."""
         problem, classes = asdict(self.coordinates.problem), [str(label) for label in self.classes]
         return problem | {
             "rows": self.partitions.shape[0],

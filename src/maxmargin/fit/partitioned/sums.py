@@ -43,9 +43,9 @@ class Linearisation:
         The point before the step.
     width : float
         Width of the smoothing of the hinge, as of `dual_variables.slopes`.
-    numbers : ndarray of int64, ascending
+    numbers : ndarray of int64 of shape (k,), ascending
         Rows whose dual variables are given one by one.
-    alpha : ndarray
+    alpha : ndarray of shape (k,)
         These dual variables.
     others_zero : bool, default=False
         Whether the dual variables of all other rows are 0, instead of those that the step implies.
@@ -100,7 +100,10 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """The rows nearest to the margin, at most `nearest` of them, with their distances."""
+    """The rows nearest to the margin, with their distances, of shape (k,).
+
+    There are at most `nearest` rows after `pruned`, and up to twice as many after `merge`: fewer merges sort then.
+    """
 
     rows: Gathered
     distances: np.ndarray
@@ -126,7 +129,8 @@ class DualTotals:
     Attributes
     ----------
     alpha, gains_lost, spread : ndarray of shape (2,)
-        sum alpha_i, sum alpha_i^2 / (4 C s_i) of the squared hinge, and sum alpha_i |x_i|.
+        sum alpha_i; sum alpha_i^2 / (4 C s_i) of the squared hinge, 0 of the hinge; sum alpha_i |x_i| without the
+        constant coordinate.
     v : ndarray of shape (2, size)
         sum alpha_i y_i x_i, with the constant coordinate.
     """
@@ -224,9 +228,9 @@ class Sums(BoundSums):
     Attributes
     ----------
     on_step : ndarray of shape (5,)
-        Losses at STEP_SHARES of the last step.
+        Losses at STEP_SHARES of the last step; 0 without one.
     slope : ndarray of shape (size,)
-        sum -phi'(m_i) y_i x_i.
+        sum -phi'(m_i) y_i x_i, phi being the smoothed loss of a row of the margin m_i.
     curvature : ndarray of shape (size, size)
         sum phi''(m_i) x_i x_i'.
     near : Near
@@ -284,7 +288,7 @@ def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: P
 
 
 class Block:
-    """Some rows, with what does not depend on their labels."""
+    """Some rows, with their norms, weights and terms of the fingerprint, which all binary problems share."""
 
     def __init__(self, coordinates: Coordinates, block: Partition | Gathered) -> None:
         X = block.X
@@ -346,7 +350,11 @@ class Block:
         return BoundSums(**vars(found), longest=float(self.norms.max(initial=0.0)), dual=dual)
 
     def errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
-        """Return bounds of the rounding errors of margins (Cauchy and Schwarz, as in `certificates.rows`)."""
+        """Return bounds of the rounding errors of margins, of shape (n,).
+
+        The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). The factor 1.01
+        covers the rounding of both norms.
+        """
         w, b = self.coordinates.point(z)
         size = self.norms * (1.01 * Plain.norm(w)) + abs(b)
         errors = Plain.error(margins, size, Plain.terms(self.X, self.width, 1) + 1)
@@ -355,7 +363,10 @@ class Block:
     def _dual(
         self, last: Linearisation, y: np.ndarray, before: np.ndarray, margins: np.ndarray
     ) -> DualTotals:
-        """Return the sums over the dual variables that the last step implies."""
+        """Return the sums over the dual variables that the last step implies.
+
+        The margins at its beginning are `before`, those at its end `margins`: shape (n,).
+        """
         problem, first = self.coordinates.problem, self.block.numbers[0] if y.size else 0
         alpha = np.zeros(y.size)
         if not last.others_zero:
@@ -381,7 +392,7 @@ class Block:
         )
 
     def _near(self, query: Query, margins: np.ndarray) -> Near:
-        """Return the rows within reach of the margin."""
+        """Return the rows within reach of the margin, by the distance of `Query.metric`."""
         assert isinstance(self.block, Partition)
         distances = np.abs(1.0 - margins)
         if query.metric is not None:

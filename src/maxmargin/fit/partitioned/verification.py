@@ -20,6 +20,7 @@ from .coordinates import Coordinates
 from .scores import Evaluation, Scored, evaluate
 from .sums import Linearisation, Query, Sums, pass_sums
 
+# the lower bound of a certificate without dual variables
 NO_DUAL = Side(-np.inf, 0.0, -np.inf)
 
 
@@ -124,7 +125,7 @@ class _CheckBySums(_Check):
         return list(zip(found.parts[::2], found.parts[1::2], strict=True))
 
     def queries(self) -> tuple[Query, Query]:
-        """Return the queries, which gather no rows."""
+        """Return the queries, which gather no rows and leave out slope and curvature."""
         nothing = (None, 1.0, 0, -1.0, True)
         last, second = Linearisation(self.z, 0.0, self.numbers, self.alpha, others_zero=True), self.z
         points = self.claim.implied
