@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -163,6 +164,31 @@ def test_hard_margins_need_only_the_rows_of_the_smallest_margins(p):
     assert found.status_ == "INSEPARABLE"
     assert found.verdict_.rows == y.size
     verify_verdicts(found, X, y)
+
+
+def test_a_class_without_losses_stays_in_memory_in_every_norm():
+    """Without an intercept no row of the far class has a dual variable; 1 / |w|_q is reported, q = 3 for p = 1.5."""
+    rng, n, reports = np.random.default_rng(0), 4000, []
+    X = np.vstack([rng.normal([50.0, 0.0, 0.0], size=(n, 3)), rng.normal([-1.0, 0.0, 0.0], size=(n, 3))])
+    found = MaxMarginClassifier(
+        C=1.0, p=1.5, fit_intercept=False, memory=20_000, random_state=0, callback=reports.append
+    )
+    found.fit(X, np.repeat([1, 0], n))
+    assert 0.0 < found.certificate_.lower <= found.certificate_.upper
+    assert reports[-1].margin == pytest.approx(1.0 / np.linalg.norm(found.coef_[0], 3))
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 4])
+def test_a_checkpoint_is_deleted_with_the_pass_that_certifies(tmp_path, max_iter):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=6000) > 0.0
+    path = tmp_path / "checkpoint"
+    found = MaxMarginClassifier(memory="60KB", tol=1e-2, max_iter=max_iter, checkpoint=path, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that end before they are certified
+        found.fit(X, y)
+    assert path.exists() == (found.status_ != "CERTIFIED")
 
 
 def test_callbacks_hear_progress_and_end_a_fit_with_valid_bounds():

@@ -27,6 +27,7 @@ from ..fit.partitioned.scores import Evaluation, Scored, evaluate
 from ..fit.partitioned.solve import PartitionedSolution
 from ..fit.partitioned.sums import Near
 from ..fit.report import Report, Stopping
+from ..numerics.norms import norm
 from ..problem.multiclass import python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -142,8 +143,8 @@ class _RowGeneration:
     def _joined(self, held: Gathered, model: Any, new: list[Near]) -> Gathered | None:
         """Return the rows in memory with the new ones; None if there are no new ones, or no room for any.
 
-        Where all do not fit, rows in memory that no proof uses are dropped, and the new rows of the smallest margins
-        are added.
+        Where all do not fit, rows in memory that no proof uses are dropped, but for one of each class, and the new rows
+        of the smallest margins are added.
         """
         rows, margins = (
             reduce(Gathered.merge, (near.rows for near in new)),
@@ -157,6 +158,8 @@ class _RowGeneration:
             used = np.zeros(held.numbers.size, bool)
             for part in model.certificate_.certificates:
                 used[part.support] = True
+            # a fit in memory needs rows of each class
+            used[np.unique(held.codes, return_index=True)[1]] = True
             held = held.some(np.flatnonzero(used))
         fresh = fresh[: max(self.rows - held.numbers.size, 0)]
         if not fresh.size:
@@ -192,7 +195,7 @@ class _RowGeneration:
         part, stopping = self.parts[k], self.stopping
         best, n = part.certificate, self.partitions.shape[0]
         w, b = self.coordinates.point(part.z)
-        length = float(np.sqrt(w @ w))
+        length = norm(w, self.problem.q)
         margin = best.lower if self.problem.hard else 1.0 / length if length > 0.0 else np.inf
         stopping.report(
             part.history, (w, b), lower=best.lower, upper=best.upper, gap=best.gap,

@@ -105,9 +105,10 @@ def solve_partitioned(
     # as in fits of rows in memory: interior points divide by numbers that underflow
     with np.errstate(over="ignore", invalid="ignore"):
         status = fit.run() if fit.begin() else fit.stopped()
-    if budget.checkpoint is not None and status is Status.CERTIFIED:
+    solutions = [fit.solution(k, status) for k in range(len(fit.labels))]
+    if budget.checkpoint is not None and all(found.status is Status.CERTIFIED for found in solutions):
         Path(budget.checkpoint).unlink(missing_ok=True)
-    return [fit.solution(k, status) for k in range(len(fit.labels))]
+    return solutions
 
 
 class ChangedDataError(ValueError):
