@@ -272,7 +272,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(3_000, 4)), np.arange(3_000) % 2
     path = tmp_path / "state"
-    parameters = {"memory": "30KB", "tol": 1e-9, "random_state": 0, "checkpoint": path}
+    parameters = {"memory": "30KB", "tol": 1e-13, "random_state": 0, "checkpoint": path}
     MaxMarginClassifier(callback=lambda report: report.round == 2, **parameters).fit(X, y)
     before = path.read_bytes()
     for other, data, words in (
