@@ -131,6 +131,22 @@ def test_memory_maps_give_the_model_of_the_array(tmp_path):
         assert one.certificate_.lower == other.certificate_.lower
 
 
+def test_repeated_entries_of_sparse_rows_are_added(tmp_path):
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(4_000, 3))
+    y = X @ rng.normal(size=3) + rng.normal(size=4_000) > 0.0
+    halves = sp.csr_matrix(
+        (np.repeat(0.5 * X.ravel(), 2), np.repeat(np.tile([2, 0, 1], 4_000), 2), 6 * np.arange(4_001)),
+        (4_000, 3),
+    )
+    parameters = {"loss": "hinge", "memory": "40KB", "random_state": 0, "tol": 1e-4}
+    model = MaxMarginClassifier(**parameters).fit(halves, y)
+    ordinary = MaxMarginClassifier(**parameters).fit(X[:, [1, 2, 0]], y)
+    np.testing.assert_allclose(model.coef_, ordinary.coef_, rtol=0.1)
+    assert bracket(model, ordinary)
+    assert verify(model, halves, y).gap <= 1e-4
+
+
 def test_a_model_file_keeps_the_points_that_imply_dual_variables(tmp_path):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(5_000, 4))

@@ -325,6 +325,13 @@ def block_of_rows(X: Any, first: int, last: int) -> Any:
     found = sp.csr_matrix((last - first, X.shape[1]), dtype=X.dtype)
     # assigned one by one: the constructor would read all indices to check them
     found.data, found.indices, found.indptr = data, indices, (bounds - begin).astype(indices.dtype)
+    if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < X.shape[1]):
+        raise ValueError(
+            f"rows {first} to {last - 1}: a column index is outside of the {X.shape[1]} columns."
+        )
+    if not found.has_canonical_format:  # norms of rows are those of sums of repeated entries
+        found = found.copy()
+        found.sum_duplicates()
     return found
 
 
