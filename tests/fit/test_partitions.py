@@ -221,6 +221,30 @@ def test_callbacks_hear_progress_and_end_a_fit_with_valid_bounds():
     model = MaxMarginClassifier(memory="200KB", max_time=1e-6).fit(X, y)
     assert model.status_ == "MAX_TIME"
     assert model.certificate_.proves_nothing
+    assert verify(model, X, y).upper < np.inf  # that of w = 0
+
+
+def test_rows_that_cannot_be_read_are_refused():
+    X = sp.random(2_000, 20, 0.3, "csr", random_state=0)
+    y = np.arange(2_000) % 2
+    for index in (20, -1):  # outside of the matrix
+        damaged = sp.csr_matrix(X, copy=True)
+        damaged.indices[7] = index
+        with pytest.raises(ValueError, match="damaged sparse matrix"):
+            MaxMarginClassifier(memory="60KB").fit(damaged, y)
+    with pytest.raises(ValueError, match="memory is too small for 20 columns"):
+        MaxMarginClassifier(memory="1KB").fit(X, y)
+    with pytest.raises(ValueError, match="least weight of a row"):
+        MaxMarginClassifier(memory="60KB").fit(X, y, np.where(np.arange(2_000) < 3, 1.0, 5e-324))
+
+
+def test_every_sparse_format_is_read():
+    X = sp.random(2_000, 20, 0.3, "csr", random_state=0)
+    y = np.arange(2_000) % 2
+    model = MaxMarginClassifier(memory="100KB", random_state=0)
+    expected = model.fit(X, y).coef_
+    for name in ("csc", "coo", "lil", "dok", "bsr"):
+        np.testing.assert_array_equal(model.fit(X.asformat(name), y).coef_, expected)
 
 
 def test_an_entry_that_is_not_finite_is_named():
@@ -293,6 +317,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     before = path.read_bytes()
     for other, data, words in (
         ({"C": 2.0}, X, "another fit: C is 1.0 there, 2.0 here"),
+        ({"class_weight": {1: 2.0}}, X, "the checkpoint of other data: sizes agree"),
         ({"loss": "hinge"}, X, "another fit: loss is squared_hinge there, hinge here"),
         ({}, X[:-1], "another fit: rows is 3000 there, 2999 here"),
         ({}, X[::-1].copy(), "other data"),

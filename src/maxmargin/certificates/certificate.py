@@ -37,7 +37,8 @@ class Fingerprint:
     Attributes
     ----------
     rows, features, positives : int
-        Numbers of rows, of columns, and of positive labels.
+        Numbers of rows, of columns, and of positive labels; 0 positive labels if a fit was stopped before its first
+        pass over the labels: any labels and entries agree with it.
     checksum, scale : float
         The sum, and the sum of the absolute values, of one number for each row (`Sample.fingerprint`).
     """
@@ -52,10 +53,12 @@ class Fingerprint:
         """Return a description of the first difference from `other`, the data now; None where there is none."""
         for name, word in (("rows", "rows"), ("features", "features"), ("positives", "positive labels")):
             before, now = getattr(self, name), getattr(other, name)
-            if before != now:
+            if before != now and (name != "positives" or before):
                 return f"{before} {word} then, {now} now"
         # sizes are compared exactly, sums up to rounding
-        if abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(self.scale, other.scale):
+        if self.positives and abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(
+            self.scale, other.scale
+        ):
             return "sizes agree, values, labels, weights or row order do not"
         return None
 

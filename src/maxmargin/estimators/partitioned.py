@@ -18,6 +18,7 @@ from ..fit.partitioned.policy import method_for
 from ..fit.partitioned.solve import STAGE, Budget, PartitionedSolution, rows_in_memory, solve_partitioned
 from ..fit.report import Stopping
 from ..numerics.sizes import parse_bytes
+from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import jobs
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -56,8 +57,8 @@ def names_files(X: Any) -> bool:
 
 
 def fits(model: Any, X: Any) -> bool:
-    """Return whether an in-memory fit of these rows, an array or a CSR matrix, stays within `memory`."""
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+    """Return whether an in-memory fit of these rows stays within `memory`."""
+    size = X.nnz * (X.dtype.itemsize + 4.0) + 8.0 * X.shape[0] if sp.issparse(X) else X.nbytes
     return IN_MEMORY_COPIES * size <= parse_bytes(model.memory)
 
 
@@ -101,7 +102,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
     else:
         if classes.size < 2:
             raise ValueError(
-                f"A classifier needs rows of 2 classes, but all rows are of class {classes[0]!r}."
+                f"A classifier needs rows of 2 classes, but all rows are of class {classes.tolist()[0]!r}."
             )
         totals = np.zeros(classes.size)
         for begin in range(0, stored.codes.size, LABELS):
@@ -144,6 +145,8 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
     codes, totals = encode_labels(y, weights, classes)
     class_weights = weights_of_classes(model, problem, classes, totals)
+    costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
+    validation.check_costs(problem, costs[costs > 0.0])
     partitions = _partitions(model, X, codes, weights, class_weights)
     model.n_features_in_ = X.shape[1]
     vars(model).pop("feature_names_in_", None)
@@ -219,6 +222,7 @@ def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
 
 def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Return rows and labels whose shapes and types a partitioned fit can read."""
+    check_storage(X)
     X = X.tocsr() if sp.issparse(X) else X
     if X.ndim != 2 or X.dtype not in (np.float32, np.float64):
         raise ValueError(

@@ -325,7 +325,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
             f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
             "two sides: raise the zero weight, or leave the class out of the data."
         )
-    _check_costs(problem, weights if selected is None else weights[selected])
+    check_costs(problem, weights if selected is None else weights[selected])
     return Targets(y, sample_weights, weights, selected, classes, class_weights)
 
 
@@ -384,7 +384,7 @@ def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weight
     return factors
 
 
-def _check_costs(problem: Problem, weights: np.ndarray) -> None:
+def check_costs(problem: Problem, weights: np.ndarray) -> None:
     """Refuse costs C s_i of rows of positive weight if one underflows, or if losses overflow.
 
     At w = 0 and |b| <= 1 margins are at least -1, and a squared loss is at most 4 C s_i. The factor 16 allows for

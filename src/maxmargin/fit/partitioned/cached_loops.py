@@ -92,8 +92,20 @@ SETTINGS = LoopSettings()
 
 
 def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
-    """Return the number of rows that are in memory at a time, kept ones and a block, with so many bytes."""
-    available = ROWS_SHARE * memory - VECTORS * 8.0 * partitions.shape[1]
+    """Return the number of rows that are in memory at a time, kept ones and a block, with so many bytes.
+
+    Raises
+    ------
+    ValueError
+        If vectors with an entry for each column take the memory.
+    """
+    vectors, columns = VECTORS * 8.0 * partitions.shape[1], partitions.shape[1]
+    available = ROWS_SHARE * memory - vectors
+    if available <= 0.0:
+        raise ValueError(
+            f"memory is too small for {columns} columns, of which the fit keeps {VECTORS} vectors: give more than "
+            f"{vectors / ROWS_SHARE / 1e6:.2g} MB."
+        )
     return max(int(available / (COPIES * partitions.row_bytes + NUMBERS_BYTES)), 2)
 
 

@@ -134,6 +134,7 @@ class PartitionedFit:
         self.runs: list[NewtonRun] = []
         self.histories: list[list[Report]] = [[] for _ in self.labels]
         self.fingerprints: list[Fingerprint | None] = [None for _ in self.labels]
+        self.restored = False  # whether the state is that of a checkpoint
         self._shown = 0.0  # seconds of the last report of progress
 
     def begin(self) -> bool:
@@ -184,7 +185,7 @@ class PartitionedFit:
             raise CheckpointError(
                 f"{self.budget.checkpoint} is the checkpoint of other data; name another file, or delete it."
             )
-        self.partitions.passes = stored.passes
+        self.partitions.passes, self.restored = stored.passes, True
         zero = np.zeros(self.coordinates.size)
         for k, (positive, state) in enumerate(zip(self.positives, stored.runs, strict=True)):
             self._add_run(positive, nearest, (zero, zero))
@@ -261,6 +262,11 @@ class PartitionedFit:
         now = sums.fingerprint(self.coordinates.d)
         before = self.fingerprints[k]
         difference = None if before is None else before.difference(now)
+        if difference is not None and self.restored:
+            raise CheckpointError(
+                f"{self.budget.checkpoint} is the checkpoint of other data: {difference}; name another file, or "
+                "delete it."
+            )
         if difference is not None:
             raise ChangedDataError(
                 f"the rows changed while they were read: {difference}. Fit again when the data are complete."
