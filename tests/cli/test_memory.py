@@ -53,6 +53,8 @@ def test_several_files_are_one_data_set(table, tmp_path):
     assert list(model.classes_) == ["no", "yes"]
     np.testing.assert_array_equal(model.coef_, MaxMarginClassifier(**parameters).fit(table).coef_)
     verify(model, X, LABELS)
+    with pytest.raises(ValueError, match="the labels of files are in files"):
+        MaxMarginClassifier(**parameters).fit(parts, LABELS)
 
 
 def test_a_file_that_does_not_fit_is_read_in_passes(table, tmp_path, monkeypatch):

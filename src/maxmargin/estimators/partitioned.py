@@ -71,6 +71,10 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
     if model.memory is None:
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
+    if not (y is None or isinstance(y, str | os.PathLike) or (isinstance(y, list | tuple) and _are_paths(y))):
+        raise ValueError(
+            "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
+        )
     fit_stored(model, problem, open_rows(X, cache_dir=model.cache_dir, labels=y))
 
 

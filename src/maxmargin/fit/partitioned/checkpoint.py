@@ -96,9 +96,9 @@ def read_checkpoint(path: str | os.PathLike[str], key: dict[str, Any]) -> Checkp
         found = Checkpoint(
             header["key"], header["passes"], arrays["numbers"], arrays["factors"], header["checksum"], runs
         )
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         raise CheckpointError(
-            f"{path} is not a complete checkpoint ({error}); delete it to begin anew."
+            f"{path} is not a complete checkpoint; name another file, or delete it if it was one."
         ) from None
     for name, value in json.loads(json.dumps(key)).items():
         if found.key.get(name) != value:
