@@ -224,6 +224,14 @@ def test_callbacks_hear_progress_and_end_a_fit_with_valid_bounds():
     assert verify(model, X, y).upper < np.inf  # that of w = 0
 
 
+def test_many_classes_share_the_passes():
+    X, y = np.random.default_rng(0).normal(size=(1_500, 2)), np.arange(1_500) % 30
+    model = MaxMarginClassifier(memory="30KB", class_weight="balanced", random_state=0).fit(X, y)
+    assert model.history_[0].stage == "partitioned-newton"
+    np.testing.assert_array_equal(model.class_weight_, 1.0)
+    assert verify(model, X, y).gap <= 1e-3
+
+
 def test_rows_that_cannot_be_read_are_refused():
     X = sp.random(2_000, 20, 0.3, "csr", random_state=0)
     y = np.arange(2_000) % 2

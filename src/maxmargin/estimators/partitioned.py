@@ -204,9 +204,11 @@ def encode_labels(
 
 def weights_of_classes(model: Any, problem: Problem, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """Return the factor on the weight of the rows of each class, whose weights sum to `totals`."""
-    # a row for each class, with the weight of all rows of the class
-    rows = np.zeros((classes.size, 1))
-    return validation.encode_targets(problem, model.class_weight, rows, classes, totals).class_weights
+    # Three rows for each class, whose weights sum to `totals` without rounding: scikit-learn warns of labels of which
+    # most are different.
+    rows, parts = np.zeros((3 * classes.size, 1)), np.outer((0.5, 0.25, 0.25), totals).ravel()
+    labels = np.tile(classes, 3)
+    return validation.encode_targets(problem, model.class_weight, rows, labels, parts).class_weights
 
 
 def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
