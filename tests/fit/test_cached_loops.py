@@ -30,7 +30,7 @@ def make(seed=0, classes=2, n=N, d=D):
 
 def memory_of(partitions, rows):
     """Return a number of bytes that holds as many rows."""
-    memory = 1000.0
+    memory = 80.0 * partitions.shape[1] + 1.0  # vectors of the columns take 80 bytes each
     while rows_in_memory(memory, partitions) < rows:
         memory *= 1.1
     return memory
