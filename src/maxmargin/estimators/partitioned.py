@@ -71,7 +71,7 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
     if model.memory is None:
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
-    if not (y is None or isinstance(y, str | os.PathLike) or (isinstance(y, list | tuple) and _are_paths(y))):
+    if not (y is None or names_files(y)):
         raise ValueError(
             "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
         )
@@ -228,7 +228,8 @@ def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
 
 def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Return rows and labels whose shapes and types a partitioned fit can read."""
-    check_storage(X)
+    if not isinstance(getattr(X, "indices", None), np.memmap):  # a memory map is checked block by block
+        check_storage(X)
     X = X.tocsr() if sp.issparse(X) else X
     if X.ndim != 2 or X.dtype not in (np.float32, np.float64):
         raise ValueError(
