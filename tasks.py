@@ -90,6 +90,11 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
             *(f"python -m benchmarks.{name} --write" for name in BENCHMARKS.split()),
         ],
     ),
+    "bench-scale": (
+        "rows larger than memory, and Dask; rewrites a page of docs (an hour)",
+        "test",
+        ["python -m benchmarks.scale --write", "python -m benchmarks.dask_scale"],
+    ),
     "bench-benchopt": (
         "the same problem with benchopt, on small data",
         "bench",

@@ -27,7 +27,9 @@ from maxmargin.estimators.partitioned import encode_labels, fit_partitions
 from maxmargin.fit.partitioned.cached_loops import COPIES as LOOP_COPIES
 from maxmargin.fit.partitioned.cached_loops import NUMBERS_BYTES, VECTORS
 from maxmargin.fit.partitioned.cached_loops import ROWS_SHARE as LOOP_SHARE
-from maxmargin.fit.partitioned.solve import COPIES, ROWS_SHARE
+from maxmargin.fit.partitioned.policy import method_for
+from maxmargin.fit.partitioned.solve import COPIES, ROWS_SHARE, STAGE
+from maxmargin.problem.problem import Problem
 
 from .datasets import adult, mnist_dense, web
 from .page import page, table
@@ -58,19 +60,20 @@ def passes_to(history: Any) -> list[str]:
 
 def real_set(X: Any, y: np.ndarray, loss: str, C: float, max_time: float) -> tuple[list[str], float]:
     """Return the passes of a fit with a share of the rows in memory, and its seconds."""
-    n, d = X.shape
-    # what both methods take for so many rows
+    (n, d), problem = X.shape, Problem(loss, C)
+    classes = np.unique(y)
+    partitions = ArrayPartitions(X, encode_labels(y, None, classes)[0])
+    # the memory in which the method that is chosen keeps this share of the rows
     memory = SHARE * n * COPIES * 8.0 * (d + 1) / ROWS_SHARE
-    if sp.issparse(X):
-        row_bytes = 12.0 * X.nnz / n + 8.0
-        memory = (SHARE * n * (LOOP_COPIES * row_bytes + NUMBERS_BYTES) + VECTORS * 8.0 * d) / LOOP_SHARE
+    if method_for(problem, partitions, memory)[0] != STAGE:
+        memory = (
+            SHARE * n * (LOOP_COPIES * partitions.row_bytes + NUMBERS_BYTES) + VECTORS * 8.0 * d
+        ) / LOOP_SHARE
     model = MaxMarginClassifier(
         C=C, loss=loss, tol=TOLS[-1], memory=memory, max_time=max_time, max_iter=40, random_state=0
     )
-    classes = np.unique(y)
-    codes, _ = encode_labels(y, None, classes)
     begin = time.perf_counter()
-    fit_partitions(model, model._problem(), ArrayPartitions(X, codes), classes, np.ones(classes.size))
+    fit_partitions(model, problem, partitions, classes, np.ones(classes.size))
     return passes_to(model.history_), time.perf_counter() - begin
 
 
