@@ -20,6 +20,7 @@ from ..estimators.stream_parameters import EXAMPLE_RATES
 from ..fit.streaming import streams
 from ..io.model_file import save
 from ..numerics.files import check_place
+from ..numerics.sizes import UNITS
 from ..readers import DataError, names_columns
 from ..readers.files import check_file
 from ..readers.shuffled import STANDARD_INPUT, Block, Reader, ShuffleBuffer
@@ -37,7 +38,6 @@ OTHER_OPTIONS = (
 # A larger buffer mixes longer runs of a label and costs memory: this one holds 700,000 rows of ten entries, and is
 # small beside the memory of any computer.
 SHUFFLE_BUFFER = "100MB"
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 CTRL_C = "Ctrl-C"  # as the reason why a stream ended
 
 

@@ -99,10 +99,9 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
             "be proved equal. Subtract a constant from its column, or divide the column."
         )
     if fits(model, X):
-        in_memory: Any = (
-            sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape) if sp.issparse(X) else X
-        )
-        model.fit(in_memory if sp.issparse(X) else np.array(X), classes[stored.codes])
+        sparse = sp.issparse(X)
+        rows = sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape) if sparse else np.array(X)
+        model.fit(rows, classes[stored.codes])
     else:
         if classes.size < 2:
             raise ValueError(
@@ -297,10 +296,8 @@ def _solve(
 ) -> list[PartitionedSolution]:
     """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
     memory, labels = parse_bytes(model.memory or DEFAULT_MEMORY), list(classes)
-    seed, rows = (
-        int(validation.draw_seeds(model.random_state, 1)[0]),
-        rows_in_memory(memory, partitions.shape[1]),
-    )
+    seed = int(validation.draw_seeds(model.random_state, 1)[0])
+    rows = rows_in_memory(memory, partitions.shape[1])
     generated = problem.hard or not problem.euclidean
     checkpointed = model.checkpoint is not None
     if not generated and method_for(problem, partitions, memory, checkpointed)[0] == STAGE:

@@ -44,8 +44,7 @@ class Settings:
     """Numerical settings of the interior-point method. Values without another source are round ones, and not tuned."""
 
     max_steps: int = 400  # 15 to 30 are usual; nearly dependent columns of very different scales take more
-    # Largest fraction of the distance to the boundary that a step goes: nearer to 1 is faster near the optimum, and
-    # less well centred.
+    # Largest fraction of the distance to the boundary that a step goes: nearer to 1 is faster and less well centred.
     boundary_share: float = 0.995
     # The target of mu is mu (mu_p / mu)^power, mu_p being that after the predictor step; Mehrotra (1992) takes 3.
     centring_power: int = 3
@@ -218,9 +217,10 @@ def iterates(
 
     Parameters
     ----------
-    system, settings
+    system : System
     interrupted : callable
         Returns whether to stop; called before every step, and within products and factors of large matrices.
+    settings : Settings
     """
     capped, a, u = np.isfinite(system.c), system.start(), system.lengths
     # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
@@ -269,8 +269,7 @@ def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
     x, s, z = point
     scores, combined = system.scores(z), system.combine(x[0])
     gradient = scores + system.D * x[0] - system.q - (signs * s).sum(axis=0)
-    stationarity = system.penalised(z) - combined + system.e
-    return Residuals(point, scores, combined, gradient, stationarity)
+    return Residuals(point, scores, combined, gradient, system.penalised(z) - combined + system.e)
 
 
 class DenseSystem(System):

@@ -19,7 +19,7 @@ from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
 from ...numerics.sums import Plain
 from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
-from .sums import BoundSums, Linearisation, Sums
+from .sums import BoundSums, Linearisation, RowSums, Sums
 
 # Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
 # otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
@@ -57,11 +57,12 @@ class Proof:
         )
 
 
-def objective_side(coordinates: Coordinates, sums: BoundSums, z: np.ndarray) -> Side:
-    """Return the upper bound that the objective at z is."""
-    length = norm_interval(z * coordinates.regular, 2.0, Plain)
+def objective_side(coordinates: Coordinates, sums: RowSums, z: np.ndarray) -> Side:
+    """Return the upper bound that the objective at z is, in any norm."""
+    problem = coordinates.problem
+    length = norm_interval(problem.weights(*coordinates.point(z)), problem.q, Plain)
     error = Plain.error(sums.worst, sums.worst, sums.additions)
-    return objective_bound(coordinates.problem, PrimalSums(sums.losses, sums.worst, error, length))
+    return objective_bound(problem, PrimalSums(sums.losses, sums.worst, error, length))
 
 
 def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:

@@ -26,7 +26,7 @@ from ..report import Job, Stopping
 # on web (49,749 x 300) with 5,000 rows at C = 1 it halves the objective of the first pass.
 COST_FACTORS = (1.0, 2.0**-3, 2.0**-6, 2.0**-9)
 # Rows of the sample for each column from which only C itself is tried: the others take time, and are not better there.
-MIN_ROWS_PER_COLUMN = 100
+MANY_ROWS_PER_COLUMN = 100
 # Gap to which the sample is solved: its solution differs by far more from that of all rows.
 SAMPLE_GAP = 1e-3
 
@@ -154,7 +154,7 @@ def start_point(
     """
     size = drawn.factors.size
     half, rest = drawn.some(np.arange(0, size, 2)), drawn.some(np.arange(1, size, 2))
-    many = size >= MIN_ROWS_PER_COLUMN * drawn.rows.X.shape[1]
+    many = size >= MANY_ROWS_PER_COLUMN * drawn.rows.X.shape[1]
     tried = []
     for factor in COST_FACTORS[:1] if many else COST_FACTORS:
         point = solve_in_memory(
