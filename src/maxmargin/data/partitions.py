@@ -7,13 +7,13 @@ that a back end may run the function where the rows are.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from mmap import mmap
-from pathlib import Path
+from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -343,11 +343,16 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
     if array.filename is None or not isinstance(array.base, mmap):
         return array[first:last]
     row = array.itemsize * int(np.prod(array.shape[1:]))
-    offset = array.offset + first * row
-    path, shape = Path(array.filename), (last - first, *array.shape[1:])
-    if path.stat().st_size < offset + row * (last - first):
-        raise ValueError(f"{path} became shorter while it was read; fit again when it is complete.")
-    return np.memmap(path, array.dtype, "r", offset, shape)
+    begin, end = array.offset + first * row, array.offset + last * row
+    page = begin - begin % ALLOCATIONGRANULARITY
+    # np.memmap resolves the path for each map, which takes longer than to read short parts
+    with open(array.filename, "rb") as file:
+        if os.fstat(file.fileno()).st_size < end:
+            raise ValueError(
+                f"{array.filename} became shorter while it was read; fit again when it is complete."
+            )
+        buffer = mmap(file.fileno(), end - page, access=ACCESS_READ, offset=page)
+    return np.ndarray((last - first, *array.shape[1:]), array.dtype, buffer, begin - page)
 
 
 class Merger(Generic[M]):

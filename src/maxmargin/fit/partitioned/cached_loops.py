@@ -57,28 +57,43 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What is done for each block that is read.
+
+    Attributes
+    ----------
+    moved_sweeps : int
+        Sweeps over the rows that moved, after each sweep over the rows in memory, at most.
+    kept_share : float
+        Part of the rows in memory that is kept. The smaller rest is a block: more blocks make a pass.
+    """
+
+    moved_sweeps: int
+    kept_share: float
+
+
+# With little effort a pass is cheap; problems with a large C need more. Passes to 1e-4 with at most 5, 100 and 300
+# sweeps over the rows that moved: adult at C = 100 (hinge) more than 25, 8, 5; web more than 25, 10, 8. With 0.8 of the
+# rows in memory kept adult takes 8 in place of 11 passes (at most 100 sweeps), each of which takes 2.5 times as long.
+# Text of 100,000 x 30,000 at C = 1 (hinge, 5 % of the rows in memory) takes 8 passes and 56 steps for each row with
+# 1 sweep and 0.5 of the rows, 7 passes and 306 steps with 5 sweeps, and 0.8 of the rows after four passes.
+EFFORTS = (Effort(5, 0.5), Effort(300, 0.8))
+
+
+@dataclass(frozen=True)
 class LoopSettings:
     """Numerical settings. Values were chosen on adult, web and generated text of 100,000 x 30,000, with 10 % of the
     rows in memory.
     """
 
     # Sweeps over the rows in memory for each block. Each is followed by sweeps over the rows that moved, until the gap
-    # on these is this part of that on all rows in memory. Passes to 1e-4 with at most 5, 100 and 300 of the latter:
-    # adult at C = 1 (hinge) 4, 4, 4; at C = 100 more than 25, 8, 5; web at C = 100 more than 25, 10, 8.
+    # on these is this part of that on all rows in memory.
     sweeps: int = 3
     moved_share: float = 0.1
-    moved_sweeps: int = 300
-    # The number of the latter in the first passes; it grows by `more_sweeps` after a pass that leaves more than
-    # `slow_share` of the gap. Large text then takes seconds for a block in place of minutes, where few sweeps are
-    # enough.
-    first_moved_sweeps: int = 5
-    more_sweeps: int = 5
-    slow_share: float = 0.2
-    # Part of the rows in memory that is kept, and the same after so many passes: 0.8 takes as many passes as 0.5 at C
-    # up to 1, in twice the time. At C = 100 (at most 100 sweeps) adult takes 8 passes to 1e-4 in place of 11.
-    kept_share: float = 0.5
-    late: int = 4
-    late_kept_share: float = 0.8
+    efforts: tuple[Effort, ...] = EFFORTS
+    # Passes that may be left, at the rate of the last one, without another effort. A smaller number spends time where
+    # few more passes are enough; with a larger one problems with a large C take more passes.
+    most_passes_left: float = 4.0
     # At the end of a pass the kept rows are swept until the gap on these rows is this part of its first value.
     end_share: float = 0.1
     end_sweeps: int = 50
@@ -143,7 +158,7 @@ def solve_cached_loops(
         rest = replace(stopping, deadline=stopping.deadline.split(len(positives) - k))
         with dual_arrays(partitions.shape[0], memory) as duals:
             rng = np.random.default_rng([seed, k])
-            run = LoopsRun(partitions, coordinates, positive, rows, duals, rng, settings)
+            run = LoopsRun(partitions, coordinates, positive, rows, duals, rng, stopping.tol, settings)
             found.append(_solve(run, rest, None if len(labels) == 2 else labels[positive]))
     return found
 
@@ -201,6 +216,8 @@ class LoopsRun:
     duals : ndarray of shape (3, n)
         Zeros: memory for alpha_i y_i of all rows, at present, when the pass began, and with the best lower bound.
     rng : Generator
+    tol : float
+        The gap to reach, by which the effort is chosen.
     settings : LoopSettings
 
     Attributes
@@ -217,6 +234,8 @@ class LoopsRun:
         Passes since a bound has improved.
     steps, passes : int
         Visits of rows that changed w, and passes that have begun.
+    level : int
+        The number of the present effort.
     """
 
     def __init__(
@@ -227,6 +246,7 @@ class LoopsRun:
         rows: int,
         duals: np.ndarray,
         rng: np.random.Generator,
+        tol: float,
         settings: LoopSettings = SETTINGS,
     ) -> None:
         self.partitions, self.coordinates, self.positive = partitions, coordinates, positive
@@ -238,7 +258,7 @@ class LoopsRun:
         self.best, self.upper, self.lower = self.z, np.inf, -np.inf
         self.factors, self.fingerprint = (1.0, 1.0), None
         self.idle = self.steps = self.passes = 0
-        self.moved_sweeps = settings.first_moved_sweeps
+        self.tol, self.level = tol, 0
 
     @property
     def problem(self) -> Problem:
@@ -253,9 +273,20 @@ class LoopsRun:
     @property
     def most_kept(self) -> int:
         """The number of rows that are kept, at most."""
-        settings = self.settings
-        share = settings.late_kept_share if self.passes > settings.late else settings.kept_share
-        return max(int(share * self.rows), 1)
+        return max(int(self.effort.kept_share * self.rows), 1)
+
+    @property
+    def effort(self) -> Effort:
+        """What is done for each block at present."""
+        return self.settings.efforts[self.level]
+
+    def _choose_effort(self, last_gap: float) -> None:
+        """Raise the effort if too many passes were left at the rate at which this pass reduced the gap."""
+        if self.gap <= self.tol or last_gap == np.inf:  # the first pass has no gap
+            return
+        rate = np.log(last_gap / self.gap)
+        if np.log(self.gap / self.tol) > self.settings.most_passes_left * rate:
+            self.level = min(self.level + 1, len(self.settings.efforts) - 1)
 
     @property
     def z(self) -> np.ndarray:
@@ -280,8 +311,7 @@ class LoopsRun:
             return False
         self._finish(interrupted)
         self._prove(sums, z)
-        if self.gap > self.settings.slow_share * gap:
-            self.moved_sweeps = min(self.settings.more_sweeps * self.moved_sweeps, self.settings.moved_sweeps)
+        self._choose_effort(gap)
         # w and sum alpha_i y_i without the rounding errors of all steps before this pass
         assert sums.dual is not None
         d = self.coordinates.d if self.problem.free else self.u.size
@@ -384,7 +414,7 @@ class _LoadedRows:
         order = shuffled(self.rows.size, self.run.rng, self.side_by_side)
         moved, gap = self._present(order, interrupted)
         settings, rest = self.run.settings, gap
-        for _ in range(self.run.moved_sweeps):
+        for _ in range(self.run.effort.moved_sweeps):
             if not moved.size or rest <= settings.moved_share * gap:
                 break
             moved, rest = self._present(moved, interrupted)
