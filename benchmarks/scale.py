@@ -1,16 +1,13 @@
-"""Rows larger than memory: passes to a certified gap, seconds and peak memory, beside SGDClassifier.partial_fit.
+"""Rows larger than memory: passes to a certified gap, seconds and peak memory, beside other packages.
 
-`python -m benchmarks.scale [--rows N] [--write]`. Real sets are fitted with a tenth of their rows in memory, in random
-order and sorted by label; N generated rows of 28 columns are written to a temporary folder and fitted with 512 MB, each
-fit in a process of its own. A pass is a read of all rows; the sample, which is read first, touches a part of them.
+`python -m benchmarks.scale [--rows N] [--text ROWS COLUMNS] [--write]`. Real sets are fitted with a tenth of their rows
+in memory, in random order and sorted by label. Generated rows are written to a temporary folder and fitted with 512 MB,
+each fit in a process of its own. A pass is a read of all rows; the sample, which is read first, touches a part of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import SGDClassifier
 
 from maxmargin import MaxMarginClassifier
 from maxmargin.data.partitions import ArrayPartitions
@@ -33,12 +29,17 @@ from maxmargin.problem.problem import Problem
 
 from .datasets import adult, mnist_dense, web
 from .page import page, table
+from .scale_data import COLUMNS, write_rows, write_text
+from .scale_fit import measured
+from .scale_peers import attempts
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "scale.md"
 TOLS, COSTS, LOSSES = (1e-3, 1e-4), (0.01, 1.0, 100.0), ("hinge", "squared_hinge")
 SHARE = 0.1  # of the rows of real sets that are kept in memory
 MEMORY = "512MB"  # for generated rows
-SGD_PASSES, SGD_BLOCK, SGD_COST = 5, 100_000, 1.0  # SGDClassifier is compared at one C
+PEER_COST = 1.0  # other packages are compared at one C
+THREADS = (1, 2)
+BLOCK = 100_000  # rows that are added up at a time
 
 
 SETS = {"adult": adult, "web": web, "mnist": mnist_dense}
@@ -97,113 +98,102 @@ def real_sets(sets: list[str], max_time: float) -> str:
     return table(head, rows)
 
 
-def write_rows(folder: Path, n: int) -> None:
-    """Write generated rows of 28 columns, a third of them skewed, with noisy labels."""
-    rng = np.random.default_rng(0)
-    X = np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float64, (n, 28))
-    y, w = np.empty(n, np.int8), rng.normal(size=28)
-    for begin in range(0, n, 500_000):
-        size = min(500_000, n - begin)
-        block = rng.standard_normal((size, 28))
-        block[:, ::3] = np.exp(0.5 * block[:, ::3])
-        X[begin : begin + size] = block
-        y[begin : begin + size] = (
-            block - np.exp(0.125) * (np.arange(28) % 3 == 0)
-        ) @ w > 4.0 * rng.standard_normal(size)
-    X.flush()
-    np.save(folder / "labels.npy", y)
+def passes_of(found: dict[str, Any]) -> str:
+    """Return the passes to each gap of TOLS; "-" with the last gap where it was not reached."""
+    cells = [next((str(r) for r, _, gap in found["history"] if gap <= tol), "-") for tol in TOLS]
+    return " / ".join(cells) + (f" ({found['gap']:.1e})" if found["gap"] > TOLS[-1] else "")
 
 
-ONE_FIT = """
-import json, sys, time
-import numpy as np
-from maxmargin import MaxMarginClassifier
-folder, loss, C, memory = sys.argv[1:]
-X, y = np.load(folder + "/rows.npy", mmap_mode="r"), np.load(folder + "/labels.npy")
-begin = time.perf_counter()
-model = MaxMarginClassifier(C=float(C), loss=loss, tol=1e-4, memory=memory, random_state=0).fit(X, y)
-seconds = time.perf_counter() - begin
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-history = [[report.round, report.seconds, report.gap] for report in model.history_]
-found = {"history": history, "seconds": seconds, "peak": int(peak.split()[1]) / 1024}
-print(json.dumps(found | {"upper": model.certificate_.upper}))
-"""
+def generated(folder: Path, max_time: float) -> tuple[str, float]:
+    """Return the table of fits of the rows in a folder, and the certified upper bound for the hinge at C = 1."""
+    rows, upper = [], np.inf
+    for loss in LOSSES:
+        for C in COSTS:
+            found = measured(folder, loss, C, MEMORY, max_time)
+            upper = found["upper"] if (loss, C) == (LOSSES[0], PEER_COST) else upper
+            rows.append([loss, f"{C:g}", passes_of(found), f"{found['seconds']:.0f}", f"{found['peak']:.0f}"])
+            print(rows[-1], flush=True)
+    return table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows), upper
 
 
-def sgd_passes(folder: Path, loss: str, C: float, goal: float) -> tuple[str, str]:
-    """Return the passes and seconds after which SGDClassifier is within 1e-3 of an objective, "-" if it is not."""
-    X, y = np.load(folder / "rows.npy", mmap_mode="r"), np.load(folder / "labels.npy")
-    n, used, rng = y.size, 0.0, np.random.default_rng(0)
-    model = SGDClassifier(loss=loss, alpha=1.0 / (C * n), random_state=0, average=True)
-    for k in range(SGD_PASSES):
-        begin = time.perf_counter()
-        for start in rng.permutation(np.arange(0, n, SGD_BLOCK)):
-            part = slice(start, start + SGD_BLOCK)
-            model.partial_fit(X[part], y[part], classes=[0, 1])
-        used += time.perf_counter() - begin
-        w, b, total = model.coef_[0], model.intercept_[0], 0.0
-        for start in range(0, n, SGD_BLOCK):
-            part = slice(start, start + SGD_BLOCK)
-            slack = np.maximum(0.0, 1.0 - np.where(y[part] > 0, 1.0, -1.0) * (X[part] @ w + b))
-            total += float((slack if loss == "hinge" else slack * slack).sum())
-        if 0.5 * float(w @ w) + C * total <= goal * 1.001:
-            return str(k + 1), f"{used:.0f}"
-    return f"- ({SGD_PASSES})", f"{used:.0f}"
-
-
-def generated(n: int) -> str:
-    """Return the table of generated rows."""
+def threads(folder: Path, max_time: float) -> str:
+    """Return the table of fits with several threads."""
     rows = []
+    for count in THREADS:
+        found = measured(folder, LOSSES[0], PEER_COST, MEMORY, max_time, count)
+        rows.append([str(count), passes_of(found), f"{found['seconds']:.1f}", f"{found['peak']:.0f}"])
+        print(rows[-1], flush=True)
+    return table(["n_jobs", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
+
+
+def peers(folder: Path, best: float) -> str:
+    """Return the table of other packages on dense rows."""
+    rows = []
+    for found in attempts(folder, LOSSES[0], PEER_COST, best):
+        rows.append([found.name, found.passes, f"{found.seconds:.0f}", f"{found.excess:.1e}"])
+        print(rows[-1], flush=True)
+    return table(["package", "passes", "s", "relative excess of the objective"], rows)
+
+
+def reading(folder: Path) -> float:
+    """Return the seconds in which the dense rows of a folder are read once and added up."""
+    X, begin = np.load(folder / "rows.npy", mmap_mode="r"), time.perf_counter()
+    for start in range(0, len(X), BLOCK):
+        X[start : start + BLOCK].sum()
+    return time.perf_counter() - begin
+
+
+def dense_section(n: int, max_time: float) -> tuple[str, dict[str, str]]:
+    """Return the text about generated dense rows, and its further sections."""
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        write_rows(folder, n)
-        begin = time.perf_counter()
-        X = np.load(folder / "rows.npy", mmap_mode="r")
-        for start in range(0, n, SGD_BLOCK):
-            X[start : start + SGD_BLOCK].sum()
-        floor = time.perf_counter() - begin
-        for loss in LOSSES:
-            for C in COSTS:
-                words = [sys.executable, "-c", ONE_FIT, name, loss, str(C), MEMORY]
-                done = subprocess.run(words, capture_output=True, text=True, check=True, env=os.environ)
-                found = json.loads(done.stdout)
-                passes = [next((str(r) for r, _, gap in found["history"] if gap <= tol), "-") for tol in TOLS]
-                sgd = sgd_passes(folder, loss, C, found["upper"]) if C == SGD_COST else ("", "")
-                rows.append(
-                    [
-                        loss,
-                        f"{C:g}",
-                        " / ".join(passes),
-                        f"{found['seconds']:.0f}",
-                        f"{found['peak']:.0f}",
-                        *sgd,
-                    ]
-                )
-                print(rows[-1], flush=True)
-    head = ["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB", "SGD passes to 1e-3", "s"]
-    return f"Reading the rows once and adding them up takes {floor:.1f} s.\n\n" + table(head, rows)
+        write_rows(Path(name), n)
+        floor = reading(Path(name))
+        large, best = generated(Path(name), max_time)
+        more = {
+            f"Threads (hinge, C = {PEER_COST:g})": threads(Path(name), max_time),
+            f"Other packages on the same rows (hinge, C = {PEER_COST:g})": peers(Path(name), best),
+        }
+    size = 8e-9 * COLUMNS * n
+    top = f"{n:,} generated rows of {COLUMNS} columns ({size:.1f} GB), `memory={MEMORY!r}`; "
+    return f"{top}reading the rows once and adding them up takes {floor:.1f} s:\n\n{large}", more
+
+
+def text_section(n: int, d: int, max_time: float) -> dict[str, str]:
+    """Return the section about generated text."""
+    with TemporaryDirectory() as name:
+        write_text(Path(name), n, d)
+        size = 1e-9 * sum(path.stat().st_size for path in Path(name).iterdir())
+        title = (
+            f"Generated text, {n:,} x {d:,} ({size:.1f} GB), `memory={MEMORY!r}`, at most {max_time:.0f} s"
+        )
+        return {title: generated(Path(name), max_time)[0]}
 
 
 ABOUT = """
-Certified fits of rows that do not fit in memory. A pass is a read of all rows. `SGDClassifier` gets the same rows by
-`partial_fit`, in blocks in random order, with averaging and alpha = 1 / (C n), until its objective, computed by the
-benchmark, is within 1e-3 of the certified one; it does not know when that is.
+Certified fits of rows that do not fit in memory. A pass is a read of all rows. Other packages get the same rows;
+their objective is computed by the benchmark, and compared with the certified one: `SGDClassifier` by `partial_fit`, in
+blocks in random order, with averaging and alpha = 1 / (C n); Vowpal Wabbit from a text file with its cache; liblinear
+(`LinearSVC`) a part of the rows. They do not know how far they are from the optimum.
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--max-time", type=float, default=300.0)
+    parser.add_argument(
+        "--text", type=int, nargs=2, default=[5_000_000, 1_000_000], metavar=("ROWS", "COLUMNS")
+    )
+    parser.add_argument("--max-time", type=float, default=600.0)
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    large, real = generated(arguments.rows), real_sets(arguments.sets, arguments.max_time)
-    size = 8e-9 * 28 * arguments.rows
-    top = f"{arguments.rows:,} generated rows of 28 columns ({size:.1f} GB), `memory={MEMORY!r}`:\n\n{large}"
-    sections = {f"Real sets, a tenth of the rows in memory, at most {arguments.max_time:.0f} s": real}
-    command = f"python -m benchmarks.scale --rows {arguments.rows} --sets {' '.join(arguments.sets)} --write"
-    text = page("Rows larger than memory", ABOUT, top, command, sections)
+    max_time = arguments.max_time
+    top, sections = dense_section(arguments.rows, max_time)
+    sections |= text_section(*arguments.text, max_time)
+    title = f"Real sets, a tenth of the rows in memory, at most {max_time:.0f} s"
+    sections[title] = real_sets(arguments.sets, max_time)
+    words = ["python -m benchmarks.scale", *sys.argv[1:]]
+    text = page("Rows larger than memory", ABOUT, top, " ".join(words), sections)
     if arguments.write:
         PAGE.write_text(text)
     print(text)
