@@ -283,8 +283,9 @@ def test_estimates_before_the_run_are_bounds(seed, n, d, C, kind):
         assert rule.eta >= 0.005 * ((1.0 + 8.0 * low / rule.R) ** 0.5 - 1.0)
 
 
+@pytest.mark.parametrize("intercept", ["free", "augmented"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_data_larger_than_the_cache_have_bounds_in_every_fifth_visit(loss):
+def test_data_larger_than_the_cache_have_bounds_in_every_fifth_visit(loss, intercept):
     """Text-like rows of 36 MB, sorted by class."""
     rng = np.random.default_rng(0)
     n, d, k = 300_000, 30_000, 16
@@ -293,8 +294,33 @@ def test_data_larger_than_the_cache_have_bounds_in_every_fifth_visit(loss):
     score = X @ rng.normal(size=d)
     y = np.sign(score + rng.normal(scale=0.5 * score.std(), size=n))
     order = np.argsort(y)
-    model = MaxMarginClassifier(loss=loss, random_state=0).fit(X[order], y[order])
+    model = MaxMarginClassifier(loss=loss, intercept=intercept, random_state=0).fit(X[order], y[order])
     visits = np.array([0, *(report.presentations for report in model.history_)]) / n
     assert model.status_ is Status.CERTIFIED
     assert np.diff(visits).max() <= 5.0
     assert visits[-1] <= 20.0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_run_at_optimal_dual_variables_with_an_augmented_intercept_is_at_the_optimum(loss, C):
+    """The constant coordinate is far larger than the engine's, whose bias starts at the rest of the intercept."""
+    X, y = separated(0, n=60)
+    X[:, 0] *= y * np.random.default_rng(0).choice(
+        [-1.0, 1.0], y.size, p=[0.3, 0.7]
+    )  # not separable, mean not 0
+    problem, n = Problem(loss, C, intercept="augmented", intercept_scaling=10.0), y.size
+    exact = optimum(problem, X, y, np.ones(n))
+    found = MaxMarginClassifier(C, loss=loss, intercept="augmented", intercept_scaling=10.0, tol=1e-9).fit(
+        X, y
+    )
+    alpha = np.zeros(n)
+    alpha[found.certificate_.support] = found.certificate_.dual
+    task = Task(problem, Patterns(X), y, np.ones(n), alpha)
+    run = Run(task, ALGORITHMS["dcd"](), 1e-3, np.random.default_rng(0), lambda: False)
+    for _ in range(2):
+        run.evaluate_iterate()
+        assert run.best.gap <= 1e-6
+        assert run.best.upper == pytest.approx(float(exact.upper), rel=1e-6)
+        np.testing.assert_allclose(run._point()[1], found.intercept_, rtol=1e-4)
+        run.full_passes(1)

@@ -152,6 +152,11 @@ class Algorithm(ABC):
         return None if problem.euclidean else OTHER_NORMS
 
     @property
+    def centres(self) -> bool:
+        """Whether an augmented intercept of a soft problem is moved by evaluations, as a shifted free one is."""
+        return False
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether the algorithm depends on the order or on weights of the given rows, so that none are merged."""
         return not self.shuffle

@@ -276,6 +276,8 @@ class Run(State):
         w, b = self._point()
         z = (self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b) / unit
         v = h.space.vector.w / unit if self.problem.p == 2 and h.space.vector.is_combination() else None
+        if v is not None and self._rest2:
+            v[-1] *= self.problem.rho / self.rho
         alpha = np.asarray(h.scale.to_dual(h.alpha)) / unit
         if self.problem.first_power:  # |v| <= 1
             alpha, v = alpha / self._multiplier, None

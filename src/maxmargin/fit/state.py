@@ -20,7 +20,7 @@ from ..algorithms.base import Algorithm, Bias, Facts
 from ..algorithms.online.perceptron import Perceptron
 from ..engine.state import BIAS, CONSTANT2, NORM2, TIME, TINY, Unscaled, Weight, refresh
 from ..engine.sweep import movable_rows, objective_gap, score_rows
-from ..problem.problem import alike
+from ..problem.problem import MAX_DELTA2, alike
 from .presentation import Presentation
 from .tracker import DECREASE
 
@@ -38,13 +38,15 @@ PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
 # it then oscillates within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too
 # early.
 MAX_IDLE_SHIFTS = 50
-# Step length of a shifted intercept, in units of the mean squared norm of the patterns: with a larger one, steps in w
-# undo those of the intercept; with a smaller one, the intercept needs more evaluations. Passes until a certificate of
-# 1e-3 on text, web pages and adult (C = 1, hinge): 323, 42, 54 with 1; 68, 24, 36 with 0.1; 49, 19, 33 with 0.05. On
-# adult at C = 0.01: 9, 8 and 10.
-SHIFT_STEP = 0.1
-# The same for p other than 2, where the constant coordinate is no part of the norm. Passes until a certificate of 1e-3
-# on text (hinge, C = 1, p = 3): 161 with 0.05, 108 with 0.02, 47 with 0.01, 47 with 0.005.
+# Square of the constant coordinate of an intercept that evaluations move (a proximal-point method), in units of the
+# mean of |x|^2 + 1 / (4 C s), s the mean sample weight. With a larger one, steps of single rows move the intercept back
+# and forth, and steps in w follow it; with a smaller one, the intercept needs more evaluations. The second term, a part
+# of the slack coordinate of the squared hinge, belongs to small C, where steps are small against margins. Chosen on
+# adult, web, pcmac, reuters and docs/measurements/large_text.md, C from 0.01 to 100: 0.03 to 0.05 take the fewest
+# passes, 0.1 up to 1.4 times as many, 1 up to 3 times as many.
+SHIFT_STEP = 0.05
+# The same for p other than 2, in units of |x|^2, where the constant coordinate is no part of the norm. Passes until a
+# certificate of 1e-3 on text (hinge, C = 1, p = 3): 161 with 0.05, 108 with 0.02, 47 with 0.01, 47 with 0.005.
 P_NORM_SHIFT_STEP = 0.01
 # Smallest factor by which the weight of the loss changes from one evaluation to the next, for `power=1`: at w = 0 its
 # next value would be 0. A round value, not tuned.
@@ -81,8 +83,10 @@ class State(Presentation):
         Whether the algorithm has ended by its own criterion.
     starts_at_point : bool
         Whether the engine starts at the (w, b) of the task: only a `Run` of a subgradient algorithm does.
+    rho : float
+        The constant coordinate of every pattern in the engine (`_constant`).
     shifts : bool
-        Whether every evaluation moves a free intercept.
+        Whether every evaluation moves the intercept (`_shift`).
     passes_per_evaluation : int
         Number of passes that cost as much as one evaluation.
     """
@@ -107,6 +111,7 @@ class State(Presentation):
         self.presentations = self.steps = self._idle = 0
         self.converged = self.starts_at_point = False
         problem = self.problem
+        self.shifts = self._moves_intercept()
         self.rho = self._constant()
         self.radius2 = self._max_squared_norm()
         state = proxy(self)  # no cycle: a cycle keeps the kernel rows until the garbage collector runs
@@ -125,7 +130,6 @@ class State(Presentation):
         self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
-        self.shifts = problem.free and algorithm.bias is Bias.SHIFT
         # the weight of the loss in the engine's problem, relative to C; at `power=1` it becomes |w|, and begins at the
         # |w| of a pattern of mean length that has the score one
         self._multiplier = 1.0
@@ -207,9 +211,11 @@ class State(Presentation):
         if self.algorithm.convergent:
             self._set_duals(np.clip(start * unit, 0.0, h.cap))
             if not self.problem.hard and h.alpha.any():
-                times = self.problem.multiple(h.alpha / unit, self._length2() / unit**2, self.weights)
+                length2 = self._length2() + self._rest2 * float(h.alpha @ self.y) ** 2
+                times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
                 h.alpha[:] = np.minimum(h.alpha * times, h.cap)
                 h.space.vector.rescale(times)
+            h.number[BIAS] = self._rest2 * float(h.alpha @ self.y)
             if self.problem.p != 2:
                 h.number[BIAS] = self._shift()
                 refresh(h)
@@ -265,22 +271,38 @@ class State(Presentation):
             return float((square + problem.delta2(weights)).max()) + constant2
         return float(square.max() + problem.delta2(weights[:1])[0]) + constant2
 
+    def _moves_intercept(self) -> bool:
+        """Return whether evaluations move the intercept: a free one, or an augmented one of a soft problem at p = 2."""
+        problem, algorithm = self.problem, self.algorithm
+        centred = problem.rho > 0.0 and problem.euclidean and not problem.hard
+        return algorithm.bias is Bias.SHIFT and (problem.free or (centred and algorithm.centres))
+
     def _constant(self) -> float:
         """Return the constant coordinate rho of every pattern in the engine.
 
-        It is the problem's if the intercept is not free, and 0 if the algorithm computes the intercept itself, or if it
-        is shifted for p other than 2 (`CONSTANT2` in the engine's numbers). Otherwise its square is SHIFT_STEP times
-        the mean squared norm of the patterns, where the intercept is shifted, or else their largest squared norm, with
-        which the directional margin is at least 1 / sqrt(2) of the margin.
+        It is the problem's if evaluations do not move the intercept and it is not free. It is 0 if the algorithm
+        computes the intercept itself, or if it is shifted for p other than 2 (`CONSTANT2` in the engine's numbers). Its
+        square is that of `SHIFT_STEP` if evaluations move the intercept, at most the problem's; or else the largest
+        squared norm of the patterns, with which the directional margin is at least 1 / sqrt(2) of the margin.
         """
-        bias = self.algorithm.bias
-        if not self.problem.free:
-            return self.problem.rho
-        if bias is Bias.OWN or (bias is Bias.SHIFT and self.problem.p != 2):
+        problem, bias = self.problem, self.algorithm.bias
+        if not (problem.free or self.shifts):
+            return problem.rho
+        if bias is Bias.OWN or (bias is Bias.SHIFT and problem.p != 2):
             return 0.0
-        square = self.patterns.squares(self.problem.p)
-        scale = float(SHIFT_STEP * square.mean() if bias is Bias.SHIFT else square.max())
-        return scale**0.5 if scale > 0.0 else 1.0
+        square = self.patterns.squares(problem.p)
+        scale = float(square.mean() if self.shifts else square.max())
+        if self.shifts:
+            if problem.euclidean and not problem.hard:
+                scale += 1.0 / max(4.0 * problem.C * float(self.weights.mean()), 1.0 / MAX_DELTA2)
+            scale *= SHIFT_STEP
+        rho = scale**0.5 if scale > 0.0 else 1.0
+        return rho if problem.free else min(rho, problem.rho)
+
+    @property
+    def _rest2(self) -> float:
+        """Return the square of an augmented constant coordinate less that of the engine's; 0 for other intercepts."""
+        return self.problem.rho**2 - self.rho**2 if self.problem.rho else 0.0
 
     def _margin_lower_bound(self) -> float:
         """Return a lower bound of the largest directional margin.
@@ -314,7 +336,7 @@ class State(Presentation):
         return not self.shifts or self._shift() == 0.0 or self._idle >= MAX_IDLE_SHIFTS
 
     def evaluate_iterate(self) -> None:
-        """Score all rows at the current w, compute the bounds, and shift a free intercept."""
+        """Score all rows at the current w, compute the bounds, and move the intercept if it is to be (`shifts`)."""
         if not isinstance(self.h.scale, Unscaled):
             refresh(self.h)
         score_rows(self.h, self.all_rows, self.scores)
@@ -325,17 +347,23 @@ class State(Presentation):
         if self.problem.first_power:
             self._set_multiplier(max(self._length2() ** 0.5 / self.unit, MIN_GROWTH * self._multiplier))
         if self.shifts:
-            # a proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all scores
             step = self._shift()
             self.h.number[BIAS] += step
             self.scores += self.y * step
 
     def _shift(self) -> float:
-        """Return the term of the constant coordinate in the scores, by which an evaluation shifts the intercept."""
-        h = self.h
-        if self.problem.p == 2:
-            return float(self.rho * h.space.vector.w[-1])
-        return float(h.number[CONSTANT2] * (h.alpha @ self.y))
+        """Return the step of the bias in an evaluation, a proximal-point step in the intercept.
+
+        The engine minimises the objective at b = bias + rho w_0 with the penalty w_0^2 / 2 of its constant coordinate
+        rho. A free intercept has no penalty: b becomes the next bias, until w_0 = 0. An augmented one, of the constant
+        coordinate r, has the penalty b^2 / (2 r^2), which with (b - c)^2 (1 / rho^2 - 1 / r^2) / 2 is that of the
+        engine for the bias c (1 - rho^2 / r^2), up to a constant: the next centre c is b.
+        """
+        h, r = self.h, self.problem.rho
+        if self.problem.p != 2:
+            return float(h.number[CONSTANT2] * (h.alpha @ self.y))
+        step = float(self.rho * h.space.vector.w[-1])
+        return step - (self.rho / r) ** 2 * (float(h.number[BIAS]) + step) if r else step
 
     def active_rows(self, band: float) -> np.ndarray:
         """Return the rows whose dual variable may still change, by the scores of the last evaluation.

@@ -82,6 +82,12 @@ class DualCoordinateDescent(Algorithm):
     def refuses(self, problem: Problem) -> str | None:
         return None if 1.0 < problem.p < np.inf else '1 < p < inf; for p = 1 or p = inf algorithm="auto"'
 
+    @property
+    def centres(self) -> bool:
+        return (
+            self.schedule == "gap"
+        )  # the others are those of papers, whose step includes the constant coordinate
+
     def plan(self, facts: Facts) -> Plan:
         # sweeps are a linear iteration at p = 2 only
         return Plan(rule=Descend(1.0), unit=1.0, real=facts.problem.p == 2, pace=self.eps)
