@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import os
 import stat
+import subprocess
 import sys
 
 import numpy as np
@@ -279,6 +280,22 @@ class TestAtomicWriting:
         assert saved.read_bytes() == before
         assert list(saved.parent.iterdir()) == [saved]
         assert error is not OSError or call or caught.value.filename == str(saved)
+
+    def test_the_next_writer_deletes_what_a_killed_one_left(self, path, tmp_path):
+        script = (
+            "import os, sys; from maxmargin.numerics.files import written_whole\n"
+            "with written_whole(sys.argv[1]) as file:\n"
+            "    file.write(b'half'), file.flush(), os._exit(9)"
+        )
+        assert subprocess.run([sys.executable, "-c", script, path], check=False).returncode == 9
+        (stray,) = tmp_path.iterdir()
+        assert stray.read_bytes() == b"half"
+        (tmp_path / f".other{stray.name}").touch()
+        with written_whole(path) as outer, written_whole(path) as inner:  # this process runs
+            outer.write(b"outer")
+            inner.write(b"inner")
+        assert path.read_bytes() == b"outer"
+        assert {one.name for one in tmp_path.iterdir()} == {path.name, f".other{stray.name}"}
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions or devices on Windows")
     def test_writing_keeps_permissions_links_and_devices(self, path, tmp_path):

@@ -316,6 +316,16 @@ class TestFaults:
         assert same(open_rows(path), read(path))
         assert left(tmp_path) == ["a.svm.maxmargin-cache"]
 
+    def test_a_header_of_a_killed_process_is_deleted_with_its_cache(self, tmp_path):
+        path = write(tmp_path / "a.svm")
+        rows = read(path)
+        assert same(open_rows(path), rows)
+        (tmp_path / "a.svm.maxmargin-cache" / ".header.json.abc.1.2").touch()
+        path.write_text(svm_text(seed=1))
+        assert same(open_rows(path), read(path))
+        assert clear_cache([path])
+        assert left(tmp_path) == []
+
     def test_other_folders_are_never_replaced_or_deleted(self, tmp_path):
         path = write(tmp_path / "a.svm")
         folder = tmp_path / "a.svm.maxmargin-cache"

@@ -6,8 +6,10 @@ import errno
 import os
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +18,8 @@ from typing import IO
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file that replaces `path` when all of it is on the disk.
 
-    After a failure an old file of that name is unchanged, and the temporary file is deleted.
+    After a failure an old file of that name is unchanged, and the temporary file is deleted. A process that is killed
+    leaves the temporary file: the next one that writes the same file deletes it.
 
     Parameters
     ----------
@@ -33,7 +36,10 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     target = Path(os.path.realpath(path))  # a link stays a link
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}")
+    temporary = temporary_name(target)
+    for stray in left_over(target):
+        with suppress(OSError):
+            stray.unlink()
     try:
         with _named(path, temporary), open(temporary, "xb") as file:
             yield file
@@ -51,6 +57,45 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def temporary_name(target: Path) -> Path:
+    """Return a new name beside a file or folder, which tells what it is to become, the machine and the process."""
+    return target.with_name(f"{_beginning(target)}{os.getpid()}.{secrets.token_hex(4)}")
+
+
+def left_over(target: Path) -> list[Path]:
+    """Return the paths of `temporary_name` that are left over from processes of this machine that have ended."""
+    begin = _beginning(target)
+    with suppress(OSError):  # a folder that may not be listed
+        names = [name for name in os.listdir(target.parent) if name.startswith(begin)]
+        return [
+            target.with_name(name)
+            for name in names
+            if not _is_running(name.removeprefix(begin).split(".")[0])
+        ]
+    return []
+
+
+def _beginning(target: Path) -> str:
+    """Return the beginning of temporary names: other machines may share a folder, and not its processes."""
+    host = sha256(socket.gethostname().encode()).hexdigest()[:6]
+    return f".{target.name[:200]}.{host}."
+
+
+def _is_running(process: str) -> bool:
+    """Return whether a process of this number runs; on Windows, files that are open cannot be deleted anyway."""
+    if not process.isdecimal():
+        return False
+    if os.name == "nt":
+        return int(process) == os.getpid()
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # of another user
+        pass
+    return True
 
 
 @contextmanager

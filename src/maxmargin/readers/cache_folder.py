@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
-import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..numerics.files import written_whole
+from ..numerics.files import left_over, temporary_name, written_whole
 from .files import Digest
 from .table import DataError
 
@@ -97,8 +95,9 @@ def new_folder(target: Path) -> Iterator[Path]:
             f"{target}: this is no cache, but has the name of one; move it, or name another folder."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left_over(target)
-    temporary = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}")
+    for stray in left_over(target):
+        _remove(stray)
+    temporary = temporary_name(target)
     temporary.mkdir()
     try:
         yield temporary
@@ -119,35 +118,11 @@ def new_folder(target: Path) -> Iterator[Path]:
         raise
 
 
-def _host() -> str:
-    """Return a word for this machine: other machines may share a folder, and not its processes."""
-    return sha256(socket.gethostname().encode()).hexdigest()[:6]
-
-
-def _remove_left_over(target: Path) -> None:
-    """Delete temporary folders of processes of this machine that have ended."""
-    begin = f".{target.name}.{_host()}."
-    for path in target.parent.glob(f".*{SUFFIX}.*"):
-        if path.name.startswith(begin) and not _is_running(path.name.removeprefix(begin).split(".")[0]):
-            _remove(path)
-
-
-def _is_running(process: str) -> bool:
-    """Return whether a process of this number runs; on Windows, files that are open cannot be deleted anyway."""
-    if os.name == "nt" or not process.isdecimal():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        pass
-    return True
-
-
 def _only_cache(folder: Path) -> bool:
-    """Return whether a folder holds files of a cache only."""
-    return folder.is_dir() and {path.name for path in folder.iterdir()} <= _NAMES
+    """Return whether a folder holds files of a cache only, complete or, after a process was killed, in part."""
+    return folder.is_dir() and all(
+        path.name in _NAMES or path.name.startswith(f".{HEADER}.") for path in folder.iterdir()
+    )
 
 
 def _remove(folder: Path) -> None:
