@@ -169,7 +169,7 @@ class Partitions(ABC):
     passes : int
         How often all rows have been read.
     rows_done : int
-        Rows that the present pass has read.
+        Rows that the present pass has read; 0 between passes.
     """
 
     shape: tuple[int, int]
@@ -197,6 +197,7 @@ class Partitions(ABC):
         """Return `reduce` of a function that reads every row: one pass."""
         found = self.reduce(function, interrupted)
         self.passes += found is not None
+        self.rows_done = 0
         return found
 
     def gather(self, numbers: np.ndarray, interrupted: Callable[[], bool]) -> Gathered | None:
@@ -231,6 +232,8 @@ class ArrayPartitions(Partitions):
     ----------
     row_bytes : float
         Mean bytes of a row.
+    row_entries : float
+        Mean number of stored entries of a row.
     """
 
     def __init__(
@@ -245,8 +248,9 @@ class ArrayPartitions(Partitions):
         self.shape, self.sparse, self.workers = X.shape, sp.issparse(X), workers
         self._X, self._codes, self._weights, self._factors = X, codes, weights, factors
         n, d = X.shape
+        self.row_entries = X.nnz / max(n, 1) if self.sparse else float(d)
         # of sparse rows: a value of 8 bytes and an index of 4 for each entry, and a pointer of 8
-        row_bytes = (X.nnz / max(n, 1)) * 12.0 + 8.0 if self.sparse else d * X.dtype.itemsize
+        row_bytes = self.row_entries * 12.0 + 8.0 if self.sparse else d * X.dtype.itemsize
         rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
         self._starts = range(0, n, rows)
         self._rows = rows
@@ -288,7 +292,7 @@ class ArrayPartitions(Partitions):
         all rows, also where these are sorted. Which pieces of the parts make a block is random. The last pieces may be
         left out where `interrupted` stops the pass.
         """
-        n = self.shape[0]
+        n, self.rows_done = self.shape[0], 0
         pieces = min(PIECES, max(rows, 1))
         size = max(rows // pieces, 1)
         count = -(-n // size)
@@ -302,7 +306,8 @@ class ArrayPartitions(Partitions):
                 parts.append(Gathered.all_of(self._block(first, size)))
             if parts:
                 yield Gathered.joined(parts)
-        self.passes += 1
+                self.rows_done += sum(part.size for part in parts)
+        self.passes, self.rows_done = self.passes + 1, 0
 
     def _block(self, first: int, rows: int) -> Partition:
         last = min(first + rows, self.shape[0])

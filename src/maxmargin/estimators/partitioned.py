@@ -13,9 +13,10 @@ from sklearn.base import clone
 
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions
 from ..fit.deadline import Deadline
-from ..fit.partitioned.cached_loops import solve_cached_loops
+from ..fit.partitioned import cached_loops_driver, solve
+from ..fit.partitioned.cached_loops_driver import Means, solve_cached_loops
+from ..fit.partitioned.driver import PartitionedSolution
 from ..fit.partitioned.policy import method_for
-from ..fit.partitioned.solve import STAGE, Budget, PartitionedSolution, rows_in_memory, solve_partitioned
 from ..fit.report import Stopping
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
@@ -27,7 +28,7 @@ from ..readers.row_cache import StoredRows, open_rows
 from ..readers.table import DataError
 from . import validation
 from .progress import Reporter
-from .row_generation import generate_rows
+from .row_generation import PLAN, generate_rows
 
 # The rows in memory are solved to this share of `tol`, which leaves the rest to the rows that are not in memory.
 IN_MEMORY_TOL = 0.3
@@ -297,29 +298,37 @@ def _solve(
     """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
     memory, labels = parse_bytes(model.memory or DEFAULT_MEMORY), list(classes)
     seed = int(validation.draw_seeds(model.random_state, 1)[0])
-    rows = rows_in_memory(memory, partitions.shape[1])
-    generated = problem.hard or not problem.euclidean
-    checkpointed = model.checkpoint is not None
-    if not generated and method_for(problem, partitions, memory, checkpointed)[0] == STAGE:
-        return solve_partitioned(partitions, problem, labels, Budget(rows, seed, model.checkpoint), stopping)
-    if checkpointed:
-        raise ValueError(
-            "a checkpoint is written by Newton's method over passes only, for soft margins at p = 2 of few columns: "
-            "leave it out."
-        )
-    if generated:
-        fit_rows = partial(_fit_rows, model, classes, stopping.deadline)
-        return generate_rows(partitions, problem, classes, rows, seed, stopping, fit_rows)
+    rows = solve.rows_in_memory(memory, partitions.shape[1])
+    if problem.hard or not problem.euclidean:
+        why = "a hard margin" if problem.hard else "a soft margin that is not the half square of the 2-norm"
+        fit_rows, plan = partial(_fit_rows, model, classes), PLAN.because(why, model.checkpoint)
+        budget = solve.Budget(rows, seed)
+        return generate_rows(partitions, problem, classes, budget, stopping, fit_rows, plan)
+    stage, why = method_for(problem, partitions, memory)
+    if stage == solve.STAGE:
+        plan = solve.PLAN.because(why, model.checkpoint)
+        return solve.solve_partitioned(partitions, problem, labels, solve.Budget(rows, seed), stopping, plan)
     assert isinstance(partitions, ArrayPartitions)
-    return solve_cached_loops(partitions, problem, labels, memory, stopping, seed)
+    plan, means = cached_loops_driver.PLAN.because(why, model.checkpoint), Means(memory, seed)
+    return solve_cached_loops(partitions, problem, labels, means, stopping, plan)
 
 
-def _fit_rows(model: Any, classes: np.ndarray, deadline: Deadline, rows: Gathered) -> Any:
-    """Return a classifier of the same problem that is fitted to gathered rows in memory."""
-    left = deadline.remaining()
+def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_report: Any) -> Any:
+    """Return a classifier of the same problem that is fitted to gathered rows in memory.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    classes : ndarray of shape (classes,)
+    rows : Gathered
+    left : float
+        Seconds that it may take.
+    on_report : callable
+        The callback.
+    """
     inner: Any = clone(model)
     inner.set_params(
-        memory=None, checkpoint=None, class_weight=None, callback=None, verbose=0, tol=IN_MEMORY_TOL * model.tol,
+        memory=None, checkpoint=None, class_weight=None, callback=on_report, verbose=0, tol=IN_MEMORY_TOL * model.tol,
         max_time=None if left == np.inf else max(left, MIN_SECONDS),
     )  # fmt: skip
     return inner.fit(rows.X, classes[rows.codes], rows.weights)

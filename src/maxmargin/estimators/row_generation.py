@@ -10,8 +10,9 @@ The rows with a loss have to fit in memory: this is for hard margins, and for so
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial, reduce
 from typing import Any
 
@@ -21,20 +22,18 @@ from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable
 from ..data.partitions import Gathered, Partitions
 from ..fit.partitioned.bounds import empty_certificate
-from ..fit.partitioned.coordinates import Coordinates
+from ..fit.partitioned.driver import PartitionedSolution, PassDriver, Plan
 from ..fit.partitioned.sample import count_classes, draw_rows
 from ..fit.partitioned.scores import Evaluation, Scored, evaluate
-from ..fit.partitioned.solve import PartitionedSolution
+from ..fit.partitioned.solve import Budget
 from ..fit.partitioned.sums import Near
 from ..fit.report import Report, Stopping
-from ..numerics.norms import norm
 from ..problem.multiclass import python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
 from ..separability.search import about_all_rows
 
-STAGE = "row-generation"
-REASON = "rows in partitions: the rows of the smallest margins are solved in memory"
+PLAN = Plan("row-generation", "rows in partitions: the rows of the smallest margins are solved in memory")
 # Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
 SAMPLE_SHARE = 0.25
 # Margin below which rows are added for a hard margin, whose smallest margin in memory is 1: rounding makes no row
@@ -43,100 +42,145 @@ HARD_REACH = 1.0 - 1e-9
 
 MAX_IDLE = 8  # passes without a better bound after which the fit has stalled, as in `partitioned.newton`
 
-# Fits the in-memory estimator to gathered rows with the numbers of their classes as labels.
-FitRows = Callable[[Gathered], Any]
+# Fits the in-memory estimator to gathered rows with the numbers of their classes as labels, given the seconds that are
+# left, and its callback.
+FitRows = Callable[[Gathered, float, Callable[[Report], bool]], Any]
 
 
 @dataclass(eq=False)
 class _Part:
-    """The best bounds and the best point z, of shape (size,), of one binary problem."""
+    """The best point z, of shape (size,), with its certificate, and the verdict of one binary problem."""
 
-    z: np.ndarray
+    best: np.ndarray
     certificate: Certificate
-    history: list[Report]
     verdict: Any = None
+    steps: int = 0  # rows are not visited one by one
+
+    @property
+    def lower(self) -> float:
+        """The best lower bound."""
+        return self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        """The best upper bound."""
+        return self.certificate.upper
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the bounds."""
+        return self.certificate.gap
 
 
 def generate_rows(
     partitions: Partitions,
     problem: Problem,
     classes: np.ndarray,
-    rows: int,
-    seed: int,
+    budget: Budget,
     stopping: Stopping,
     fit_rows: FitRows,
+    plan: Plan = PLAN,
 ) -> list[PartitionedSolution]:
     """Solve a problem by row generation; parameters and result are those of `solve_partitioned`.
 
     Parameters
     ----------
-    rows : int
-        Rows that fit in memory.
+    budget : Budget
+        The rows that fit in memory, and the seed of the first sample.
     fit_rows : callable
         Returns an in-memory estimator that is fitted to some rows.
     """
-    run = _RowGeneration(partitions, problem, classes, rows, stopping)
-    status = run.run(seed, fit_rows)
-    return [run.solution(k, status) for k in range(len(run.labels))]
+    labels = [python_label(label) for label in classes]
+    return _RowGeneration(partitions, problem, labels, stopping, plan, budget, fit_rows).solve()
 
 
-class _RowGeneration:
+class _RowGeneration(PassDriver):
     """The rows in memory, and the bounds of all binary problems."""
 
+    runs: list[_Part]
+
     def __init__(
-        self, partitions: Partitions, problem: Problem, classes: np.ndarray, rows: int, stopping: Stopping
+        self,
+        partitions: Partitions,
+        problem: Problem,
+        labels: Sequence[Any],
+        stopping: Stopping,
+        plan: Plan,
+        budget: Budget,
+        fit_rows: FitRows,
     ) -> None:
-        self.partitions, self.problem, self.rows, self.stopping = partitions, problem, rows, stopping
-        self.coordinates, self.classes = Coordinates(problem, partitions.shape[1]), classes
-        two = classes.size == 2
-        self.positives = [1] if two else list(range(classes.size))
-        self.labels = [None] if two else [python_label(label) for label in classes]
+        super().__init__(partitions, problem, labels, stopping, plan)
+        self.budget, self.fit_rows = budget, fit_rows
         zero, nothing = np.zeros(self.coordinates.size), empty_certificate(problem, partitions.shape)
+        self.runs = [_Part(zero, nothing) for _ in self.labels]
         self.idle = 0  # passes since a bound has improved
-        self.parts = [_Part(zero, nothing, []) for _ in self.labels]
+        self.exhausted = False  # whether no row can be added
 
-    def run(self, seed: int, fit_rows: FitRows) -> Status:
-        """Add rows until all problems are certified, or another criterion ends the fit."""
-        deadline, problem, held = self.stopping.deadline, self.problem, self._first_rows(seed)
-        if held is None:
-            return deadline.status() or Status.STALLED
-        for _ in range(self.stopping.max_iter):
-            model = fit_rows(held)
-            points = [
-                self.coordinates.vector(w, b) for w, b in zip(model.coef_, model.intercept_, strict=True)
-            ]
-            reach = HARD_REACH if problem.hard else 1.0
-            room = max(self.rows // (2 * len(points)), 1)
-            evaluations = tuple(
-                Evaluation(positive, z, room, reach)
-                for positive, z in zip(self.positives, points, strict=True)
-            )
-            scores = self.partitions.total(
-                partial(evaluate, self.coordinates, evaluations), deadline.interrupted
-            )
-            if scores is None:
-                return deadline.status() or Status.STALLED
-            better = [self._update(k, model, held, points[k], part) for k, part in enumerate(scores.parts)]
-            self.idle = 0 if any(better) else self.idle + 1
-            if all(
-                part.certificate.gap <= self.stopping.tol or part.verdict is not None for part in self.parts
-            ):
-                return Status.CERTIFIED
-            if deadline.interrupted():
-                return deadline.status() or Status.STALLED
-            more = self._joined(held, model, [part.near.pruned() for part in scores.parts])
-            if more is None or self.idle >= MAX_IDLE:
-                return Status.STALLED
-            held = more
-        return Status.MAX_ITER
+    def begin(self) -> bool:
+        rows = self._first_rows()
+        if rows is not None:
+            self.held = rows
+        return rows is not None
 
-    def _first_rows(self, seed: int) -> Gathered | None:
+    def open_problems(self) -> list[int]:
+        solved = all(part.gap <= self.stopping.tol or part.verdict is not None for part in self.runs)
+        if solved or self.exhausted or self.idle >= MAX_IDLE:
+            return []
+        return list(range(len(self.runs)))
+
+    def advance(self, problems: list[int]) -> bool:
+        """Solve the rows in memory, evaluate the solution on all rows, and add rows."""
+        held, reach = self.held, HARD_REACH if self.coordinates.problem.hard else 1.0
+        left = self.stopping.deadline.remaining()
+        model = self.fit_rows(held, left, lambda report: self.interrupted())
+        points = [self.coordinates.vector(w, b) for w, b in zip(model.coef_, model.intercept_, strict=True)]
+        room = max(self.budget.rows // (2 * len(points)), 1)
+        evaluations = tuple(
+            Evaluation(positive, z, room, reach) for positive, z in zip(self.positives, points, strict=True)
+        )
+        scores = self.partitions.total(partial(evaluate, self.coordinates, evaluations), self.interrupted)
+        if scores is None:
+            return False
+        better = [self._update(k, model, held, points[k], scores.parts[k]) for k in problems]
+        self.idle = 0 if any(better) else self.idle + 1
+        more = self._joined(held, model, [part.near.pruned() for part in scores.parts])
+        self.held, self.exhausted = held if more is None else more, more is None
+        return True
+
+    def certificate(self, k: int) -> Certificate:
+        return self.runs[k].certificate
+
+    def held_rows(self) -> Gathered:
+        return self.held
+
+    def state(self) -> dict[str, Any]:
+        return {"idle": self.idle}
+
+    def state_of(self, k: int) -> dict[str, Any]:
+        part, verdict = self.runs[k], self.runs[k].verdict
+        if verdict is not None:
+            verdict = vars(verdict) | {"weights": [str(weight) for weight in verdict.weights]}
+        best = {name: getattr(part.certificate, name) for name in ("lower", "upper", "support", "dual")}
+        return {"best": part.best, "certificate": best, "verdict": verdict}
+
+    def restore(self, rows: Gathered, state: dict[str, Any], states: list[dict[str, Any] | None]) -> None:
+        self.held, self.idle = rows, state["idle"]
+        for part, fingerprint, stored in zip(self.runs, self.fingerprints, states, strict=True):
+            assert stored is not None
+            assert fingerprint is not None
+            part.best, verdict = stored["best"], stored["verdict"]
+            part.certificate = replace(part.certificate, fingerprint=fingerprint, **stored["certificate"])
+            if verdict is not None:
+                part.verdict = Inseparable(**verdict | {"weights": tuple(map(Fraction, verdict["weights"]))})
+
+    def _first_rows(self) -> Gathered | None:
         """Draw a random sample; None if stopped."""
-        interrupted = self.stopping.deadline.interrupted
-        counts = self.partitions.reduce(partial(count_classes, self.classes.size), interrupted)
+        interrupted, classes = self.stopping.deadline.interrupted, len(self.classes)
+        counts = self.partitions.reduce(partial(count_classes, classes), interrupted)
         if counts is None:
             return None
-        size, rng = max(int(SAMPLE_SHARE * self.rows), 2 * self.classes.size), np.random.default_rng(seed)
+        size = max(int(SAMPLE_SHARE * self.budget.rows), 2 * classes)
+        rng = np.random.default_rng(self.budget.seed)
         drawn = draw_rows(self.partitions, counts, size, rng, interrupted)
         return None if drawn is None else drawn.rows
 
@@ -154,14 +198,14 @@ class _RowGeneration:
         _, first = np.unique(rows.numbers[by_margin], return_index=True)
         fresh = by_margin[np.sort(first)]
         fresh = fresh[~np.isin(rows.numbers[fresh], held.numbers)]
-        if held.numbers.size + fresh.size > self.rows:
+        if held.numbers.size + fresh.size > self.budget.rows:
             used = np.zeros(held.numbers.size, bool)
             for part in model.certificate_.certificates:
                 used[part.support] = True
             # a fit in memory needs rows of each class
             used[np.unique(held.codes, return_index=True)[1]] = True
             held = held.some(np.flatnonzero(used))
-        fresh = fresh[: max(self.rows - held.numbers.size, 0)]
+        fresh = fresh[: max(self.budget.rows - held.numbers.size, 0)]
         if not fresh.size:
             return None
         merged = held.merge(rows.some(fresh))
@@ -172,8 +216,10 @@ class _RowGeneration:
 
         Return whether one of them is better.
         """
-        part, proof, hard = self.parts[k], model.certificate_.certificates[k], self.problem.hard
+        part, proof = self.runs[k], model.certificate_.certificates[k]
         fingerprint, side = scored.fingerprint(self.coordinates.d), scored.bound(self.coordinates, z)
+        self.check_same_rows(k, fingerprint)
+        hard = self.coordinates.problem.hard
         best = replace(part.certificate, fingerprint=fingerprint)
         proved, attained = (proof.upper, side.bound) if hard else (proof.lower, side.bound)
         name, other = ("upper", "lower") if hard else ("lower", "upper")
@@ -181,36 +227,20 @@ class _RowGeneration:
             numbers = held.numbers[proof.support]
             best = replace(best, support=numbers, dual=proof.dual, **{name: proved})
         if attained > best.lower if hard else attained < best.upper:
-            best, part.z = replace(best, **{other: attained}), z
+            best, part.best = replace(best, **{other: attained}), z
         better = (best.lower, best.upper) != (part.certificate.lower, part.certificate.upper)
         part.certificate = best
         verdicts = getattr(model, "verdict_", None)
         verdict = verdicts.get(self.labels[k]) if isinstance(verdicts, dict) else verdicts
         if isinstance(verdict, Inseparable):
             part.verdict = about_all_rows(verdict, held.numbers, self.partitions.shape[0])
-        self._report(k)
+        self.report(k)
         return better
 
-    def _report(self, k: int) -> None:
-        part, stopping = self.parts[k], self.stopping
-        best, n = part.certificate, self.partitions.shape[0]
-        w, b = self.coordinates.point(part.z)
-        length = norm(w, self.problem.q)
-        margin = best.lower if self.problem.hard else 1.0 / length if length > 0.0 else np.inf
-        stopping.report(
-            part.history, (w, b), lower=best.lower, upper=best.upper, gap=best.gap,
-            presentations=self.partitions.passes * n, steps=0, stage=STAGE, label=self.labels[k], margin=margin,
-            reason=REASON,
-        )  # fmt: skip
-
     def solution(self, k: int, status: Status) -> PartitionedSolution:
-        """Return the best point of a problem; `status` is that of the fit, if the gap exceeds `tol`."""
-        part = self.parts[k]
+        part, found = self.runs[k], super().solution(k, status)
         if part.verdict is not None:
-            status = Status.INSEPARABLE
-        elif part.certificate.gap <= self.stopping.tol:
-            status = Status.CERTIFIED
-        elif self.problem.hard and not part.certificate.lower > 0.0 and status is Status.STALLED:
-            status = Status.UNDECIDED
-        point, history = self.coordinates.point(part.z), part.history
-        return PartitionedSolution(*point, status, len(history), history, part.certificate, part.verdict)
+            return replace(found, status=Status.INSEPARABLE, verdict=part.verdict)
+        if self.coordinates.problem.hard and not part.lower > 0.0 and found.status is Status.STALLED:
+            return replace(found, status=Status.UNDECIDED)
+        return found

@@ -17,11 +17,8 @@ S. Matsushima, S. V. N. Vishwanathan, A. J. Smola, "Linear support vector machin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from tempfile import TemporaryFile
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,12 +30,9 @@ from ...data.rows import Patterns
 from ...engine.order import shuffled
 from ...engine.sweep import objective_gap, repeat, score_rows
 from ...problem.problem import Problem
-from ...problem.status import Status
 from ..presentation import ENTRIES_PER_CALL
-from ..report import Report, Stopping
 from .bounds import dual_side, empty_certificate, objective_side
 from .coordinates import Coordinates
-from .solve import PartitionedSolution
 from .sums import Block, BoundSums
 
 STAGE = "cached-loops"
@@ -50,10 +44,6 @@ COPIES = 2.5
 NUMBERS_BYTES = 100.0
 # Vectors with an entry for each column: w frozen and current, in the engine, and sums of both classes.
 VECTORS = 8
-# Largest part of the memory for the dual variables of all rows; larger arrays are in a temporary file.
-DUAL_SHARE = 0.25
-# Numbers that are written to the temporary file at a time.
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -122,84 +112,6 @@ def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
             f"{vectors / ROWS_SHARE / 1e6:.2g} MB."
         )
     return max(int(available / (COPIES * partitions.row_bytes + NUMBERS_BYTES)), 2)
-
-
-def solve_cached_loops(
-    partitions: ArrayPartitions,
-    problem: Problem,
-    labels: Sequence[Any],
-    memory: float,
-    stopping: Stopping,
-    seed: int,
-    settings: LoopSettings = SETTINGS,
-) -> list[PartitionedSolution]:
-    """Solve a soft margin at p = 2 on partitioned rows: one binary problem for two classes, else one for each.
-
-    The problems are solved one after another, each in passes of its own: each keeps other rows in memory.
-
-    Parameters
-    ----------
-    partitions : ArrayPartitions
-        Codes of classes from 0.
-    problem : Problem
-    labels : sequence
-        The labels of the classes.
-    memory : float
-        Bytes.
-    stopping : Stopping
-        `max_iter` is the largest number of passes for each problem.
-    seed : int
-        Of the orders of blocks and rows.
-    settings : LoopSettings
-    """
-    positives, found = [1] if len(labels) == 2 else list(range(len(labels))), []
-    coordinates, rows = Coordinates(problem, partitions.shape[1]), rows_in_memory(memory, partitions)
-    for k, positive in enumerate(positives):
-        rest = replace(stopping, deadline=stopping.deadline.split(len(positives) - k))
-        with dual_arrays(partitions.shape[0], memory) as duals:
-            rng = np.random.default_rng([seed, k])
-            run = LoopsRun(partitions, coordinates, positive, rows, duals, rng, stopping.tol, settings)
-            found.append(_solve(run, rest, None if len(labels) == 2 else labels[positive]))
-    return found
-
-
-def _solve(run: LoopsRun, stopping: Stopping, label: Any) -> PartitionedSolution:
-    """Make passes until the problem is certified; return its solution."""
-    deadline, problem, status, gap = stopping.deadline, run.problem, Status.MAX_ITER, np.inf
-    history: list[Report] = []
-    for _ in range(stopping.max_iter):
-        if not run.advance(deadline.interrupted):
-            status = deadline.status() or Status.STALLED
-            break
-        gap, w, b = problem.gap(run.lower, run.upper), *run.coordinates.point(run.best)
-        length = float(np.sqrt(run.best @ (run.coordinates.regular * run.best)))
-        stopping.report(
-            history, (w, b), lower=run.lower, upper=run.upper, gap=gap, stage=STAGE, label=label, steps=run.steps,
-            presentations=run.partitions.passes * run.partitions.shape[0],
-            margin=1.0 / length if length > 0.0 else np.inf,
-            reason="rows in partitions: dual coordinate descent, with the open rows in memory",
-        )  # fmt: skip
-        if gap <= stopping.tol or run.idle >= run.settings.max_idle:
-            status = Status.CERTIFIED if gap <= stopping.tol else Status.STALLED
-            break
-    point = run.coordinates.point(run.best if history else run.z)
-    return PartitionedSolution(*point, status, len(history), history, run.certificate())
-
-
-@contextmanager
-def dual_arrays(n: int, memory: float) -> Iterator[np.ndarray]:
-    """Yield a zero array of shape (3, n): in memory, or in a temporary file, which is deleted afterwards.
-
-    A full disk raises OSError here, since the file is written as a whole.
-    """
-    if 24.0 * n <= DUAL_SHARE * memory:
-        yield np.zeros((3, n))
-        return
-    with TemporaryFile() as file:
-        for first in range(0, 3 * n, CHUNK):
-            file.write(bytes(8 * min(CHUNK, 3 * n - first)))
-        file.flush()
-        yield np.memmap(file, np.float64, "r+", shape=(3, n))
 
 
 class LoopsRun:

@@ -5,25 +5,19 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...certificates.bounds import Side
-from ...certificates.certificate import Fingerprint, ImpliedDual
+from ...certificates.certificate import CHECKSUM_TOLERANCE
+from ...data.partitions import Gathered
 from ...numerics.files import written_whole
-from ..report import Report
-from .bounds import Proof
-from .newton import NewtonRun
-from .sums import Linearisation
+from ...numerics.sums import Plain
 
-FORMAT = "maxmargin checkpoint 1"
-# attributes of `NewtonRun` that are stored as numbers, and as arrays
-SCALARS = ("error", "upper", "idle", "last_objective", "last_move", "radius")
-ARRAYS = ("z", "best", "metric_matrix")
+FORMAT = "maxmargin checkpoint 2"
+ARRAY = "array"  # the only key of the records that stand for arrays in the header
 
 
 class CheckpointError(ValueError):
@@ -34,37 +28,59 @@ class CheckpointError(ValueError):
 class Checkpoint:
     """The state of a fit.
 
+    States are dictionaries and lists of numbers, text, None and arrays.
+
     Attributes
     ----------
     key : dict
-        The problem, the sizes of the data, and the classes: a checkpoint with another key is refused.
+        The problem, the sizes of the data, the classes and the method: a checkpoint with another key is refused.
     passes : int
-    numbers, factors : ndarray of shape (k,)
-        The rows of the sample, and how many rows each stands for.
+        Passes over the data so far.
+    numbers : ndarray of int64 of shape (k,)
+        Rows that were in memory.
     checksum : float
-        A sum over the entries of the sample.
-    runs : list of dict
-        `state_of` each binary problem.
+        `checksum` of their entries.
+    fit : dict
+        The state of the whole fit.
+    problems : list of dict
+        The state of each binary problem.
     """
 
     key: dict[str, Any]
     passes: int
     numbers: np.ndarray
-    factors: np.ndarray
     checksum: float
-    runs: list[dict[str, Any]]
+    fit: dict[str, Any]
+    problems: list[dict[str, Any]]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the checkpoint; an old file stays until the new one is complete."""
-        arrays: dict[str, np.ndarray] = {"numbers": self.numbers, "factors": self.factors}
-        records = []
-        for k, run in enumerate(self.runs):
-            records.append({name: value for name, value in run.items() if not isinstance(value, np.ndarray)})
-            arrays |= {f"{k}.{name}": value for name, value in run.items() if isinstance(value, np.ndarray)}
-        header = {"format": FORMAT, "key": self.key, "passes": self.passes, "checksum": self.checksum}
-        text = json.dumps(header | {"runs": records})
+        arrays: dict[str, np.ndarray] = {}
+        header = json.dumps(_without_arrays(vars(self) | {"format": FORMAT}, "", arrays))
         with written_whole(path) as file:
-            np.savez(file, header=np.array(text), **arrays)  # pyright: ignore[reportArgumentType]
+            np.savez(file, header=np.array(header), **arrays)  # pyright: ignore[reportArgumentType]
+
+    def check_rows(self, path: str | os.PathLike[str], rows: Gathered) -> None:
+        """Raise CheckpointError if the rows with these numbers are others now."""
+        if abs(checksum(rows) - self.checksum) > CHECKSUM_TOLERANCE * abs(self.checksum):
+            raise CheckpointError(f"{path} is the checkpoint of other data; name another file, or delete it.")
+
+
+def checksum(rows: Gathered) -> float:
+    """Return a sum over the entries of rows, in which others differ."""
+    return Plain.total(Plain.scores(rows.X, np.sin(np.arange(1.0, rows.X.shape[1] + 1.0))) ** 2)
+
+
+def _without_arrays(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """Return a state in which records stand for its arrays, which are added to `arrays`."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {ARRAY: name}
+    if isinstance(value, dict):
+        return {key: _without_arrays(one, f"{name}.{key}", arrays) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_arrays(one, f"{name}.{k}", arrays) for k, one in enumerate(value)]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def read_checkpoint(path: str | os.PathLike[str], key: dict[str, Any]) -> Checkpoint | None:
@@ -85,17 +101,13 @@ def read_checkpoint(path: str | os.PathLike[str], key: dict[str, Any]) -> Checkp
         return None
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays.pop("header")))
-        if header["format"] != FORMAT:
-            raise ValueError(header["format"])
-        runs = [
-            record | {name.partition(".")[2]: a for name, a in arrays.items() if name.startswith(f"{k}.")}
-            for k, record in enumerate(header["runs"])
-        ]
-        found = Checkpoint(
-            header["key"], header["passes"], arrays["numbers"], arrays["factors"], header["checksum"], runs
-        )
+            header = json.loads(
+                str(file["header"]),
+                object_hook=lambda record: file[record[ARRAY]] if record.keys() == {ARRAY} else record,
+            )
+        if header.pop("format") != FORMAT:
+            raise ValueError(path)
+        found = Checkpoint(**header)
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         raise CheckpointError(
             f"{path} is not a complete checkpoint; name another file, or delete it if it was one."
@@ -107,32 +119,3 @@ def read_checkpoint(path: str | os.PathLike[str], key: dict[str, Any]) -> Checkp
                 "another file, or delete it to begin anew."
             )
     return found
-
-
-def state_of(run: NewtonRun, fingerprint: Fingerprint | None, history: list[Report]) -> dict[str, Any]:
-    """Return the state of one binary problem as numbers, records and arrays."""
-    state: dict[str, Any] = {name: getattr(run, name) for name in SCALARS + ARRAYS}
-    state["fingerprint"] = None if fingerprint is None else asdict(fingerprint)
-    state["history"] = [asdict(report) | {"label": None} for report in history]
-    if run.last is not None:
-        state |= {f"last_{name}": value for name, value in vars(run.last).items()}
-    if run.proof is not None:
-        state |= {f"proof_{name}": value for name, value in vars(run.proof.dual).items()}
-        state |= {"proof_numbers": run.proof.numbers, "proof_alpha": run.proof.alpha}
-        state["proof_side"] = list(run.proof.side)
-    return state
-
-
-def restore(run: NewtonRun, state: Mapping[str, Any], label: Any) -> tuple[Fingerprint | None, list[Report]]:
-    """Set the state of one binary problem, and return the fingerprint of the data and the reports."""
-    for name in SCALARS + ARRAYS:
-        setattr(run, name, state[name])
-    run.last = run.proof = None
-    if "last_z" in state:
-        run.last = Linearisation(*(state[f"last_{name}"] for name in ("z", "width", "numbers", "alpha")))
-    if "proof_side" in state:
-        points = ImpliedDual(*(state[f"proof_{name}"] for name in ImpliedDual.__dataclass_fields__))
-        run.proof = Proof(Side(*state["proof_side"]), points, state["proof_numbers"], state["proof_alpha"])
-    record = state["fingerprint"]
-    history = [Report(**report | {"label": label}) for report in state["history"]]
-    return None if record is None else Fingerprint(**record), history

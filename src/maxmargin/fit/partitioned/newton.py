@@ -96,7 +96,11 @@ class NewtonRun:
         The dual variables with the best lower bound so far.
     idle : int
         Passes since a bound has improved.
+    steps : int
+        0: rows are not visited one by one.
     """
+
+    steps = 0
 
     def __init__(
         self,

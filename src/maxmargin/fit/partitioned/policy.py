@@ -19,9 +19,7 @@ MAX_COST_RATIO = 30_000.0
 MATRIX_SHARE = 0.125
 
 
-def method_for(
-    problem: Problem, partitions: Partitions, memory: float, checkpointed: bool = False
-) -> tuple[str, str]:
+def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple[str, str]:
     """Return the name of the method for a problem, `solve.STAGE` or `cached_loops.STAGE`, and the reason.
 
     Parameters
@@ -31,19 +29,15 @@ def method_for(
     partitions : Partitions
     memory : float
         Bytes.
-    checkpointed : bool, default=False
-        Whether checkpoints are written, which only Newton's method does: it is then chosen if its matrices fit.
     """
     if problem.hard or not problem.euclidean:
         raise ValueError(f"partitioned rows have a method for soft margins at p = 2 only; got {problem}.")
     if not isinstance(partitions, ArrayPartitions):
         return solve.STAGE, "rows that stay on other machines are used in sums only"
     n, d = partitions.shape
-    entries = (partitions.row_bytes - 8.0) / 12.0 if partitions.sparse else float(d)
+    entries = partitions.row_entries
     if 8.0 * (d + 1) ** 2 > MATRIX_SHARE * memory:
         return cached_loops.STAGE, f"a matrix of {d} x {d} takes more than an eighth of the memory"
-    if checkpointed:
-        return solve.STAGE, "checkpoints are written between passes that keep only sums"
     if (d + 1) ** 2 > MAX_COST_RATIO * max(entries, 1.0):
         return cached_loops.STAGE, f"rows of {entries:.0f} entries are few numbers beside {d} x {d}"
     least = MIN_ROWS_PER_COLUMN[problem.loss]

@@ -14,7 +14,6 @@ from ...certificates.sample import Sample
 from ...data.partitions import Gathered, Partition, Partitions
 from ...data.rows import Patterns
 from ...data.task import Task
-from ...numerics.sums import Plain
 from ...problem.problem import Problem
 from ..deadline import Deadline
 from ..driver import solve
@@ -80,11 +79,6 @@ class DrawnRows:
 
     rows: Gathered
     factors: np.ndarray
-
-    @property
-    def checksum(self) -> float:
-        """A sum over the entries of the rows, by which other rows are noticed."""
-        return Plain.total(Plain.scores(self.rows.X, np.sin(np.arange(1.0, self.rows.X.shape[1] + 1.0))) ** 2)
 
     def some(self, places: Any) -> DrawnRows:
         """Return some of the rows, in place of all of them: the factors keep the total of each class."""

@@ -1,0 +1,200 @@
+"""Dual cached loops for all binary problems of a fit, one after another, each in passes of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+
+from ...certificates.certificate import Certificate
+from ...data.partitions import ArrayPartitions, Gathered
+from ...problem.problem import Problem
+from ..report import Stopping
+from .cached_loops import SETTINGS, STAGE, LoopSettings, LoopsRun, rows_in_memory
+from .driver import PartitionedSolution, PassDriver, Plan
+
+PLAN = Plan(STAGE, "rows in partitions: dual coordinate descent, with the open rows in memory")
+# Largest part of the memory for the dual variables of all rows; larger arrays are in a temporary file.
+DUAL_SHARE = 0.25
+# Numbers that are written to the temporary file at a time.
+CHUNK = 1 << 20
+# Attributes of `LoopsRun` that a checkpoint stores, beside the dual variables, the rows kept and the random numbers.
+STATE = (
+    "u", "rho", "balance", "best", "upper", "lower", "factors", "idle", "steps", "passes", "level",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Means:
+    """The memory, in bytes, and the seed of the orders of blocks and rows of a fit."""
+
+    memory: float
+    seed: int
+
+
+def solve_cached_loops(
+    partitions: ArrayPartitions,
+    problem: Problem,
+    labels: Sequence[Any],
+    means: Means,
+    stopping: Stopping,
+    plan: Plan = PLAN,
+    settings: LoopSettings = SETTINGS,
+) -> list[PartitionedSolution]:
+    """Solve a soft margin at p = 2 on partitioned rows: one binary problem for two classes, else one for each.
+
+    The problems are solved one after another, each in passes of its own: each keeps other rows in memory.
+
+    Parameters
+    ----------
+    partitions : ArrayPartitions
+        Codes of classes from 0.
+    problem : Problem
+    labels : sequence
+        The labels of the classes.
+    means : Means
+    stopping : Stopping
+        `max_iter` is the largest number of passes for each problem.
+    plan : Plan
+    settings : LoopSettings
+
+    Raises
+    ------
+    ValueError, OSError
+        As of `PassDriver.solve`.
+    """
+    return LoopsDriver(partitions, problem, labels, stopping, plan, means, settings).solve()
+
+
+@contextmanager
+def dual_arrays(n: int, memory: float) -> Iterator[np.ndarray]:
+    """Yield a zero array of shape (3, n): in memory, or in a temporary file, which is deleted afterwards.
+
+    A full disk raises OSError here, since the file is written as a whole.
+    """
+    if 24.0 * n <= DUAL_SHARE * memory:
+        yield np.zeros((3, n))
+        return
+    with TemporaryFile() as file:
+        for first in range(0, 3 * n, CHUNK):
+            file.write(bytes(8 * min(CHUNK, 3 * n - first)))
+        file.flush()
+        yield np.memmap(file, np.float64, "r+", shape=(3, n))
+
+
+class LoopsDriver(PassDriver):
+    """Dual cached loops for all binary problems of a fit; parameters are those of `solve_cached_loops`.
+
+    A checkpoint holds the state of every problem after its last whole pass, also of those that have ended: a time limit
+    divides the time among the problems, and the same call goes on with each that is not certified.
+    """
+
+    partitions: ArrayPartitions
+    runs: list[LoopsRun]
+
+    def __init__(
+        self,
+        partitions: ArrayPartitions,
+        problem: Problem,
+        labels: Sequence[Any],
+        stopping: Stopping,
+        plan: Plan,
+        means: Means,
+        settings: LoopSettings,
+    ) -> None:
+        super().__init__(partitions, problem, labels, stopping, plan)
+        self.means, self.settings, self.rows = means, settings, rows_in_memory(means.memory, partitions)
+        self.states: list[dict[str, Any] | None] = [None for _ in self.labels]
+
+    def solutions(self) -> list[PartitionedSolution]:
+        self.resume()
+        whole, found = self.stopping, []
+        for k in range(len(self.labels)):
+            self.stopping = replace(whole, deadline=whole.deadline.split(len(self.labels) - k))
+            with dual_arrays(self.partitions.shape[0], self.means.memory) as duals:
+                status = self.make_passes() if self._begin_problem(k, duals) else self.stopped()
+                if not self.histories[k]:
+                    self.runs[k].best = self.runs[k].z  # of the blocks before the fit was stopped
+                found.append(self.solution(k, status))
+        return found
+
+    def begin(self) -> bool:
+        return True
+
+    def _begin_problem(self, k: int, duals: np.ndarray) -> bool:
+        """Begin a problem, or restore it; return whether its rows could be read."""
+        rng = np.random.default_rng([self.means.seed, k])
+        run = LoopsRun(
+            self.partitions, self.coordinates, self.positives[k], self.rows, duals, rng, self.stopping.tol,
+            self.settings,
+        )  # fmt: skip
+        self.runs.append(run)
+        state = self.states[k]
+        if state is None:
+            return True
+        set_state(run, state)
+        run.fingerprint = self.fingerprints[k]
+        if not self.open_problems():  # no rows are needed
+            return True
+        numbers = state["kept"]
+        rows = self.partitions.gather(numbers, self.stopping.deadline.interrupted)
+        if rows is None:
+            return False
+        run.kept = rows.some(np.searchsorted(rows.numbers, numbers))
+        return True
+
+    def open_problems(self) -> list[int]:
+        k, run = len(self.runs) - 1, self.runs[-1]
+        return [k] if run.gap > self.stopping.tol and run.idle < self.settings.max_idle else []
+
+    def advance(self, problems: list[int]) -> bool:
+        (k,) = problems
+        run = self.runs[k]
+        if not run.advance(self.interrupted):
+            return False
+        assert run.fingerprint is not None
+        self.check_same_rows(k, run.fingerprint)
+        self.report(k)
+        if self.plan.checkpoint is not None:
+            self.states[k] = get_state(run)
+        return True
+
+    def certificate(self, k: int) -> Certificate:
+        return self.runs[k].certificate()
+
+    def held_rows(self) -> Gathered:
+        kept = self.runs[-1].kept
+        assert kept is not None
+        return kept
+
+    def state_of(self, k: int) -> dict[str, Any] | None:
+        return self.states[k]
+
+    def restore(self, rows: Gathered, state: dict[str, Any], states: list[dict[str, Any] | None]) -> None:
+        self.states = states
+
+
+def get_state(run: LoopsRun) -> dict[str, Any]:
+    """Return the state between two passes; of the dual variables those that are not 0, with the numbers of the rows."""
+    assert run.kept is not None
+    state = {name: getattr(run, name) for name in STATE} | {"kept": run.kept.numbers}
+    state |= {"u": run.u.copy(), "random": run.rng.bit_generator.state}
+    for name in ("current", "proved"):
+        signed = getattr(run, name)
+        support = np.flatnonzero(signed)
+        state[name] = {"rows": support, "signed": np.asarray(signed[support])}
+    return state
+
+
+def set_state(run: LoopsRun, state: dict[str, Any]) -> None:
+    """Set what `get_state` has returned, but for the rows kept."""
+    for name in STATE:
+        setattr(run, name, state[name])
+    run.u, run.factors = state["u"].copy(), tuple(state["factors"])
+    run.rng.bit_generator.state = state["random"]
+    for name in ("current", "proved"):
+        getattr(run, name)[state[name]["rows"]] = state[name]["signed"]
