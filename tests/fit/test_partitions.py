@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -277,65 +275,6 @@ def test_rows_that_change_between_passes_are_noticed(tmp_path):
     with pytest.raises(ValueError, match="the rows changed while they were read"):
         model.fit(X, y)
     assert not hasattr(model, "coef_")
-
-
-KILLED = """
-import os, signal, sys
-import numpy as np
-from maxmargin import MaxMarginClassifier
-rng = np.random.default_rng(7)
-X = rng.normal(size=(8_000, 5))
-y = X @ rng.normal(size=5) + rng.normal(size=8_000) > 0.0
-def kill(report):
-    if report.round == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-model = MaxMarginClassifier(loss="hinge", memory="60KB", tol=1e-6, random_state=0, checkpoint=sys.argv[1])
-model.set_params(callback=kill).fit(X, y)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path):
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(8_000, 5))
-    y = X @ rng.normal(size=5) + rng.normal(size=8_000) > 0.0
-    parameters = {"loss": "hinge", "memory": "60KB", "tol": 1e-6, "random_state": 0}
-    path = tmp_path / "state"
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert killed.returncode < 0
-    assert [one.name for one in tmp_path.iterdir()] == ["state"]
-    rounds = []
-    model = MaxMarginClassifier(
-        checkpoint=path, callback=lambda report: rounds.append(report.round), **parameters
-    )
-    model.fit(X, y)
-    straight = MaxMarginClassifier(checkpoint=tmp_path / "other", **parameters).fit(X, y)
-    assert rounds[0] == 2  # the first pass is not made again
-    np.testing.assert_array_equal(model.coef_, straight.coef_)
-    assert model.n_iter_ == straight.n_iter_
-    assert not path.exists()
-
-
-def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
-    rng = np.random.default_rng(8)
-    X, y = rng.normal(size=(3_000, 4)), np.arange(3_000) % 2
-    path = tmp_path / "state"
-    parameters = {"memory": "30KB", "tol": 1e-13, "random_state": 0, "checkpoint": path}
-    MaxMarginClassifier(callback=lambda report: report.round == 2, **parameters).fit(X, y)
-    before = path.read_bytes()
-    for other, data, words in (
-        ({"C": 2.0}, X, "another fit: C is 1.0 there, 2.0 here"),
-        ({"class_weight": {1: 2.0}}, X, "the checkpoint of other data: sizes agree"),
-        ({"loss": "hinge"}, X, "another fit: loss is squared_hinge there, hinge here"),
-        ({}, X[:-1], "another fit: rows is 3000 there, 2999 here"),
-        ({}, X[::-1].copy(), "other data"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            MaxMarginClassifier(**parameters, **other).fit(data, y[: len(data)])
-    assert path.read_bytes() == before
-    path.write_bytes(before[:-100])
-    with pytest.raises(ValueError, match="not a complete checkpoint"):
-        MaxMarginClassifier(**parameters).fit(X, y)
 
 
 def test_parameters_that_partitioned_fits_do_not_know_are_refused():

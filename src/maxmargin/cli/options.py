@@ -94,7 +94,8 @@ class CommonOptions:
     cache_dir : str
         With --memory: the folder for the rows that are read in passes; by default that of the data.
     checkpoint : str
-        With --memory: a file from which the same command goes on after it was stopped or killed.
+        With --memory: a file from which the same command goes on after it was stopped or killed; for data that do not
+        fit.
     n_jobs : int
         Number of classes solved at the same time; by default 1.
     n_features : int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -112,8 +113,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         can be interrupted.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
-        Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
-        docs/howto/callbacks.md).
+        Fits of rows in blocks call it twice a second within a pass as well. Callbacks and progress bars of scikit-learn
+        are set with ``set_callbacks`` (scikit-learn 1.9; docs/howto/callbacks.md).
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
@@ -125,8 +126,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     cache_dir : str or path-like, default=None
         The folder for the rows of files; None for the folder of the first file. ``maxmargin cache clear`` deletes them.
     checkpoint : str or path-like, default=None
-        With `memory`: a file in which the state is stored after every pass. The same call goes on from it after the
-        process has ended early, and deletes it when the fit is certified.
+        A file in which fits of rows larger than `memory`, and of Dask collections, store their state after every pass.
+        The same call goes on from it after the process has ended early, and deletes it when the fit is certified; the
+        passes before count for `max_iter`. It is not used, with a warning, where the rows are solved in memory.
     n_jobs : int, default=None
         Classes solved at the same time (threads; no more than there are processors, and one if all classes are
         solved in milliseconds). The model does not depend on it.
@@ -249,6 +251,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         if partitioned.applies(self, X):
             partitioned.fit_rows(self, problem, X, y, sample_weight)
             return self
+        if self.checkpoint is not None:
+            warnings.warn(
+                "checkpoint is not used: the rows are solved in memory, where no state is stored. Leave it out, or "
+                "give less memory.", UserWarning, stacklevel=3,
+            )  # fmt: skip
         if problem.hard:
             refuse_rounded(X)
         given, y = validation.validate_rows(self, X, y, order="C")

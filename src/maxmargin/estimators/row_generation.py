@@ -160,6 +160,7 @@ class _RowGeneration(PassDriver):
         part, verdict = self.runs[k], self.runs[k].verdict
         if verdict is not None:
             verdict = vars(verdict) | {"weights": [str(weight) for weight in verdict.weights]}
+            del verdict["kernel"]  # the linear one
         best = {name: getattr(part.certificate, name) for name in ("lower", "upper", "support", "dual")}
         return {"best": part.best, "certificate": best, "verdict": verdict}
 
@@ -171,7 +172,9 @@ class _RowGeneration(PassDriver):
             part.best, verdict = stored["best"], stored["verdict"]
             part.certificate = replace(part.certificate, fingerprint=fingerprint, **stored["certificate"])
             if verdict is not None:
-                part.verdict = Inseparable(**verdict | {"weights": tuple(map(Fraction, verdict["weights"]))})
+                numbers = tuple(map(Fraction, verdict["weights"]))
+                tuples = {"weights": numbers, "classes": tuple(verdict["classes"])}
+                part.verdict = Inseparable(**verdict | tuples)
 
     def _first_rows(self) -> Gathered | None:
         """Draw a random sample; None if stopped."""

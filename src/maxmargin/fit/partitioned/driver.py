@@ -210,7 +210,7 @@ class PassDriver(ABC):
                 return self.stopped()
             if max(len(self.histories[k]) for k in problems) >= stopping.max_iter:
                 return Status.MAX_ITER
-            self._current, self._reported = problems[0], self._seconds()
+            self._current, self._reported, self.partitions.rows_done = problems[0], self._seconds(), 0
             if not self.advance(problems):
                 return self.stopped()
             self.store()
