@@ -11,6 +11,7 @@ from sklearn.feature_extraction import FeatureHasher
 
 from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..fit.streaming import streams
+from ..numerics.finite import first_not_finite
 from ..problem.problem import Problem
 from .validation import named_algorithm
 
@@ -117,7 +118,6 @@ def _hash_lists(hasher: FeatureHasher, X: Any) -> Any:
 
 
 def _check_finite(X: Any) -> None:
-    bad = np.flatnonzero(~np.isfinite(X.data))
-    if bad.size:
-        i = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-        raise ValueError(f"Row {i} (counted from 0) holds NaN or infinity: leave such features out.")
+    found = first_not_finite(X)
+    if found is not None:
+        raise ValueError(f"Row {found[0]} (counted from 0) holds NaN or infinity: leave such features out.")

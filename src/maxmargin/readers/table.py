@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.finite import first_not_finite
 
 LABEL_NAMES = ("label", "target", "class", "y")
 
@@ -217,19 +218,16 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
 
     `before` rows of the file come before these.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):  # one pass, no copy; a sum that overflows is examined below
-            return
-    rows, places = np.nonzero(~np.isfinite(X)) if isinstance(X, np.ndarray) else X.nonzero()
-    values = np.asarray(X[rows, places]).ravel()
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        k = int(bad[0])
-        row, column, counted = before + rows[k] + 1, places[k], "(counted from 1)"
-        remedy = "; fill it in" if np.isnan(values[k]) else ", not a finite number; correct it"
-        where = f"row {row}, column {column + 1} {counted}"
-        where = where if names is None else f"row {row} {counted}, column {names[column]!r}"
-        raise Fault(f"{where} is {values[k]}{remedy} or leave the row out.")
+    found = first_not_finite(X)
+    if found is not None:
+        row, column, value = found
+        counted, remedy = (
+            "(counted from 1)",
+            "; fill it in" if np.isnan(value) else ", not a finite number; correct it",
+        )
+        where = f"row {before + row + 1}, column {column + 1} {counted}"
+        where = where if names is None else f"row {before + row + 1} {counted}, column {names[column]!r}"
+        raise Fault(f"{where} is {value}{remedy} or leave the row out.")
 
 
 def checked(labels: np.ndarray) -> np.ndarray:

@@ -21,9 +21,6 @@ from ...numerics.column_errors import plain_labels
 from ...problem.multiclass import class_numbers
 from .sums import check_finite
 
-# Rows in which an entry that is not finite is looked for at a time; sparse ones become dense for it.
-CHECKED_ROWS = 1024
-
 
 class DaskRows:
     """Rows, labels and sample weights of Dask collections, read once.
@@ -172,12 +169,8 @@ def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | Non
     if y.dtype.kind == "f":
         for i in np.flatnonzero(~np.isfinite(y))[:1]:
             return int(i), f"its label is {y[i]}; give finite numbers, or leave the row out."
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite((X.data if sp.issparse(X) else X).sum()):
-            return None
     try:
-        for block in Partition(X, np.zeros(y.size, np.int8)).blocks(CHECKED_ROWS):
-            check_finite(block)
+        check_finite(Partition(X, np.zeros(y.size, np.int8)))
     except BadRowError as error:
         return error.row, error.fault
     return None

@@ -18,6 +18,7 @@ from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import factors_at
 from ...data.partitions import BadRowError, Gathered, M, Partition
+from ...numerics.finite import first_not_finite
 from ...numerics.sums import Plain
 from .coordinates import Coordinates
 
@@ -407,16 +408,14 @@ class Block:
 
 def check_finite(block: Partition | Gathered) -> None:
     """Raise BadRowError at the first row with an entry or a weight that is NaN or infinite."""
-    entries = np.asarray(block.X.toarray() if sp.issparse(block.X) else block.X)
-    bad = np.logical_not(np.isfinite(entries).all(axis=1))
-    weights = np.zeros(block.size) if block.weights is None else block.weights
-    places = np.flatnonzero(bad | ~np.isfinite(weights))
-    if places.size:
-        row = int(places[0])
-        if not bad[row]:
-            raise BadRowError(int(block.numbers[row]), f"its weight is {weights[row]}; give a finite number.")
-        column = int(np.flatnonzero(~np.isfinite(entries[row]))[0])
-        value = entries[row, column]
+    found = first_not_finite(block.X)
+    weights = np.zeros(0) if block.weights is None else block.weights
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size and (found is None or bad[0] < found[0]):
+        place = int(bad[0])
+        raise BadRowError(int(block.numbers[place]), f"its weight is {weights[place]}; give a finite number.")
+    if found is not None:
+        row, column, value = found
         remedy = "fill it in" if np.isnan(value) else "correct it"
         raise BadRowError(
             int(block.numbers[row]), f"column {column} is {value}; {remedy}, or leave the row out."
