@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ distributed = pytest.importorskip(
 pd = pytest.importorskip("pandas", reason="pandas is not installed: the extra maxmargin[dask]")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
+
+from maxmargin.fit.partitioned.dask_rows import DaskRows  # noqa: E402
 
 MEMORY = "50kB"  # the rows of each test need more
 
@@ -331,6 +334,38 @@ def test_a_callback_and_the_time_limit_end_the_fit(scheduler):
     X, y = arrays(*rows()[:2])
     assert model(tol=1e-12, callback=lambda report: True).fit(X, y).status_ is Status.INTERRUPTED
     assert model(tol=1e-12, max_time=1e-9).fit(X, y).status_ is Status.MAX_TIME
+
+
+def test_a_fit_goes_on_from_its_checkpoint(scheduler, tmp_path):
+    X, y = arrays(*rows()[:2])
+    straight, path, visits = model(loss="hinge", tol=1e-8).fit(X, y), tmp_path / "state", []
+    stopped = model(loss="hinge", tol=1e-8, checkpoint=path, callback=lambda report: True).fit(X, y)
+    assert stopped.status_ is Status.INTERRUPTED
+    again = model(
+        loss="hinge", tol=1e-8, checkpoint=path, callback=lambda report: visits.append(report.presentations)
+    )
+    assert again.fit(X, y).coef_.tobytes() == straight.coef_.tobytes()
+    assert min(visits) >= 2000
+    assert not path.exists()
+
+
+class Slow:
+    """Slow sums of partitions, whose progress can be seen."""
+
+    def merge(self, other):
+        return self
+
+
+def slow(partition):
+    time.sleep(0.2)
+    return Slow()
+
+
+def test_rows_are_counted_within_a_pass(scheduler):
+    data, seen = arrays(*rows()[:2]), []
+    partitions = DaskRows(*data, None).partitions(np.arange(2), None)
+    assert partitions.reduce(slow, lambda: bool(seen.append(partitions.rows_done)))
+    assert 0 < max(*seen, partitions.rows_done) <= 2000
 
 
 def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():

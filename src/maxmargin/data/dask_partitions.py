@@ -7,10 +7,13 @@ Dask keeps the tasks that made them. Without a client they are computed anew in 
 from __future__ import annotations
 
 import pickle
+import secrets
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dask import config
@@ -56,14 +59,36 @@ class DaskPartitions(Partitions):
             self._parts = persisted(client, self._parts)
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
-        # a client stops a pass itself
-        work = _Work(function, _Check(interrupted if self._client is None else bool))
-        found = run(self._client, self._tree, work, interrupted)
+        with self._counted() as count:
+            # a client stops a pass itself
+            work = _Work(function, _Check(interrupted if self._client is None else bool), count)
+            found = run(self._client, self._tree, work, interrupted)
         if found is None or found.value is None:
             return None
         workers = 1 if self._client is None else len(self._client.nthreads())
         self.moved.append(found.bytes + workers * count_bytes(function))
         return found.value
+
+    @contextmanager
+    def _counted(self) -> Iterator[Callable[[int], None]]:
+        """Yield a function that tasks call with the number of rows that are done; `rows_done` is their sum.
+
+        Workers send it as events. A task that is repeated counts twice.
+        """
+        self.rows_done = 0
+
+        def add(rows: int) -> None:
+            self.rows_done = min(self.rows_done + rows, self.shape[0])
+
+        if self._client is None:
+            yield _Local(add)
+            return
+        topic = f"maxmargin-rows-{secrets.token_hex(4)}"
+        self._client.subscribe_topic(topic, lambda event: add(event[1]))
+        try:
+            yield partial(_send, topic)
+        finally:
+            self._client.unsubscribe_topic(topic)
 
     def _tree(self, work: Any) -> Any:
         """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
@@ -166,11 +191,32 @@ class _Check:
 
 
 @dataclass(frozen=True, eq=False)
+class _Local:
+    """A function that is called in this process only; in other processes nothing is done."""
+
+    function: Callable[[int], None]
+
+    def __call__(self, rows: int) -> None:
+        self.function(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Local, (bool,)
+
+
+def _send(topic: str, rows: int) -> None:
+    """Send a number of rows from a worker to the subscribers of a topic."""
+    import distributed
+
+    distributed.get_worker().log_event(topic, rows)
+
+
+@dataclass(frozen=True, eq=False)
 class _Work:
-    """A function of partitions, with a check whether to stop."""
+    """A function of partitions, with a check whether to stop, and a function that takes the number of rows done."""
 
     function: Callable[[Partition], Any]
     interrupted: _Check
+    count: Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +237,7 @@ def _apply(work: _Work, part: tuple[Any, ...]) -> _Result:
         if work.interrupted():
             return _Result(None, 0)
         results.append(work.function(block))
+        work.count(block.size)
     value = merged(results)
     return _Result(value, count_bytes(value))
 
