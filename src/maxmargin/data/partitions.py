@@ -305,8 +305,10 @@ class ArrayPartitions(Partitions):
                     return
                 parts.append(Gathered.all_of(self._block(first, size)))
             if parts:
-                yield Gathered.joined(parts)
-                self.rows_done += sum(part.size for part in parts)
+                joined = Gathered.joined(parts)
+                del parts  # maps of the file, which count as memory
+                yield joined
+                self.rows_done += joined.size
         self.passes, self.rows_done = self.passes + 1, 0
 
     def _block(self, first: int, rows: int) -> Partition:

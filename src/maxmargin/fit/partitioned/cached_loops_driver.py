@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,9 @@ from ...problem.problem import Problem
 from ..report import Stopping
 from .cached_loops import SETTINGS, STAGE, LoopSettings, LoopsRun, rows_in_memory
 from .driver import PartitionedSolution, PassDriver, Plan
+from .dual_arrays import dual_arrays
 
 PLAN = Plan(STAGE, "rows in partitions: dual coordinate descent, with the open rows in memory")
-# Largest part of the memory for the dual variables of all rows; larger arrays are in a temporary file.
-DUAL_SHARE = 0.25
-# Numbers that are written to the temporary file at a time.
-CHUNK = 1 << 20
 # Attributes of `LoopsRun` that a checkpoint stores, beside the dual variables, the rows kept and the random numbers.
 STATE = (
     "u", "rho", "balance", "best", "upper", "lower", "factors", "idle", "steps", "passes", "level",
@@ -68,22 +63,6 @@ def solve_cached_loops(
         As of `PassDriver.solve`.
     """
     return LoopsDriver(partitions, problem, labels, stopping, plan, means, settings).solve()
-
-
-@contextmanager
-def dual_arrays(n: int, memory: float) -> Iterator[np.ndarray]:
-    """Yield a zero array of shape (3, n): in memory, or in a temporary file, which is deleted afterwards.
-
-    A full disk raises OSError here, since the file is written as a whole.
-    """
-    if 24.0 * n <= DUAL_SHARE * memory:
-        yield np.zeros((3, n))
-        return
-    with TemporaryFile() as file:
-        for first in range(0, 3 * n, CHUNK):
-            file.write(bytes(8 * min(CHUNK, 3 * n - first)))
-        file.flush()
-        yield np.memmap(file, np.float64, "r+", shape=(3, n))
 
 
 class LoopsDriver(PassDriver):
