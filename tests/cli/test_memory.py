@@ -97,3 +97,26 @@ def test_faults_of_options_and_entries_are_sentences(table, tmp_path):
     assert not (tmp_path / "model").exists()
     with pytest.raises(ValueError, match="name the memory"):
         MaxMarginClassifier().fit(table)
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "arrow"])
+def test_a_folder_of_tables_is_one_data_set(table, tmp_path, end):
+    folder, model = tmp_path / "set", tmp_path / "model"
+    folder.mkdir()
+    (folder / "_notes.csv").write_text("no table")
+    for k, rows in enumerate((slice(2_000), slice(2_000, None))):
+        if end == "csv":
+            header, *lines = table.read_text().splitlines()
+            (folder / f"{k}.csv").write_text("\n".join([header, *lines[rows]]) + "\n")
+            continue
+        pa = pytest.importorskip("pyarrow")
+        part = pa.table({**dict(zip("abcde", X[rows].T, strict=True)), "label": LABELS[rows]})
+        if end == "parquet":
+            pytest.importorskip("pyarrow.parquet").write_table(part, folder / f"{k}.parquet")
+        else:
+            pytest.importorskip("pyarrow.feather").write_feather(part, folder / f"{k}.arrow")
+    assert run("fit", folder, "--label", "label", "-o", model, "--quiet").exit_code == 0
+    found = load(model)
+    assert verify(found, X, LABELS).gap <= 1e-3
+    assert run("check", model, folder).exit_code == 0
+    assert run("predict", model, folder).stdout.split() == found.predict(folder).tolist()

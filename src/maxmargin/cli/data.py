@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..numerics.progress import announce
-from ..readers import DataError, Table, names_columns, read
+from ..readers import DataError, Expected, Table, names_columns, read
 from ..readers.files import check_file
+from ..readers.table import TooLargeError
 from .options import ColumnOptions
 
 
@@ -49,6 +50,8 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
         raise DataError(f"--n-features must be at least 1, got {n_features}; leave it out to count them.")
     if n_features is not None and names_columns(data):
         raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
+    if data.is_dir():
+        raise TooLargeError(f"{data}: this is a folder; name a file in it.")
     table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
@@ -81,7 +84,8 @@ def stored_rows(data: Path, n_features: int | None, columns: ColumnOptions, cach
     from ..readers.row_cache import open_rows
 
     _check_columns(data, columns)
-    check_file(data)
+    if not data.is_dir():
+        check_file(data)
     if not data.is_file() and not data.is_dir():
         raise DataError(f"{data}: a pipe or device can be read only once; write the data to a file first.")
     use, drop = columns.use or (), columns.drop or ()
@@ -108,33 +112,47 @@ class StoredLabels:
 
 def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Table]:
     """Read a model and data for it; columns with names are put in the model's order."""
+    model, expected = _model_and_expected(model_path, data, columns)
+    if data.is_dir():
+        raise TooLargeError(f"{data}: this is a folder; name a file in it.")
+    table = read(data, **vars(expected))
+    _check_label(data, columns, table.feature_names, table.label_name)
+    if table.y is not None:
+        table = replace(table, y=_labels_as_classes(table.y, model.classes_))
+    return model, table
+
+
+def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any]:
+    """Return a model, and rows for it that are read block by block (`RowsForModel`)."""
+    from ..readers.model_rows import RowsForModel
+
+    model, expected = _model_and_expected(model_path, data, columns)
+    rows = RowsForModel(data, expected)
+    _check_label(data, columns, rows.features, rows.label)
+    return model, rows
+
+
+def _model_and_expected(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Expected]:
+    """Read a model; return it with what it expects of the data."""
     check_file(model_path)
     _check_columns(data, columns)
 
+    from ..estimators.files.prediction import expected_of
     from ..io.model_file import load  # slow: faults of a data file are reported without it
 
     model: Any = load(model_path)
-    source = getattr(model, "source_", {})
-    names = getattr(model, "feature_names_in_", None)
-    table = read(
-        data,
-        getattr(model, "n_features_in_", None),  # a model that hashes its columns has none
-        label=columns.label or source.get("label"),
-        features=None if names is None else names.tolist(),
-        first_index=source.get("first_index"),
-        use=columns.use or (),
-        drop=columns.drop or (),
-    )
-    if columns.label is not None and columns.label in (table.feature_names or ()):
+    expected = expected_of(model, columns.label, columns.use or (), columns.drop or ())
+    # X has no names, but its columns are in order: scikit-learn's warning about missing names would be wrong
+    vars(model).pop("feature_names_in_", None)
+    return model, expected
+
+
+def _check_label(data: Path, columns: ColumnOptions, features: list[str] | None, label: str | None) -> None:
+    """Raise DataError where the label column that the command line names is a feature, or is not there."""
+    if columns.label is not None and columns.label in (features or ()):
         raise DataError(f"{data}: the column {columns.label!r} is a feature; name another with --label.")
-    if columns.label is not None and table.label_name != columns.label:
+    if columns.label is not None and label != columns.label:
         raise DataError(f"{data}: there is no label column {columns.label!r}; name another with --label.")
-    if table.y is not None:
-        table = replace(table, y=_labels_as_classes(table.y, model.classes_))
-    if names is not None:
-        # X has no names, but its columns are in order: scikit-learn's warning about missing names would be wrong
-        del model.feature_names_in_
-    return model, table
 
 
 def read_certified(model_path: Path, data: Path, columns: ColumnOptions, purpose: str) -> tuple[Any, Table]:

@@ -94,7 +94,8 @@ def fit(
                 table = read_labelled(data, n_features, columns, exact=hard)
             except TooLargeError as error:
                 chosen["memory"] = default_memory()
-                typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
+                if not data.is_dir():
+                    typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
         if table is None:
             stored = stored_rows(data, n_features, columns, chosen.get("cache_dir"))
             table = stored_table(stored)

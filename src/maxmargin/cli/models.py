@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from .options import BAD_INPUT, STOPPED, ColumnOptions, Result, command, json_text
+from .predictions import Predictions
 
 
 @command()
@@ -23,7 +27,8 @@ def predict(
 ) -> None:
     """Write the predicted class of each row, one per line or as JSON.
 
-    If the data have labels, the accuracy is printed on standard error.
+    If the data have labels, the accuracy is printed on standard error. Data that do not fit in memory are read once,
+    block by block, and predictions are written as they are made.
 
     Parameters
     ----------
@@ -35,36 +40,72 @@ def predict(
         Write the score, or the score of every class, after each label, separated by tabs.
     """
     from ..estimators.decisions import text_of
-    from ..numerics.files import check_place, written_whole
+    from ..numerics.files import check_place
+    from ..readers.table import TooLargeError
     from .data import read_model_and_data
     from .display import Progress
 
     if output is not None:
         check_place(output, model, data)
-    with Progress():
-        fitted, table = read_model_and_data(model, data, columns)
-        predicted = fitted.predict(table.X)
-        values = fitted.decision_function(table.X) if scores else None
+    try:
+        with Progress():
+            fitted, table = read_model_and_data(model, data, columns)
+            predicted = fitted.predict(table.X)
+            values = fitted.decision_function(table.X) if scores else None
+    except TooLargeError:
+        _predict_in_blocks(model, data, output, scores, columns, as_json)
+        return
     labels = [text_of(name) for name in predicted]
-    facts: dict[str, Any] = {"labels": predicted.tolist()}
-    lines = labels
-    if values is not None:
-        facts["scores"] = values.tolist()
-        rows = values.reshape(len(labels), -1).tolist()
-        lines = ["\t".join([label, *map(repr, row)]) for label, row in zip(labels, rows, strict=True)]
-    text = json.dumps(facts) + "\n" if as_json else "".join(f"{line}\n" for line in lines)
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        with written_whole(output) as file:
-            file.write(text.encode())
+    with _written(output) as write, Predictions(write, as_json) as writer:
+        writer.add(labels, predicted, values)
     if table.y is not None:
         truth, classes = [text_of(name) for name in table.y], [text_of(name) for name in fitted.classes_]
-        accuracy = "unknown: no label of the data is a class of the model"
-        if set(truth).intersection(classes):
-            right = sum(one == two for one, two in zip(labels, truth, strict=True))
-            accuracy = f"{right / len(truth):.6g} ({right} of {len(truth)} rows)"
-        typer.echo(f"accuracy {accuracy}", err=True)
+        right = sum(one == two for one, two in zip(labels, truth, strict=True))
+        _print_accuracy(right, len(truth), not set(truth).isdisjoint(classes))
+
+
+def _predict_in_blocks(
+    model: Path, data: Path, output: Path | None, scores: bool, columns: ColumnOptions, as_json: bool
+) -> None:
+    """Predict the rows of data that exceed the memory, in one pass; arguments as of `predict`."""
+    from ..estimators.decisions import text_of
+    from ..estimators.files.prediction import Agreement
+    from .data import model_and_rows
+    from .display import Progress
+
+    fitted, rows = model_and_rows(model, data, columns)
+    agreement = Agreement(fitted.classes_)
+    # a terminal shows either progress or predictions
+    with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
+        with Predictions(write, as_json) as writer:
+            for X, numbers in rows.blocks():
+                predicted = fitted.predict(X)
+                values = fitted.decision_function(X) if scores else None
+                writer.add([text_of(name) for name in predicted], predicted, values)
+                if numbers is not None:
+                    agreement.add(numbers, predicted)
+        found = agreement.counts(rows.labels()) if rows.has_labels else None
+    if found is not None:
+        _print_accuracy(*found)
+
+
+@contextmanager
+def _written(output: Path | None) -> Iterator[Callable[[str], Any]]:
+    """Return the function that writes text to a file, which appears whole or not at all, or to standard output."""
+    from ..numerics.files import written_whole
+
+    if output is None:
+        yield partial(typer.echo, nl=False)
+        return
+    with written_whole(output) as file:
+        yield lambda text: file.write(text.encode())
+
+
+def _print_accuracy(right: int, total: int, known: bool) -> None:
+    """Print the accuracy on standard error; `known` is whether a label of the data is a class of the model."""
+    accuracy = f"{right / total:.6g} ({right} of {total} rows)"
+    accuracy = accuracy if known else "unknown: no label of the data is a class of the model"
+    typer.echo(f"accuracy {accuracy}", err=True)
 
 
 @command()

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ..readers.files import names_files
 from .prediction import KernelDecision, LinearDecision
 
 
@@ -131,13 +132,15 @@ class ImportedKernelClassifier(KernelDecision, Imported):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, or list of paths
 
         Returns
         -------
         scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
             In the order of `classes_`.
         """
+        if names_files(X):
+            return self._for_files("decision_function", X)
         scores = super().decision_function(X)
         places = self._places
         if scores.ndim == 1:

@@ -231,7 +231,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), path, or list of paths
             float32 and float64 are not converted. Files (with `memory`): svmlight text, CSV, Parquet, Arrow, folders of
-            Parquet files, or .npy; they are read once, and their rows are kept on disk (`cache_dir`). A Dask array or
+            tables, or .npy; they are read once, and their rows are kept on disk (`cache_dir`). A Dask array or
             data frame: its rows stay where they are (`docs/howto/dask.md`).
         y : array-like of shape (n_samples,), path, or list of paths
             For files only if they are .npy files: the .npy files of the labels. For a Dask collection one with the same

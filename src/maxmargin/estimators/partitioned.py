@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from ..numerics.threads import jobs
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
+from ..readers.files import names_files
 from ..readers.row_cache import StoredRows, open_rows
 from ..readers.table import DataError
 from . import validation
@@ -49,12 +49,6 @@ def applies(model: Any, X: Any) -> bool:
     if names_files(X):
         return True
     return model.memory is not None and (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
-
-
-def names_files(X: Any) -> bool:
-    """Return whether X is the path of a file, or a list of paths."""
-    names = X if isinstance(X, list | tuple) and X else [X]
-    return all(isinstance(name, str | os.PathLike) for name in names)
 
 
 def fits(model: Any, X: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from inspect import signature
 from itertools import repeat
 from typing import Any
@@ -25,15 +24,15 @@ from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
+from ..readers.files import names_files
 from .diagnosis import explain
+from .files.prediction import FilesDecision, light
 from .progress import CallbackSupportMixin
 from .validation import validate_rows
 
 # Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
 # cache of a core. More rows exceed the cache, fewer cost more calls. A round value; not tuned.
 BLOCK = 256
-# Attributes of a fitted model that predictions do not use, and that may be large, or were compared once for all blocks.
-NOT_FOR_PREDICTION = ("certificate_", "verdict_", "history_", "message_", "feature_names_in_", "callback")
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
 _MOST = float(np.finfo(float).max)
@@ -112,13 +111,10 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
     check_is_fitted(model)
     dask_blocks.check_columns(X)
     validate_rows(model, dask_blocks.example_row(X, model.n_features_in_), reset=False)
-    light = copy(model)
-    for name in NOT_FOR_PREDICTION:
-        vars(light).pop(name, None)
-    return dask_blocks.map_blocks(getattr(light, method), X, model.n_features_in_, model.classes_)
+    return dask_blocks.map_blocks(getattr(light(model), method), X, model.n_features_in_, model.classes_)
 
 
-class LinearDecision:
+class LinearDecision(FilesDecision):
     """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     predict_proba = property(_no_probabilities)
@@ -132,7 +128,8 @@ class LinearDecision:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a Dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), a Dask collection, path, or list of paths
+            Files as of `predict`.
 
         Returns
         -------
@@ -142,6 +139,8 @@ class LinearDecision:
         check_is_fitted(self)
         if is_dask(X):
             return _lazy(self, "decision_function", X)
+        if names_files(X):
+            return self._for_files("decision_function", X)
         X = self._rows_to_predict(X)
         with one_thread:
             scores = self._scores(X)
@@ -152,7 +151,9 @@ class LinearDecision:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a Dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), a Dask collection, path, or list of paths
+            Files of any size: svmlight text, CSV, Parquet, Arrow, folders of tables, or .npy. They are read once, block
+            by block; labels in them are not used.
 
         Returns
         -------
@@ -161,6 +162,8 @@ class LinearDecision:
         """
         if is_dask(X):
             return _lazy(self, "predict", X)
+        if names_files(X):
+            return self._for_files("predict", X)
         return self._labels(self.decision_function(X))
 
     def _rows_to_predict(self, X: Any) -> Any:
@@ -233,7 +236,7 @@ class Robust:
         return _radii(X, model.coef_, model.intercept_, exponent(model))
 
 
-class KernelDecision:
+class KernelDecision(FilesDecision):
     """Scores and labels, for classifiers that are sums of kernel functions, in the layout of SVC."""
 
     predict_proba = property(_no_probabilities)
@@ -257,12 +260,15 @@ class KernelDecision:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
-            Kernel values with the rows of the fit, if the kernel is precomputed.
+            Kernel values with the rows of the fit, if the kernel is precomputed. Or a path or list of paths, as in
+            `MaxMarginClassifier.predict`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
         """
+        if names_files(X):
+            return self._for_files("decision_function", X)
         scores = self._scores(X)
         if scores.shape[1] == 1:
             return scores.ravel()
@@ -280,6 +286,8 @@ class KernelDecision:
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
+        if names_files(X):
+            return self._for_files("predict", X)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError('break_ties needs decision_function_shape="ovr": set it, or break_ties=False.')
         scores, scheme = self._scores(X), self._scheme()

@@ -10,9 +10,9 @@ from ..certificates import verification
 from ..certificates.certificate import Certificate, CertificateError, Certificates, require
 from ..certificates.training_data import nothing_to_verify
 from ..data.partitions import ArrayPartitions, is_dask
-from ..estimators.partitioned import names_files
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.threads import one_thread
+from ..readers.files import names_files
 from ..readers.row_cache import StoredRows, open_rows
 
 

@@ -61,5 +61,5 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
 
 
 def names_columns(path: str | os.PathLike[str]) -> bool:
-    """Return whether the columns of this kind of file have names."""
-    return ending(Path(path)) in (*DELIMITED, ".parquet", *ARROW)
+    """Return whether the columns of this kind of file, or of the files of a folder, have names."""
+    return Path(path).is_dir() or ending(Path(path)) in (*DELIMITED, ".parquet", *ARROW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -90,28 +91,34 @@ def array_shape(path: Path) -> tuple[tuple[int, ...], np.dtype, int]:
         return shape, dtype, file.tell()
 
 
-def stream_arrays(path: Path, labels: Path, size: int, digest: Digest, of_labels: Digest) -> Iterator[Block]:
-    """Read a .npy file of rows, and one of labels, block by block of about `size` bytes."""
+def stream_arrays(
+    path: Path, labels: Path | None, size: int, digest: Digest | None, of_labels: Digest | None
+) -> Iterator[Block]:
+    """Read a .npy file of rows, and one of labels if it is named, block by block of about `size` bytes."""
     (n, d), dtype, start = array_shape(path)
-    shape, kind, begin = array_shape(labels)
+    shape, kind, begin = ((n,), np.dtype(float), 0) if labels is None else array_shape(labels)
     if shape != (n,):
         raise Fault(f"there must be one label for each of the {n} rows; the shape of {labels} is {shape}.")
     step, rounded = max(1, size // (dtype.itemsize * d)), None
-    with open(path, "rb") as rows, open(labels, "rb") as classes:
+    with open(path, "rb") as rows, nullcontext() if labels is None else open(labels, "rb") as classes:
         rows.seek(start)
-        classes.seek(begin)
+        if classes is not None:
+            classes.seek(begin)
         for before in range(0, n, step):
             count = min(step, n - before)
-            X, y = np.fromfile(rows, dtype, count * d), np.fromfile(classes, kind, count)
-            if X.size < count * d or y.size < count:
+            X = np.fromfile(rows, dtype, count * d)
+            y = None if classes is None else np.fromfile(classes, kind, count)
+            if X.size < count * d or (y is not None and y.size < count):
                 raise Fault("the file was changed while it was read; read it again.")
             rounded = first_rounded(X) if rounded is None else rounded
             X = _numbers("X", X.reshape(count, d))
             check_finite(X, None, before)
-            digest.seen = rows.tell()
+            if digest is not None:
+                digest.seen = rows.tell()
             yield Block(X, y, slice(None), None if rounded is None else str(rounded))
-    digest.read(path)
-    of_labels.read(labels)
+    if digest is not None and labels is not None and of_labels is not None:
+        digest.read(path)
+        of_labels.read(labels)
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:

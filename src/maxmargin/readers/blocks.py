@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..numerics.fault import Fault
-from .table import labels_of, whole
+from .table import check_labels, labels_of, whole
 
 _T = TypeVar("_T")
 _MOST_CLASSES = 1 << 20  # labels that are kept in memory: about 100 MB
@@ -22,8 +22,8 @@ class Block(NamedTuple):
     ----------
     X : ndarray or Rows
         A dense matrix, or the rows of svmlight text.
-    labels : ndarray or list of str
-        The label of each row; or distinct texts.
+    labels : ndarray, list of str or None
+        The label of each row; or distinct texts; None where the file has no labels.
     codes : ndarray or slice
         The place of each row's label in `labels`.
     rounded : str or None
@@ -31,7 +31,7 @@ class Block(NamedTuple):
     """
 
     X: Any
-    labels: np.ndarray | list[str]
+    labels: np.ndarray | list[str] | None
     codes: np.ndarray | slice
     rounded: str | None
 
@@ -43,14 +43,35 @@ class Classes:
     ----------
     labels : ndarray or list of str
         Texts, which are numbers if all of them are; or an array of other labels.
+    first_rows : dict
+        The first row of each label, by its number.
     """
 
     def __init__(self) -> None:
         self.labels: np.ndarray | list[str] = []
+        self.first_rows: dict[int, int] = {}
         self._numbers: dict[str, int] = {}  # of texts
+        self._rows = 0
 
-    def numbered(self, block: Block) -> np.ndarray:
-        """Return the number of the label of each row."""
+    def numbered(self, block: Block, before: int = 0) -> np.ndarray:
+        """Return the number of the label of each row; raise Fault at one that is NaN or infinite.
+
+        `before` rows of the file come before these.
+        """
+        assert block.labels is not None
+        if not isinstance(block.labels, list):
+            check_labels(block.labels, before)
+        known, numbers = len(self.labels), self._found(block)
+        if len(self.labels) > known:
+            new, places = np.unique(numbers, return_index=True)
+            for number, place in zip(new.tolist(), places.tolist(), strict=True):
+                self.first_rows.setdefault(number, self._rows + place)
+        self._rows += numbers.size
+        return numbers
+
+    def _found(self, block: Block) -> np.ndarray:
+        """Return the number of the label of each row; new labels get the next numbers."""
+        assert block.labels is not None
         if len(self.labels) and isinstance(block.labels, list) != isinstance(self.labels, list):
             raise Fault(
                 "its labels are text and those of other files numbers, or the reverse; store one kind."

@@ -107,22 +107,31 @@ def columns_of_file(path: Path, expected: Expected, kind: str) -> tuple[list[str
 
 
 def stream_columnar(
-    path: Path, kind: str, features: list[str], label: str, single: bool, size: int, digest: Digest
+    path: Path,
+    kind: str,
+    features: list[str],
+    label: str | None,
+    single: bool,
+    size: int,
+    digest: Digest | None,
 ) -> Iterator[Block]:
     """Read a table block by block, of about `size` bytes of numbers; the digest is computed at the end.
 
     Memory is needed for a batch of an Arrow file or a page of each column of a Parquet file, besides the block.
     """
     before, bytes_of_file = 0, path.stat().st_size
+    wanted = features if label is None else [*features, label]
     with _faults_of(kind):
-        for batch, share in _batches(path, kind, [*features, label], max(1, size // (8 * len(features) + 8))):
+        for batch, share in _batches(path, kind, wanted, max(1, size // (8 * len(features) + 8))):
             batch.validate(full=True)
             X, rounded = _features(batch, features, single, before)
-            labels, codes = _coded_labels(batch, label, before)
+            labels, codes = (None, slice(None)) if label is None else _coded_labels(batch, label, before)
             before += len(X)
-            digest.seen = int(share * bytes_of_file)
+            if digest is not None:
+                digest.seen = int(share * bytes_of_file)
             yield Block(X, labels, codes, rounded)
-    digest.read(path)
+    if digest is not None:
+        digest.read(path)
 
 
 def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tuple[Any, float]]:

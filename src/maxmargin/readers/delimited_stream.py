@@ -24,9 +24,15 @@ class _RefusedError(Exception):
 
 
 def stream_delimited(
-    path: Path, delimiter: str, names: list[str], features: list[str], label: str, size: int, digest: Digest
+    path: Path,
+    delimiter: str,
+    names: list[str],
+    features: list[str],
+    label: str | None,
+    size: int,
+    digest: Digest | None,
 ) -> Iterator[Block]:
-    """Read a text table block by block, of about `size` bytes of text.
+    """Read a text table block by block, of about `size` bytes of text, with or without labels.
 
     Raises
     ------
@@ -38,7 +44,7 @@ def stream_delimited(
         for X, texts, codes in _arrow_blocks(path, delimiter, names, features, label, size, digest):
             found = rounded.first(done, X)
             done += len(X)
-            yield Block(X, texts, codes, found)
+            yield Block(X, texts, codes, found) if label else Block(X, None, slice(None), found)
         return
     except _RefusedError:
         pass
@@ -46,13 +52,21 @@ def stream_delimited(
     while block := list(islice(rows, max(1, size // (8 * len(names))))):
         X, texts = np.array([row for _, row in block]), dict.fromkeys(text for text, _ in block)
         places = {text: k for k, text in enumerate(texts)}
-        yield Block(X, list(texts), np.array([places[text] for text, _ in block]), rounded.first(done, X))
+        codes, found = np.array([places[text] for text, _ in block]), rounded.first(done, X)
+        yield Block(X, list(texts), codes, found) if label else Block(X, None, slice(None), found)
         done += len(X)
-    digest.read(path)
+    if digest is not None:
+        digest.read(path)
 
 
 def _arrow_blocks(
-    path: Path, delimiter: str, names: list[str], features: list[str], label: str, size: int, digest: Digest
+    path: Path,
+    delimiter: str,
+    names: list[str],
+    features: list[str],
+    label: str | None,
+    size: int,
+    digest: Digest | None,
 ) -> Iterator[tuple[np.ndarray, list[str], np.ndarray]]:
     """Yield features, distinct labels and the place of each row's label, of each block of text.
 
@@ -67,11 +81,14 @@ def _arrow_blocks(
         raise _RefusedError from None
     first = next(text_fields(path, delimiter), None)
     if first is None:
-        digest.read(path)
+        if digest is not None:
+            digest.read(path)
         return
     fields = dict(zip(names, first[1], strict=False))
     booleans = {name for name in features if fields.get(name, "").strip() in BOOLEANS}
-    types = dict.fromkeys(features, "float64") | dict.fromkeys(booleans, "bool") | {label: "string"}
+    types = dict.fromkeys(features, "float64") | dict.fromkeys(booleans, "bool")
+    if label is not None:
+        types[label] = "string"
     last = _LastLine()
     block = max(min(size, _BLOCK), 64 * len(names))  # numbers have fewer than 64 digits: a row fits
     try:
@@ -85,7 +102,7 @@ def _arrow_blocks(
                 ),
                 csv.ConvertOptions(
                     column_types=types,
-                    include_columns=[*features, label],
+                    include_columns=list(types),
                     null_values=[],
                     true_values=[text for text, number in BOOLEANS.items() if number == "1"],
                     false_values=[text for text, number in BOOLEANS.items() if number == "0"],
@@ -101,20 +118,20 @@ def _arrow_blocks(
         raise _RefusedError
 
 
-def _arrays(batch: Any, features: list[str], label: str) -> tuple[np.ndarray, list[str], np.ndarray]:
-    """Return features, distinct labels and the place of each row's label."""
+def _arrays(batch: Any, features: list[str], label: str | None) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """Return features, distinct labels and the place of each row's label; no labels where `label` is None."""
     X = np.empty((batch.num_rows, len(features)))
     for j, name in enumerate(features):
         X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
-    coded = batch.column(label).dictionary_encode()
-    texts = [text.strip() for text in coded.dictionary.to_pylist()]
+    coded = None if label is None else batch.column(label).dictionary_encode()
+    texts = [] if coded is None else [text.strip() for text in coded.dictionary.to_pylist()]
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(X.sum()) or np.isfinite(X).all()
     if not finite or any(not text or "\n" in text for text in texts):
         raise _RefusedError
     distinct: dict[str, int] = {}
     places = np.array([distinct.setdefault(text, len(distinct)) for text in texts], np.intp)
-    return X, list(distinct), places[coded.indices.to_numpy()]
+    return X, list(distinct), places if coded is None else places[coded.indices.to_numpy()]
 
 
 class _WithLastLine:

@@ -14,7 +14,7 @@ import sys
 import zipfile
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +24,7 @@ from ..numerics.progress import announce
 from .table import DataError, TooLargeError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv")  # ends of names
 MAGIC = {
     b"\x1f\x8b": ".gz",
@@ -51,6 +52,17 @@ _SENTENCES: dict[type[Exception], str] = {
     OSError: "this is not a valid {suffix} file; copy or download it again",  # bz2: "Invalid data stream"
 }
 _SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
+
+
+def paths_of(paths: Paths) -> list[Path]:
+    """Return one path, or several, as a list."""
+    return [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
+
+
+def names_files(X: Any) -> bool:
+    """Return whether X is the path of a file, or a list of paths."""
+    names = X if isinstance(X, list | tuple) and X else [X]
+    return all(isinstance(name, str | os.PathLike) for name in names)
 
 
 def check_file(path: Path) -> None:

@@ -30,9 +30,9 @@ from .cache_folder import (
     new_folder,
     valid_header,
 )
-from .files import Digest, size_text
+from .files import Digest, Paths, paths_of, size_text
 from .sources import CHANGED, Source, opened
-from .table import DataError, check_labels
+from .table import DataError, Expected
 
 # bytes of text, or of numbers, that are read at a time: less costs calls, more costs memory, of which there are a few
 # blocks at any time
@@ -40,7 +40,6 @@ BLOCK_BYTES = 1 << 20
 CSR = ("data", "indices", "indptr")  # the arrays of sparse rows
 _ROWS = 1 << 20  # codes that are rewritten at a time: 4 MB
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, a limit of the process
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def open_rows(
     Parameters
     ----------
     source : path-like or sequence of path-like
-        Svmlight text, CSV, Parquet, Arrow or .npy files, or folders of Parquet files. Several are one data set.
+        Svmlight text, CSV, Parquet, Arrow or .npy files, or folders of tables. Several are one data set.
     cache_dir : path-like, default=None
         The folder of the cache; by default that of the first source.
     label, use, drop
@@ -131,9 +130,9 @@ def open_rows(
     DataError
         If a file cannot be read, or the cache not be written.
     """
-    sources, label_sources = _paths(source), _paths(labels or ())
+    sources, label_sources = paths_of(source), paths_of(labels or ())
     folder = cache_place(sources, cache_dir)
-    found = opened(sources, label_sources, label, use, drop, n_features)
+    found = opened(sources, label_sources, Expected(label=label, use=use, drop=drop), n_features)
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
     with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
         header = valid_header(folder, options, [*found.files, *found.label_files])
@@ -142,10 +141,6 @@ def open_rows(
     facts = {"format": FORMAT, "version": VERSION, "options": options}
     facts["sources"] = [str(path.absolute()) for path in sources]
     return _stored(folder, _written(folder, found, facts, block_bytes))
-
-
-def _paths(paths: Paths) -> list[Path]:
-    return [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
 
 
 def _stored(folder: Path, header: dict[str, Any]) -> StoredRows:
@@ -270,9 +265,7 @@ class _Writer:
         with closing(read_ahead(self._source.blocks(k, size, self._digests[k], of_labels))) as blocks:
             for block in blocks:
                 with faults_of(path, DataError):
-                    if not isinstance(block.labels, list):
-                        check_labels(block.labels, before)
-                    numbers = self._classes.numbered(block)
+                    numbers = self._classes.numbered(block, before)
                 self._arrays["numbers"].append(numbers)
                 self._rounded = self._rounded or block.rounded
                 self._append(block)
@@ -301,7 +294,7 @@ class _Writer:
             raise DataError(f"{self._source.files[0]}: the file holds no rows.")
         classes, places = self._classes.sorted()
         numbers = np.load(folder / "numbers.npy", mmap_mode="r")
-        self._source.check_classes(self._classes.labels, classes, numbers, self._records)
+        self._source.check_classes(self._classes, classes, self._records)
         kind = next(one for one in (np.uint8, np.uint16, np.uint32) if classes.size <= np.iinfo(one).max + 1)
         with _Growing(folder / "codes.npy", kind) as codes:
             self._arrays["codes"] = codes

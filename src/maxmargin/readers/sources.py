@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from ..numerics.fault import Fault
 from .arrays import array_shape, stream_arrays
-from .blocks import Block, read_ahead
+from .blocks import Block, Classes, read_ahead
 from .columnar import columns_of_file, stream_columnar
 from .delimited import header, label_fault, refuse_row_as_header
 from .delimited_stream import stream_delimited
-from .files import ARROW, DELIMITED, Digest, check_file, data_errors, kind_of, open_data, sample
-from .svmlight import checked_lines, text_rows, texts
+from .files import ARROW, DELIMITED, Digest, check_file, data_errors, ending, kind_of, open_data, sample
+from .svmlight import checked_lines, stream_svmlight, text_rows, texts
 from .table import DataError, Expected, columns, listed
 
 CHANGED = "the file was changed while it was read; read it again."
@@ -56,8 +56,17 @@ class Source:
         """Whether the files are svmlight text."""
         return self.format == _TEXT
 
-    def blocks(self, k: int, size: int, digest: Digest, of_labels: Digest | None) -> Iterator[Block]:
+    @property
+    def has_labels(self) -> bool:
+        """Whether the files have labels, which those for a model need not have."""
+        return self.is_text or self.label is not None or bool(self.label_files)
+
+    def blocks(
+        self, k: int, size: int, digest: Digest | None = None, of_labels: Digest | None = None
+    ) -> Iterator[Block]:
         """Read a file block by block; digests are complete at its end.
+
+        Indices of svmlight text for a model are those of its columns, and as in the text otherwise.
 
         Raises
         ------
@@ -66,14 +75,18 @@ class Source:
         """
         path = self.files[k]
         features: Any = self.features
-        label: Any = self.label
+        label = self.label
         with data_errors(path):
-            if self.is_text:
+            if self.is_text and self.expected.first_index is not None:
+                for rows in stream_svmlight(path, self.width, size, self.expected.first_index):
+                    yield Block(rows.X, rows.y, slice(None), rows.rounded)
+            elif self.is_text:
                 with closing(read_ahead(texts(path, size, digest))) as parts:
                     for rows, _, _ in text_rows(parts, None, None):
                         yield Block(rows, rows.labels, slice(None), rows.rounded)
-            elif of_labels is not None:
-                yield from stream_arrays(path, self.label_files[k], size, digest, of_labels)
+            elif self.format == ".npy":
+                labels = self.label_files[k] if self.label_files else None
+                yield from stream_arrays(path, labels, size, digest, of_labels)
             elif self.format == "CSV":
                 delimiter, names, _ = header(path, self.expected)
                 yield from stream_delimited(path, delimiter, names, features, label, size, digest)
@@ -91,32 +104,29 @@ class Source:
             raise DataError(f"{self.files[0]}: {CHANGED}")
         return self.width
 
-    def check_classes(
-        self, labels: np.ndarray | list[str], classes: np.ndarray, numbers: np.ndarray, records: list[Any]
-    ) -> None:
+    def check_classes(self, found: Classes, classes: np.ndarray, records: list[Any]) -> None:
         """Raise DataError where a label given as text is NaN or infinite, or the header of a table seems to be a row.
 
         Parameters
         ----------
-        labels : list of str or ndarray
-            In the order of their numbers.
+        found : Classes
+            The labels of all rows.
         classes : ndarray
-        numbers : ndarray of shape (n,)
-            The number of the label of each row.
+            As of `Classes.sorted`.
         records : list of dict
             Of the files, with their numbers of rows.
         """
+        labels, label = found.labels, self.label or ""
         if not isinstance(labels, list):
             return
-        label: Any = self.label
         if self.format == "CSV":
             with data_errors(self.files[0]):
                 refuse_row_as_header(self.features or [], label, labels, self.expected)
         if classes.dtype.kind != "f" or np.isfinite(classes).all():
             return
-        wrong = [k for k, text in enumerate(labels) if not np.isfinite(float(text))]
-        row = int(np.flatnonzero(np.isin(numbers, wrong))[0])
-        text = labels[numbers[row]]
+        row, text = min(
+            (found.first_rows[k], text) for k, text in enumerate(labels) if not np.isfinite(float(text))
+        )
         k = 0
         while row >= records[k]["rows"]:
             row, k = row - records[k]["rows"], k + 1
@@ -128,14 +138,17 @@ class Source:
 
 
 def opened(
-    sources: Sequence[Path],
-    labels: Sequence[Path],
-    label: str | None,
-    use: Sequence[str],
-    drop: Sequence[str],
-    n_features: int | None,
+    sources: Sequence[Path], labels: Sequence[Path], expected: Expected, n_features: int | None
 ) -> Source:
     """Look at the beginning of each file, and return what all of them agree on.
+
+    Parameters
+    ----------
+    sources, labels : sequence of Path
+        Files of rows, or folders of them; .npy files of labels, which rows for a model need not have.
+    expected : Expected
+    n_features : int or None
+        The number of features, if it is known.
 
     Raises
     ------
@@ -143,7 +156,7 @@ def opened(
         If a file is missing, or its format or columns are not those of the first.
     """
     files = [file for path in sources for file in _files(path)]
-    source = Source(files, [*labels], "", None, None, n_features, np.dtype(float), Expected())
+    source = Source(files, [*labels], "", None, None, n_features, np.dtype(float), expected)
     if not files:
         raise DataError("no file is named; name at least one.")
     kinds: list[Any] = []
@@ -162,9 +175,9 @@ def opened(
             elif form == ".npy":
                 kinds.append(_check_array(path, source))
             else:
-                source.expected = Expected(label=label or source.label, use=use, drop=drop)
+                source.expected = replace(expected, label=expected.label or source.label)
                 kinds.append(_check_columns(path, source))
-    if len(labels) != (len(files) if source.format == ".npy" else 0):
+    if len(labels) != (len(files) if source.format == ".npy" else 0) and (labels or not expected.for_model):
         raise DataError(
             f"{files[0]}: name one .npy file of labels for each .npy file of rows, and none otherwise."
         )
@@ -174,19 +187,24 @@ def opened(
     if source.format in (*_COLUMNAR.values(), ".npy"):
         source.dtype = np.result_type(*kinds)
     if n_features is not None and source.width != n_features:
-        raise DataError(f"{files[0]}: the file has {source.width} features, and n_features is {n_features}.")
+        asked = "the model has" if expected.for_model else "n_features is"
+        raise DataError(f"{files[0]}: the file has {source.width} features, and {asked} {n_features}.")
     return source
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or the Parquet files of a folder in the order of their names."""
+    """Return a file, or the Parquet, Arrow or text tables of a folder, of one kind, in the order of their names.
+
+    Of several kinds the first of these is taken: notes beside a table are often .csv files.
+    """
     if not path.is_dir():
         return [path]
     hidden = ("_", ".")  # of other programs, which keep notes in such files
-    found = sorted(file for file in path.rglob("*.parquet") if not file.name.startswith(hidden))
-    if not found:
-        raise DataError(f"{path}: there are no .parquet files in this folder; name a file.")
-    return found
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith(hidden))
+    for kinds in ((".parquet",), ARROW, DELIMITED):
+        if found := [file for file in files if ending(file) in kinds]:
+            return found
+    raise DataError(f"{path}: there are no .parquet, .arrow or .csv files in this folder; name a file.")
 
 
 def _check_array(path: Path, source: Source) -> Any:
@@ -211,6 +229,10 @@ def _check_columns(path: Path, source: Source) -> Any:
     if source.features is None:
         source.features, source.label = features, label
         source.width = len(features)
+    if label != source.label:
+        raise Fault(
+            f"the label column is {label!r}, and not {source.label!r}; all files need the same columns."
+        )
     strange = {*features} ^ {*source.features}
     if strange:
         name = min(strange)

@@ -209,10 +209,12 @@ class Block(Table):
     y: np.ndarray
 
 
-def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK) -> Iterator[Block]:
+def stream_svmlight(
+    path: Path, n_features: int | None = None, size: int = BLOCK, first_index: int | None = None
+) -> Iterator[Block]:
     """Read svmlight text in blocks of whole lines, once, in memory that does not depend on its length.
 
-    With `n_features`, indices count from 1 unless the first block holds an index 0.
+    With `n_features`, indices count from `first_index`; without it from 1 unless the first block holds an index 0.
 
     Raises
     ------
@@ -221,7 +223,7 @@ def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK
     """
     with data_errors(path):
         sample(path)  # raises where the file is no text
-        first = 0 if n_features is None else None
+        first = 0 if n_features is None and first_index is None else first_index
         for rows, text, lines in text_rows(texts(path, size), n_features, first):
             if rows.labels.size:
                 first, width = columns_of(rows, n_features, first, partial(BytesIO, text), lines)

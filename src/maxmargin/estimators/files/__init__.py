@@ -1,0 +1,1 @@
+"""Files of any size as the data of estimators."""
