@@ -120,3 +120,26 @@ def test_a_folder_of_tables_is_one_data_set(table, tmp_path, end):
     assert verify(found, X, LABELS).gap <= 1e-3
     assert run("check", model, folder).exit_code == 0
     assert run("predict", model, folder).stdout.split() == found.predict(folder).tolist()
+
+
+def test_separate_and_check_read_files_in_passes(table, tmp_path, monkeypatch):
+    gap = np.abs(X[:, 0]) > 0.1
+    half = tmp_path / "half.csv"
+    lines = [",".join([*map(str, row), "right" if row[0] > 0.0 else "left"]) for row in X[gap].tolist()]
+    half.write_text("\n".join(["a,b,c,d,e,label", *lines]) + "\n")
+    whole = [json.loads(run("separate", path, "--json").stdout) for path in (half, table)]
+    monkeypatch.setattr("maxmargin.readers.files.available_memory", lambda: 2e5)
+    monkeypatch.setattr("maxmargin.separability.separate.available_memory", lambda: 2e5)
+    found = [json.loads(run("separate", path, "--json").stdout) for path in (half, table)]
+    assert [one["separable"] for one in found] == [one["separable"] for one in whole] == [True, False]
+    assert found[0]["lower"] <= whole[0]["upper"]
+    assert whole[0]["lower"] <= found[0]["upper"]
+    assert found[1]["rows"] == X.shape[0]
+    printed = run("separate", table, "--memory", "100KB", "--cache-dir", tmp_path / "caches")
+    assert printed.stdout.startswith("NOT SEPARABLE: no hyperplane has no on one side and yes on the other")
+    assert "the data need about" in run("separate", table, "--kernel", "rbf").stderr
+    model = tmp_path / "model"
+    assert run("fit", table, "--C", "inf", "-o", model, "--quiet").exit_code == 3
+    checked = run("check", model, table)
+    assert checked.exit_code == 3
+    assert "and so does the proof that there is no separator" in checked.stdout

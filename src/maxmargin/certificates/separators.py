@@ -50,7 +50,7 @@ class LinearSeparator(Separable):
         """A note where the separator is a rational one."""
         return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
-    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+    def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin by compensated sums; in rational numbers where compensated sums do not prove `lo`."""
         w, problem = self.w, self.certificate.problem
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
@@ -84,7 +84,7 @@ class KernelSeparator(Separable):
         """The formula of the score of a kernel expansion."""
         return f"sum c_i k(x_i, x) + b, of {np.count_nonzero(self.coefficients)} rows x_i,"
 
-    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+    def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin from kernel values in float64, with bounds of their errors."""
         sample = KernelSample(self.kernel, X)
         task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
@@ -118,7 +118,7 @@ class PolynomialSeparator(Separable):
         """A note that lo = 0.0 stands for a positive margin that is not computed."""
         return "it takes more digits than float64 has, and its margin is not known but to be positive"
 
-    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+    def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Check the sign of the polynomial at every row in rational numbers; return 0.0, a bound below its margin."""
         for i in range(signs.size):
             places, ratios = image(self.kernel, X, i)

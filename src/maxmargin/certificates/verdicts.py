@@ -23,6 +23,7 @@ from ..numerics.representable import refuse_rounded
 from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import canonical, without_empty_columns
 from ..numerics.sums import Compensated
+from .bounds import Bounds
 from .certificate import Certificate, CertificateError, require
 from .expansions import KernelPoint, KernelProblem
 from .feature_map import dimension, image
@@ -71,6 +72,7 @@ class Checked(ABC):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Files are read in passes by `maxmargin.verify(verdict, paths)`.
         y : array-like of shape (n,)
 
         Returns
@@ -82,11 +84,11 @@ class Checked(ABC):
         CertificateError
             If the data are not those of the statement, or the proof fails.
         """
-        self._check(*data_of(X, y, self.classes, self.features))
+        self.check(*data_of(X, y, self.classes, self.features))
         return self
 
     @abstractmethod
-    def _check(self, X: Any, signs: np.ndarray) -> None:
+    def check(self, X: Any, signs: np.ndarray) -> None:
         """Raise CertificateError unless the rows, in float64, with signs -1.0 and 1.0 prove the statement."""
 
 
@@ -130,16 +132,19 @@ class Separable(Checked):
             + f"\n  found by {self.method}, {self.seconds:.2g} s"
         )
 
-    def _check(self, X: Any, signs: np.ndarray) -> None:
+    def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute both bounds; lo = 0.0 is the float64 value of a positive margin, proved in rational numbers."""
         check_upper_bound(self.certificate, self.kernel, X, signs, self.hi)
-        lower = self._attained_margin(X, signs)
+        self.check_margin(self.attained_margin(X, signs))
+
+    def check_margin(self, lower: float) -> None:
+        """Raise CertificateError unless a lower bound of the attained margin on all rows proves `lo`."""
         # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
         holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
         require(holds, f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
 
     @abstractmethod
-    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+    def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Return a lower bound of the margin that the separator attains; not positive where it does not separate."""
 
 
@@ -217,7 +222,7 @@ class Inseparable(Checked):
         found = f"{self.method}, {self.seconds:.2g} s"
         return f"not separable{where}: {self.words(first)}{ball}\n  found by {found}"
 
-    def _check(self, X: Any, signs: np.ndarray) -> None:
+    def check(self, X: Any, signs: np.ndarray) -> None:
         """Sum the weighted rows in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
         same = signs.size == self.rows
         require(same, f"the verdict is about {self.rows} rows, not {signs.size}: give its X and y.")
@@ -302,7 +307,7 @@ class Undecided(Checked):
             f"  {self.method}, {self.seconds:.2g} s"
         )
 
-    def _check(self, X: Any, signs: np.ndarray) -> None:
+    def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute the upper bound that the dual variables prove."""
         check_upper_bound(self.certificate, self.kernel, X, signs, self.hi)
 
@@ -329,17 +334,25 @@ def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, 
         If the number of rows differs, or the recomputed bound is above `hi` by more than its rounding margin.
     """
     require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, not {y.size}: give its X and y.")
-    ones = np.ones(y.size)
     if isinstance(kernel, Linear):
-        X, _ = without_empty_columns(X)
-        zero = np.zeros(X.shape[1])
-        found = bounds(cert.problem, Sample(X, y, ones), zero, 0.0, cert.alpha, Compensated)
+        found = _linear_bounds(cert, X, y, cert.alpha)
+        # The bound depends on the rows with a dual variable alone. Where columns are huge, its computation depends on
+        # all rows that it is given, and a search in passes was given other ones.
+        if not found.upper <= hi + found.above and 0 < cert.support.size < y.size:
+            found = _linear_bounds(cert, X[cert.support], y[cert.support], cert.dual)
     else:
         # the dual variables alone prove the upper bound: the primal point may be any
         point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
-        found = KernelProblem(cert.problem, KernelSample(kernel, X), y, ones).bounds(point).bounds
+        found = KernelProblem(cert.problem, KernelSample(kernel, X), y, np.ones(y.size)).bounds(point).bounds
     holds = found.upper <= hi + found.above
     require(holds, f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}.")
+
+
+def _linear_bounds(cert: Certificate, X: Any, y: np.ndarray, alpha: np.ndarray) -> Bounds:
+    """Return the bounds that dual variables of rows prove, with w = 0."""
+    X, _ = without_empty_columns(X)
+    sample = Sample(X, y, np.ones(y.size))
+    return bounds(cert.problem, sample, np.zeros(X.shape[1]), 0.0, alpha, Compensated)
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:

@@ -155,16 +155,12 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
 
 def _check_in_passes(model: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any, Any]:
     """Return a model, its data as `stored_table`, and its recomputed certificate, where the data exceed the memory."""
-    from ..certificates.certificate import CertificateError
     from ..inspection.verification import verify_stored
     from ..io.model_file import load
     from ..readers import names_columns
     from .data import stored_rows, stored_table
-    from .words import is_inseparable
 
     fitted: Any = load(model)
-    if is_inseparable(fitted):
-        raise CertificateError("the proof that there is no separator is checked with all rows in memory.")
     label = columns.label or fitted.source_["label"]
     width = None if names_columns(data) else fitted.n_features_in_
     stored = stored_rows(data, width, columns._replace(label=label), fitted.cache_dir)

@@ -10,7 +10,7 @@ from .options import STOPPED, ColumnOptions, Result, command
 
 @command(
     "kernel", "gamma", "degree", "coef0",
-    "algorithm", "max_time", p=2.0, tol=1e-2,
+    "algorithm", "max_time", "memory", "cache_dir", p=2.0, tol=1e-2,
 )  # fmt: skip
 def separate(
     data: Path,
@@ -24,7 +24,8 @@ def separate(
     """Find a hyperplane, or a function of a kernel, that separates two classes, or prove that there is none.
 
     A proof that there is none lists rows whose weighted sum is zero. Rounding affects neither answer. Exit code 0 with
-    a separator or a proof, 3 if the result is undecided.
+    a separator or a proof, 3 if the result is undecided. Data that do not fit in memory are searched for hyperplanes in
+    passes.
 
     Parameters
     ----------
@@ -40,19 +41,30 @@ def separate(
     max_time : float
         Time limit in seconds; the result is then undecided.
     """
-    from .data import read_labelled
+    from ..readers.table import TooLargeError
+    from .data import read_labelled, stored_rows, stored_table
     from .display import Progress
 
     if parameters["kernel"] == "precomputed":
         raise ValueError("--kernel precomputed needs a kernel matrix: use maxmargin.separate in Python.")
     with Progress():
-        table = read_labelled(data, n_features, columns, exact=True)
+        table, stored = None, None
+        if parameters["memory"] is None:
+            try:
+                table = read_labelled(data, n_features, columns, exact=True)
+            except TooLargeError:
+                if parameters["kernel"] not in (None, "linear"):
+                    raise
+        if table is None:
+            stored = stored_rows(data, n_features, columns, parameters["cache_dir"])
+            table = stored_table(stored)
 
         from ..certificates.verdicts import Undecided
         from ..separability.separate import separate as find_separator
         from .words import verdict_facts, verdict_text, with_options
 
-        verdict = find_separator(table.X, table.y, bias=bias, **parameters)
+        rows = (table.X, table.y) if stored is None else (stored,)
+        verdict = find_separator(*rows, bias=bias, **parameters)
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
     facts, lines = shape | verdict_facts(verdict), [verdict_text(verdict, table.y)]

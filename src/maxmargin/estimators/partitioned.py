@@ -23,8 +23,8 @@ from ..numerics.threads import jobs
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
-from ..readers.files import names_files
-from ..readers.row_cache import StoredRows, open_rows
+from ..readers.files import LABELS_OF_FILES, names_files
+from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
 from .progress import Reporter
@@ -40,8 +40,6 @@ STALLED = (
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
 DEFAULT_MEMORY = "1GB"
-# An in-memory fit needs so many times the bytes of dense rows: the rows, and what the solver keeps beside them.
-IN_MEMORY_COPIES = 2.0
 
 
 def applies(model: Any, X: Any) -> bool:
@@ -53,8 +51,7 @@ def applies(model: Any, X: Any) -> bool:
 
 def fits(model: Any, X: Any) -> bool:
     """Return whether an in-memory fit of these rows stays within `memory`."""
-    size = X.nnz * (X.dtype.itemsize + 4.0) + 8.0 * X.shape[0] if sp.issparse(X) else X.nbytes
-    return IN_MEMORY_COPIES * size <= parse_bytes(model.memory)
+    return IN_MEMORY_COPIES * bytes_of(X) <= parse_bytes(model.memory)
 
 
 def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
@@ -67,9 +64,7 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     if model.memory is None:
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
-        raise ValueError(
-            "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
-        )
+        raise ValueError(LABELS_OF_FILES)
     fit_stored(model, problem, open_rows(X, cache_dir=model.cache_dir, labels=y))
 
 
@@ -89,14 +84,9 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
     """
     X, classes = stored.X, stored.classes
     if problem.hard and stored.rounded is not None:
-        raise DataError(
-            f"the files contain {stored.rounded}, which is not a float64 number: after rounding, different rows could "
-            "be proved equal. Subtract a constant from its column, or divide the column."
-        )
+        raise DataError(ROUNDED.format(number=stored.rounded))
     if fits(model, X):
-        sparse = sp.issparse(X)
-        rows = sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape) if sparse else np.array(X)
-        model.fit(rows, classes[stored.codes])
+        model.fit(loaded(X), classes[stored.codes])
     else:
         if classes.size < 2:
             raise ValueError(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,9 @@ from ..certificates.verdicts import Inseparable
 from ..data.partitions import Gathered, Partitions
 from ..fit.partitioned.bounds import empty_certificate
 from ..fit.partitioned.driver import PartitionedSolution, PassDriver, Plan
-from ..fit.partitioned.sample import count_classes, draw_rows
+from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
 from ..fit.partitioned.scores import Evaluation, Scored, evaluate
 from ..fit.partitioned.solve import Budget
-from ..fit.partitioned.sums import Near
 from ..fit.report import Report, Stopping
 from ..problem.multiclass import python_label
 from ..problem.problem import Problem
@@ -34,14 +33,6 @@ from ..problem.status import Status
 from ..separability.search import about_all_rows
 
 PLAN = Plan("row-generation", "rows in partitions: the rows of the smallest margins are solved in memory")
-# Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
-SAMPLE_SHARE = 0.25
-# Margin below which rows are added for a hard margin, whose smallest margin in memory is 1: rounding makes no row
-# violate it.
-HARD_REACH = 1.0 - 1e-9
-
-MAX_IDLE = 8  # passes without a better bound after which the fit has stalled, as in `partitioned.newton`
-
 # Fits the in-memory estimator to gathered rows with the numbers of their classes as labels, given the seconds that are
 # left, and its callback.
 FitRows = Callable[[Gathered, float, Callable[[Report], bool]], Any]
@@ -117,7 +108,10 @@ class _RowGeneration(PassDriver):
         self.exhausted = False  # whether no row can be added
 
     def begin(self) -> bool:
-        rows = self._first_rows()
+        rows = sample_of_classes(
+            self.partitions, len(self.classes), int(SAMPLE_SHARE * self.budget.rows), self.budget.seed,
+            self.stopping.deadline.interrupted,
+        )  # fmt: skip
         if rows is not None:
             self.held = rows
         return rows is not None
@@ -143,7 +137,9 @@ class _RowGeneration(PassDriver):
             return False
         better = [self._update(k, model, held, points[k], scores.parts[k]) for k in problems]
         self.idle = 0 if any(better) else self.idle + 1
-        more = self._joined(held, model, [part.near.pruned() for part in scores.parts])
+        support = np.concatenate([part.support for part in model.certificate_.certificates])
+        near = [part.near.pruned() for part in scores.parts]
+        more = with_rows(held, support.astype(np.int64), near, self.budget.rows)
         self.held, self.exhausted = held if more is None else more, more is None
         return True
 
@@ -175,44 +171,6 @@ class _RowGeneration(PassDriver):
                 numbers = tuple(map(Fraction, verdict["weights"]))
                 tuples = {"weights": numbers, "classes": tuple(verdict["classes"])}
                 part.verdict = Inseparable(**verdict | tuples)
-
-    def _first_rows(self) -> Gathered | None:
-        """Draw a random sample; None if stopped."""
-        interrupted, classes = self.stopping.deadline.interrupted, len(self.classes)
-        counts = self.partitions.reduce(partial(count_classes, classes), interrupted)
-        if counts is None:
-            return None
-        size = max(int(SAMPLE_SHARE * self.budget.rows), 2 * classes)
-        rng = np.random.default_rng(self.budget.seed)
-        drawn = draw_rows(self.partitions, counts, size, rng, interrupted)
-        return None if drawn is None else drawn.rows
-
-    def _joined(self, held: Gathered, model: Any, new: list[Near]) -> Gathered | None:
-        """Return the rows in memory with the new ones; None if there are no new ones, or no room for any.
-
-        Where all do not fit, rows in memory that no proof uses are dropped, but for one of each class, and the new rows
-        of the smallest margins are added.
-        """
-        rows, margins = (
-            reduce(Gathered.merge, (near.rows for near in new)),
-            np.concatenate([n.distances for n in new]),
-        )
-        by_margin = np.argsort(margins, kind="stable")
-        _, first = np.unique(rows.numbers[by_margin], return_index=True)
-        fresh = by_margin[np.sort(first)]
-        fresh = fresh[~np.isin(rows.numbers[fresh], held.numbers)]
-        if held.numbers.size + fresh.size > self.budget.rows:
-            used = np.zeros(held.numbers.size, bool)
-            for part in model.certificate_.certificates:
-                used[part.support] = True
-            # a fit in memory needs rows of each class
-            used[np.unique(held.codes, return_index=True)[1]] = True
-            held = held.some(np.flatnonzero(used))
-        fresh = fresh[: max(self.budget.rows - held.numbers.size, 0)]
-        if not fresh.size:
-            return None
-        merged = held.merge(rows.some(fresh))
-        return merged.some(np.argsort(merged.numbers, kind="stable"))
 
     def _update(self, k: int, model: Any, held: Gathered, z: np.ndarray, scored: Scored) -> bool:
         """Update the bounds of a problem by those of the rows in memory, and of its point on all rows.

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from ..certificates import verification
 from ..certificates.certificate import Certificate, CertificateError, Certificates, require
 from ..certificates.training_data import nothing_to_verify
+from ..certificates.verdicts import Checked, Inseparable
+from ..certificates.verification import verdicts_of
 from ..data.partitions import ArrayPartitions, is_dask
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.threads import one_thread
 from ..readers.files import names_files
 from ..readers.row_cache import StoredRows, open_rows
+from ..separability.passes import verify_in_passes
+
+V = TypeVar("V", bound=Checked)
+
+
+@overload
+def verify(model: V, X: Any, y: Any = None, sample_weight: Any = None, *, cache_dir: Any = None) -> V: ...  # pyright: ignore[reportOverlappingOverload]
+
+
+@overload
+def verify(
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cache_dir: Any = None
+) -> Certificate | Certificates: ...
 
 
 @one_thread
-def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate | Certificates:
+def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cache_dir: Any = None) -> Any:
     """Recompute every number of a model's certificate from the data, in float64, rounding outwards.
 
     Parameters
     ----------
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
+        Or a verdict of `separate`, which is returned.
     X : array-like or sparse matrix of shape (n, d)
         The training data; the kernel matrix where it was precomputed. Of a Dask collection the sums are
         computed where its rows are. Paths of files, as in `MaxMarginClassifier.fit`, are read in passes.
@@ -30,6 +46,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
         The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, as are weights.
     sample_weight : array-like of shape (n,), default=None
         The sample weights of the fit.
+    cache_dir : str or path-like, default=None
+        The folder for the rows of files; None for that of the fit, or of the first file.
 
     Returns
     -------
@@ -46,7 +64,10 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
         message states the reason and the object that has one.
     """
     if names_files(X):
-        return verify_stored(model, open_rows(X, cache_dir=getattr(model, "cache_dir", None), labels=y))
+        stored = open_rows(X, cache_dir=cache_dir or getattr(model, "cache_dir", None), labels=y)
+        return (verify_verdict if isinstance(model, Checked) else verify_stored)(model, stored)
+    if isinstance(model, Checked):
+        return model.verify(X, y)
     if not is_dask(X):
         return verification.verify(model, X, y, sample_weight)
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
@@ -65,10 +86,28 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
 
 
 def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
-    """Recompute the bounds of a linear model's certificate from rows on disk, block by block; errors as of `verify`."""
+    """Recompute the bounds of a linear model's certificate from rows on disk, block by block; errors as of `verify`.
+
+    Proofs that there is no separator are rechecked in rational numbers.
+    """
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
     require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory.")
     same = np.array_equal(stored.classes, model.classes_)
     require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the model.")
     factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
-    return verify_partitions(model, ArrayPartitions(stored.X, stored.codes, None, factors))
+    found = verify_partitions(model, ArrayPartitions(stored.X, stored.codes, None, factors))
+    for label, verdict in verdicts_of(model).items():
+        if isinstance(verdict, Inseparable):
+            # of several classes each against the rest
+            k = 1 if label is None else int(np.flatnonzero(stored.classes == label)[0])
+            verify_in_passes(verdict, ArrayPartitions(stored.X, stored.codes), k)
+    return found
+
+
+def verify_verdict(verdict: V, stored: StoredRows) -> V:
+    """Recompute the proof of a verdict of `separate` from rows on disk; errors as of `verify`."""
+    same = stored.classes.tolist() == list(verdict.classes)
+    require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the verdict.")
+    require(stored.rounded is None, f"the files contain {stored.rounded}, which is not a float64 number.")
+    verify_in_passes(verdict, ArrayPartitions(stored.X, stored.codes))
+    return verdict

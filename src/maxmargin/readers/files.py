@@ -65,6 +65,10 @@ def names_files(X: Any) -> bool:
     return all(isinstance(name, str | os.PathLike) for name in names)
 
 
+# the answer to labels in memory where the rows are in files
+LABELS_OF_FILES = "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
+
+
 def check_file(path: Path) -> None:
     """Raise DataError where a file is missing, empty, or a folder."""
     if path.is_dir():

@@ -37,6 +37,12 @@ from .table import DataError, Expected
 # bytes of text, or of numbers, that are read at a time: less costs calls, more costs memory, of which there are a few
 # blocks at any time
 BLOCK_BYTES = 1 << 20
+# A solver in memory needs so many times the bytes of the rows: these, and what it keeps beside them.
+IN_MEMORY_COPIES = 2.0
+ROUNDED = (  # the refusal of numbers where rows are to be proved separable or not
+    "the files contain {number}, which is not a float64 number: after rounding, different rows could be proved equal. "
+    "Subtract a constant from its column, or divide the column."
+)
 CSR = ("data", "indices", "indptr")  # the arrays of sparse rows
 _ROWS = 1 << 20  # codes that are rewritten at a time: 4 MB
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, a limit of the process
@@ -141,6 +147,18 @@ def open_rows(
     facts = {"format": FORMAT, "version": VERSION, "options": options}
     facts["sources"] = [str(path.absolute()) for path in sources]
     return _stored(folder, _written(folder, found, facts, block_bytes))
+
+
+def bytes_of(X: Any) -> float:
+    """Return the bytes of a matrix in memory."""
+    return X.nnz * (X.dtype.itemsize + 4.0) + 8.0 * X.shape[0] if sp.issparse(X) else float(X.nbytes)
+
+
+def loaded(X: Any) -> Any:
+    """Return the rows of memory maps as a matrix in memory."""
+    if not sp.issparse(X):
+        return np.array(X)
+    return sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape)
 
 
 def _stored(folder: Path, header: dict[str, Any]) -> StoredRows:

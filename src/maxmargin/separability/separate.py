@@ -24,25 +24,31 @@ from ..algorithms.base import is_real
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.definiteness import check_kernel
 from ..certificates.verdicts import Undecided, Verdict
+from ..data.partitions import ArrayPartitions, Gathered
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline
+from ..fit.partitioned.solve import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.column_errors import check_finite, column_message
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
+from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
+from ..readers.files import LABELS_OF_FILES, available_memory, names_files
+from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
+from .passes import PassSearch, signs_of
 from .search import without_zeros
 
 
 @one_thread
 def separate(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     kernel: Any = None,
     gamma: Any = "scale",
@@ -53,16 +59,20 @@ def separate(
     tol: float = 1e-2,
     algorithm: Any = "auto",
     max_time: float | None = None,
+    memory: Any = None,
+    cache_dir: Any = None,
 ) -> Verdict:
     """Decide whether a hyperplane, or a function of a kernel's feature space, separates two classes, and prove it.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d)
+    X : array-like or sparse matrix of shape (n, d), path, or list of paths
         float32 and float64 are taken as the numbers that they are; numbers that float64 does not hold, such as
         2^53 + 1, are refused. The matrix of kernel values, of shape (n, n), with ``kernel="precomputed"``.
-    y : array-like of shape (n,)
-        Two classes.
+        Files of any size, as of `MaxMarginClassifier.fit`, are read in passes where they exceed `memory`: for
+        hyperplanes only. ``maxmargin.verify(verdict, paths)`` checks the verdict in passes as well.
+    y : array-like of shape (n,), path, or list of paths
+        Two classes. For files only if they are .npy files: the .npy files of the labels.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, callable or str, default=None
         A name of scikit-learn, including those of its `pairwise_kernels`, or a callable of two matrices. None and
         ``"linear"`` stand for hyperplanes.
@@ -88,6 +98,10 @@ def separate(
         Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read within
         linear programs, and between working sets and exact solutions, each of which ends first. With a kernel, the
         search for a separator takes all of the time; None ends it after as many working sets as take some seconds.
+    memory : int, float or str, default=None
+        Of files: bytes that the search may use, such as 2e9 or "2GB"; None: half of what is free.
+    cache_dir : str or path-like, default=None
+        The folder for the rows of files; None for the folder of the first file.
 
     Returns
     -------
@@ -121,7 +135,16 @@ def separate(
     True
     """
     problem = _problem(p, bias, tol, max_time)
-    method = None if isinstance(algorithm, str) and algorithm == "auto" else _named(algorithm)
+    method = _named(algorithm)
+    if names_files(X) or isinstance(X, StoredRows):
+        if not (kernel is None or (isinstance(kernel, str) and kernel == "linear")):
+            raise ValueError(
+                "rows that are read in passes are searched for hyperplanes: a kernel needs all in memory."
+            )
+        if not (y is None or names_files(y)):
+            raise ValueError(LABELS_OF_FILES)
+        stored = X if isinstance(X, StoredRows) else open_rows(X, cache_dir=cache_dir, labels=y)
+        return _separate_stored(stored, problem, float(tol), method, max_time, memory)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
@@ -135,6 +158,50 @@ def separate(
     if isinstance(verdict, Undecided) and not isinstance(function, Precomputed):
         return replace(verdict, scale=dominant(table))
     return verdict
+
+
+def _separate_stored(
+    stored: StoredRows,
+    problem: Problem,
+    tol: float,
+    algorithm: NormalisedAlgorithm | None,
+    max_time: float | None,
+    memory: Any,
+) -> Verdict:
+    """Return the verdict on hyperplanes and the rows of files, which are loaded if `memory` is enough.
+
+    Parameters
+    ----------
+    stored : StoredRows
+    problem : Problem
+        The hard margin.
+    tol, algorithm, max_time, memory
+        As of `separate`; the algorithm is an object, or None.
+
+    Raises
+    ------
+    ValueError
+        If the rows cannot be used.
+    """
+    X, codes, classes = stored.X, stored.codes, tuple(stored.classes.tolist())
+    _check_two_classes(stored.classes)
+    if stored.rounded is not None:
+        raise ValueError(ROUNDED.format(number=stored.rounded))
+    limit = parse_bytes(memory) if memory is not None else int(0.5 * available_memory())
+    with Deadline(max_time) as deadline:
+        options = {"deadline": deadline, "kernel": Linear(), "algorithm": algorithm}
+        if IN_MEMORY_COPIES * bytes_of(X) <= limit:
+            signs = np.where(np.asarray(codes) == 1, 1.0, -1.0)
+            return decide(problem, loaded(X), signs, classes, tol=tol, **options)
+        partitions = ArrayPartitions(X, codes)
+        # sparse rows stay sparse in memory
+        rows = rows_in_memory(limit, int(partitions.row_bytes / 8.0) if partitions.sparse else X.shape[1])
+
+        def decide_held(held: Gathered, tol: float) -> Verdict:
+            """Return the verdict on rows in memory."""
+            return decide(problem, held.X, signs_of(held), classes, tol=tol, **options)
+
+        return PassSearch(problem, partitions, classes, rows, tol, deadline, decide_held).verdict()
 
 
 def decide(
@@ -178,8 +245,10 @@ def decide(
         return on_all_columns(search.verdict(), columns)
 
 
-def _named(algorithm: Any) -> NormalisedAlgorithm:
-    """Return the algorithm of a name, or the object itself."""
+def _named(algorithm: Any) -> NormalisedAlgorithm | None:
+    """Return the algorithm of a name, or the object itself; None for "auto"."""
+    if isinstance(algorithm, str) and algorithm == "auto":
+        return None
     named = {name: cls for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
     if isinstance(algorithm, NormalisedAlgorithm):
         return algorithm
@@ -199,6 +268,15 @@ def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
     if not isinstance(kernel, Precomputed) and not np.isfinite(kernel.diagonal(kernel.prepared(X))).all():
         raise ValueError("Kernel values are beyond float64 numbers: scale the features, or lower gamma.")
     check_kernel(kernel, X)
+
+
+def _check_two_classes(classes: np.ndarray) -> None:
+    """Raise ValueError unless there are two classes."""
+    if classes.size != 2:
+        remedy = "ask for one class at a time, y == label"
+        if classes.size < 2:
+            remedy = "a hyperplane has two sides, so give rows of both"
+        raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
 
 
 def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
@@ -252,9 +330,5 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         classes = np.unique(labels)
     except TypeError:
         raise ValueError("The labels cannot be compared: give both classes names of one type.") from None
-    if classes.size != 2:
-        remedy = "ask for one class at a time, y == label"
-        if classes.size < 2:
-            remedy = "a hyperplane has two sides, so give rows of both"
-        raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
+    _check_two_classes(classes)
     return X, np.where(labels == classes[1], 1.0, -1.0), tuple(classes.tolist())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...readers.files import Paths, names_files
+from ...readers.files import LABELS_OF_FILES, Paths, names_files
 from ...readers.model_rows import RowsForModel
 from ...readers.table import DataError, Expected
 from ..decisions import class_codes, text_of
@@ -65,9 +65,7 @@ class FilesDecision:
         if sample_weight is not None:
             raise ValueError("files have no sample weights: score arrays or memory maps with sample_weight.")
         if not (y is None or names_files(y)):
-            raise ValueError(
-                "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
-            )
+            raise ValueError(LABELS_OF_FILES)
         return _accuracy(light(self), X, y, expected_of(self))
 
 

@@ -1,10 +1,10 @@
-"""The start of a partitioned fit: a random sample of the rows, which fits in memory, and its solution."""
+"""The rows in memory of a partitioned fit: a random sample and its solution, and rows that are added later."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..deadline import Deadline
 from ..driver import solve
 from ..policy import Choice, choose
 from ..report import Job, Stopping
+from .sums import Near
 
 # Factors of C that are tried on half of the sample, and compared by the objective on the other half. With few rows for
 # each column the solution of the sample at C itself fits the noise of the sample, and a smaller C is a better start:
@@ -28,6 +29,12 @@ COST_FACTORS = (1.0, 2.0**-3, 2.0**-6, 2.0**-9)
 MANY_ROWS_PER_COLUMN = 100
 # Gap to which the sample is solved: its solution differs by far more from that of all rows.
 SAMPLE_GAP = 1e-3
+# Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
+SAMPLE_SHARE = 0.25
+# Margin below which rows are added for a hard margin, whose smallest margin in memory is 1: rounding makes no row
+# violate it.
+HARD_REACH = 1.0 - 1e-9
+MAX_IDLE = 8  # passes without a better bound after which the fit has stalled, as in `newton`
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +144,56 @@ def _take_ranks(drawn: dict[int, tuple[np.ndarray, ...]], partition: Partition) 
         np.flatnonzero(codes == k)[ranks] for k, ranks in enumerate(drawn[partition.first]) if ranks.size
     ]
     return Gathered.take(partition, np.sort(np.concatenate(places)) if places else np.zeros(0, np.int64))
+
+
+def sample_of_classes(
+    partitions: Partitions, classes: int, size: int, seed: int, interrupted: Callable[[], bool]
+) -> Gathered | None:
+    """Draw about `size` rows at random, two of each class at least where it has so many; None if stopped."""
+    counts = partitions.reduce(partial(count_classes, classes), interrupted)
+    if counts is None:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = draw_rows(partitions, counts, max(size, 2 * classes), rng, interrupted)
+    return None if drawn is None else drawn.rows
+
+
+def with_rows(held: Gathered, support: np.ndarray, new: Sequence[Near], limit: int) -> Gathered | None:
+    """Return the rows in memory with new ones of small margins; None if there are no new ones, or no room for any.
+
+    Where all do not fit, rows in memory that no proof uses are dropped, but for one of each class, and the new rows of
+    the smallest margins are added.
+
+    Parameters
+    ----------
+    held : Gathered
+        The rows in memory, of ascending numbers.
+    support : ndarray of int
+        The places of the rows in memory that a proof uses.
+    new : sequence of Near
+        Rows with their margins.
+    limit : int
+        Rows that fit in memory.
+    """
+    rows, margins = (
+        reduce(Gathered.merge, (near.rows for near in new)),
+        np.concatenate([near.distances for near in new]),
+    )
+    by_margin = np.argsort(margins, kind="stable")
+    _, first = np.unique(rows.numbers[by_margin], return_index=True)
+    fresh = by_margin[np.sort(first)]
+    fresh = fresh[~np.isin(rows.numbers[fresh], held.numbers)]
+    if held.numbers.size + fresh.size > limit:
+        used = np.zeros(held.numbers.size, bool)
+        used[support] = True
+        # a fit in memory needs rows of each class
+        used[np.unique(held.codes, return_index=True)[1]] = True
+        held = held.some(np.flatnonzero(used))
+    fresh = fresh[: max(limit - held.numbers.size, 0)]
+    if not fresh.size:
+        return None
+    merged = held.merge(rows.some(fresh))
+    return merged.some(np.argsort(merged.numbers, kind="stable"))
 
 
 def start_point(

@@ -1,0 +1,248 @@
+"""`separate` for rows larger than memory, and the verification of its verdicts, in passes over the rows.
+
+A verdict on the rows in memory is found as for any rows. A proof that there is no separator, and an upper bound of the
+largest margin, hold for all rows, since further rows only lower the margin. A pass over all rows computes the margin
+that the separator attains, and gathers the rows of the smallest margins, which are added (row generation).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..certificates.certificate import Certificate, require
+from ..certificates.separators import LinearSeparator
+from ..certificates.verdicts import Checked, Inseparable, Separable, Undecided, Verdict, check_upper_bound
+from ..data.partitions import Gathered, Partition, Partitions
+from ..fit.deadline import Deadline
+from ..fit.partitioned.bounds import empty_certificate
+from ..fit.partitioned.coordinates import Coordinates
+from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
+from ..fit.partitioned.scores import Evaluation, Scored, evaluate
+from ..kernels.functions import Linear
+from ..numerics.progress import announce
+from ..problem.problem import Problem
+from ..problem.status import Status
+from .search import about_all_rows
+
+# Largest relative width of the interval around the margin of the rows in memory. Separators of small margin in memory
+# miss more rows outside, and take more passes; narrower intervals take longer in memory. A round value; not tuned.
+HELD_TOL = 0.1
+# Part of `tol` to which the rows in memory are solved, which leaves the rest to the rows that are not in memory.
+HELD_SHARE = 0.3
+# The claimed margin of the rows in memory is lowered by this part before compensated sums check it on all rows: other
+# rows may have a margin that is smaller by the part of `HARD_REACH`. A larger part widens the interval.
+LOWERED = 1e-6
+NO_ROOM = "the rows that decide do not fit in memory; give more memory"
+
+Decide = Callable[
+    [Gathered, float], Verdict
+]  # the verdict on rows in memory, whose codes are 0 and 1, at a tolerance
+
+
+@dataclass(eq=False)
+class PassSearch:
+    """The search for a hyperplane between two classes of partitioned rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        The hard margin.
+    partitions : Partitions
+        Codes 0 and 1, no weights.
+    classes : tuple
+        The labels of the negative and of the positive side.
+    rows : int
+        Rows that fit in memory.
+    tol : float
+        Relative width of the interval around the largest margin; inf for the verdict alone.
+    deadline : Deadline
+    decide : callable
+    """
+
+    problem: Problem
+    partitions: Partitions
+    classes: tuple[Any, Any]
+    rows: int
+    tol: float
+    deadline: Deadline
+    decide: Decide
+    best: LinearSeparator | None = field(init=False, default=None)
+    certificate: Certificate = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.coordinates = Coordinates(self.problem, self.partitions.shape[1])
+        self.certificate = empty_certificate(self.problem, self.partitions.shape)
+
+    @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
+    def verdict(self) -> Verdict:
+        """Add rows until the verdict on the rows in memory holds for all rows, within `tol`."""
+        deadline, idle = self.deadline, 0
+        held = sample_of_classes(self.partitions, 2, int(SAMPLE_SHARE * self.rows), 0, deadline.interrupted)
+        while held is not None and idle < MAX_IDLE:
+            found = self.decide(held, min(HELD_SHARE * self.tol, HELD_TOL))
+            if not isinstance(found, LinearSeparator):
+                return self._about_all(found, held)
+            announce("a pass over all rows")
+            scored, reach = self._pass(found, held)
+            if scored is None:
+                break
+            idle = 0 if self._better(found, held, scored) else idle + 1
+            if self._is_narrow() or deadline.interrupted():
+                break
+            near = scored.near.pruned()
+            more = with_rows(held, found.certificate.support, [near], self.rows)
+            if more is None:
+                all_held = not scored.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
+                return self._with_more_digits(found) if all_held else self._end(NO_ROOM)
+            held = more
+        return self._end(NO_ROOM if idle >= MAX_IDLE else "")
+
+    def _pass(self, found: LinearSeparator, held: Gathered) -> tuple[Scored | None, float]:
+        """Return the margins of all rows, with the rows below those in memory; None if stopped."""
+        z = self.coordinates.vector(found.w, found.b)
+        margins = signs_of(held) * self.coordinates.scores(held.X, z)
+        reach = HARD_REACH * max(float(margins.min()), 0.0)
+        evaluation = Evaluation(1, z, max(self.rows // 2, 1), reach)
+        scores = self.partitions.total(
+            partial(evaluate, self.coordinates, (evaluation,)), self.deadline.interrupted
+        )
+        return None if scores is None else scores.parts[0], reach
+
+    def _better(self, found: LinearSeparator, held: Gathered, scored: Scored) -> bool:
+        """Update separator and upper bound by those of a pass; return whether a bound of the margin is better."""
+        before = self.certificate
+        proved, fingerprint = found.certificate, scored.fingerprint(self.coordinates.d)
+        self.certificate = replace(before, fingerprint=fingerprint)
+        if proved.upper < before.upper:
+            support = held.numbers[proved.support]
+            self.certificate = replace(proved, lower=before.lower, support=support, fingerprint=fingerprint)
+        lower = scored.bound(self.coordinates, self.coordinates.vector(found.w, found.b)).bound
+        if lower > max(before.lower, 0.0) and found.exact is None:
+            self.certificate = replace(self.certificate, lower=lower)
+            self.best = replace(found, lo=lower)
+        return self.certificate.upper < before.upper or self.certificate.lower > before.lower
+
+    def _is_narrow(self) -> bool:
+        """Return whether there is a separator, and the interval around the largest margin has the width `tol`."""
+        return self.best is not None and self.best.lo >= (1.0 - self.tol) * self.certificate.upper
+
+    def _with_more_digits(self, found: LinearSeparator) -> Verdict:
+        """Return the verdict on a separator whose rows of the smallest margins are in memory.
+
+        Where float64 sums do not prove its margin, compensated sums do, or rational numbers.
+        """
+        if self.best is None:
+            announce("margins with more digits")
+            lower = attained_margin(
+                replace(found, lo=(1.0 - LOWERED) * found.lo), self.partitions, self.deadline.interrupted
+            )
+            if lower is not None and (lower > 0.0 or (lower == 0.0 and found.exact is not None)):
+                self.best = replace(found, lo=lower)
+        return self._end(
+            "float64 numbers do not prove that the separator of the rows in memory separates all"
+        )
+
+    def _end(self, reason: str) -> Verdict:
+        """Return the best separator; Undecided if there is none, the status of the deadline replacing the reason."""
+        upper, seconds = self.certificate.upper, time.perf_counter() - self.deadline.began
+        if self.best is not None:
+            hi = max(upper, self.best.lo)
+            return replace(self.best, hi=hi, certificate=self.certificate, seconds=seconds)
+        status = self.deadline.status()
+        if status is not None:
+            reason = "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
+        return Undecided(
+            hi=upper, certificate=self.certificate, reason=reason, p=self.problem.p, bias=self.problem.free,
+            classes=self.classes, features=self.partitions.shape[1], method="row generation", seconds=seconds,
+        )  # fmt: skip
+
+    def _about_all(self, found: Verdict, held: Gathered) -> Verdict:
+        """Return a verdict on the rows in memory that no separator was found, or that none exists, about all rows."""
+        if self.best is not None and isinstance(found, Undecided):
+            return self._end("")
+        seconds = time.perf_counter() - self.deadline.began
+        return replace(about_all_rows(found, held.numbers, self.partitions.shape[0]), seconds=seconds)
+
+
+def signs_of(rows: Gathered | Partition, positive: int = 1) -> np.ndarray:
+    """Return 1.0 for rows of the positive class, and -1.0 for others: shape (n,)."""
+    return np.where(rows.codes == positive, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class _Least:
+    """The least of some numbers; merges."""
+
+    value: float
+
+    def merge(self, other: _Least) -> _Least:
+        """Return the least of both."""
+        return _Least(min(self.value, other.value))
+
+
+def attained_margin(
+    separator: Separable, partitions: Partitions, interrupted: Callable[[], bool] = bool
+) -> float | None:
+    """Return a lower bound of the margin that a separator attains on all rows, in one pass; None if stopped."""
+    found = partitions.total(partial(_least_margin, separator), interrupted)
+    return None if found is None else found.value
+
+
+def _least_margin(separator: Separable, part: Partition) -> _Least:
+    """Return a lower bound of the margin on the rows of a partition."""
+    return _Least(separator.attained_margin(_double(part.X), signs_of(part)))
+
+
+def _double(X: Any) -> Any:
+    """Return rows in float64."""
+    return X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
+
+
+def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1) -> None:
+    """Recompute a proof about linear separability from partitioned rows, in two passes at most.
+
+    Parameters
+    ----------
+    verdict : LinearSeparator, Inseparable or Undecided
+    partitions : Partitions
+    positive : int, default=1
+        The class on the positive side; 1 for a separator.
+
+    Raises
+    ------
+    CertificateError
+        If the data are not those of the verdict, or the proof fails.
+    """
+    n, d = partitions.shape
+    require(isinstance(verdict.kernel, Linear), "a verdict on a kernel is verified on rows in memory.")
+    require(d == verdict.features, f"the verdict is about {verdict.features} features, not {d}: give its X.")
+    claim: Any = verdict
+    proof: Any = claim if isinstance(claim, Inseparable) else claim.certificate
+    same = proof.rows == n
+    require(same, f"the verdict is about {proof.rows} rows, not {n}: give its X and y.")
+    if isinstance(claim, Inseparable) or claim.hi < np.inf:
+        support = np.asarray(proof.support)
+        within = support.size > 0 and int(support.min()) >= 0 and int(support.max()) < n
+        require(
+            within and (np.diff(support) > 0).all(),
+            "the proof fails: it names rows that the data do not have.",
+        )
+        rows = partitions.gather(support, bool)
+        assert rows is not None
+        X, signs, places = _double(rows.X), signs_of(rows, positive), np.arange(support.size)
+        if isinstance(claim, Inseparable):
+            replace(claim, support=places, rows=places.size).check(X, signs)
+            return
+        part = replace(proof, support=places, fingerprint=replace(proof.fingerprint, rows=places.size))
+        check_upper_bound(part, claim.kernel, X, signs, claim.hi)
+    if isinstance(claim, Separable):
+        lower = attained_margin(claim, partitions)
+        assert lower is not None
+        claim.check_margin(lower)
