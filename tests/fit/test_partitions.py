@@ -129,6 +129,33 @@ def test_memory_maps_give_the_model_of_the_array(tmp_path):
         assert one.certificate_.lower == other.certificate_.lower
 
 
+@pytest.mark.parametrize("kind", ["i1", "u2", "i8", "?", "f2"])
+def test_whole_numbers_booleans_and_half_precision_are_converted_by_block(tmp_path, kind):
+    rng = np.random.default_rng(4)
+    X = np.round(8.0 * rng.random(size=(20_000, 6))).astype(kind)
+    y = (X.astype(float) @ rng.normal(size=6) + rng.normal(size=20_000) > 0.0).astype(int)
+    np.save(tmp_path / "X.npy", X)
+    parameters = {"loss": "hinge", "memory": "300KB", "random_state": 3}
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    found = MaxMarginClassifier(**parameters).fit(mapped, y)
+    expected = MaxMarginClassifier(**parameters).fit(X.astype(float), y)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.history_[0].stage == "partitioned-newton"
+    assert verify(found, mapped, y).gap == verify(expected, X.astype(float), y).gap
+    if kind != "f2":  # SciPy has no sparse matrices of half precision
+        assert bracket(MaxMarginClassifier(**parameters).fit(sp.csr_matrix(X), y), found)
+
+
+def test_types_without_an_exact_float64_are_refused():
+    X = np.ones((20_000, 3), np.int64)
+    X[15_000, 1] = 2**53 + 1
+    y = np.arange(20_000) % 2
+    with pytest.raises(ValueError, match="which no float64 is"):
+        MaxMarginClassifier(C=np.inf, memory="100KB").fit(X, y)
+    with pytest.raises(ValueError, match="must be a matrix of real numbers"):
+        MaxMarginClassifier(memory="100KB").fit(X.astype(complex), y)
+
+
 def test_repeated_entries_of_sparse_rows_are_added(tmp_path):
     rng = np.random.default_rng(9)
     X = rng.normal(size=(4_000, 3))

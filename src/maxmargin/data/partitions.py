@@ -218,7 +218,8 @@ class ArrayPartitions(Partitions):
     Parameters
     ----------
     X : ndarray, np.memmap or CSR matrix of shape (n, d)
-        The arrays of a CSR matrix may be memory maps.
+        The arrays of a CSR matrix may be memory maps. Numbers other than float32 and float64 are converted to
+        float64, block by block.
     codes : ndarray of shape (n,)
     weights : ndarray of shape (n,), default=None
     factors : ndarray of shape (classes,), default=None
@@ -250,7 +251,8 @@ class ArrayPartitions(Partitions):
         n, d = X.shape
         self.row_entries = X.nnz / max(n, 1) if self.sparse else float(d)
         # of sparse rows: a value of 8 bytes and an index of 4 for each entry, and a pointer of 8
-        row_bytes = self.row_entries * 12.0 + 8.0 if self.sparse else d * X.dtype.itemsize
+        item = X.dtype.itemsize if X.dtype in (np.float32, np.float64) else 8
+        row_bytes = self.row_entries * 12.0 + 8.0 if self.sparse else d * item
         rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
         self._starts = range(0, n, rows)
         self._rows = rows
@@ -314,6 +316,7 @@ class ArrayPartitions(Partitions):
     def _block(self, first: int, rows: int) -> Partition:
         last = min(first + rows, self.shape[0])
         X, codes = block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last))
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         weights = (
             None if self._weights is None else np.asarray(mapped(self._weights, first, last), dtype=float)
         )

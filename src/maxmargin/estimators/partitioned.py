@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions
+from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows
 from ..fit.deadline import Deadline
 from ..fit.partitioned import cached_loops_driver, solve
 from ..fit.partitioned.cached_loops_driver import Means, solve_cached_loops
 from ..fit.partitioned.driver import PartitionedSolution
 from ..fit.partitioned.policy import method_for
 from ..fit.report import Stopping
+from ..numerics.representable import refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import jobs
@@ -38,6 +39,7 @@ STALLED = (
     "memory. Give more memory, or a larger tol."
 )
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
+ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 does not hold at a time
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
 DEFAULT_MEMORY = "1GB"
 
@@ -125,10 +127,14 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     model : MaxMarginClassifier
     problem : Problem
     X : ndarray, np.memmap or CSR matrix of shape (n, d)
-        float32 or float64; its entries are checked in the first pass.
+        Its entries are checked in the first pass. Whole numbers, booleans and float16 are converted to float64 block
+        by block.
     y, sample_weight : array-like of shape (n,)
     """
     X, y = _checked_rows(X, y)
+    if problem.hard:
+        for begin in range(0, X.shape[0], ROUNDED_ROWS):
+            refuse_rounded(block_of_rows(X, begin, min(begin + ROUNDED_ROWS, X.shape[0])))
     weights = None if sample_weight is None else _checked_weights(sample_weight, y)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
     codes, totals = encode_labels(y, weights, classes)
@@ -215,9 +221,9 @@ def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     if not isinstance(getattr(X, "indices", None), np.memmap):  # a memory map is checked block by block
         check_storage(X)
     X = X.tocsr() if sp.issparse(X) else X
-    if X.ndim != 2 or X.dtype not in (np.float32, np.float64):
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(
-            f"rows larger than memory must be a matrix of float32 or float64; got shape {X.shape} and type {X.dtype}: "
+            f"rows larger than memory must be a matrix of real numbers; got shape {X.shape} and type {X.dtype}: "
             "convert the file once."
         )
     y = np.asarray(y)

@@ -150,8 +150,9 @@ def open_rows(
 
 
 def bytes_of(X: Any) -> float:
-    """Return the bytes of a matrix in memory."""
-    return X.nnz * (X.dtype.itemsize + 4.0) + 8.0 * X.shape[0] if sp.issparse(X) else float(X.nbytes)
+    """Return the bytes of a matrix in memory, where numbers other than float32 and float64 are float64."""
+    item = X.dtype.itemsize if X.dtype in (np.float32, np.float64) else 8.0
+    return X.nnz * (item + 4.0) + 8.0 * X.shape[0] if sp.issparse(X) else float(X.size * item)
 
 
 def loaded(X: Any) -> Any:
