@@ -231,8 +231,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), path, or list of paths
             float32 and float64 are not converted. Files (with `memory`): svmlight text, CSV, Parquet, Arrow, folders of
-            tables, or .npy; they are read once, and their rows are kept on disk (`cache_dir`). A Dask array or
-            data frame: its rows stay where they are (`docs/howto/dask.md`).
+            tables, or .npy; they are read once, and their rows are kept on disk (`cache_dir`). Arrow data: a
+            ``pyarrow.dataset.Dataset`` or, with `memory` and without y, a table, data frame or stream
+            (``__arrow_c_stream__``), whose label column is named label, target, class or y, or is the last one; its
+            rows are on disk (`cache_dir`) during the fit. A Dask array or data frame: its rows stay where they are
+            (`docs/howto/dask.md`).
         y : array-like of shape (n_samples,), path, or list of paths
             For files only if they are .npy files: the .npy files of the labels. For a Dask collection one with the same
             partitions, as is `sample_weight`.
@@ -248,7 +251,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         if is_dask(X):
             partitioned.fit_dask(self, problem, X, y, sample_weight)
             return self
-        if partitioned.applies(self, X):
+        if partitioned.applies(self, X, y):
             partitioned.fit_rows(self, problem, X, y, sample_weight)
             return self
         if self.checkpoint is not None:

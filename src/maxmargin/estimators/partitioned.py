@@ -24,7 +24,7 @@ from ..numerics.threads import jobs
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
-from ..readers.files import LABELS_OF_FILES, names_files
+from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
 from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
@@ -44,9 +44,12 @@ ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 
 DEFAULT_MEMORY = "1GB"
 
 
-def applies(model: Any, X: Any) -> bool:
-    """Return whether a fit of these rows is one of partitioned rows: X names files, or exceeds `memory`."""
-    if names_files(X):
+def applies(model: Any, X: Any, y: Any) -> bool:
+    """Return whether a fit of these rows is one of partitioned rows: X names files, or exceeds `memory`.
+
+    With `memory`, Arrow data without y are such rows as well: they hold the labels.
+    """
+    if names_files(X) or (model.memory is not None and has_labelled_rows(X, y)):
         return True
     return model.memory is not None and (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
 

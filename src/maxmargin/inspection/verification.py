@@ -14,7 +14,7 @@ from ..certificates.verification import verdicts_of
 from ..data.partitions import ArrayPartitions, is_dask
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.threads import one_thread
-from ..readers.files import names_files
+from ..readers.files import has_labelled_rows
 from ..readers.row_cache import StoredRows, open_rows
 from ..separability.passes import verify_in_passes
 
@@ -41,7 +41,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         Or a verdict of `separate`, which is returned.
     X : array-like or sparse matrix of shape (n, d)
         The training data; the kernel matrix where it was precomputed. Of a Dask collection the sums are
-        computed where its rows are. Paths of files, as in `MaxMarginClassifier.fit`, are read in passes.
+        computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read in
+        passes.
     y : array-like of shape (n,)
         The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, as are weights.
     sample_weight : array-like of shape (n,), default=None
@@ -63,7 +64,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
         message states the reason and the object that has one.
     """
-    if names_files(X):
+    if has_labelled_rows(X, y):
         stored = open_rows(X, cache_dir=cache_dir or getattr(model, "cache_dir", None), labels=y)
         return (verify_verdict if isinstance(model, Checked) else verify_stored)(model, stored)
     if isinstance(model, Checked):

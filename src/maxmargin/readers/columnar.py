@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def _arrow_reader(source: Any) -> Any:
 
 
 @contextmanager
-def _faults_of(kind: str) -> Iterator[None]:
+def arrow_faults(kind: str) -> Iterator[None]:
     """Turn errors of pyarrow, and its absence, into faults."""
     try:
         import pyarrow as pa
@@ -71,7 +71,7 @@ def _faults_of(kind: str) -> Iterator[None]:
 
 def _read(path: Path, expected: Expected, kind: str) -> Table:
     """Read the features and the labels of a table."""
-    with _faults_of(kind):
+    with arrow_faults(kind):
         schema, rows, fetch = _opened(path, kind)
         feature_names, label_name = _columns(schema, expected)
         wanted = feature_names if label_name is None else [*feature_names, label_name]
@@ -92,7 +92,7 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
 
 def columns_of_file(path: Path, expected: Expected, kind: str) -> tuple[list[str], str | None, bool]:
     """Return the features of a file, its label column, and whether all features are float32."""
-    with _faults_of(kind):
+    with arrow_faults(kind):
         if kind == "Parquet":
             from pyarrow.parquet import read_schema
 
@@ -102,6 +102,11 @@ def columns_of_file(path: Path, expected: Expected, kind: str) -> tuple[list[str
 
             with OSFile(str(path)) as source:
                 schema = _arrow_reader(source).schema
+        return columns_of_schema(schema, expected)
+
+
+def columns_of_schema(schema: Any, expected: Expected) -> tuple[list[str], str | None, bool]:
+    """Return the features of a schema, its label column, and whether all features are float32."""
     features, label = _columns(schema, expected)
     return features, label, _check_types(schema, features)
 
@@ -119,19 +124,32 @@ def stream_columnar(
 
     Memory is needed for a batch of an Arrow file or a page of each column of a Parquet file, besides the block.
     """
-    before, bytes_of_file = 0, path.stat().st_size
-    wanted = features if label is None else [*features, label]
-    with _faults_of(kind):
-        for batch, share in _batches(path, kind, wanted, max(1, size // (8 * len(features) + 8))):
-            batch.validate(full=True)
-            X, rounded = _features(batch, features, single, before)
-            labels, codes = (None, slice(None)) if label is None else _coded_labels(batch, label, before)
-            before += len(X)
+    bytes_of_file, wanted = path.stat().st_size, features if label is None else [*features, label]
+
+    def tables() -> Iterator[Any]:
+        """Yield the tables, and note the share that has been read."""
+        for table, share in _batches(path, kind, wanted, max(1, size // (8 * len(features) + 8))):
             if digest is not None:
                 digest.seen = int(share * bytes_of_file)
-            yield Block(X, labels, codes, rounded)
+            yield table
+
+    with arrow_faults(kind):
+        yield from arrow_blocks(tables(), features, label, single)
     if digest is not None:
         digest.read(path)
+
+
+def arrow_blocks(
+    tables: Iterable[Any], features: list[str], label: str | None, single: bool
+) -> Iterator[Block]:
+    """Yield the rows of tables of Arrow; raise Fault at the first that cannot be used."""
+    before = 0
+    for table in tables:
+        table.validate(full=True)
+        X, rounded = _features(table, features, single, before)
+        labels, codes = (None, slice(None)) if label is None else _coded_labels(table, label, before)
+        before += len(X)
+        yield Block(X, labels, codes, rounded)
 
 
 def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tuple[Any, float]]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import faults_of
+from .arrow_stream import opened_stream
 from .blocks import Classes, read_ahead
-from .cache_folder import file_record
-from .files import Paths, data_errors, paths_of
+from .files import Paths, are_paths, data_errors, paths_of
 from .sources import CHANGED, opened
 from .svmlight import PART, text_rows, texts
 from .table import DataError, Expected
@@ -29,7 +29,7 @@ class RowsForModel:
     Parameters
     ----------
     paths : path-like or sequence of path-like
-        Files as of `row_cache.open_rows`.
+        Files as of `row_cache.open_rows`, or a data set of pyarrow.
     expected : Expected
         Of the model.
     labels : path-like or sequence of path-like, default=None
@@ -51,7 +51,10 @@ class RowsForModel:
     def __init__(
         self, paths: Paths, expected: Expected, labels: Paths | None = None, block_bytes: int | None = None
     ) -> None:
-        self._source = opened(paths_of(paths), paths_of(labels or ()), expected, expected.n_features)
+        if are_paths(paths):
+            self._source = opened(paths_of(paths), paths_of(labels or ()), expected, expected.n_features)
+        else:
+            self._source = opened_stream(paths, expected)
         self._classes, self._records = Classes(), list[dict[str, Any]]()
         self.features, self.label = self._source.features, self._source.label
         self.has_labels = self._source.has_labels
@@ -68,7 +71,7 @@ class RowsForModel:
             At the first fault of a file, and if there are no rows.
         """
         for k, path in enumerate(self._source.files):
-            record, rows = file_record(path), 0
+            record, rows = self._source.record(path), 0
             with closing(read_ahead(self._source.blocks(k, BLOCK_BYTES))) as blocks:
                 for block in blocks:
                     numbers = None
@@ -77,7 +80,7 @@ class RowsForModel:
                             numbers = self._classes.numbered(block, rows)
                     rows += block.X.shape[0]
                     yield block.X, numbers
-            if file_record(path) != record:
+            if self._source.record(path) != record:
                 raise DataError(f"{path}: {CHANGED}")
             self._records.append(record | {"rows": rows})
         if not any(record["rows"] for record in self._records):

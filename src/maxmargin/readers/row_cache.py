@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import shutil
+import tempfile
+import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
@@ -20,17 +22,18 @@ from numpy.lib import format as form
 
 from ..numerics.fault import faults_of
 from ..numerics.progress import announce
+from .arrow_stream import opened_stream
 from .blocks import Block, Classes, read_ahead
 from .cache_folder import (
     FORMAT,
     HEADER,
+    SUFFIX,
     VERSION,
     cache_place,
-    file_record,
     new_folder,
     valid_header,
 )
-from .files import Digest, Paths, paths_of, size_text
+from .files import Digest, Paths, are_paths, paths_of, size_text
 from .sources import CHANGED, Source, opened
 from .table import DataError, Expected
 
@@ -114,10 +117,12 @@ def open_rows(
 
     Parameters
     ----------
-    source : path-like or sequence of path-like
-        Svmlight text, CSV, Parquet, Arrow or .npy files, or folders of tables. Several are one data set.
+    source : path-like or sequence of path-like; or Arrow data
+        Svmlight text, CSV, Parquet, Arrow or .npy files, or folders of tables. Several are one data set. Arrow data
+        are a ``pyarrow.dataset.Dataset``, or an object with ``__arrow_c_stream__``, such as a table or a data frame:
+        they are read each time, and their cache is deleted with the result.
     cache_dir : path-like, default=None
-        The folder of the cache; by default that of the first source.
+        The folder of the cache; by default that of the first source, and a temporary one for Arrow data.
     label, use, drop
         Columns, as in `Expected`.
     n_features : int, default=None
@@ -136,6 +141,8 @@ def open_rows(
     DataError
         If a file cannot be read, or the cache not be written.
     """
+    if not are_paths(source):
+        return _open_stream(source, cache_dir, Expected(label=label, use=use, drop=drop), block_bytes)
     sources, label_sources = paths_of(source), paths_of(labels or ())
     folder = cache_place(sources, cache_dir)
     found = opened(sources, label_sources, Expected(label=label, use=use, drop=drop), n_features)
@@ -149,9 +156,27 @@ def open_rows(
     return _stored(folder, _written(folder, found, facts, block_bytes))
 
 
+def _open_stream(
+    data: Any, cache_dir: str | os.PathLike[str] | None, expected: Expected, size: int
+) -> StoredRows:
+    """Return the rows of Arrow data in a cache that is deleted with them."""
+    found = opened_stream(data, expected)
+    if cache_dir is not None:
+        Path(cache_dir).mkdir(parents=True, exist_ok=True)
+    place = tempfile.mkdtemp(prefix="maxmargin-", dir=cache_dir)
+    try:
+        folder = Path(place) / f"arrow{SUFFIX}"
+        stored = _stored(folder, _written(folder, found, {"format": FORMAT, "version": VERSION}, size))
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    weakref.finalize(stored, shutil.rmtree, place, ignore_errors=True)
+    return stored
+
+
 def bytes_of(X: Any) -> float:
     """Return the bytes of a matrix in memory, where numbers other than float32 and float64 are float64."""
-    item = X.dtype.itemsize if X.dtype in (np.float32, np.float64) else 8.0
+    item = 4.0 if X.dtype == np.float32 else 8.0
     return X.nnz * (item + 4.0) + 8.0 * X.shape[0] if sp.issparse(X) else float(X.size * item)
 
 
@@ -219,7 +244,7 @@ class _Writer:
     def __init__(self, source: Source) -> None:
         self._source, self._classes = source, Classes()
         self._rounded: str | None = None
-        self._records = [file_record(path) for path in (*source.files, *source.label_files)]
+        self._records = [source.record(path) for path in (*source.files, *source.label_files)]
         self._digests = [Digest() for _ in self._records]
         self._arrays: dict[str, _Growing] = {}
         self._first, self._highest = 1, -1  # of svmlight text: the first index if no index is 0
@@ -262,7 +287,7 @@ class _Writer:
             )
         classes = self._write_codes(folder)
         for record, digest in zip(self._records, self._digests, strict=True):
-            if file_record(Path(record["path"])).items() - record.items():
+            if self._source.record(Path(record["path"])).items() - record.items():
                 raise DataError(f"{record['path']}: {CHANGED}")
             record["sha256"] = digest.sha.hexdigest()
         return {

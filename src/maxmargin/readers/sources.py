@@ -13,6 +13,7 @@ import numpy as np
 from ..numerics.fault import Fault
 from .arrays import array_shape, stream_arrays
 from .blocks import Block, Classes, read_ahead
+from .cache_folder import file_record
 from .columnar import columns_of_file, stream_columnar
 from .delimited import header, label_fault, refuse_row_as_header
 from .delimited_stream import stream_delimited
@@ -93,6 +94,10 @@ class Source:
             else:
                 single = self.dtype == np.float32
                 yield from stream_columnar(path, self.format, features, label, single, size, digest)
+
+    def record(self, path: Path) -> dict[str, Any]:
+        """Return path, size and time of a file."""
+        return file_record(path)
 
     def check_indices(self, first: int, highest: int) -> int | None:
         """Return the width that was given; raise DataError at the first index of svmlight text beyond it."""

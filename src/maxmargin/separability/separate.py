@@ -37,7 +37,7 @@ from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from ..readers.files import LABELS_OF_FILES, available_memory, names_files
+from ..readers.files import LABELS_OF_FILES, available_memory, has_labelled_rows, names_files
 from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
@@ -136,7 +136,7 @@ def separate(
     """
     problem = _problem(p, bias, tol, max_time)
     method = _named(algorithm)
-    if names_files(X) or isinstance(X, StoredRows):
+    if isinstance(X, StoredRows) or has_labelled_rows(X, y):
         if not (kernel is None or (isinstance(kernel, str) and kernel == "linear")):
             raise ValueError(
                 "rows that are read in passes are searched for hyperplanes: a kernel needs all in memory."
