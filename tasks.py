@@ -23,6 +23,7 @@ EXTRAS = {
     "test": ("plot", "test"),
     "dev": ("plot", "test", "dev"),
     "bench": ("plot", "test", "dev", "bench"),
+    "spark": ("plot", "test", "spark"),
     "docs": ("plot", "docs"),
 }
 # Two processes with two threads of linear algebra each take two to ten times as long on two cores, so that tests of
@@ -65,6 +66,11 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         "tests beside packages that need a C++ compiler to install",
         "bench",
         [f"{PYTEST} tests/peers"],
+    ),
+    "test-spark": (
+        "tests of Spark, which is 400 MB and needs Java",
+        "spark",
+        [f"{PYTEST} tests/estimators/test_spark.py"],
     ),
     "test-sklearn": (
         "scikit-learn's own tests on our classes; rewrites its part of docs",

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from clusters import assert_same_fit, model, rows
 
 from maxmargin import (
     CertificateError,
@@ -30,8 +31,6 @@ import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
 from maxmargin.fit.partitioned.dask_rows import DaskRows  # noqa: E402
-
-MEMORY = "50kB"  # the rows of each test need more
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +53,6 @@ def scheduler(request):
             yield request.param
 
 
-def rows(classes=2, n=2000, d=6, seed=0):
-    """Return normal rows with noisy labels, and weights of which some are 0."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    scores = X @ rng.normal(size=(d, classes)) + rng.normal(size=(n, classes))
-    return X, scores.argmax(axis=1), rng.integers(0, 4, n).astype(float)
-
-
 def arrays(X, y, weights=None, size=300):
     """Return rows, labels and weights as Dask arrays with the same partitions; CSR rows as blocks of CSR matrices."""
     parts = [da.from_array(part, chunks=size) for part in (y, weights) if part is not None]
@@ -72,18 +63,6 @@ def arrays(X, y, weights=None, size=300):
     return da.concatenate(
         [da.from_delayed(block, (block.shape[0].compute(), X.shape[1]), meta=meta) for block in blocks]
     ), *parts
-
-
-def model(**parameters):
-    return MaxMarginClassifier(**{"memory": MEMORY, "random_state": 0, "tol": 1e-5} | parameters)
-
-
-def assert_same_fit(one, other):
-    assert one.status_ is other.status_ is Status.CERTIFIED
-    assert one.classes_.tolist() == other.classes_.tolist()
-    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-9)
-    for part, same in zip(one.certificate_.certificates, other.certificate_.certificates, strict=True):
-        np.testing.assert_allclose([part.lower, part.upper], [same.lower, same.upper], rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

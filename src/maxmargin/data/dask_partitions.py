@@ -20,7 +20,7 @@ from dask import config
 from dask.base import compute
 from dask.delayed import delayed
 
-from .partitions import M, Merger, Partition, Partitions
+from .partitions import M, Partition, Partitions, merged
 
 # Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside messages.
 POLL = 0.2
@@ -255,11 +255,3 @@ def count_bytes(value: Any) -> int:
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     return len(head) + sum(memoryview(buffer).nbytes for buffer in buffers)
-
-
-def merged(results: Sequence[M]) -> Any:
-    """Return the merged results in their order; None if there are none."""
-    merger: Merger[M] = Merger()
-    for result in results:
-        merger.add(result)
-    return merger.merged()

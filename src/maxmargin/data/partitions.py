@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -387,6 +387,15 @@ class Merger(Generic[M]):
         return found
 
 
-def is_dask(rows: Any) -> bool:
-    """Return whether rows are a Dask collection; Dask is not imported."""
-    return type(rows).__module__.split(".", 1)[0] in ("dask", "dask_expr")
+def merged(results: Iterable[M]) -> M | None:
+    """Return the merged results in their order; None if there are none."""
+    merger: Merger[M] = Merger()
+    for result in results:
+        merger.add(result)
+    return merger.merged()
+
+
+def cluster_of(rows: Any) -> str | None:
+    """Return "dask" or "spark" for rows that are a collection of its; None for others. Neither is imported."""
+    package = type(rows).__module__.split(".", 1)[0]
+    return {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(package)

@@ -15,7 +15,7 @@ from ..algorithms import ALGORITHMS, Algorithm
 from ..algorithms.base import is_whole
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
-from ..data.partitions import is_dask
+from ..data.partitions import cluster_of
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Deadline
@@ -234,11 +234,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             tables, or .npy; they are read once, and their rows are kept on disk (`cache_dir`). Arrow data: a
             ``pyarrow.dataset.Dataset`` or, with `memory` and without y, a table, data frame or stream
             (``__arrow_c_stream__``), whose label column is named label, target, class or y, or is the last one; its
-            rows are on disk (`cache_dir`) during the fit. A Dask array or data frame: its rows stay where they are
-            (`docs/howto/dask.md`).
+            rows are on disk (`cache_dir`) during the fit. A Dask array or data frame, or a Spark frame: its rows stay
+            where they are (`docs/howto/dask.md`, `docs/howto/spark.md`).
         y : array-like of shape (n_samples,), path, or list of paths
             For files only if they are .npy files: the .npy files of the labels. For a Dask collection one with the same
-            partitions, as is `sample_weight`.
+            partitions, for a Spark frame the name of a column; as is `sample_weight`.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor on each row's loss; weight k is equal to k copies of the row, weight 0 leaves it out. With ``C=inf``
             all positive weights are equal.
@@ -248,8 +248,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self : MaxMarginClassifier
         """
         problem = self._problem()
-        if is_dask(X):
-            partitioned.fit_dask(self, problem, X, y, sample_weight)
+        if cluster_of(X) is not None:
+            partitioned.fit_cluster(self, problem, X, y, sample_weight)
             return self
         if partitioned.applies(self, X, y):
             partitioned.fit_rows(self, problem, X, y, sample_weight)

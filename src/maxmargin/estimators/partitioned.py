@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows
+from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned import cached_loops_driver, solve
 from ..fit.partitioned.cached_loops_driver import Means, solve_cached_loops
@@ -150,31 +151,40 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     fit_partitions(model, problem, partitions, classes, class_weights)
 
 
-def fit_dask(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a classifier to Dask collections.
+def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None) -> Any:
+    """Return the `DescribedRows` of a Dask collection or a Spark frame; `contextlib.closing` releases them.
 
     Parameters
     ----------
-    model : MaxMarginClassifier
-    problem : Problem
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n, d)
-    y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,)
+    X : dask.array.Array, dask.dataframe.DataFrame or pyspark.sql.DataFrame of shape (n, d)
+    y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,), or str
+        With Spark the names of columns of X.
+    names : sequence of str, default=None
+        With Spark the names of the features; None for all other columns.
     """
+    if cluster_of(X) == "spark":
+        from ..fit.partitioned.spark_rows import SparkRows
+
+        return SparkRows(X, y, sample_weight, names)
     from ..fit.partitioned.dask_rows import DaskRows
 
+    return DaskRows(X, y, sample_weight)
+
+
+def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
     deadline = Deadline(model.max_time)
-    rows = DaskRows(X, y, sample_weight)
-    names, totals = rows.labels()
-    # each label three times: for scikit-learn, labels of which most occur once are no classes
-    classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
-    total = dict(zip(names.tolist(), totals, strict=True))
-    totals = np.array([total[label] for label in classes.tolist()])
-    class_weights = weights_of_classes(model, problem, classes, totals)
-    validation.validate_rows(model, rows.example)
-    partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
-    del rows  # workers need not hold them beside the partitions
-    fit_partitions(model, problem, partitions, classes, class_weights, deadline)
+    with closing(cluster_rows(X, y, sample_weight)) as rows:
+        names, totals = rows.labels()
+        # each label three times: for scikit-learn, labels of which most occur once are no classes
+        classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
+        total = dict(zip(names.tolist(), totals, strict=True))
+        totals = np.array([total[label] for label in classes.tolist()])
+        class_weights = weights_of_classes(model, problem, classes, totals)
+        validation.validate_rows(model, rows.example)
+        partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
+        fit_partitions(model, problem, partitions, classes, class_weights, deadline)
 
 
 def encode_labels(
@@ -339,5 +349,5 @@ def check_solvable(model: Any) -> None:
     if wrong:
         raise ValueError(
             f"fits of rows in partitions {wrong}: change the parameter, or fit rows in memory: leave out memory=, or "
-            "gather a Dask collection with X.compute()."
+            "gather a Dask collection with X.compute(), a Spark frame with X.toPandas()."
         )

@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, Certificates
-from ..data.partitions import is_dask
+from ..data.partitions import cluster_of
 from ..data.rows import engine_rows
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -105,13 +105,19 @@ def _no_probabilities(model: Any) -> Any:
 
 
 def _lazy(model: Any, method: str, X: Any) -> Any:
-    """Return what a method of a fitted model returns for the rows of a Dask collection, which is lazy."""
+    """Return what a method of a fitted model returns for the rows of a Dask collection or Spark frame, lazily."""
+    check_is_fitted(model)
+    columns = model.n_features_in_
+    function = getattr(light(model), method)
+    if cluster_of(X) == "spark":
+        from ..data.spark_frames import with_result
+
+        return with_result(function, X, getattr(model, "feature_names_in_", None), columns)
     from ..data import dask_blocks
 
-    check_is_fitted(model)
     dask_blocks.check_columns(X)
-    validate_rows(model, dask_blocks.example_row(X, model.n_features_in_), reset=False)
-    return dask_blocks.map_blocks(getattr(light(model), method), X, model.n_features_in_, model.classes_)
+    validate_rows(model, dask_blocks.example_row(X, columns), reset=False)
+    return dask_blocks.map_blocks(function, X, columns, model.classes_)
 
 
 class LinearDecision(FilesDecision):
@@ -128,16 +134,16 @@ class LinearDecision(FilesDecision):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), a Dask collection, path, or list of paths
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask collection, Spark frame, path(s)
             Files as of `predict`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For a Dask collection a lazy one.
+            For a Dask collection a lazy one; for a Spark frame the frame with a column "decision".
         """
         check_is_fitted(self)
-        if is_dask(X):
+        if cluster_of(X) is not None:
             return _lazy(self, "decision_function", X)
         if names_files(X):
             return self._for_files("decision_function", X)
@@ -151,16 +157,16 @@ class LinearDecision(FilesDecision):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), a Dask collection, path, or list of paths
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask collection, Spark frame, path(s)
             Files of any size: svmlight text, CSV, Parquet, Arrow, folders of tables, or .npy. They are read once, block
             by block; labels in them are not used.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            For a Dask collection a lazy one.
+            For a Dask collection a lazy one; for a Spark frame the frame with a column "prediction".
         """
-        if is_dask(X):
+        if cluster_of(X) is not None:
             return _lazy(self, "predict", X)
         if names_files(X):
             return self._for_files("predict", X)

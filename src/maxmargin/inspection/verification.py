@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -11,7 +12,8 @@ from ..certificates.certificate import Certificate, CertificateError, Certificat
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
 from ..certificates.verification import verdicts_of
-from ..data.partitions import ArrayPartitions, is_dask
+from ..data.partitions import ArrayPartitions, cluster_of
+from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.threads import one_thread
 from ..readers.files import has_labelled_rows
@@ -40,11 +42,12 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
         Or a verdict of `separate`, which is returned.
     X : array-like or sparse matrix of shape (n, d)
-        The training data; the kernel matrix where it was precomputed. Of a Dask collection the sums are
-        computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read in
-        passes.
+        The training data; the kernel matrix where it was precomputed. Of a Dask collection or a Spark frame the
+        sums are computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read
+        in passes.
     y : array-like of shape (n,)
-        The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, as are weights.
+        The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, the name of a
+        column of X if X is a Spark frame; as are weights.
     sample_weight : array-like of shape (n,), default=None
         The sample weights of the fit.
     cache_dir : str or path-like, default=None
@@ -69,21 +72,22 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         return (verify_verdict if isinstance(model, Checked) else verify_stored)(model, stored)
     if isinstance(model, Checked):
         return model.verify(X, y)
-    if not is_dask(X):
+    if cluster_of(X) is None:
         return verification.verify(model, X, y, sample_weight)
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
+    gathered = "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()"
     require(
-        not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory: give X.compute()."
+        not hasattr(model, "n_support_"), f"a kernel model is verified on rows in memory: give {gathered}."
     )
-    # needs Dask
-    from ..fit.partitioned.dask_rows import DaskRows
-
     factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
-    try:
-        partitions = DaskRows(X, y, sample_weight).partitions(model.classes_, factors)
-    except ValueError as error:
-        raise CertificateError(str(error)) from None
-    return verify_partitions(model, partitions)
+    with ExitStack() as opened:
+        try:
+            rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None))
+            opened.enter_context(closing(rows))
+            partitions = rows.partitions(model.classes_, factors)
+        except ValueError as error:
+            raise CertificateError(str(error)) from None
+        return verify_partitions(model, partitions)
 
 
 def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:

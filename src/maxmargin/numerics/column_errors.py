@@ -57,7 +57,7 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
         if fault is not None:
             return fault
     if re.search("NaN|NA is ambiguous", error) and y is not None:
-        missing = [_is_missing(label) for label in np.asarray(y, dtype=object).ravel()]
+        missing = [is_missing(label) for label in np.asarray(y, dtype=object).ravel()]
         if any(missing):
             return missing_labels(sum(missing), len(missing))
     return None
@@ -100,7 +100,7 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
     values = np.asarray(column).ravel()
     if values.dtype.kind not in "iubfOUST":
         return _not_numeric(place, kind)
-    missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+    missing = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
     infinite = np.zeros(missing.size, dtype=bool)
     for i in np.flatnonzero(~missing).tolist():
         try:
@@ -124,7 +124,7 @@ def _not_numeric(place: str, kind: Any) -> str:
     return f"{place} of X holds {kind}, not numbers: {ENCODE}."
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, or the missing value of a data frame library."""
     if value is None:
         return True
