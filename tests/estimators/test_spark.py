@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,11 +20,11 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", SILENT, FutureWarning)
     pytest.importorskip("pyspark", reason="PySpark is not installed: the extra maxmargin[spark]")
     pd = pytest.importorskip("pandas", reason="pandas is not installed: the extra maxmargin[spark]")
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: the extra maxmargin[spark]")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: the extra maxmargin[spark]")
     from pyspark.ml.linalg import Vectors
     from pyspark.sql import SparkSession
 
-    from maxmargin.data.spark_partitions import run
+    from maxmargin.data import spark_partitions
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
 
@@ -155,10 +156,11 @@ def test_vectors_are_rows(spark, kept, sparse):
 
 
 @pytest.mark.slow
-def test_results_of_many_partitions_are_merged_in_their_order(spark):
+def test_results_of_many_partitions_are_merged_in_their_order(spark, monkeypatch):
+    monkeypatch.setattr(spark_partitions, "MERGED", 2)
     X, y, _ = rows(n=1000)
     table = pd.DataFrame(X, columns=NAMES).astype("float32").assign(label=y == 1)
-    frame = spark.createDataFrame(table).repartition(17).cache()
+    frame = spark.createDataFrame(table).repartition(8).cache()
     ordered = collected(frame)
     here = MaxMarginClassifier(tol=1e-3).fit(ordered[NAMES].to_numpy(), ordered["label"].to_numpy())
     there = model(tol=1e-3, memory="20kB").fit(frame, "label")
@@ -201,15 +203,18 @@ def test_a_fit_that_is_stopped_keeps_the_best_model(frame):
 
 @pytest.mark.slow
 def test_rows_that_change_between_passes_are_noticed(spark):
-    def noise(batches):
-        for batch in batches:
-            values = np.random.default_rng().normal(size=(2, batch.num_rows))
-            yield pa.RecordBatch.from_arrays([*values, np.arange(batch.num_rows) % 2], ["a", "b", "label"])
-
-    frame = spark.range(4000).mapInArrow(noise, "a double, b double, label long")
+    noise = "reflect('java.lang.Math', 'random')"  # other numbers in each computation
+    frame = spark.range(4000).selectExpr(*(f"double({noise}) as {name}" for name in "abc"), "id % 2 as label")
     with pytest.raises(ChangedDataError, match="changed while they were read"):
         # as if the executors were lost with the rows that they keep
         model(tol=1e-12, callback=lambda report: spark.catalog.clearCache()).fit(frame, "label")
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_runs(spark, capsys):
+    page = Path(__file__).resolve().parents[2] / "docs/howto/spark.md"
+    exec(page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0], {})
+    assert capsys.readouterr().out.startswith("CERTIFIED")
 
 
 @pytest.mark.slow
@@ -220,5 +225,6 @@ def test_jobs_are_cancelled(spark):
 
     asked = []
     began = time.perf_counter()
-    assert run(spark.range(2).mapInArrow(wait, "id long"), lambda: len(asked) > 5 or asked.append(0)) is None
+    frame = spark.range(2).mapInArrow(wait, "id long")
+    assert spark_partitions.run(frame, lambda: len(asked) > 5 or asked.append(0)) is None
     assert time.perf_counter() - began < 300.0
