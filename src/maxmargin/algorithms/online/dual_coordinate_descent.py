@@ -84,9 +84,8 @@ class DualCoordinateDescent(Algorithm):
 
     @property
     def centres(self) -> bool:
-        return (
-            self.schedule == "gap"
-        )  # the others are those of papers, whose step includes the constant coordinate
+        # other schedules are those of papers, whose step includes the constant coordinate
+        return self.schedule == "gap"
 
     def plan(self, facts: Facts) -> Plan:
         # sweeps are a linear iteration at p = 2 only
