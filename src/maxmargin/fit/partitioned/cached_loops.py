@@ -40,9 +40,9 @@ STAGE = "cached-loops"
 # Part of the memory for rows; the rest holds temporary arrays.
 ROWS_SHARE = 0.8
 # Copies of a row that are in memory at the same time: kept rows and the block, each a half; both together, with indices
-# of the engine; and the rows that are kept next, another half. Text of 5,000,000 x 1,000,000 with 512 MB took 1,017 MB
-# with 2.5 copies, and the dual variables beside them.
-COPIES = 3.0
+# of the engine; the rows that are kept next, another half; and what the allocator does not return. Peak memory of text
+# of 5,000,000 x 1,000,000 with 512 MB: 830 MB with 3 copies.
+COPIES = 3.5
 # Bytes of numbers of a row in memory: numbers of the row, label, weight, square, cap, dual variable, scores, orders.
 NUMBERS_BYTES = 100.0
 # Vectors with an entry for each column: w frozen and current, in the engine, and sums of both classes.
