@@ -38,6 +38,8 @@ TOLS, COSTS, LOSSES = (1e-3, 1e-4), (0.01, 1.0, 100.0), ("hinge", "squared_hinge
 SHARE = 0.1  # of the rows of real sets that are kept in memory
 MEMORY = "512MB"  # for generated rows
 PEER_COST = 1.0  # other packages are compared at one C
+# Rows that other packages get: Vowpal Wabbit reads text, which takes minutes to write for more. Memory in proportion.
+PEER_ROWS, PEER_MEMORY = 1_000_000, "26MB"
 THREADS = (1, 2)
 BLOCK = 100_000  # rows that are added up at a time
 
@@ -104,16 +106,15 @@ def passes_of(found: dict[str, Any]) -> str:
     return " / ".join(cells) + (f" ({found['gap']:.1e})" if found["gap"] > TOLS[-1] else "")
 
 
-def generated(folder: Path, max_time: float) -> tuple[str, float]:
-    """Return the table of fits of the rows in a folder, and the certified upper bound for the hinge at C = 1."""
-    rows, upper = [], np.inf
+def generated(folder: Path, max_time: float) -> str:
+    """Return the table of fits of the rows in a folder."""
+    rows = []
     for loss in LOSSES:
         for C in COSTS:
             found = measured(folder, loss, C, MEMORY, max_time)
-            upper = found["upper"] if (loss, C) == (LOSSES[0], PEER_COST) else upper
             rows.append([loss, f"{C:g}", passes_of(found), f"{found['seconds']:.0f}", f"{found['peak']:.0f}"])
             print(rows[-1], flush=True)
-    return table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows), upper
+    return table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
 
 
 def threads(folder: Path, max_time: float) -> str:
@@ -126,12 +127,23 @@ def threads(folder: Path, max_time: float) -> str:
     return table(["n_jobs", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
 
 
-def peers(folder: Path, best: float) -> str:
-    """Return the table of other packages on dense rows."""
-    rows = []
-    for found in attempts(folder, LOSSES[0], PEER_COST, best):
-        rows.append([found.name, found.passes, f"{found.seconds:.0f}", f"{found.excess:.1e}"])
-        print(rows[-1], flush=True)
+def peers(max_time: float) -> str:
+    """Return the table of other packages on generated dense rows."""
+    with TemporaryDirectory() as name:
+        write_rows(Path(name), PEER_ROWS)
+        ours = measured(Path(name), LOSSES[0], PEER_COST, PEER_MEMORY, max_time)
+        passes = str(ours["history"][-1][0])
+        rows = [
+            [
+                f"maxmargin, memory={PEER_MEMORY!r}",
+                passes,
+                f"{ours['seconds']:.1f}",
+                f"{ours['gap']:.1e} (proved)",
+            ]
+        ]
+        for found in attempts(Path(name), LOSSES[0], PEER_COST, ours["upper"]):
+            rows.append([found.name, found.passes, f"{found.seconds:.1f}", f"{found.excess:.1e}"])
+            print(rows[-1], flush=True)
     return table(["package", "passes", "s", "relative excess of the objective"], rows)
 
 
@@ -148,11 +160,11 @@ def dense_section(n: int, max_time: float) -> tuple[str, dict[str, str]]:
     with TemporaryDirectory() as name:
         write_rows(Path(name), n)
         floor = reading(Path(name))
-        large, best = generated(Path(name), max_time)
-        more = {
-            f"Threads (hinge, C = {PEER_COST:g})": threads(Path(name), max_time),
-            f"Other packages on the same rows (hinge, C = {PEER_COST:g})": peers(Path(name), best),
-        }
+        large = generated(Path(name), max_time)
+        more = {f"Threads (hinge, C = {PEER_COST:g})": threads(Path(name), max_time)}
+    more[f"Other packages on {PEER_ROWS:,} rows of the same kind (hinge, C = {PEER_COST:g})"] = peers(
+        max_time
+    )
     size = 8e-9 * COLUMNS * n
     top = f"{n:,} generated rows of {COLUMNS} columns ({size:.1f} GB), `memory={MEMORY!r}`; "
     return f"{top}reading the rows once and adding them up takes {floor:.1f} s:\n\n{large}", more
@@ -166,12 +178,12 @@ def text_section(n: int, d: int, max_time: float) -> dict[str, str]:
         title = (
             f"Generated text, {n:,} x {d:,} ({size:.1f} GB), `memory={MEMORY!r}`, at most {max_time:.0f} s"
         )
-        return {title: generated(Path(name), max_time)[0]}
+        return {title: generated(Path(name), max_time)}
 
 
 ABOUT = """
-Certified fits of rows that do not fit in memory. A pass is a read of all rows. Other packages get the same rows;
-their objective is computed by the benchmark, and compared with the certified one: `SGDClassifier` by `partial_fit`, in
+Certified fits of rows that do not fit in memory. A pass is a read of all rows. Other packages get the same rows; their
+objective is computed by the benchmark, and compared with the certified one: `SGDClassifier` by `partial_fit`, in
 blocks in random order, with averaging and alpha = 1 / (C n); Vowpal Wabbit from a text file with its cache; liblinear
 (`LinearSVC`) a part of the rows. They do not know how far they are from the optimum.
 """

@@ -41,9 +41,8 @@ HELD_SHARE = 0.3
 LOWERED = 1e-6
 NO_ROOM = "the rows that decide do not fit in memory; give more memory"
 
-Decide = Callable[
-    [Gathered, float], Verdict
-]  # the verdict on rows in memory, whose codes are 0 and 1, at a tolerance
+# Returns the verdict on rows in memory, whose codes are 0 and 1, at a tolerance.
+Decide = Callable[[Gathered, float], Verdict]
 
 
 @dataclass(eq=False)
