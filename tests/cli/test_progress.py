@@ -32,7 +32,7 @@ def test_line_names_steps_bounds_and_time(monkeypatch):
         assert progress.line() == "2.0 s, 8.0 s left   fold (2 of 5)"
         announce("a set", level=1)
         progress(REPORT)
-        bounds = "class cat   round 3   1.25 ≤ objective ≤ 1.5   gap 0.2   (dcd)"
+        bounds = "class cat   round 3   1.25 ≤ objective ≤ 1.5   gap 0.2   20 rows/s   (dcd)"
         assert progress.line() == f"4.0 s, 6.0 s left   fold (2 of 5)   a set   {bounds}"
         announce("fold", 3, 5)  # ends the set, and the fit in it
         assert progress.line() == "6.0 s, 4.0 s left   fold (3 of 5)"

@@ -104,7 +104,9 @@ class Progress:
         elif report is not None:
             name = "" if report.label is None else f"class {report.label}   "
             bounds = f"{report.lower:.6g} ≤ {self.quantity} ≤ {report.upper:.6g}   gap {report.gap:.2g}"
-            parts.append(f"{name}round {report.round}   {bounds}   ({report.stage})")
+            speed = report.presentations / report.seconds if report.seconds > 0.0 else 0.0
+            visits = f"   {speed:.2g} rows/s" if speed else ""
+            parts.append(f"{name}round {report.round}   {bounds}{visits}   ({report.stage})")
         return "   ".join(parts)
 
     def _print_lines(self, ended: Event) -> None:
