@@ -12,7 +12,7 @@ import pytest
 from clusters import assert_same_bounds, assert_same_fit, model, rows
 
 from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, Status, verify
-from maxmargin.fit.partitioned.solve import ChangedDataError
+from maxmargin.fit.partitioned.driver import ChangedDataError
 
 SILENT = "PySpark does not yet fully support pandas"
 pytestmark = pytest.mark.filterwarnings(f"ignore:{SILENT}:FutureWarning")
