@@ -367,3 +367,10 @@ def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():
     assert found.coef_.tobytes() == expected.coef_.tobytes()
     assert found.certificate_.lower == expected.certificate_.lower
     assert found.certificate_.upper == expected.certificate_.upper
+
+
+def test_a_hard_margin_refuses_whole_numbers_that_float64_may_round():
+    X = pd.DataFrame({"a": [2**53, 2**53 + 1, 3, 4], "b": [0.0, 0.0, 1.0, 2.0]})
+    frame, y = dd.from_pandas(X, npartitions=1), da.from_array(np.array([0, 1, 0, 1]), chunks=4)
+    with dask.config.set(scheduler="sync"), pytest.raises(ValueError, match="column 'a' holds int64"):
+        MaxMarginClassifier(C=np.inf).fit(frame, y)

@@ -11,8 +11,9 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from maxmargin import MaxMarginClassifier, verify
+from maxmargin import MaxMarginClassifier, Status, verify
 from maxmargin.data.partitions import ArrayPartitions
 from maxmargin.estimators.partitioned import encode_labels, fit_partitions
 from maxmargin.fit.partitioned import driver
@@ -163,6 +164,28 @@ def test_a_checkpoint_of_another_fit_is_refused(name, tmp_path):
         model.fit(X, y)
     with pytest.raises(FileNotFoundError, match="no such folder"):
         model.set_params(checkpoint=tmp_path / "none" / "state").fit(X, y)
+
+
+@each_case
+def test_other_labels_are_noticed_also_where_no_further_pass_is_needed(name, tmp_path):
+    path = tmp_path / "checkpoint"
+    stopped, X, y = fit(name, after_pass(name, 1), checkpoint=path)
+    again, others = clone(stopped).set_params(callback=None, tol=1e300), np.roll(y, 1)
+    kept = path.read_bytes()
+    with pytest.raises(ValueError, match="checkpoint of other data"):
+        again.fit(X, others)
+    assert path.read_bytes() == kept
+    assert not hasattr(again, "coef_")
+
+
+def test_a_proof_that_there_is_no_separator_deletes_the_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint"
+    X, y, parameters = hard_margin()
+    y = y.copy()
+    y[:5] = ~y[:5]
+    model = MaxMarginClassifier(**parameters, random_state=0, checkpoint=path).fit(X, y)
+    assert model.status_ is Status.INSEPARABLE
+    assert not path.exists()
 
 
 def test_a_checkpoint_of_another_method_is_refused(tmp_path):

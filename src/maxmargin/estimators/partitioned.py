@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -39,6 +40,8 @@ STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
     "memory. Give more memory, or a larger tol."
 )
+# Types of numbers of more than the 53 bits of float64, as NumPy, pandas and Spark name them.
+LONG_NUMBERS = ("int64", "uint64", "float128", "longdouble", "bigint", "decimal")
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 does not hold at a time
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
@@ -109,6 +112,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
             file, row = stored.place(error.row)
             raise DataError(f"{file}: row {row + 1} (counted from 1): {error.fault}") from None
     model.n_features_in_ = X.shape[1]
+    vars(model).pop("feature_names_in_", None)
     if stored.feature_names is not None:
         model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
     model.source_ = {"label": stored.label_name, "first_index": stored.first_index}
@@ -146,9 +150,8 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
     validation.check_costs(problem, costs[costs > 0.0])
     partitions = _partitions(model, X, codes, weights, class_weights)
-    model.n_features_in_ = X.shape[1]
-    vars(model).pop("feature_names_in_", None)
     fit_partitions(model, problem, partitions, classes, class_weights)
+    vars(model).pop("feature_names_in_", None)
 
 
 def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None) -> Any:
@@ -174,6 +177,8 @@ def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None) -> Any:
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
+    if problem.hard:
+        _refuse_long_numbers(X, {one for one in (y, sample_weight) if isinstance(one, str)})
     deadline = Deadline(model.max_time)
     with closing(cluster_rows(X, y, sample_weight)) as rows:
         names, totals = rows.labels()
@@ -182,9 +187,27 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
         total = dict(zip(names.tolist(), totals, strict=True))
         totals = np.array([total[label] for label in classes.tolist()])
         class_weights = weights_of_classes(model, problem, classes, totals)
-        validation.validate_rows(model, rows.example)
+        validated = copy(model)  # a fit that fails leaves the model as it was
+        validation.validate_rows(validated, rows.example)
         partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
         fit_partitions(model, problem, partitions, classes, class_weights, deadline)
+        vars(model).pop("feature_names_in_", None)
+        if hasattr(validated, "feature_names_in_"):
+            model.feature_names_in_ = validated.feature_names_in_
+
+
+def _refuse_long_numbers(X: Any, others: set[str]) -> None:
+    """Refuse columns of numbers that float64 may not hold; `others` are columns that are no features.
+
+    The rows are rounded where they are, and a hard margin would prove a statement about rounded rows.
+    """
+    kinds = X.dtypes if hasattr(X, "dtypes") else {"X": X.dtype}
+    for name, kind in kinds if isinstance(kinds, list) else kinds.items():
+        if name not in others and str(kind).lower().startswith(LONG_NUMBERS):
+            raise ValueError(
+                f"column {name!r} holds {kind}, which float64 may have to round: a hard margin needs exact numbers. "
+                "Convert the column to float64, if no number exceeds 2^53."
+            )
 
 
 def encode_labels(
@@ -279,7 +302,8 @@ def fit_partitions(
     def fitted(points: Any) -> dict[str, Any]:
         """Return the attributes with which a classifier predicts, from one (w, b) per task."""
         coef, intercept = np.array([w for w, _ in points]), np.array([b for _, b in points])
-        return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+        width = partitions.shape[1]
+        return {"classes_": classes, "coef_": coef, "intercept_": intercept, "n_features_in_": width}
 
     reporter = Reporter(model, (None, None, None), names, False, fitted)
     with deadline or Deadline(model.max_time) as deadline:
@@ -312,7 +336,10 @@ def _solve(
         plan = solve.PLAN.because(why, model.checkpoint)
         return solve.solve_partitioned(partitions, problem, labels, solve.Budget(rows, seed), stopping, plan)
     assert isinstance(partitions, ArrayPartitions)
-    plan, means = cached_loops_driver.PLAN.because(why, model.checkpoint), Means(memory, seed)
+    plan, means = (
+        cached_loops_driver.PLAN.because(why, model.checkpoint),
+        Means(memory, seed, model.cache_dir),
+    )
     return solve_cached_loops(partitions, problem, labels, means, stopping, plan)
 
 

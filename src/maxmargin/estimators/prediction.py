@@ -83,7 +83,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.certificate_ = (
             certificates[0] if len(certificates) == 1 else Certificates(tuple(names), certificates)
         )
-        vars(self).pop("verdict_", None)  # of the last fit
+        for name in ("verdict_", "source_"):  # of the last fit
+            vars(self).pop(name, None)
         pairs = zip(names, solutions, strict=True)
         found = {python_label(name): one.verdict for name, one in pairs if one.verdict is not None}
         if found:

@@ -149,9 +149,6 @@ class _RowGeneration(PassDriver):
     def held_rows(self) -> Gathered:
         return self.held
 
-    def state(self) -> dict[str, Any]:
-        return {"idle": self.idle}
-
     def state_of(self, k: int) -> dict[str, Any]:
         part, verdict = self.runs[k], self.runs[k].verdict
         if verdict is not None:
@@ -161,7 +158,7 @@ class _RowGeneration(PassDriver):
         return {"best": part.best, "certificate": best, "verdict": verdict}
 
     def restore(self, rows: Gathered, state: dict[str, Any], states: list[dict[str, Any] | None]) -> None:
-        self.held, self.idle = rows, state["idle"]
+        self.held = rows
         for part, fingerprint, stored in zip(self.runs, self.fingerprints, states, strict=True):
             assert stored is not None
             assert fingerprint is not None

@@ -295,6 +295,11 @@ class LoopsRun:
             self.lower, self.factors, self.idle = found[0].bound, found[1], 0
             self.frozen, self.proved = self.proved, self.frozen
 
+    def release(self) -> None:
+        """Release the rows and the dual variables; `best` and the bounds stay."""
+        self.kept, self.duals = None, np.zeros((3, 0))
+        self.current, self.frozen, self.proved = self.duals
+
     def certificate(self) -> Certificate:
         """Return the certificate of the best bounds."""
         if self.fingerprint is None:

@@ -19,16 +19,17 @@ from .dual_arrays import dual_arrays
 PLAN = Plan(STAGE, "rows in partitions: dual coordinate descent, with the open rows in memory")
 # Attributes of `LoopsRun` that a checkpoint stores, beside the dual variables, the rows kept and the random numbers.
 STATE = (
-    "u", "rho", "balance", "best", "upper", "lower", "factors", "idle", "steps", "passes", "level",
+    "u", "rho", "balance", "best", "upper", "lower", "factors", "steps", "passes", "level",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Means:
-    """The memory, in bytes, and the seed of the orders of blocks and rows of a fit."""
+    """The memory, in bytes, the seed of the orders of blocks and rows, and the folder of temporary files of a fit."""
 
     memory: float
     seed: int
+    folder: Any = None
 
 
 def solve_cached_loops(
@@ -90,15 +91,17 @@ class LoopsDriver(PassDriver):
         self.states: list[dict[str, Any] | None] = [None for _ in self.labels]
 
     def solutions(self) -> list[PartitionedSolution]:
-        self.resume()
+        if self.resume() is False:
+            return [self.solution(k, self.stopped()) for k in range(len(self.labels))]
         whole, found = self.stopping, []
         for k in range(len(self.labels)):
             self.stopping = replace(whole, deadline=whole.deadline.split(len(self.labels) - k))
-            with dual_arrays(self.partitions.shape[0], self.means.memory) as duals:
+            with dual_arrays(self.partitions.shape[0], self.means.memory, self.means.folder) as duals:
                 status = self.make_passes() if self._begin_problem(k, duals) else self.stopped()
                 if not self.histories[k]:
                     self.runs[k].best = self.runs[k].z  # of the blocks before the fit was stopped
                 found.append(self.solution(k, status))
+                self.runs[k].release()
         return found
 
     def begin(self) -> bool:

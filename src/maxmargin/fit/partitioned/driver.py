@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from ..report import Report, Stopping
 from .bounds import empty_certificate
 from .checkpoint import Checkpoint, CheckpointError, checksum, read_checkpoint
 from .coordinates import Coordinates
+from .scores import Evaluation, evaluate
 
 # Seconds between reports within a pass: a callback ends a fit within a second, and is called rarely beside the blocks.
 PROGRESS_SECONDS = 0.5
@@ -132,7 +134,6 @@ class PassDriver(ABC):
         self.runs: list[Any] = []
         self.histories: list[list[Report]] = [[] for _ in self.labels]
         self.fingerprints: list[Fingerprint | None] = [None for _ in self.labels]
-        self._restored = False  # whether the state is that of a checkpoint
         self._reported, self._reporting = 0.0, Lock()  # seconds of the last report
         self._current = 0  # the problem of the reports within a pass
 
@@ -173,7 +174,7 @@ class PassDriver(ABC):
     # passes
 
     def solve(self) -> list[PartitionedSolution]:
-        """Solve all problems; the checkpoint is deleted if they are certified.
+        """Solve all problems; the checkpoint is deleted if each is certified, or proved to be inseparable.
 
         Raises
         ------
@@ -185,7 +186,8 @@ class PassDriver(ABC):
             If the checkpoint cannot be written.
         """
         found, path = self.solutions(), self.plan.checkpoint
-        if path is not None and all(solution.status is Status.CERTIFIED for solution in found):
+        final = (Status.CERTIFIED, Status.INSEPARABLE)
+        if path is not None and all(solution.status in final for solution in found):
             Path(path).unlink(missing_ok=True)
         return found
 
@@ -274,11 +276,6 @@ class PassDriver(ABC):
         """Store the fingerprint of the rows; raise an error if it differs from that of the last pass."""
         before = self.fingerprints[k]
         difference = None if before is None else before.difference(now)
-        if difference is not None and self._restored:
-            raise CheckpointError(
-                f"{self.plan.checkpoint} is the checkpoint of other data: {difference}; name another file, or delete "
-                "it."
-            )
         if difference is not None:
             raise ChangedDataError(
                 f"the rows changed while they were read: {difference}. Fit again when the data are complete."
@@ -307,11 +304,33 @@ class PassDriver(ABC):
         if rows is None:
             return False
         stored.check_rows(path, rows)
-        self.partitions.passes, self._restored = stored.passes, True
         for k, one in enumerate(stored.problems):
             self.histories[k] = [Report(**record | {"label": self.labels[k]}) for record in one["history"]]
             self.fingerprints[k] = None if one["fingerprint"] is None else Fingerprint(**one["fingerprint"])
+        if not self._check_all_rows(path):
+            return False
+        self.partitions.passes = stored.passes
         self.restore(rows, stored.fit, [one["run"] for one in stored.problems])
+        return True
+
+    def _check_all_rows(self, path: str | os.PathLike[str]) -> bool:
+        """Raise CheckpointError if rows, labels or weights are others than in the checkpoint; return False if stopped.
+
+        One read of all rows: a problem whose stored bounds are good enough has no further pass that would notice it.
+        """
+        zero = np.zeros(self.coordinates.size)
+        queries = tuple(Evaluation(positive, zero, 1, -np.inf) for positive in self.positives)
+        found = self.partitions.reduce(
+            partial(evaluate, self.coordinates, queries), self.stopping.deadline.interrupted
+        )
+        if found is None:
+            return False
+        for before, part in zip(self.fingerprints, found.parts, strict=True):
+            difference = None if before is None else before.difference(part.fingerprint(self.coordinates.d))
+            if difference is not None:
+                raise CheckpointError(
+                    f"{path} is the checkpoint of other data: {difference}; name another file, or delete it."
+                )
         return True
 
     def store(self) -> None:

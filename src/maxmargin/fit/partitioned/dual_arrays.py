@@ -5,7 +5,9 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +19,18 @@ CHUNK = 1 << 20
 
 
 @contextmanager
-def dual_arrays(n: int, memory: float) -> Iterator[np.ndarray]:
+def dual_arrays(n: int, memory: float, folder: Any = None) -> Iterator[np.ndarray]:
     """Yield a zero array of shape (3, n): in memory, or in a temporary file, which is deleted afterwards.
 
-    A full disk raises OSError here, since the file is written as a whole.
+    `folder` is that of the file, None for the folder of temporary files. A full disk raises OSError here, since the
+    file is written as a whole.
     """
     if 24.0 * n <= DUAL_SHARE * memory:
         yield np.zeros((3, n))
         return
-    with TemporaryFile() as file:
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder) as file:
         for first in range(0, 3 * n, CHUNK):
             file.write(bytes(8 * min(CHUNK, 3 * n - first)))
         file.flush()

@@ -28,7 +28,7 @@ COPIES = 4
 # Part of the memory for gathered rows and the sample; the rest holds blocks, sums and matrices of d x d.
 ROWS_SHARE = 0.6
 # attributes of `NewtonRun` that a checkpoint stores
-STATE = ("error", "upper", "idle", "last_objective", "last_move", "radius", "z", "best", "metric_matrix")
+STATE = ("error", "upper", "last_objective", "last_move", "radius", "z", "best", "metric_matrix")
 
 
 def rows_in_memory(memory: float, columns: int) -> int:
