@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
-from pyspark.sql.types import ArrayType, DoubleType, StructType
+from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: ignore[reportMissingImports]
 
 from ..numerics.column_errors import ENCODE
 from ..numerics.sparse_columns import canonical

@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import InheritableThread
-from pyspark.sql.functions import floor
+from pyspark import InheritableThread  # pyright: ignore[reportMissingImports]
+from pyspark.sql.functions import floor  # pyright: ignore[reportMissingImports]
 
 from .partitions import M, Merger, Partition, Partitions, merged
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from pyspark import TaskContext
+from pyspark import TaskContext  # pyright: ignore[reportMissingImports]
 
 from ...data.partitions import BadRowError
 from ...data.spark_frames import NUMBERS, feature_columns, floats, matrix, positional
