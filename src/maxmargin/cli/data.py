@@ -50,8 +50,7 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
         raise DataError(f"--n-features must be at least 1, got {n_features}; leave it out to count them.")
     if n_features is not None and names_columns(data):
         raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
-    if data.is_dir():
-        raise TooLargeError(f"{data}: this is a folder; name a file in it.")
+    _refuse_folder(data)
     table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
@@ -77,6 +76,12 @@ def default_memory() -> int:
     from ..readers.files import available_memory
 
     return int(0.5 * available_memory())
+
+
+def _refuse_folder(data: Path) -> None:
+    """Raise TooLargeError at a folder, whose files are only read in blocks; commands that cannot do so print it."""
+    if data.is_dir():
+        raise TooLargeError(f"{data}: this is a folder; name a file in it.")
 
 
 def stored_rows(data: Path, n_features: int | None, columns: ColumnOptions, cache_dir: str | None) -> Any:
@@ -113,8 +118,7 @@ class StoredLabels:
 def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Table]:
     """Read a model and data for it; columns with names are put in the model's order."""
     model, expected = _model_and_expected(model_path, data, columns)
-    if data.is_dir():
-        raise TooLargeError(f"{data}: this is a folder; name a file in it.")
+    _refuse_folder(data)
     table = read(data, **vars(expected))
     _check_label(data, columns, table.feature_names, table.label_name)
     if table.y is not None:

@@ -18,9 +18,8 @@ def first_not_finite(X: Any) -> tuple[int, int, float] | None:
     """
     entries = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(
-            entries.sum(dtype=np.float64)
-        ):  # one pass, no copy; a sum that overflows is examined below
+        # one pass, no copy; a sum that overflows is examined below
+        if np.isfinite(entries.sum(dtype=np.float64)):
             return None
     places = np.flatnonzero(~np.isfinite(entries))
     if not places.size:

@@ -221,10 +221,8 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
     found = first_not_finite(X)
     if found is not None:
         row, column, value = found
-        counted, remedy = (
-            "(counted from 1)",
-            "; fill it in" if np.isnan(value) else ", not a finite number; correct it",
-        )
+        counted = "(counted from 1)"
+        remedy = "; fill it in" if np.isnan(value) else ", not a finite number; correct it"
         where = f"row {before + row + 1}, column {column + 1} {counted}"
         where = where if names is None else f"row {before + row + 1} {counted}, column {names[column]!r}"
         raise Fault(f"{where} is {value}{remedy} or leave the row out.")

@@ -241,7 +241,7 @@ class PassDriver(ABC):
         now = self._seconds()
         if now - self._reported > PROGRESS_SECONDS and self.runs and self._reporting.acquire(blocking=False):
             try:  # called by several threads
-                self._tell(self._current, self._report_of(self._current, self.partitions.rows_done))
+                self._call_back(self._current, self._report_of(self._current, self.partitions.rows_done))
             finally:
                 self._reporting.release()
         return self.stopping.deadline.interrupted()
@@ -249,9 +249,10 @@ class PassDriver(ABC):
     def report(self, k: int) -> None:
         """Append the report of a problem after a pass to its history, and pass it to the callback."""
         self.histories[k].append(self._report_of(k, 0))
-        self._tell(k, self.histories[k][-1])
+        self._call_back(k, self.histories[k][-1])
 
-    def _tell(self, k: int, report: Report) -> None:
+    def _call_back(self, k: int, report: Report) -> None:
+        """Pass a report of a problem to the callback, with the best point."""
         self._reported = report.seconds
         point = self.coordinates.point(self.runs[k].best)
         self.stopping.on_report(report, lambda: point, self.stopping.deadline)

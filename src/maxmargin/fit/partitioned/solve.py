@@ -172,7 +172,8 @@ class NewtonDriver(PassDriver):
         zero = np.zeros(self.coordinates.size)
         for positive, stored in zip(self.positives, states, strict=True):
             self._add_run(positive, (zero, zero))
-            run, found = self.runs[-1], dict(stored or {})
+            assert stored is not None
+            run, found = self.runs[-1], dict(stored)
             last, proof = found.pop("last"), found.pop("proof")
             vars(run).update(found)
             run.last = None if last is None else Linearisation(**last)
