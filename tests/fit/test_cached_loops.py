@@ -12,7 +12,8 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.data.partitions import ArrayPartitions
 from maxmargin.fit.deadline import Deadline
 from maxmargin.fit.partitioned.cached_loops import rows_in_memory
-from maxmargin.fit.partitioned.cached_loops_driver import Means, solve_cached_loops
+from maxmargin.fit.partitioned.cached_loops_driver import LoopsDriver
+from maxmargin.fit.partitioned.driver import PartitionedFit
 from maxmargin.fit.partitioned.dual_arrays import dual_arrays
 from maxmargin.fit.partitioned.policy import method_for
 from maxmargin.fit.report import Stopping
@@ -46,8 +47,8 @@ def fit(
     hooks = {} if on_report is None else {"on_report": on_report}
     stopping = Stopping(tol, most, deadline or Deadline(), **hooks)
     memory = memory_of(partitions, rows)
-    found = solve_cached_loops(partitions, problem, list(range(classes)), Means(memory, 0), stopping)
-    return found, partitions
+    task = PartitionedFit(partitions, problem, list(range(classes)), stopping, memory)
+    return LoopsDriver(task).solve(), partitions
 
 
 def verified(found, X, codes, weights=None):

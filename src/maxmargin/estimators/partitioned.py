@@ -14,10 +14,10 @@ from sklearn.base import clone
 
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
 from ..fit.deadline import Deadline
-from ..fit.partitioned import cached_loops_driver, solve
-from ..fit.partitioned.cached_loops_driver import Means, solve_cached_loops
-from ..fit.partitioned.driver import PartitionedSolution
+from ..fit.partitioned.cached_loops_driver import LoopsDriver
+from ..fit.partitioned.driver import PartitionedFit, PartitionedSolution
 from ..fit.partitioned.policy import method_for
+from ..fit.partitioned.solve import NewtonDriver
 from ..fit.report import Stopping
 from ..numerics.representable import refuse_rounded
 from ..numerics.sizes import parse_bytes
@@ -31,7 +31,7 @@ from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of,
 from ..readers.table import DataError
 from . import validation
 from .progress import Reporter
-from .row_generation import PLAN, generate_rows
+from .row_generation import RowGeneration
 
 # The rows in memory are solved to this share of `tol`, which leaves the rest to the rows that are not in memory.
 IN_MEMORY_TOL = 0.3
@@ -323,24 +323,17 @@ def _solve(
     model: Any, problem: Problem, partitions: Partitions, classes: np.ndarray, stopping: Stopping
 ) -> list[PartitionedSolution]:
     """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
-    memory, labels = parse_bytes(model.memory or DEFAULT_MEMORY), list(classes)
+    memory = parse_bytes(model.memory or DEFAULT_MEMORY)
     seed = int(validation.draw_seeds(model.random_state, 1)[0])
-    rows = solve.rows_in_memory(memory, partitions.shape[1])
+    fit = PartitionedFit(
+        partitions, problem, list(classes), stopping, memory, seed, model.cache_dir, checkpoint=model.checkpoint,
+    )  # fmt: skip
     if problem.hard or not problem.euclidean:
         why = "a hard margin" if problem.hard else "a soft margin that is not the half square of the 2-norm"
-        fit_rows, plan = partial(_fit_rows, model, classes), PLAN.because(why, model.checkpoint)
-        budget = solve.Budget(rows, seed)
-        return generate_rows(partitions, problem, classes, budget, stopping, fit_rows, plan)
+        return RowGeneration(replace(fit, why=why), partial(_fit_rows, model, classes)).solve()
     stage, why = method_for(problem, partitions, memory)
-    if stage == solve.STAGE:
-        plan = solve.PLAN.because(why, model.checkpoint)
-        return solve.solve_partitioned(partitions, problem, labels, solve.Budget(rows, seed), stopping, plan)
-    assert isinstance(partitions, ArrayPartitions)
-    plan, means = (
-        cached_loops_driver.PLAN.because(why, model.checkpoint),
-        Means(memory, seed, model.cache_dir),
-    )
-    return solve_cached_loops(partitions, problem, labels, means, stopping, plan)
+    driver = NewtonDriver if stage == NewtonDriver.stage else LoopsDriver
+    return driver(replace(fit, why=why)).solve()
 
 
 def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_report: Any) -> Any:

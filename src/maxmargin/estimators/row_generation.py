@@ -10,7 +10,7 @@ The rows with a loss have to fit in memory: this is for hard margins, and for so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -20,19 +20,17 @@ import numpy as np
 
 from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable
-from ..data.partitions import Gathered, Partitions
+from ..data.partitions import Gathered
 from ..fit.partitioned.bounds import empty_certificate
-from ..fit.partitioned.driver import PartitionedSolution, PassDriver, Plan
+from ..fit.partitioned.driver import JointDriver, PartitionedFit, PartitionedSolution
 from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
 from ..fit.partitioned.scores import Evaluation, Scored, evaluate
-from ..fit.partitioned.solve import Budget
-from ..fit.report import Report, Stopping
+from ..fit.partitioned.solve import rows_in_memory
+from ..fit.report import Report
 from ..problem.multiclass import python_label
-from ..problem.problem import Problem
 from ..problem.status import Status
 from ..separability.search import about_all_rows
 
-PLAN = Plan("row-generation", "rows in partitions: the rows of the smallest margins are solved in memory")
 # Fits the in-memory estimator to gathered rows with the numbers of their classes as labels, given the seconds that are
 # left, and its callback.
 FitRows = Callable[[Gathered, float, Callable[[Report], bool]], Any]
@@ -63,53 +61,31 @@ class _Part:
         return self.certificate.gap
 
 
-def generate_rows(
-    partitions: Partitions,
-    problem: Problem,
-    classes: np.ndarray,
-    budget: Budget,
-    stopping: Stopping,
-    fit_rows: FitRows,
-    plan: Plan = PLAN,
-) -> list[PartitionedSolution]:
-    """Solve a problem by row generation; parameters and result are those of `solve_partitioned`.
+class RowGeneration(JointDriver):
+    """The rows in memory, and the bounds of all binary problems of a fit.
 
     Parameters
     ----------
-    budget : Budget
-        The rows that fit in memory, and the seed of the first sample.
+    fit : PartitionedFit
     fit_rows : callable
-        Returns an in-memory estimator that is fitted to some rows.
+        Returns an in-memory estimator that is fitted to some rows (`FitRows`).
     """
-    labels = [python_label(label) for label in classes]
-    return _RowGeneration(partitions, problem, labels, stopping, plan, budget, fit_rows).solve()
 
-
-class _RowGeneration(PassDriver):
-    """The rows in memory, and the bounds of all binary problems."""
-
+    stage = "row-generation"
+    method = "rows in partitions: the rows of the smallest margins are solved in memory"
     runs: list[_Part]
 
-    def __init__(
-        self,
-        partitions: Partitions,
-        problem: Problem,
-        labels: Sequence[Any],
-        stopping: Stopping,
-        plan: Plan,
-        budget: Budget,
-        fit_rows: FitRows,
-    ) -> None:
-        super().__init__(partitions, problem, labels, stopping, plan)
-        self.budget, self.fit_rows = budget, fit_rows
-        zero, nothing = np.zeros(self.coordinates.size), empty_certificate(problem, partitions.shape)
+    def __init__(self, fit: PartitionedFit, fit_rows: FitRows) -> None:
+        super().__init__(replace(fit, classes=[python_label(label) for label in fit.classes]))
+        self.fit_rows, self.rows = fit_rows, rows_in_memory(fit.memory, fit.partitions.shape[1])
+        zero, nothing = np.zeros(self.coordinates.size), empty_certificate(fit.problem, fit.partitions.shape)
         self.runs = [_Part(zero, nothing) for _ in self.labels]
         self.idle = 0  # passes since a bound has improved
         self.exhausted = False  # whether no row can be added
 
     def begin(self) -> bool:
         rows = sample_of_classes(
-            self.partitions, len(self.classes), int(SAMPLE_SHARE * self.budget.rows), self.budget.seed,
+            self.partitions, len(self.fit.classes), int(SAMPLE_SHARE * self.rows), self.fit.seed,
             self.stopping.deadline.interrupted,
         )  # fmt: skip
         if rows is not None:
@@ -128,7 +104,7 @@ class _RowGeneration(PassDriver):
         left = self.stopping.deadline.remaining()
         model = self.fit_rows(held, left, lambda report: self.interrupted())
         points = [self.coordinates.vector(w, b) for w, b in zip(model.coef_, model.intercept_, strict=True)]
-        room = max(self.budget.rows // (2 * len(points)), 1)
+        room = max(self.rows // (2 * len(points)), 1)
         evaluations = tuple(
             Evaluation(positive, z, room, reach) for positive, z in zip(self.positives, points, strict=True)
         )
@@ -139,7 +115,7 @@ class _RowGeneration(PassDriver):
         self.idle = 0 if any(better) else self.idle + 1
         support = np.concatenate([part.support for part in model.certificate_.certificates])
         near = [part.near.pruned() for part in scores.parts]
-        more = with_rows(held, support.astype(np.int64), near, self.budget.rows)
+        more = with_rows(held, support.astype(np.int64), near, self.rows)
         self.held, self.exhausted = held if more is None else more, more is None
         return True
 

@@ -2,101 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...certificates.certificate import Certificate
 from ...data.partitions import ArrayPartitions, Gathered
-from ...problem.problem import Problem
-from ..report import Stopping
 from .cached_loops import SETTINGS, STAGE, LoopSettings, LoopsRun, rows_in_memory
-from .driver import PartitionedSolution, PassDriver, Plan
+from .driver import PartitionedFit, PartitionedSolution, PassDriver
 from .dual_arrays import dual_arrays
 
-PLAN = Plan(STAGE, "rows in partitions: dual coordinate descent, with the open rows in memory")
 # Attributes of `LoopsRun` that a checkpoint stores, beside the dual variables, the rows kept and the random numbers.
 STATE = (
     "u", "rho", "balance", "best", "upper", "lower", "factors", "steps", "passes", "level",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Means:
-    """The memory, in bytes, the seed of the orders of blocks and rows, and the folder of temporary files of a fit."""
-
-    memory: float
-    seed: int
-    folder: Any = None
-
-
-def solve_cached_loops(
-    partitions: ArrayPartitions,
-    problem: Problem,
-    labels: Sequence[Any],
-    means: Means,
-    stopping: Stopping,
-    plan: Plan = PLAN,
-    settings: LoopSettings = SETTINGS,
-) -> list[PartitionedSolution]:
-    """Solve a soft margin at p = 2 on partitioned rows: one binary problem for two classes, else one for each.
+class LoopsDriver(PassDriver):
+    """Dual cached loops for all binary problems of a fit: soft margins at p = 2.
 
     The problems are solved one after another, each in passes of its own: each keeps other rows in memory.
 
-    Parameters
-    ----------
-    partitions : ArrayPartitions
-        Codes of classes from 0.
-    problem : Problem
-    labels : sequence
-        The labels of the classes.
-    means : Means
-    stopping : Stopping
-        `max_iter` is the largest number of passes for each problem.
-    plan : Plan
-    settings : LoopSettings
-
-    Raises
-    ------
-    ValueError, OSError
-        As of `PassDriver.solve`.
-    """
-    return LoopsDriver(partitions, problem, labels, stopping, plan, means, settings).solve()
-
-
-class LoopsDriver(PassDriver):
-    """Dual cached loops for all binary problems of a fit; parameters are those of `solve_cached_loops`.
-
     A checkpoint holds the state of every problem after its last whole pass, also of those that have ended: a time limit
     divides the time among the problems, and the same call goes on with each that is not certified.
+
+    Parameters
+    ----------
+    fit : PartitionedFit
+        With `ArrayPartitions`.
+    settings : LoopSettings
     """
 
+    stage = STAGE
+    method = "rows in partitions: dual coordinate descent, with the open rows in memory"
     partitions: ArrayPartitions
     runs: list[LoopsRun]
 
-    def __init__(
-        self,
-        partitions: ArrayPartitions,
-        problem: Problem,
-        labels: Sequence[Any],
-        stopping: Stopping,
-        plan: Plan,
-        means: Means,
-        settings: LoopSettings,
-    ) -> None:
-        super().__init__(partitions, problem, labels, stopping, plan)
-        self.means, self.settings, self.rows = means, settings, rows_in_memory(means.memory, partitions)
+    def __init__(self, fit: PartitionedFit, settings: LoopSettings = SETTINGS) -> None:
+        super().__init__(fit)
+        self.settings, self.rows = settings, rows_in_memory(fit.memory, self.partitions)
         self.states: list[dict[str, Any] | None] = [None for _ in self.labels]
 
     def solutions(self) -> list[PartitionedSolution]:
         if self.resume() is False:
             return [self.solution(k, self.stopped()) for k in range(len(self.labels))]
-        whole, found = self.stopping, []
+        whole, found = self.fit.stopping, []
         for k in range(len(self.labels)):
             self.stopping = replace(whole, deadline=whole.deadline.split(len(self.labels) - k))
-            with dual_arrays(self.partitions.shape[0], self.means.memory, self.means.folder) as duals:
+            with dual_arrays(self.partitions.shape[0], self.fit.memory, self.fit.folder) as duals:
                 status = self.make_passes() if self._begin_problem(k, duals) else self.stopped()
                 if not self.histories[k]:
                     self.runs[k].best = self.runs[k].z  # of the blocks before the fit was stopped
@@ -104,12 +58,9 @@ class LoopsDriver(PassDriver):
                 self.runs[k].release()
         return found
 
-    def begin(self) -> bool:
-        return True
-
     def _begin_problem(self, k: int, duals: np.ndarray) -> bool:
         """Begin a problem, or restore it; return whether its rows could be read."""
-        rng = np.random.default_rng([self.means.seed, k])
+        rng = np.random.default_rng([self.fit.seed, k])
         run = LoopsRun(
             self.partitions, self.coordinates, self.positives[k], self.rows, duals, rng, self.stopping.tol,
             self.settings,
@@ -141,7 +92,7 @@ class LoopsDriver(PassDriver):
         assert run.fingerprint is not None
         self.check_same_rows(k, run.fingerprint)
         self.report(k)
-        if self.plan.checkpoint is not None:
+        if self.fit.checkpoint is not None:
             self.states[k] = get_state(run)
         return True
 

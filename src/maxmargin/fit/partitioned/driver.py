@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -48,25 +48,40 @@ class PartitionedSolution:
     results: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The method of a fit, and its checkpoint.
+@dataclass(frozen=True, eq=False)
+class PartitionedFit:
+    """What a fit of partitioned rows solves, the memory it may use, and what ends it.
 
     Attributes
     ----------
-    stage, reason : str
-        As of `report.Report`.
+    partitions : Partitions
+        Codes of classes from 0.
+    problem : Problem
+    classes : sequence
+        The labels of the classes: one binary problem for two classes, else one for each.
+    stopping : Stopping
+        `max_iter` is the largest number of passes for each problem, those before a checkpoint included.
+    memory : float
+        Bytes.
+    seed : int, default=0
+        That of samples, and of the order of blocks and rows.
+    folder : str or path-like, default=None
+        The folder of temporary files; None for that of the system.
+    why : str, default=""
+        The reason for which the method was chosen.
     checkpoint : str or path-like, default=None
         The file in which the state is stored after every pass, and from which the fit goes on.
     """
 
-    stage: str
-    reason: str
+    partitions: Partitions
+    problem: Problem
+    classes: Sequence[Any]
+    stopping: Stopping
+    memory: float
+    seed: int = 0
+    folder: str | os.PathLike[str] | None = None
+    why: str = ""
     checkpoint: str | os.PathLike[str] | None = None
-
-    def because(self, why: str, checkpoint: str | os.PathLike[str] | None) -> Plan:
-        """Return the plan with the reason for which the method was chosen, and with a checkpoint."""
-        return Plan(self.stage, f"{self.reason} ({why})", checkpoint)
 
 
 class Bounded(Protocol):
@@ -95,23 +110,21 @@ class Bounded(Protocol):
 
 
 class PassDriver(ABC):
-    """A fit of partitioned rows: its binary problems, and the passes that improve their bounds.
+    """A method for partitioned rows: the binary problems of a fit, and the passes that improve their bounds.
 
-    A method implements `begin`, `open_problems`, `advance` and `certificate`, and for checkpoints `held_rows`,
+    A method implements `solutions`, `open_problems`, `advance` and `certificate`, and for checkpoints `held_rows`,
     `state`, `state_of` and `restore`.
 
     Parameters
     ----------
-    partitions : Partitions
-    problem : Problem
-    labels : sequence
-        The labels of the classes: one binary problem for two classes, else one for each.
-    stopping : Stopping
-        `max_iter` is the largest number of passes, those before a checkpoint included.
-    plan : Plan
+    fit : PartitionedFit
 
     Attributes
     ----------
+    stage, method : str
+        The name of the method, and a description of it, in reports.
+    stopping : Stopping
+        That of the present passes.
     coordinates : Coordinates
     positives : list of int
         The class against the rest of each binary problem.
@@ -124,13 +137,14 @@ class PassDriver(ABC):
         That of the rows in the last pass.
     """
 
-    def __init__(
-        self, partitions: Partitions, problem: Problem, labels: Sequence[Any], stopping: Stopping, plan: Plan
-    ) -> None:
-        self.partitions, self.coordinates = partitions, Coordinates(problem, partitions.shape[1])
-        self.classes, self.stopping, self.plan = labels, stopping, plan
-        self.positives = [1] if len(labels) == 2 else list(range(len(labels)))
-        self.labels: list[Any] = [None] if len(labels) == 2 else list(labels)
+    stage: ClassVar[str]
+    method: ClassVar[str]
+
+    def __init__(self, fit: PartitionedFit) -> None:
+        self.fit, self.partitions, self.stopping = fit, fit.partitions, fit.stopping
+        self.coordinates = Coordinates(fit.problem, fit.partitions.shape[1])
+        self.positives = [1] if len(fit.classes) == 2 else list(range(len(fit.classes)))
+        self.labels: list[Any] = [None] if len(fit.classes) == 2 else list(fit.classes)
         self.runs: list[Any] = []
         self.histories: list[list[Report]] = [[] for _ in self.labels]
         self.fingerprints: list[Fingerprint | None] = [None for _ in self.labels]
@@ -140,8 +154,8 @@ class PassDriver(ABC):
     # what a method does
 
     @abstractmethod
-    def begin(self) -> bool:
-        """Begin the iterations; return whether this was completed."""
+    def solutions(self) -> list[PartitionedSolution]:
+        """Return the solutions of all problems, after `resume` and `make_passes`."""
 
     @abstractmethod
     def open_problems(self) -> list[int]:
@@ -185,18 +199,11 @@ class PassDriver(ABC):
         OSError
             If the checkpoint cannot be written.
         """
-        found, path = self.solutions(), self.plan.checkpoint
+        found, path = self.solutions(), self.fit.checkpoint
         final = (Status.CERTIFIED, Status.INSEPARABLE)
         if path is not None and all(solution.status in final for solution in found):
             Path(path).unlink(missing_ok=True)
         return found
-
-    def solutions(self) -> list[PartitionedSolution]:
-        """Return the solutions of all problems."""
-        begun = self.resume()
-        begun = self.begin() if begun is None else begun
-        status = self.make_passes() if begun else self.stopped()
-        return [self.solution(k, status) for k in range(len(self.labels))]
 
     def make_passes(self) -> Status:
         """Make passes until no bound gets better, or another criterion ends them.
@@ -266,9 +273,10 @@ class PassDriver(ABC):
         problem, visits = self.coordinates.problem, self.partitions.passes * self.partitions.shape[0]
         length = norm(self.coordinates.point(run.best)[0], problem.q)
         margin = run.lower if problem.hard else 1.0 / length if length > 0.0 else np.inf
+        reason = f"{self.method} ({self.fit.why})" if self.fit.why else self.method
         return Report(
             len(self.histories[k]) + 1, self._seconds(), run.lower, run.upper, run.gap, visits + rows_done, run.steps,
-            self.plan.stage, self.labels[k], margin, self.plan.reason,
+            self.stage, self.labels[k], margin, reason,
         )  # fmt: skip
 
     # checkpoints
@@ -288,13 +296,13 @@ class PassDriver(ABC):
         return asdict(self.coordinates.problem) | {
             "rows": self.partitions.shape[0],
             "columns": self.partitions.shape[1],
-            "classes": [str(label) for label in self.classes],
-            "method": self.plan.stage,
+            "classes": [str(label) for label in self.fit.classes],
+            "method": self.stage,
         }
 
     def resume(self) -> bool | None:
         """Restore the checkpoint; return whether its rows could be read, None if there is no checkpoint."""
-        path = self.plan.checkpoint
+        path = self.fit.checkpoint
         if path is None:
             return None
         check_place(path)
@@ -336,7 +344,7 @@ class PassDriver(ABC):
 
     def store(self) -> None:
         """Write the checkpoint, if one is asked for."""
-        if self.plan.checkpoint is None:
+        if self.fit.checkpoint is None:
             return
         problems = [
             {
@@ -349,4 +357,18 @@ class PassDriver(ABC):
         rows = self.held_rows()
         Checkpoint(
             self._key(), self.partitions.passes, rows.numbers, checksum(rows), self.state(), problems
-        ).write(self.plan.checkpoint)
+        ).write(self.fit.checkpoint)
+
+
+class JointDriver(PassDriver):
+    """A method whose passes serve all binary problems of a fit."""
+
+    @abstractmethod
+    def begin(self) -> bool:
+        """Begin the iterations; return whether this was completed."""
+
+    def solutions(self) -> list[PartitionedSolution]:
+        begun = self.resume()
+        begun = self.begin() if begun is None else begun
+        status = self.make_passes() if begun else self.stopped()
+        return [self.solution(k, status) for k in range(len(self.labels))]

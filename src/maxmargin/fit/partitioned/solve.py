@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,17 +10,14 @@ import numpy as np
 
 from ...certificates.bounds import Side
 from ...certificates.certificate import Certificate, ImpliedDual
-from ...data.partitions import Gathered, Partitions
-from ...problem.problem import Problem
-from ..report import Stopping
+from ...data.partitions import Gathered
 from .bounds import Proof, empty_certificate
-from .driver import PartitionedSolution, PassDriver, Plan
+from .driver import JointDriver, PartitionedFit, PartitionedSolution
 from .newton import SETTINGS, NewtonRun, Settings
 from .sample import DrawnRows, count_classes, draw_rows, start_point
 from .sums import Linearisation, pass_sums
 
 STAGE = "partitioned-newton"
-PLAN = Plan(STAGE, "rows in partitions: Newton's method, with the rows near the margin in memory")
 # Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
 # local model, and in two products of the interior points.
 COPIES = 4
@@ -36,95 +32,47 @@ def rows_in_memory(memory: float, columns: int) -> int:
     return max(int(ROWS_SHARE * memory / (COPIES * 8.0 * (columns + 1))), 2)
 
 
-@dataclass(frozen=True)
-class Budget:
-    """The memory and the random numbers of a partitioned fit.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that are kept in memory.
-    seed : int
-        Of the sample.
-    """
-
-    rows: int
-    seed: int
-
-
-def solve_partitioned(
-    partitions: Partitions,
-    problem: Problem,
-    labels: Sequence[Any],
-    budget: Budget,
-    stopping: Stopping,
-    plan: Plan = PLAN,
-    settings: Settings = SETTINGS,
-) -> list[PartitionedSolution]:
-    """Solve a soft margin at p = 2 on partitioned rows: one binary problem for two classes, else one for each.
+class NewtonDriver(JointDriver):
+    """Newton's method for all binary problems of a fit: soft margins at p = 2.
 
     Parameters
     ----------
-    partitions : Partitions
-        Codes of classes from 0.
-    problem : Problem
-    labels : sequence
-        The labels of the classes.
-    budget : Budget
-    stopping : Stopping
-        `max_iter` is the largest number of passes.
-    plan : Plan
+    fit : PartitionedFit
     settings : Settings
-
-    Raises
-    ------
-    ValueError, OSError
-        As of `PassDriver.solve`.
     """
-    # as in fits of rows in memory: interior points divide by numbers that underflow
-    with np.errstate(over="ignore", invalid="ignore"):
-        return NewtonDriver(partitions, problem, labels, stopping, plan, budget, settings).solve()
 
-
-class NewtonDriver(PassDriver):
-    """Newton's method for all binary problems of a fit; parameters are those of `solve_partitioned`."""
-
+    stage = STAGE
+    method = "rows in partitions: Newton's method, with the rows near the margin in memory"
     runs: list[NewtonRun]
 
-    def __init__(
-        self,
-        partitions: Partitions,
-        problem: Problem,
-        labels: Sequence[Any],
-        stopping: Stopping,
-        plan: Plan,
-        budget: Budget,
-        settings: Settings,
-    ) -> None:
-        super().__init__(partitions, problem, labels, stopping, plan)
-        self.budget, self.settings = budget, settings
-        self.kept = max(int(settings.sample_share * budget.rows), 2)  # rows of the sample
+    def __init__(self, fit: PartitionedFit, settings: Settings = SETTINGS) -> None:
+        super().__init__(fit)
+        self.settings, self.rows = settings, rows_in_memory(fit.memory, fit.partitions.shape[1])
+        self.kept = max(int(settings.sample_share * self.rows), 2)  # rows of the sample
+
+    def solutions(self) -> list[PartitionedSolution]:
+        # as in fits of rows in memory: interior points divide by numbers that underflow
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().solutions()
 
     def begin(self) -> bool:
-        budget, interrupted = self.budget, self.stopping.deadline.interrupted
-        counts = self.partitions.reduce(partial(count_classes, len(self.classes)), interrupted)
+        seed, interrupted = self.fit.seed, self.stopping.deadline.interrupted
+        counts = self.partitions.reduce(partial(count_classes, len(self.fit.classes)), interrupted)
         if counts is None:
             return False
-        rng = np.random.default_rng(budget.seed)
-        drawn = draw_rows(self.partitions, counts, budget.rows, rng, interrupted)
+        rng = np.random.default_rng(seed)
+        drawn = draw_rows(self.partitions, counts, self.rows, rng, interrupted)
         if drawn is None:
             return False
         self.sample = drawn.some(np.sort(rng.permutation(drawn.factors.size)[: self.kept]))
         for positive in self.positives:
-            points = start_point(
-                self.coordinates.problem, drawn, positive, self.stopping.deadline, budget.seed
-            )
+            points = start_point(self.fit.problem, drawn, positive, self.stopping.deadline, seed)
             start, half = (self.coordinates.vector(point.w, point.b) for point in points)
             self._add_run(positive, (start, half))
         return True
 
     def _add_run(self, positive: int, start: tuple[np.ndarray, np.ndarray]) -> None:
-        nearest = max((self.budget.rows - self.kept) // len(self.positives), 1)
+        nearest = max((self.rows - self.kept) // len(self.positives), 1)
         tol, settings = self.stopping.tol, self.settings
         self.runs.append(NewtonRun(self.coordinates, positive, self.sample, nearest, tol, start, settings))
 
