@@ -7,6 +7,7 @@ import io
 import re
 from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from math import isfinite, isnan
 from pathlib import Path
@@ -25,6 +26,39 @@ BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
+@dataclass(frozen=True)
+class TextTable:
+    """A text table, and the columns of it that are read.
+
+    Attributes
+    ----------
+    path : Path
+    delimiter : str
+    names : list of str
+        Of all columns.
+    features : list of str
+        Names of the features, in the order of the model.
+    label : str or None
+        Name of the label column; None for a table without labels.
+    """
+
+    path: Path
+    delimiter: str
+    names: list[str]
+    features: list[str]
+    label: str | None
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the features among the columns."""
+        place = {name: k for k, name in enumerate(self.names)}
+        return [place[name] for name in self.features]
+
+    def fields(self) -> Iterator[tuple[int, list[str]]]:
+        """Return `text_fields` of the file."""
+        return text_fields(self.path, self.delimiter)
+
+
 def read_delimited(path: Path, expected: Expected) -> Table:
     """Read a text table row by row; an error names the line and the column of the first fault.
 
@@ -33,9 +67,10 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     delimiter, names, needed = header(path, expected)
     require_memory(needed)
     features, label = columns(names, expected)
+    table = TextTable(path, delimiter, names, features, label)
     numbers = array("d")
     labels: list[str] = []
-    for text, row in rows_of(path, delimiter, names, features, label):
+    for text, row in rows_of(table):
         labels.append(text)
         numbers.extend(row)
     if not numbers:
@@ -43,8 +78,8 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     X = np.frombuffer(numbers).reshape(-1, len(features))
     rounded = None
     if (np.abs(X) >= WHOLE).any():
-        places = [names.index(name) for name in features]
-        rounded = first_rounded_text(row[k] for _, row in text_fields(path, delimiter) for k in places)
+        places = table.places
+        rounded = first_rounded_text(row[k] for _, row in table.fields() for k in places)
     if label is None:
         return Table(X, None, features, rounded=rounded)
     refuse_row_as_header(features, label, list(dict.fromkeys(labels)), expected)
@@ -61,20 +96,18 @@ def label_fault(path: Path, delimiter: str, row: int, name: str, text: str) -> F
     return Fault(f"the label (column {name!r}) is {text!r}; leave the row out.", line)
 
 
-def rows_of(
-    path: Path, delimiter: str, names: list[str], features: list[str], label: str | None
-) -> Iterator[tuple[str, list[float]]]:
+def rows_of(table: TextTable) -> Iterator[tuple[str, list[float]]]:
     """Yield label (empty where there is none) and features of each row; raise Fault at the first that is wrong."""
-    place = {name: k for k, name in enumerate(names)}
-    places = [place[name] for name in features]
+    names, features, label = table.names, table.features, table.label
+    places, label_place = table.places, -1 if label is None else names.index(label)
     shared = {"": ""}  # one text for all rows of a class
     booleans: list[int] | None = None
-    for line, row in text_fields(path, delimiter):
+    for line, row in table.fields():
         if len(row) != len(names):
             raise Fault(f"the row has {len(row)} columns, the header {len(names)}; make them equal.", line)
         text = ""
         if label is not None:
-            text = row[place[label]].strip()
+            text = row[label_place].strip()
             if text not in shared or not text:
                 shared[text] = _label(text, label, line)
         texts = [row[k] for k in places]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from ..numerics.representable import WHOLE, first_rounded_text
 from .blocks import Block
-from .delimited import BOOLEANS, END, rows_of, text_fields
+from .delimited import BOOLEANS, END, TextTable, rows_of
 from .files import Digest, open_data
 
 # bytes of text that pyarrow reads at a time, of which it keeps dozens: with 4 MB a text of 300 MB took 1.8 times as
@@ -23,15 +22,7 @@ class _RefusedError(Exception):
     """A block that Python has to read, which accepts it or names the fault."""
 
 
-def stream_delimited(
-    path: Path,
-    delimiter: str,
-    names: list[str],
-    features: list[str],
-    label: str | None,
-    size: int,
-    digest: Digest | None,
-) -> Iterator[Block]:
+def stream_delimited(table: TextTable, size: int, digest: Digest | None) -> Iterator[Block]:
     """Read a text table block by block, of about `size` bytes of text, with or without labels.
 
     Raises
@@ -39,34 +30,28 @@ def stream_delimited(
     Fault
         At the first line that is wrong, as `read_delimited` does.
     """
-    done, rounded = 0, _Rounded(path, delimiter, [names.index(name) for name in features])
+    done, label, rounded = 0, table.label, _Rounded(table)
     try:
-        for X, texts, codes in _arrow_blocks(path, delimiter, names, features, label, size, digest):
+        for X, texts, codes in _arrow_blocks(table, size, digest):
             found = rounded.first(done, X)
             done += len(X)
             yield Block(X, texts, codes, found) if label else Block(X, None, slice(None), found)
         return
     except _RefusedError:
         pass
-    rows = islice(rows_of(path, delimiter, names, features, label), done, None)
-    while block := list(islice(rows, max(1, size // (8 * len(names))))):
+    rows = islice(rows_of(table), done, None)
+    while block := list(islice(rows, max(1, size // (8 * len(table.names))))):
         X, texts = np.array([row for _, row in block]), dict.fromkeys(text for text, _ in block)
         places = {text: k for k, text in enumerate(texts)}
         codes, found = np.array([places[text] for text, _ in block]), rounded.first(done, X)
         yield Block(X, list(texts), codes, found) if label else Block(X, None, slice(None), found)
         done += len(X)
     if digest is not None:
-        digest.read(path)
+        digest.read(table.path)
 
 
 def _arrow_blocks(
-    path: Path,
-    delimiter: str,
-    names: list[str],
-    features: list[str],
-    label: str | None,
-    size: int,
-    digest: Digest | None,
+    table: TextTable, size: int, digest: Digest | None
 ) -> Iterator[tuple[np.ndarray, list[str], np.ndarray]]:
     """Yield features, distinct labels and the place of each row's label, of each block of text.
 
@@ -79,10 +64,11 @@ def _arrow_blocks(
         from pyarrow import ArrowException, csv
     except ImportError:
         raise _RefusedError from None
-    first = next(text_fields(path, delimiter), None)
+    names, features, label = table.names, table.features, table.label
+    first = next(table.fields(), None)
     if first is None:
         if digest is not None:
-            digest.read(path)
+            digest.read(table.path)
         return
     fields = dict(zip(names, first[1], strict=False))
     booleans = {name for name in features if fields.get(name, "").strip() in BOOLEANS}
@@ -93,12 +79,12 @@ def _arrow_blocks(
     block = max(min(size, _BLOCK), 64 * len(names))  # numbers have fewer than 64 digits: a row fits
     try:
         with (
-            open_data(path, digest) as file,
+            open_data(table.path, digest) as file,
             csv.open_csv(
                 _WithLastLine(file),
                 csv.ReadOptions(use_threads=False, block_size=block, skip_rows=1, column_names=names),
                 csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=last.accept
+                    delimiter=table.delimiter, newlines_in_values=True, invalid_row_handler=last.accept
                 ),
                 csv.ConvertOptions(
                     column_types=types,
@@ -170,15 +156,15 @@ class _LastLine:
 class _Rounded:
     """The first whole number of a table that float64 does not hold, looked for from the first large number on."""
 
-    def __init__(self, path: Path, delimiter: str, places: list[int]) -> None:
-        self._path, self._delimiter, self._places = path, delimiter, places
+    def __init__(self, table: TextTable) -> None:
+        self._table, self._places = table, table.places
         self._rows, self._next = None, 0
         self._found: str | None = None
 
     def first(self, before: int, X: np.ndarray) -> str | None:
         """Return that number if it is among these rows, or was found before; `before` rows come before them."""
         if self._found is None and max(X.max(), -X.min()) >= WHOLE:
-            self._rows = text_fields(self._path, self._delimiter) if self._rows is None else self._rows
+            self._rows = self._table.fields() if self._rows is None else self._rows
             rows = islice(self._rows, before - self._next, before - self._next + len(X))
             self._found = first_rounded_text(row[k] for _, row in rows for k in self._places)
             self._next = before + len(X)

@@ -15,7 +15,7 @@ from .arrays import array_shape, stream_arrays
 from .blocks import Block, Classes, read_ahead
 from .cache_folder import file_record
 from .columnar import columns_of_file, stream_columnar
-from .delimited import header, label_fault, refuse_row_as_header
+from .delimited import TextTable, header, label_fault, refuse_row_as_header
 from .delimited_stream import stream_delimited
 from .files import ARROW, DELIMITED, Digest, check_file, data_errors, ending, kind_of, open_data, sample
 from .svmlight import checked_lines, stream_svmlight, text_rows, texts
@@ -90,7 +90,8 @@ class Source:
                 yield from stream_arrays(path, labels, size, digest, of_labels)
             elif self.format == "CSV":
                 delimiter, names, _ = header(path, self.expected)
-                yield from stream_delimited(path, delimiter, names, features, label, size, digest)
+                table = TextTable(path, delimiter, names, features, label)
+                yield from stream_delimited(table, size, digest)
             else:
                 single = self.dtype == np.float32
                 yield from stream_columnar(path, self.format, features, label, single, size, digest)
