@@ -50,8 +50,7 @@ def predict(
     try:
         with Progress():
             fitted, table = read_model_and_data(model, data, columns)
-            predicted = fitted.predict(table.X)
-            values = fitted.decision_function(table.X) if scores else None
+            predicted, values = _predicted(fitted, table.X, scores)
     except TooLargeError:
         _predict_in_blocks(model, data, output, scores, columns, as_json)
         return
@@ -79,14 +78,20 @@ def _predict_in_blocks(
     with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
         with Predictions(write, as_json) as writer:
             for X, numbers in rows.blocks():
-                predicted = fitted.predict(X)
-                values = fitted.decision_function(X) if scores else None
+                predicted, values = _predicted(fitted, X, scores)
                 writer.add([text_of(name) for name in predicted], predicted, values)
                 if numbers is not None:
                     agreement.add(numbers, predicted)
         found = agreement.counts(rows.labels()) if rows.has_labels else None
     if found is not None:
         _print_accuracy(*found)
+
+
+def _predicted(fitted: Any, X: Any, scores: bool) -> tuple[Any, Any]:
+    """Return the predicted classes of rows, and their scores, or None in place of these."""
+    from ..estimators.prediction import labels_and_scores
+
+    return labels_and_scores(fitted, X) if scores else (fitted.predict(X), None)
 
 
 @contextmanager

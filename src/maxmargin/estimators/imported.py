@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..readers.files import names_files
 from .prediction import KernelDecision, LinearDecision
 
 
@@ -127,21 +126,9 @@ class ImportedKernelClassifier(KernelDecision, Imported):
     break_ties: bool = False
     n_jobs: int | None = None
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the signed distance to the surface in the space of the kernel, times |w|.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), path, or list of paths
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            In the order of `classes_`.
-        """
-        if names_files(X):
-            return self._for_files("decision_function", X)
-        scores = super().decision_function(X)
+    def _decisions(self, scores: np.ndarray) -> np.ndarray:
+        """Return the values of `decision_function`, in the order of `classes_`."""
+        scores = super()._decisions(scores)
         places = self._places
         if scores.ndim == 1:
             return scores if places[0] == 0 else -scores

@@ -276,10 +276,7 @@ class KernelDecision(FilesDecision):
         """
         if names_files(X):
             return self._for_files("decision_function", X)
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return scores.ravel()
-        return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
+        return self._decisions(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row.
@@ -295,9 +292,23 @@ class KernelDecision(FilesDecision):
         check_is_fitted(self)
         if names_files(X):
             return self._for_files("predict", X)
+        self._check_ties()
+        return self._labels(self._scores(X))
+
+    def _check_ties(self) -> None:
+        """Raise ValueError where votes cannot be compared by scores."""
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError('break_ties needs decision_function_shape="ovr": set it, or break_ties=False.')
-        scores, scheme = self._scores(X), self._scheme()
+
+    def _decisions(self, scores: np.ndarray) -> np.ndarray:
+        """Return the values of `decision_function` from the scores of all binary tasks."""
+        if scores.shape[1] == 1:
+            return scores.ravel()
+        return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
+
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        """Return the classes from the scores of all binary tasks."""
+        scheme = self._scheme()
         values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
         return self._classes_in_order()[values.argmax(axis=1)]
 
@@ -369,6 +380,16 @@ class KernelDecision(FilesDecision):
         parts = map(slice, [0, *stops], stops)
         self._groups = [(X[part], coefficients[:, part], scheme.problems(k)) for k, part in enumerate(parts)]
         self._kernel = kernel
+
+
+def labels_and_scores(model: LinearDecision | KernelDecision, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `predict` and `decision_function` return for rows in memory, which are scored once."""
+    if isinstance(model, LinearDecision):
+        scores = model.decision_function(X)
+        return model._labels(scores), scores
+    model._check_ties()
+    scores = model._scores(X)
+    return model._labels(scores), model._decisions(scores)
 
 
 def exponent(model: Any) -> float:
