@@ -53,12 +53,14 @@ class Fingerprint:
         """Return a description of the first difference from `other`, the data now; None where there is none."""
         for name, word in (("rows", "rows"), ("features", "features"), ("positives", "positive labels")):
             before, now = getattr(self, name), getattr(other, name)
-            if before != now and (name != "positives" or before):
+            # A fit of partitions that was stopped before its first pass knows their shape alone. Each problem of any
+            # other fit has a positive label.
+            if name == "positives" and not before:
+                return None
+            if before != now:
                 return f"{before} {word} then, {now} now"
         # sizes are compared exactly, sums up to rounding
-        if self.positives and abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(
-            self.scale, other.scale
-        ):
+        if abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(self.scale, other.scale):
             return "sizes agree, values, labels, weights or row order do not"
         return None
 

@@ -59,10 +59,9 @@ class Proof:
 
 def objective_side(coordinates: Coordinates, sums: RowSums, z: np.ndarray) -> Side:
     """Return the upper bound that the objective at z is, in any norm."""
-    problem = coordinates.problem
-    length = norm_interval(problem.weights(*coordinates.point(z)), problem.q, Plain)
     error = Plain.error(sums.worst, sums.worst, sums.additions)
-    return objective_bound(problem, PrimalSums(sums.losses, sums.worst, error, length))
+    found = PrimalSums(sums.losses, sums.worst, error, coordinates.length(z))
+    return objective_bound(coordinates.problem, found)
 
 
 def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:

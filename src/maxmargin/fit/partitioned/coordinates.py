@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...certificates.bounds import Length, norm_interval
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
 
@@ -52,6 +53,10 @@ class Coordinates:
     def point(self, z: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the weight vector and the intercept of z."""
         return z[: self.d].copy(), self.constant * float(z[-1]) if self.constant else 0.0
+
+    def length(self, z: np.ndarray) -> Length:
+        """Return |w| in the dual norm, with the weight of an augmented intercept, and an interval that holds it."""
+        return norm_interval(self.problem.weights(*self.point(z)), self.problem.q, Plain)
 
     def scores(self, X: Any, z: np.ndarray) -> np.ndarray:
         """Return w.x_i + b of rows: shape (n,)."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...certificates.bounds import PrimalSums, Side, attained_margin_bound, norm_interval
+from ...certificates.bounds import PrimalSums, Side, attained_margin_bound
 from ...data.partitions import Gathered, Partition
-from ...numerics.sums import Plain
 from .bounds import objective_side
 from .coordinates import Coordinates
 from .sums import Block, Near, PassResult, RowSums, results_by_block
@@ -62,11 +61,9 @@ class Scored(RowSums):
 
     def bound(self, coordinates: Coordinates, z: np.ndarray) -> Side:
         """Return the bound that the point z attains: its objective, or its margin for a hard margin, in any norm."""
-        problem = coordinates.problem
-        if not problem.hard:
+        if not coordinates.problem.hard:
             return objective_side(coordinates, self, z)
-        length = norm_interval(problem.weights(*coordinates.point(z)), problem.q, Plain)
-        return attained_margin_bound(PrimalSums(self.smallest, self.least, 0.0, length))
+        return attained_margin_bound(PrimalSums(self.smallest, self.least, 0.0, coordinates.length(z)))
 
 
 def evaluate(
