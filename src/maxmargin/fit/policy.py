@@ -61,7 +61,7 @@ DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
 MAX_SMOOTHED_FLOPS, MAX_SQUARED_FLOPS = 2e10, 1e11
 # Rows for each column from which the hinge is left to Newton's method: with fewer, it ends early or takes longer than
 # interior points (madelon, 2000 x 500: 1 to 4 s, of which 7 in 12 fits ended early, in place of 1.5 to 3.3 s).
-MIN_ROWS_PER_COLUMN = 8
+MIN_SMOOTHED_ROWS_PER_COLUMN = 8
 # Passes of coordinate descent on sparse rows before that method: text takes 30 to 60 (C = 1, p from 1.8 to 10).
 PASSES_BEFORE_SMOOTHED = 100
 # Rough costs in nanoseconds and steps of interior points, and of an entry in a row visit of coordinate descent for p
@@ -279,7 +279,7 @@ def _soft_in_other_norm(
     small = interior_work(patterns) <= MAX_INTERIOR_FLOPS
     hinge = problem.loss == "hinge"
     newton = p < np.inf and flops <= (MAX_SMOOTHED_FLOPS if hinge else MAX_SQUARED_FLOPS)
-    newton = newton and d <= min(n / MIN_ROWS_PER_COLUMN if hinge else n, MAX_NEWTON_COLUMNS)
+    newton = newton and d <= min(n / MIN_SMOOTHED_ROWS_PER_COLUMN if hinge else n, MAX_NEWTON_COLUMNS)
     # At p = 1 Newton's method and interior points take 0.02 to 0.04 s, the linear program of WBC (683 x 9) takes 0.2 to
     # 0.3 s. At p = inf the linear program is preferred for its exact zeros.
     program = LinearProgram().refuses(problem) is None and not (p == 1.0 and (newton or small))
