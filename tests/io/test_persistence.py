@@ -297,6 +297,18 @@ class TestAtomicWriting:
         assert path.read_bytes() == b"outer"
         assert {one.name for one in tmp_path.iterdir()} == {path.name, f".other{stray.name}"}
 
+    @pytest.mark.parametrize("letter", ["a", "\u00e9", "\u6587", "\U0001f600"])
+    def test_the_longest_names_are_written(self, tmp_path, letter):
+        path = tmp_path / (letter * (255 // len(letter.encode())))
+        try:
+            path.write_bytes(b"old")
+        except OSError:
+            pytest.skip("the file system has no names of 255 bytes")
+        with written_whole(path) as file:
+            file.write(b"new")
+        assert path.read_bytes() == b"new"
+        assert list(tmp_path.iterdir()) == [path]
+
     @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions or devices on Windows")
     def test_writing_keeps_permissions_links_and_devices(self, path, tmp_path):
         path.write_bytes(b"old")

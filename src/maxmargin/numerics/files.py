@@ -80,7 +80,10 @@ def left_over(target: Path) -> list[Path]:
 def _beginning(target: Path) -> str:
     """Return the beginning of temporary names: other machines may share a folder, and not its processes."""
     host = sha256(socket.gethostname().encode()).hexdigest()[:6]
-    return f".{target.name[:200]}.{host}."
+    # Most file systems limit a name to 255 bytes, not characters. The points, the host, the process and the random
+    # number take 28 at most: a process has at most 10 digits.
+    begin = os.fsencode(target.name)[:200].decode(errors="ignore")
+    return f".{begin}.{host}."
 
 
 def _is_running(process: str) -> bool:

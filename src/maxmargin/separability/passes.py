@@ -39,7 +39,16 @@ HELD_SHARE = 0.3
 # The claimed margin of the rows in memory is lowered by this part before compensated sums check it on all rows: other
 # rows may have a margin that is smaller by the part of `HARD_REACH`. A larger part widens the interval.
 LOWERED = 1e-6
+# Reasons for which the search ends without a verdict, each with the remedy.
 NO_ROOM = "the rows that decide do not fit in memory; give more memory"
+NO_PROGRESS = (
+    f"{MAX_IDLE} passes over all rows improved no bound of the margin; give more memory, for more rows each"
+)
+# No row that a pass in float64 finds can be added, and exact arithmetic does not prove the separator either.
+HIDDEN_ROW = (
+    "the separator of the rows in memory fails on another row by less than the rounding of float64 scores, so that a "
+    "pass does not find this row; give memory for all rows"
+)
 
 # Returns the verdict on rows in memory, whose codes are 0 and 1, at a tolerance.
 Decide = Callable[[Gathered, float], Verdict]
@@ -101,7 +110,7 @@ class PassSearch:
                 all_held = not scored.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
                 return self._with_more_digits(found) if all_held else self._end(NO_ROOM)
             held = more
-        return self._end(NO_ROOM if idle >= MAX_IDLE else "")
+        return self._end(NO_PROGRESS if idle >= MAX_IDLE else "")
 
     def _pass(self, found: LinearSeparator, held: Gathered) -> tuple[Scored | None, float]:
         """Return the margins of all rows, with the rows below those in memory; None if stopped."""
@@ -144,9 +153,7 @@ class PassSearch:
             )
             if lower is not None and (lower > 0.0 or (lower == 0.0 and found.exact is not None)):
                 self.best = replace(found, lo=lower)
-        return self._end(
-            "float64 numbers do not prove that the separator of the rows in memory separates all"
-        )
+        return self._end(HIDDEN_ROW)
 
     def _end(self, reason: str) -> Verdict:
         """Return the best separator; Undecided if there is none, the status of the deadline replacing the reason."""
