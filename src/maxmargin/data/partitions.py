@@ -151,6 +151,11 @@ class Gathered:
         return Gathered(self.X[places], self.codes[places], self.weights[places], self.numbers[places])
 
 
+def signs_of(rows: Partition | Gathered, positive: int = 1) -> np.ndarray:
+    """Return 1.0 for rows of the positive class, and -1.0 for others: shape (n,)."""
+    return np.where(rows.codes == positive, 1.0, -1.0)
+
+
 def stack(parts: Sequence[Any]) -> Any:
     """Return matrices of the same width below each other."""
     if sp.issparse(parts[0]):
@@ -206,6 +211,7 @@ class Partitions(ABC):
 
 
 def _take_numbers(numbers: np.ndarray, partition: Partition) -> Gathered:
+    """Return the rows of a partition that have one of these numbers, which are ascending."""
     begin, end = np.searchsorted(numbers, [partition.first, partition.first + partition.size])
     return Gathered.take(partition, numbers[begin:end] - partition.first)
 
@@ -314,6 +320,7 @@ class ArrayPartitions(Partitions):
         self.passes, self.rows_done = self.passes + 1, 0
 
     def _block(self, first: int, rows: int) -> Partition:
+        """Return at most so many rows, from the row `first` on."""
         last = min(first + rows, self.shape[0])
         X, codes = block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last))
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
@@ -366,7 +373,11 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
 
 
 class Merger(Generic[M]):
-    """Merger of results in their order, each about log2(count) times: gathered rows are copied as often."""
+    """Merger of results in their order.
+
+    Neighbours of equal numbers of results are merged, so that each of n results takes part in about log2(n) merges, in
+    which gathered rows are copied.
+    """
 
     def __init__(self) -> None:
         self._parts: list[tuple[int, M]] = []  # the numbers of results in the parts decrease

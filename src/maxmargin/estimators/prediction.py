@@ -26,7 +26,7 @@ from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
 from ..readers.files import names_files
 from .diagnosis import explain
-from .files.prediction import FilesDecision, light
+from .files.prediction import FilesDecision, for_prediction
 from .progress import CallbackSupportMixin
 from .validation import validate_rows
 
@@ -109,7 +109,7 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
     """Return what a method of a fitted model returns for the rows of a Dask collection or Spark frame, lazily."""
     check_is_fitted(model)
     columns = model.n_features_in_
-    function = getattr(light(model), method)
+    function = getattr(for_prediction(model), method)
     if cluster_of(X) == "spark":
         from ..data.spark_frames import with_result
 

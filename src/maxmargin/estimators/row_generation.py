@@ -153,15 +153,15 @@ class RowGeneration(JointDriver):
         part, proof = self.runs[k], model.certificate_.certificates[k]
         fingerprint, side = scored.fingerprint(self.coordinates.d), scored.bound(self.coordinates, z)
         self.check_same_rows(k, fingerprint)
-        hard = self.coordinates.problem.hard
+        hard, attained = self.fit.problem.hard, side.bound
         best = replace(part.certificate, fingerprint=fingerprint)
-        proved, attained = (proof.upper, side.bound) if hard else (proof.lower, side.bound)
-        name, other = ("upper", "lower") if hard else ("lower", "upper")
-        if proved < best.upper if hard else proved > best.lower:
+        if proof.upper < best.upper if hard else proof.lower > best.lower:
             numbers = held.numbers[proof.support]
-            best = replace(best, support=numbers, dual=proof.dual, **{name: proved})
+            proved = {"upper": proof.upper} if hard else {"lower": proof.lower}
+            best = replace(best, support=numbers, dual=proof.dual, **proved)
         if attained > best.lower if hard else attained < best.upper:
-            best, part.best = replace(best, **{other: attained}), z
+            best = replace(best, **{"lower" if hard else "upper": attained})
+            part.best = z
         better = (best.lower, best.upper) != (part.certificate.lower, part.certificate.upper)
         part.certificate = best
         verdicts = getattr(model, "verdict_", None)

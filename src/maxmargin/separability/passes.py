@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from ..certificates.certificate import Certificate, require
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Checked, Inseparable, Separable, Undecided, Verdict, check_upper_bound
-from ..data.partitions import Gathered, Partition, Partitions
+from ..data.partitions import Gathered, Partition, Partitions, signs_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.bounds import empty_certificate
 from ..fit.partitioned.coordinates import Coordinates
@@ -175,11 +175,6 @@ class PassSearch:
             return self._end("")
         seconds = time.perf_counter() - self.deadline.began
         return replace(about_all_rows(found, held.numbers, self.partitions.shape[0]), seconds=seconds)
-
-
-def signs_of(rows: Gathered | Partition, positive: int = 1) -> np.ndarray:
-    """Return 1.0 for rows of the positive class, and -1.0 for others: shape (n,)."""
-    return np.where(rows.codes == positive, 1.0, -1.0)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..decisions import class_codes, text_of
 NOT_FOR_PREDICTION = ("certificate_", "verdict_", "history_", "message_", "feature_names_in_", "callback")
 
 
-def light(model: Any) -> Any:
+def for_prediction(model: Any) -> Any:
     """Return a copy of a fitted model that predicts plain arrays, without what predictions do not use."""
     found = copy(model)
     for name in NOT_FOR_PREDICTION:
@@ -39,7 +39,7 @@ class FilesDecision:
             If a file cannot be read, or does not fit the model.
         """
         check_is_fitted(self)
-        function = getattr(light(self), method)
+        function = getattr(for_prediction(self), method)
         return np.concatenate([function(X) for X, _ in RowsForModel(paths, expected_of(self)).blocks()])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -66,7 +66,7 @@ class FilesDecision:
             raise ValueError("files have no sample weights: score arrays or memory maps with sample_weight.")
         if not (y is None or names_files(y)):
             raise ValueError(LABELS_OF_FILES)
-        return _accuracy(light(self), X, y, expected_of(self))
+        return _accuracy(for_prediction(self), X, y, expected_of(self))
 
 
 def expected_of(

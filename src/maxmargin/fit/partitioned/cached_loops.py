@@ -1,8 +1,9 @@
-"""Dual coordinate descent on partitioned rows, with the rows whose dual variables are open kept in memory.
+"""Dual coordinate descent on partitioned rows; rows whose dual variables are likely to change are kept in memory.
 
 For soft margins at p = 2 of sparse rows with many columns. After the dual cached loops of StreamSVM: memory holds a
 block of rows that was just read, and the rows of earlier blocks whose dual variables are most likely to change. All
-of them are swept a few times, and those that moved until they hardly move, then the next block is read. Every row that
+rows in memory are swept a few times, and after each sweep the rows whose dual variables changed, until these hardly
+change. Then the next block is read. Every row that
 is read is also scored at the w that was frozen when the pass began. At the end of the pass the objective of this w, and
 the dual objective of the dual variables of the same moment, are therefore known exactly: each pass gives a lower and an
 upper bound without a read of its own.
@@ -25,7 +26,7 @@ import numpy as np
 from ...algorithms.online.dual_coordinate_descent import Descend
 from ...certificates.certificate import Certificate
 from ...certificates.dual_variables import even_out
-from ...data.partitions import ArrayPartitions, Gathered
+from ...data.partitions import ArrayPartitions, Gathered, signs_of
 from ...data.rows import Patterns
 from ...engine.order import shuffled
 from ...engine.sweep import objective_gap, repeat, score_rows
@@ -237,15 +238,12 @@ class LoopsRun:
 
     def _score(self, block: Gathered, z: np.ndarray) -> BoundSums:
         """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""
-        scored, y = Block(self.coordinates, block), self._labels(block)
+        scored, y = Block(self.coordinates, block), signs_of(block, self.positive)
         dual = scored.dual_totals(y, np.abs(self.frozen[block.numbers]))
         return scored.bound_sums(y, z, y * self.coordinates.scores(scored.X, z), dual)
 
-    def _labels(self, rows: Gathered) -> np.ndarray:
-        return np.where(rows.codes == self.positive, 1.0, -1.0)
-
     def _descend(self, block: Gathered, interrupted: Callable[[], bool]) -> None:
-        """Sweep a block and the kept rows, and keep those whose dual variables are most open."""
+        """Sweep a block and the kept rows; keep those of the smallest `_LoadedRows.distances`."""
         rows = block
         if self.kept is not None:
             fresh = np.isin(block.numbers, self.kept.numbers, assume_unique=True, invert=True)
@@ -284,7 +282,7 @@ class LoopsRun:
                 return
 
     def _prove(self, sums: BoundSums, z: np.ndarray) -> None:
-        """Update the bounds by those of the beginning of the pass."""
+        """Update the bounds by those of the point z and the dual variables at the beginning of the pass."""
         self.idle += 1
         self.fingerprint = sums.fingerprint(self.coordinates.d)
         upper = objective_side(self.coordinates, sums, z).bound
@@ -323,7 +321,7 @@ class _LoadedRows:
             square = run.settings.intercept_step * float(patterns.square.mean())
             run.rho = square**0.5 if square > 0.0 else 1.0
         self.run, self.rows, self.side_by_side = run, rows, patterns.side_by_side
-        self.rule, self.y = Descend(1.0), run._labels(rows)
+        self.rule, self.y = Descend(1.0), signs_of(rows, run.positive)
         self.h = patterns.weight(run.problem, self.y, weights, 1.0, run.rho)
         self.h.alpha[:] = np.abs(run.current[rows.numbers])
         self.h.space.vector.w[:] = run.u

@@ -61,13 +61,13 @@ class Checkpoint:
             np.savez(file, header=np.array(header), **arrays)  # pyright: ignore[reportArgumentType]
 
     def check_rows(self, path: str | os.PathLike[str], rows: Gathered) -> None:
-        """Raise CheckpointError if the rows with these numbers are others now."""
+        """Raise CheckpointError if the rows with these numbers now have other entries."""
         if abs(checksum(rows) - self.checksum) > CHECKSUM_TOLERANCE * abs(self.checksum):
             raise CheckpointError(f"{path} is the checkpoint of other data; name another file, or delete it.")
 
 
 def checksum(rows: Gathered) -> float:
-    """Return a sum over the entries of rows, in which others differ."""
+    """Return sum_i (x_i.v)^2 with v_j = sin(j): rows with other entries have another sum."""
     return Plain.total(Plain.scores(rows.X, np.sin(np.arange(1.0, rows.X.shape[1] + 1.0))) ** 2)
 
 

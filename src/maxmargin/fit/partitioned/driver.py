@@ -265,6 +265,7 @@ class PassDriver(ABC):
         self.stopping.on_report(report, lambda: point, self.stopping.deadline)
 
     def _seconds(self) -> float:
+        """Return the seconds since the fit began."""
         return time.perf_counter() - self.stopping.deadline.began
 
     def _report_of(self, k: int, rows_done: int) -> Report:

@@ -40,6 +40,11 @@ class LocalModel:
     D: np.ndarray
     caps: np.ndarray
 
+    def with_proximal_term(self, weight: float, metric: np.ndarray, centre: np.ndarray) -> LocalModel:
+        """Add weight / 2 (z - centre)' metric (z - centre) to the objective, but for a constant."""
+        Q, p = self.Q + weight * metric, self.p + weight * (metric @ centre)
+        return LocalModel(Q, p, self.rows, self.D, self.caps)
+
     def solve(self, accuracy: float, interrupted: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray] | None:
         """Return z, of shape (size,), and the dual variables of the gathered rows, of shape (k,); None if stopped.
 

@@ -18,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from ...certificates.dual_variables import slopes
+from ...data.partitions import signs_of
 from ...problem.problem import Problem
 from .bounds import objective_side, prove
 from .coordinates import Coordinates
@@ -114,7 +116,7 @@ class NewtonRun:
     ) -> None:
         self.coordinates, self.positive, self.drawn = coordinates, positive, drawn
         self.nearest, self.tol, self.settings = nearest, tol, settings
-        self.y = np.where(drawn.rows.codes == positive, 1.0, -1.0)
+        self.y = signs_of(drawn.rows, positive)
         self.total = float(drawn.factors.sum())
         self.z, half = start
         self.error = self._mean_move(self.z - half)
@@ -214,19 +216,10 @@ class NewtonRun:
         settings, hinge = self.settings, self.problem.loss == "hinge"
         near = sums.near.pruned()
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
-        rows, Q, p, metric = self._model_arrays(query, sums, near)
-        caps, D = self.problem.caps(near.rows.weights), self.problem.delta2(near.rows.weights)
+        metric = regularised(self.coordinates, sums.curvature)
+        model = self._local_model(query, sums, near)
         accuracy = settings.model_share * self.tol * max(abs(objective), 1e-300)
-
-        def solve(weight: float) -> Trial | None:
-            """Return the solution of the model with a proximal term of this weight."""
-            model = LocalModel(Q + weight * metric, p + weight * (metric @ query.z), rows, D, caps)
-            with suppress(LinAlgError):
-                found = model.solve(accuracy, interrupted)
-                if found is not None and np.isfinite(found[0]).all():
-                    return Trial(*found, self._mean_move(found[0] - query.z), weight)
-            return None
-
+        solve = partial(self._trial, model, metric, query.z, accuracy, interrupted)
         longest = min(settings.max_move * max(reach, self.error) if hinge else np.inf, self.radius)
         step = longest_step(solve, longest, settings)
         if step is None or interrupted():
@@ -238,35 +231,60 @@ class NewtonRun:
         left = share * step.move if step.weight == 0.0 else max(step.move, self.error)
         self.error = max(left, np.finfo(float).eps)
 
-    def _model_arrays(
-        self, query: Query, sums: Sums, near: Near
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows, Q and p of the local model without proximal term, and the matrix of this term.
+    def _trial(
+        self,
+        model: LocalModel,
+        metric: np.ndarray,
+        centre: np.ndarray,
+        accuracy: float,
+        interrupted: Callable[[], bool],
+        weight: float,
+    ) -> Trial | None:
+        """Return the solution of a local model with a proximal term; None if it fails or is stopped.
 
-        Shapes are (k, size), (size, size), (size,) and (size, size). With H the curvature and g the slope of the other
-        rows at z0, their Taylor polynomial is 1/2 z'Hz - (g + H z0)'z but for a constant: Q = R + H, p = g + H z0.
+        Parameters
+        ----------
+        model : LocalModel
+            Without the term.
+        metric, centre, weight : ndarray of shape (size, size), ndarray of shape (size,), float
+            As of `LocalModel.with_proximal_term`; the step begins at the centre.
+        accuracy, interrupted : float, callable
+            As of `LocalModel.solve`.
+        """
+        with suppress(LinAlgError):
+            found = model.with_proximal_term(weight, metric, centre).solve(accuracy, interrupted)
+            if found is not None and np.isfinite(found[0]).all():
+                return Trial(*found, self._mean_move(found[0] - centre), weight)
+        return None
+
+    def _local_model(self, query: Query, sums: Sums, near: Near) -> LocalModel:
+        """Return the local model without proximal term.
+
+        With H the curvature and g the slope of the other rows at z0, their Taylor polynomial is
+        1/2 z'Hz - (g + H z0)'z but for a constant: Q = R + H, p = g + H z0.
         """
         coordinates, problem = self.coordinates, self.problem
+        caps, D = problem.caps(near.rows.weights), problem.delta2(near.rows.weights)
         rows = coordinates.extended(near.rows.X)
-        y = np.where(near.rows.codes == self.positive, 1.0, -1.0)
-        rows *= y[:, None]
+        rows *= signs_of(near.rows, self.positive)[:, None]
         margins = rows @ query.z
         slope, curvature = slopes(problem, margins, near.rows.weights, query.width)
         p = sums.slope - rows.T @ slope
-        metric = regularised(coordinates, sums.curvature)
         if query.width == 0.0 and problem.loss == "hinge":
-            return rows, regularised(coordinates, np.zeros_like(sums.curvature)), p, metric
+            return LocalModel(regularised(coordinates, np.zeros_like(sums.curvature)), p, rows, D, caps)
         weighted = rows * np.sqrt(curvature)[:, None]
         others = sums.curvature - weighted.T @ weighted
         # a difference of large numbers: rounding, of some units of the last digit of these, may leave slightly negative
         # eigenvalues
         others[np.diag_indices_from(others)] += 1e-12 * np.diag(sums.curvature)
-        return rows, regularised(coordinates, others), p + others @ query.z, metric
+        return LocalModel(regularised(coordinates, others), p + others @ query.z, rows, D, caps)
 
     def _sample_margins(self, z: np.ndarray) -> np.ndarray:
+        """Return the margins of the rows of the sample: shape (k,)."""
         return self.y * self.coordinates.scores(self.drawn.rows.X, z)
 
     def _sample_curvature(self, width: float) -> np.ndarray:
+        """Return the curvature of all rows at z, by the sample, with the hinge smoothed over `width`: (size, size)."""
         margins = self._sample_margins(self.z)
         curvature = slopes(self.problem, margins, self.drawn.factors, width)[1]
         return self.coordinates.products(self.drawn.rows.X, curvature)

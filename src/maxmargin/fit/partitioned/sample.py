@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...algorithms.batch.iterate import Point
 from ...certificates.sample import Sample
-from ...data.partitions import Gathered, Partition, Partitions
+from ...data.partitions import Gathered, Partition, Partitions, signs_of
 from ...data.rows import Patterns
 from ...data.task import Task
 from ...problem.problem import Problem
@@ -39,7 +39,7 @@ MAX_IDLE = 8  # passes without a better bound after which the fit has stalled, a
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Rows of each class with a positive weight, by partition: shape (partitions, classes).
+    """Numbers of rows of each class with a positive weight, by partition.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def with_rows(held: Gathered, support: np.ndarray, new: Sequence[Near], limit: i
         Rows that fit in memory.
     """
     rows, margins = (
-        reduce(Gathered.merge, (near.rows for near in new)),
+        Gathered.joined([near.rows for near in new]),
         np.concatenate([near.distances for near in new]),
     )
     by_margin = np.argsort(margins, kind="stable")
@@ -215,15 +215,14 @@ def start_point(
         if deadline.interrupted():
             break
     _, factor, point = min(tried, key=lambda one: one[0])
-    # twice as many rows bear a larger C
+    # for the sample, which has twice as many rows, a larger C is the best one
     whole = replace(problem, C=problem.C * min(1.0, 2.0 * factor))
     return solve_in_memory(whole, drawn, positive, SAMPLE_GAP, deadline, seed), point
 
 
 def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) -> float:
     """Return the objective at a point, estimated from drawn rows, each of which stands for `factors` rows."""
-    y = np.where(drawn.rows.codes == positive, 1.0, -1.0)
-    margins = y * (np.asarray(drawn.rows.X @ point.w) + point.b)
+    margins = signs_of(drawn.rows, positive) * (np.asarray(drawn.rows.X @ point.w) + point.b)
     square = problem.norm2(float(point.w @ point.w), point.b)
     return problem.primal(problem.penalty(square**0.5), margins, drawn.factors)
 
@@ -232,7 +231,7 @@ def solve_in_memory(
     problem: Problem, drawn: DrawnRows, positive: int, tol: float, deadline: Deadline, seed: int
 ) -> Point:
     """Solve a problem on drawn rows with the in-memory solver; w = 0 where only one class was drawn."""
-    X, y = drawn.rows.X, np.where(drawn.rows.codes == positive, 1.0, -1.0)
+    X, y = drawn.rows.X, signs_of(drawn.rows, positive)
     if not y.size or abs(y.sum()) == y.size:
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)

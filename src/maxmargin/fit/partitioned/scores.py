@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...certificates.bounds import PrimalSums, Side, attained_margin_bound
-from ...data.partitions import Gathered, Partition
+from ...data.partitions import Gathered, Partition, signs_of
 from .bounds import objective_side
 from .coordinates import Coordinates
 from .sums import Block, Near, PassResult, RowSums, results_by_block
@@ -76,7 +76,7 @@ def evaluate(
 def _scored(block: Block, evaluation: Evaluation) -> Scored:
     """Return the results of one binary problem for a block."""
     used = block.weights > 0.0
-    y = np.where(block.block.codes == evaluation.positive, 1.0, -1.0)
+    y = signs_of(block.block, evaluation.positive)
     margins = y * block.coordinates.scores(block.X, evaluation.z)
     worst = margins - block.errors(evaluation.z, margins)
     places = np.flatnonzero((margins < evaluation.reach) & used)

@@ -72,6 +72,7 @@ class NewtonDriver(JointDriver):
         return True
 
     def _add_run(self, positive: int, start: tuple[np.ndarray, np.ndarray]) -> None:
+        """Begin the iteration of a binary problem; `start` is that of `NewtonRun`."""
         nearest = max((self.rows - self.kept) // len(self.positives), 1)
         tol, settings = self.stopping.tol, self.settings
         self.runs.append(NewtonRun(self.coordinates, positive, self.sample, nearest, tol, start, settings))

@@ -17,7 +17,7 @@ from ...certificates.bounds import SMALLEST_FLOAT
 from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import factors_at
-from ...data.partitions import BadRowError, Gathered, M, Partition
+from ...data.partitions import BadRowError, Gathered, M, Partition, signs_of
 from ...numerics.finite import first_not_finite
 from ...numerics.sums import Plain
 from .coordinates import Coordinates
@@ -289,7 +289,21 @@ def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: P
 
 
 class Block:
-    """Some rows, with their norms, weights and terms of the fingerprint, which all binary problems share."""
+    """Some rows, with what all binary problems compute of them alike.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Contiguous float64 if dense.
+    norms : ndarray of shape (n,)
+        |x_i| without the constant coordinate.
+    weights : ndarray of shape (n,)
+        0 for rows of no class.
+    products : ndarray of shape (n,)
+        The terms of the fingerprint without their factor for the label, 3 + y_i.
+    width : int
+        The largest number of stored entries of a row.
+    """
 
     def __init__(self, coordinates: Coordinates, block: Partition | Gathered) -> None:
         X = block.X
@@ -309,7 +323,7 @@ class Block:
     def sums(self, query: Query) -> Sums:
         """Return the sums for one binary problem."""
         problem = self.coordinates.problem
-        y = np.where(self.block.codes == query.positive, 1.0, -1.0)
+        y = signs_of(self.block, query.positive)
         margins = y * self.coordinates.scores(self.X, query.z)
         slope, curvature = slopes(problem, margins, self.weights, query.width)
         if query.bounds_only:
@@ -397,13 +411,11 @@ class Block:
         assert isinstance(self.block, Partition)
         distances = np.abs(1.0 - margins)
         if query.metric is not None:
-            distances /= np.maximum(self.lengths(query.metric) / query.unit, MIN_UNIT)
+            distances /= np.maximum(
+                row_lengths(self.coordinates, self.X, query.metric) / query.unit, MIN_UNIT
+            )
         places = np.flatnonzero((distances <= query.reach) & (self.weights > 0.0))
         return Near(Gathered.take(self.block, places), distances[places], query.nearest).pruned()
-
-    def lengths(self, metric: np.ndarray) -> np.ndarray:
-        """Return |L^-1 x_i| of all rows: shape (n,)."""
-        return row_lengths(self.coordinates, self.X, metric)
 
 
 def check_finite(block: Partition | Gathered) -> None:
