@@ -105,7 +105,7 @@ class Gathered:
     codes : ndarray of shape (k,)
     weights : ndarray of shape (k,)
     numbers : ndarray of int64 of shape (k,)
-        The numbers of the rows in the data set; ascending, but for those of `ArrayPartitions.mixed_blocks`.
+        The numbers of the rows in the data set; ascending, except in `ArrayPartitions.mixed_blocks`.
     """
 
     X: Any
@@ -346,7 +346,7 @@ def block_of_rows(X: Any, first: int, last: int) -> Any:
         raise ValueError(
             f"rows {first} to {last - 1}: a column index is outside of the {X.shape[1]} columns."
         )
-    if not found.has_canonical_format:  # norms of rows are those of sums of repeated entries
+    if not found.has_canonical_format:  # repeated entries are added up before norms
         found = found.copy()
         found.sum_duplicates()
     return found

@@ -146,7 +146,7 @@ class RowGeneration(JointDriver):
                 part.verdict = Inseparable(**verdict | tuples)
 
     def _update(self, k: int, model: Any, held: Gathered, z: np.ndarray, scored: Scored) -> bool:
-        """Update the bounds of a problem by those of the rows in memory, and of its point on all rows.
+        """Update the bounds of a problem by a fit of the rows in memory and by the pass that evaluated its point z.
 
         Return whether one of them is better.
         """

@@ -19,7 +19,7 @@ from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
 from ...numerics.sums import Plain
 from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
-from .sums import BoundSums, Linearisation, RowSums, Sums
+from .sums import BoundSums, DualTotals, Linearisation, RowSums, Sums
 
 # Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
 # otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
@@ -89,13 +89,11 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
         if not dual.alpha.min() > 0.0:
             return None
         factors = dual.alpha.min() / dual.alpha
-    v = (factors @ dual.v) * coordinates.regular
-    total, lost = float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
+    v, total, lost = _scaled(dual, factors, coordinates)
     if not (total > 0.0 and np.isfinite(total + lost) and np.isfinite(v).all()):
         return None
     factors = factors * best_multiple(total, Plain.square(v) + 2.0 * lost, np.inf if lost else 1.0)
-    v = (factors @ dual.v) * coordinates.regular
-    total, lost = float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
+    v, total, lost = _scaled(dual, factors, coordinates)
     terms = sums.additions + 8
     # the classes are balanced but for the rounding of their two sums
     imbalance = Plain.error(total, total, terms) if problem.free else 0.0
@@ -110,6 +108,14 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
     side = Side(side.bound - given_up, side.rounding + given_up, side.value)
     plus, minus = factors.tolist()
     return side, (plus, minus)
+
+
+def _scaled(
+    dual: DualTotals, factors: np.ndarray, coordinates: Coordinates
+) -> tuple[np.ndarray, float, float]:
+    """Return v, of shape (size,), sum alpha_i and sum alpha_i^2 / (4 C s_i), alpha being times the factors."""
+    v = (factors @ dual.v) * coordinates.regular
+    return v, float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
 
 
 def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:

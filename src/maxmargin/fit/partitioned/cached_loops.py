@@ -213,7 +213,7 @@ class LoopsRun:
         return found
 
     def advance(self, interrupted: Callable[[], bool]) -> bool:
-        """Make a pass, and update the bounds by those of its beginning; return False if it was stopped."""
+        """Make a pass, and update the bounds as of its beginning (`_prove`); return False if it was stopped."""
         z, balance, sums, gap = self.z, self.balance, None, self.gap
         self.frozen[:] = self.current
         self.passes += 1
@@ -313,7 +313,21 @@ class LoopsRun:
 
 
 class _LoadedRows:
-    """Rows in the engine's storage, with the dual variables and the w of a run."""
+    """Rows in the engine's storage, with the dual variables and the w of a run.
+
+    Attributes
+    ----------
+    y : ndarray of shape (k,)
+        Labels -1.0 and 1.0.
+    h : engine.state.Weight
+        With w, the dual variables and their caps.
+    scores : ndarray of shape (k,)
+        y_i (w.x_i + b) at the last visit of each row.
+    moved : ndarray of shape (k,)
+        Memory for the places of the rows that a sweep moves.
+    rows_per_call : int
+        Rows of a sweep between two calls of `interrupted`.
+    """
 
     def __init__(self, run: LoopsRun, rows: Gathered) -> None:
         patterns, weights = Patterns(rows.X), np.where(rows.codes >= 0, rows.weights, 0.0)
@@ -329,7 +343,10 @@ class _LoadedRows:
         self.rows_per_call = max(int(ENTRIES_PER_CALL * rows.size / max(patterns.entries, 1)), 1)
 
     def sweep(self, interrupted: Callable[[], bool]) -> float:
-        """Sweep all rows in random order, then those that moved; return the gap on all rows, by their scores."""
+        """Sweep all rows in random order, then the rows that moved; return the gap on all rows, by their scores.
+
+        A row moves where its dual variable changes.
+        """
         order = shuffled(self.rows.size, self.run.rng, self.side_by_side)
         moved, gap = self._present(order, interrupted)
         settings, rest = self.run.settings, gap
@@ -340,7 +357,10 @@ class _LoadedRows:
         return gap
 
     def _present(self, order: np.ndarray, interrupted: Callable[[], bool]) -> tuple[np.ndarray, float]:
-        """Sweep these rows; return those that moved, and their gap. Once `interrupted`, the rest is left out."""
+        """Sweep some rows, given by their places; return the places of the rows that moved, and the gap on these rows.
+
+        Once `interrupted`, the remaining rows are left out.
+        """
         moved, gap = [order[:0]], 0.0
         for first in range(0, order.size, self.rows_per_call):
             if interrupted():

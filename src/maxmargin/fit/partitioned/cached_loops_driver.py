@@ -112,7 +112,7 @@ class LoopsDriver(PassDriver):
 
 
 def get_state(run: LoopsRun) -> dict[str, Any]:
-    """Return the state between two passes; of the dual variables those that are not 0, with the numbers of the rows."""
+    """Return the state between two passes, in which the dual variables that are not 0 are stored with their rows."""
     assert run.kept is not None
     state = {name: getattr(run, name) for name in STATE} | {"kept": run.kept.numbers}
     state |= {"u": run.u.copy(), "random": run.rng.bit_generator.state}

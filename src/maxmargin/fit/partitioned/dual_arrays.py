@@ -22,8 +22,19 @@ CHUNK = 1 << 20
 def dual_arrays(n: int, memory: float, folder: Any = None) -> Iterator[np.ndarray]:
     """Yield a zero array of shape (3, n): in memory, or in a temporary file, which is deleted afterwards.
 
-    `folder` is that of the file, None for the folder of temporary files. A full disk raises OSError here, since the
-    file is written as a whole.
+    Parameters
+    ----------
+    n : int
+        Rows.
+    memory : float
+        Bytes that the fit may use; the file is used where the array takes more than the part DUAL_SHARE.
+    folder : str or path-like, default=None
+        The folder of the file, which is created; None for the folder of temporary files of the system.
+
+    Raises
+    ------
+    OSError
+        If the disk is full: the file is written as a whole.
     """
     if 24.0 * n <= DUAL_SHARE * memory:
         yield np.zeros((3, n))

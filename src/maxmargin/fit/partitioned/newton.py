@@ -193,8 +193,8 @@ class NewtonRun:
     def _step_back(self, query: Query, sums: Sums, objective: float) -> bool:
         """Move back on the last step if its end is worse than its beginning; return whether it is.
 
-        The next point is the best one of those evaluated between both. If none is better than the beginning, it is the
-        beginning, and the next steps are shorter.
+        The next point is the best of the points between both that the pass evaluated. If none is better than the
+        beginning, the next point is the beginning, and the next steps are shorter.
         """
         if query.last is None or not objective > self.last_objective:
             self.radius *= self.settings.radius_growth
