@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +31,9 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed: the extra ma
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
+from maxmargin.fit import deadline  # noqa: E402
 from maxmargin.fit.partitioned.dask_rows import DaskRows  # noqa: E402
+from maxmargin.numerics.stop_check import ReadingStoppedError  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -309,19 +312,52 @@ def test_rows_that_cannot_be_used_are_named():
 # faults
 
 
-def test_a_callback_and_the_time_limit_end_the_fit(scheduler):
+def test_a_callback_and_the_time_limit_end_the_fit(scheduler, monkeypatch):
     X, y = arrays(*rows()[:2])
-    assert model(tol=1e-12, callback=lambda report: True).fit(X, y).status_ is Status.INTERRUPTED
-    assert model(tol=1e-12, max_time=1e-9).fit(X, y).status_ is Status.MAX_TIME
+    stopped = model(tol=1e-12, callback=lambda report: report.round > 0).fit(X, y)
+    assert stopped.status_ is Status.INTERRUPTED
+    limited, passed = model(tol=1e-12, max_time=1e4), []
+    limited.callback = lambda report: report.round > 0 and passed.append(1e4)
+    monkeypatch.setattr(
+        deadline, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + sum(passed))
+    )
+    assert limited.fit(X, y).status_ is Status.MAX_TIME
+
+
+@pytest.mark.parametrize("end", ["max_time", "callback"])
+def test_the_first_reading_ends_before_there_is_a_model(scheduler, end):
+    X, y = arrays(*rows()[:2])
+    read = []
+
+    def slow_block(block):
+        time.sleep(0.6)  # longer than the time between two calls of the callback
+        read.append(block)
+        return block
+
+    lazy, stages = X.map_blocks(slow_block, dtype=float, meta=np.empty((0, 0))), []
+    found = model(max_time=1e-9) if end == "max_time" else model()
+    if end == "callback":
+        found.callback = lambda report: stages.append(report.stage) or True
+    with pytest.raises(ReadingStoppedError, match="there is no model"):
+        found.fit(lazy, y)
+    assert not hasattr(found, "coef_")
+    assert stages == ["first reading"] * (end == "callback")
+    if end == "max_time":
+        assert len(read) < 7
 
 
 def test_a_fit_goes_on_from_its_checkpoint(scheduler, tmp_path):
     X, y = arrays(*rows()[:2])
     straight, path, visits = model(loss="hinge", tol=1e-8).fit(X, y), tmp_path / "state", []
-    stopped = model(loss="hinge", tol=1e-8, checkpoint=path, callback=lambda report: True).fit(X, y)
+    stopped = model(loss="hinge", tol=1e-8, checkpoint=path, callback=lambda report: report.round > 0).fit(
+        X, y
+    )
     assert stopped.status_ is Status.INTERRUPTED
     again = model(
-        loss="hinge", tol=1e-8, checkpoint=path, callback=lambda report: visits.append(report.presentations)
+        loss="hinge",
+        tol=1e-8,
+        checkpoint=path,
+        callback=lambda report: report.round and visits.append(report.presentations),
     )
     assert again.fit(X, y).coef_.tobytes() == straight.coef_.tobytes()
     assert min(visits) >= 2000
@@ -356,7 +392,7 @@ def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():
 
         def kill(report):
             """Kill one of the workers after the first pass."""
-            if not killed:
+            if report.round and not killed:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 

@@ -115,6 +115,11 @@ def test_stopped_and_full_searches_are_undecided_with_a_bound(stored):
     files = stored(X, y)
     found = separate(*files, max_time=1e-9, memory="60KB")
     assert found.separable is None
+    assert "max_time went by while the files were read" in found.reason
+    assert not list(files[0].parent.glob("*cache*"))  # nothing is left
+    separate(*files, tol=np.inf, memory="60KB")  # reads the files
+    found = separate(*files, max_time=1e-9, memory="60KB")
+    assert found.separable is None
     assert "max_time went by" in found.reason
     assert verify(found, *files).verify(X, y) is found
     found = separate(*files, memory="400")

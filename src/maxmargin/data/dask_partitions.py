@@ -18,6 +18,7 @@ from typing import Any
 
 from dask import config
 from dask.base import compute
+from dask.callbacks import Callback
 from dask.delayed import delayed
 
 from .partitions import M, Partition, Partitions, merged
@@ -62,7 +63,7 @@ class DaskPartitions(Partitions):
         with self._counted() as count:
             # a client stops a pass itself
             work = _Work(function, _Check(interrupted if self._client is None else bool), count)
-            found = run(self._client, self._tree, work, interrupted)
+            found = run(self._client, self._tree, work, bool if self._client is None else interrupted)
         if found is None or found.value is None:
             return None
         workers = 1 if self._client is None else len(self._client.nthreads())
@@ -138,9 +139,10 @@ def run(
     shared : object
         What many tasks need; each worker gets it once.
     interrupted : callable
+        Called every POLL seconds; without a client, before and after each task, in the thread of the caller.
     """
     if client is None:
-        return compute(task(shared))[0]
+        return _computed(task(shared), interrupted)
     # sent as a task, not scattered: a worker that dies with it costs no more than its partitions. The warning about
     # large tasks is for those that repeat their arguments.
     with config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
@@ -152,6 +154,25 @@ def run(
             "Dask has lost rows with the worker that held them, and cannot compute them again, as they were scattered: "
             "make the collections from files, or from arrays with dask.array.from_array."
         ) from lost
+
+
+class _StoppedError(Exception):
+    """Ends the scheduler that runs in this process."""
+
+
+def _computed(task: Any, interrupted: Callable[[], bool]) -> Any:
+    """Return the result of a task; None if interrupted, which tasks that have begun do not notice."""
+
+    def check(*_: Any) -> None:
+        """End the scheduler if interrupted."""
+        if interrupted():
+            raise _StoppedError
+
+    try:
+        with Callback(pretask=check, posttask=check):
+            return compute(task)[0]
+    except _StoppedError:
+        return None
 
 
 def _itself(shared: Any) -> Any:

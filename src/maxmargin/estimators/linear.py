@@ -110,7 +110,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     max_time : float, default=None
         Seconds after which the best model so far is kept, with its gap. They include the compilation of the first fit
         of a kind on a machine, and the loading of compiled code by the first fit of a process, about a second; neither
-        can be interrupted.
+        can be interrupted. The first reading of rows on a cluster is ended with a ReadingStoppedError: without labels
+        there is no model.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Fits of rows in blocks call it twice a second within a pass as well. Callbacks and progress bars of scikit-learn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
@@ -15,10 +17,10 @@ from sklearn.base import clone
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.cached_loops_driver import LoopsDriver
-from ..fit.partitioned.driver import PartitionedFit, PartitionedSolution
+from ..fit.partitioned.driver import PROGRESS_SECONDS, PartitionedFit, PartitionedSolution
 from ..fit.partitioned.policy import method_for
 from ..fit.partitioned.solve import NewtonDriver
-from ..fit.report import Stopping
+from ..fit.report import Report, Stopping
 from ..numerics.representable import refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
@@ -30,7 +32,7 @@ from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
 from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
-from .progress import Reporter
+from .progress import Reporter, is_true
 from .row_generation import RowGeneration
 
 # The rows in memory are solved to this share of `tol`, which leaves the rest to the rows that are not in memory.
@@ -44,6 +46,7 @@ STALLED = (
 LONG_NUMBERS = ("int64", "uint64", "float128", "longdouble", "bigint", "decimal")
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 does not hold at a time
+READING = "first reading"  # the stage of reports within it
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
 DEFAULT_MEMORY = "1GB"
 
@@ -154,7 +157,9 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     vars(model).pop("feature_names_in_", None)
 
 
-def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None) -> Any:
+def cluster_rows(
+    X: Any, y: Any, sample_weight: Any, names: Any = None, interrupted: Callable[[], bool] = bool
+) -> Any:
     """Return the `DescribedRows` of a Dask collection or a Spark frame; `contextlib.closing` releases them.
 
     Parameters
@@ -164,14 +169,43 @@ def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None) -> Any:
         With Spark the names of columns of X.
     names : sequence of str, default=None
         With Spark the names of the features; None for all other columns.
+    interrupted : callable, default=bool
+        Whether to stop the reading, which then raises ReadingStoppedError. By default never.
     """
     if cluster_of(X) == "spark":
         from ..fit.partitioned.spark_rows import SparkRows
 
-        return SparkRows(X, y, sample_weight, names)
+        return SparkRows(X, y, sample_weight, names, interrupted)
     from ..fit.partitioned.dask_rows import DaskRows
 
-    return DaskRows(X, y, sample_weight)
+    return DaskRows(X, y, sample_weight, interrupted)
+
+
+class FirstReading:
+    """The check whether to stop the first reading of the rows of a cluster: by the time limit, or by the callback.
+
+    The callback gets a report of round 0, without bounds, as often as within a pass.
+
+    Parameters
+    ----------
+    callback : callable or None
+    deadline : Deadline
+    """
+
+    def __init__(self, callback: Callable[[Report], Any] | None, deadline: Deadline) -> None:
+        self._callback, self._deadline, self._reported = callback, deadline, 0.0
+
+    def interrupted(self) -> bool:
+        """Return whether to stop."""
+        seconds = time.perf_counter() - self._deadline.began
+        if self._callback is not None and seconds - self._reported > PROGRESS_SECONDS:
+            self._reported = seconds
+            report = Report(
+                0, seconds, -np.inf, np.inf, np.inf, 0, 0, READING, reason="no labels are known yet"
+            )
+            if is_true(self._callback(report)):
+                self._deadline.stopped.set()
+        return self._deadline.interrupted()
 
 
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
@@ -180,7 +214,8 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
     if problem.hard:
         _refuse_long_numbers(X, {one for one in (y, sample_weight) if isinstance(one, str)})
     deadline = Deadline(model.max_time)
-    with closing(cluster_rows(X, y, sample_weight)) as rows:
+    interrupted = FirstReading(model.callback, deadline).interrupted
+    with closing(cluster_rows(X, y, sample_weight, interrupted=interrupted)) as rows:
         names, totals = rows.labels()
         # each label three times: for scikit-learn, labels of which most occur once are no classes
         classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
+class ReadingStoppedError(RuntimeError):
+    """Error of a first reading of rows that was stopped: their labels are not known yet, and there is no model."""
+
+
 @dataclass(frozen=True)
 class StopCheck:
     """A check whether to stop, and the seconds left: the time limit of a solver that cannot call the check.

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import weakref
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,6 +22,7 @@ from numpy.lib import format as form
 
 from ..numerics.fault import faults_of
 from ..numerics.progress import announce
+from ..numerics.stop_check import ReadingStoppedError
 from .arrow_stream import opened_stream
 from .blocks import Block, Classes, read_ahead
 from .cache_folder import (
@@ -110,6 +111,7 @@ def open_rows(
     n_features: int | None = None,
     labels: Paths | None = None,
     block_bytes: int = BLOCK_BYTES,
+    interrupted: Callable[[], bool] = bool,
 ) -> StoredRows:
     """Open rows of any number; the first time, they are read block by block and written to a cache.
 
@@ -131,6 +133,8 @@ def open_rows(
         The .npy files of the labels, if the rows are in .npy files.
     block_bytes : int, default=1048576
         Bytes of text or of numbers that are read at a time.
+    interrupted : callable, default=bool
+        Whether to stop; called between blocks. By default never.
 
     Returns
     -------
@@ -138,11 +142,14 @@ def open_rows(
 
     Raises
     ------
+    ReadingStoppedError
+        If `interrupted`; nothing is written then.
     DataError
         If a file cannot be read, or the cache not be written.
     """
     if not are_paths(source):
-        return _open_stream(source, cache_dir, Expected(label=label, use=use, drop=drop), block_bytes)
+        found = opened_stream(source, Expected(label=label, use=use, drop=drop))
+        return _open_stream(found, cache_dir, block_bytes, interrupted)
     sources, label_sources = paths_of(source), paths_of(labels or ())
     folder = cache_place(sources, cache_dir)
     found = opened(sources, label_sources, Expected(label=label, use=use, drop=drop), n_features)
@@ -153,20 +160,20 @@ def open_rows(
             return _stored(folder, header)
     facts = {"format": FORMAT, "version": VERSION, "options": options}
     facts["sources"] = [str(path.absolute()) for path in sources]
-    return _stored(folder, _written(folder, found, facts, block_bytes))
+    return _stored(folder, _written(folder, found, facts, block_bytes, interrupted))
 
 
 def _open_stream(
-    data: Any, cache_dir: str | os.PathLike[str] | None, expected: Expected, size: int
+    found: Source, cache_dir: str | os.PathLike[str] | None, size: int, interrupted: Callable[[], bool]
 ) -> StoredRows:
     """Return the rows of Arrow data in a cache that is deleted with them."""
-    found = opened_stream(data, expected)
     if cache_dir is not None:
         Path(cache_dir).mkdir(parents=True, exist_ok=True)
     place = tempfile.mkdtemp(prefix="maxmargin-", dir=cache_dir)
     try:
         folder = Path(place) / f"arrow{SUFFIX}"
-        stored = _stored(folder, _written(folder, found, {"format": FORMAT, "version": VERSION}, size))
+        facts = {"format": FORMAT, "version": VERSION}
+        stored = _stored(folder, _written(folder, found, facts, size, interrupted))
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -217,9 +224,11 @@ def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) 
     return X
 
 
-def _written(folder: Path, source: Source, facts: dict[str, Any], size: int) -> dict[str, Any]:
+def _written(
+    folder: Path, source: Source, facts: dict[str, Any], size: int, interrupted: Callable[[], bool]
+) -> dict[str, Any]:
     """Write the cache; return its header."""
-    writer = _Writer(source)
+    writer = _Writer(source, interrupted)
     try:
         with new_folder(folder) as temporary:
             header = facts | writer.write(temporary, size)
@@ -241,8 +250,8 @@ def _written(folder: Path, source: Source, facts: dict[str, Any], size: int) -> 
 class _Writer:
     """The arrays of a cache while they are written."""
 
-    def __init__(self, source: Source) -> None:
-        self._source, self._classes = source, Classes()
+    def __init__(self, source: Source, interrupted: Callable[[], bool]) -> None:
+        self._source, self._interrupted, self._classes = source, interrupted, Classes()
         self._rounded: str | None = None
         self._records = [source.record(path) for path in (*source.files, *source.label_files)]
         self._digests = [Digest() for _ in self._records]
@@ -308,6 +317,8 @@ class _Writer:
         of_labels = self._digests[len(self._source.files) + k] if self._source.label_files else None
         with closing(read_ahead(self._source.blocks(k, size, self._digests[k], of_labels))) as blocks:
             for block in blocks:
+                if self._interrupted():
+                    raise ReadingStoppedError(f"{path}: the first reading was stopped.")
                 with faults_of(path, DataError):
                     numbers = self._classes.numbered(block, before)
                 self._arrays["numbers"].append(numbers)

@@ -161,9 +161,7 @@ class PassSearch:
         if self.best is not None:
             hi = max(upper, self.best.lo)
             return replace(self.best, hi=hi, certificate=self.certificate, seconds=seconds)
-        status = self.deadline.status()
-        if status is not None:
-            reason = "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
+        reason = stopped_reason(self.deadline) or reason
         return Undecided(
             hi=upper, certificate=self.certificate, reason=reason, p=self.problem.p, bias=self.problem.free,
             classes=self.classes, features=self.partitions.shape[1], method="row generation", seconds=seconds,
@@ -175,6 +173,14 @@ class PassSearch:
             return self._end("")
         seconds = time.perf_counter() - self.deadline.began
         return replace(about_all_rows(found, held.numbers, self.partitions.shape[0]), seconds=seconds)
+
+
+def stopped_reason(deadline: Deadline) -> str:
+    """Return the reason of a verdict of a search that the deadline ended; empty where it has not."""
+    status = deadline.status()
+    if status is None:
+        return ""
+    return "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
 
 
 @dataclass(frozen=True)

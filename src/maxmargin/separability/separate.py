@@ -13,6 +13,7 @@ Research Letters 35, 2007 (candidates in floating point, decisions in exact arit
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from ..certificates.verdicts import Undecided, Verdict
 from ..data.partitions import ArrayPartitions, Gathered
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline
+from ..fit.partitioned.bounds import empty_certificate
 from ..fit.partitioned.solve import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
@@ -35,13 +37,14 @@ from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from ..readers.files import LABELS_OF_FILES, available_memory, has_labelled_rows, names_files
 from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
-from .passes import PassSearch, signs_of
+from .passes import PassSearch, signs_of, stopped_reason
 from .search import without_zeros
 
 
@@ -95,9 +98,10 @@ def separate(
         Exact arithmetic begins with the rows that have weights at its end. ``"auto"`` is the order of methods of
         `docs/reference/separability.md`.
     max_time : float, default=None
-        Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read within
-        linear programs, and between working sets and exact solutions, each of which ends first. With a kernel, the
-        search for a separator takes all of the time; None ends it after as many working sets as take some seconds.
+        Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read between
+        blocks of files that are read (an Undecided after them knows neither rows nor classes), within linear programs,
+        and between working sets and exact solutions, each of which ends first. With a kernel, the search for a
+        separator takes all of the time; None ends it after as many working sets as take some seconds.
     memory : int, float or str, default=None
         Of files: bytes that the search may use, such as 2e9 or "2GB"; None: half of what is free.
     cache_dir : str or path-like, default=None
@@ -143,8 +147,14 @@ def separate(
             )
         if not (y is None or names_files(y)):
             raise ValueError(LABELS_OF_FILES)
-        stored = X if isinstance(X, StoredRows) else open_rows(X, cache_dir=cache_dir, labels=y)
-        return _separate_stored(stored, problem, float(tol), method, max_time, memory)
+        with Deadline(max_time) as deadline:
+            stored = X
+            if not isinstance(X, StoredRows):
+                try:
+                    stored = open_rows(X, cache_dir=cache_dir, labels=y, interrupted=deadline.interrupted)
+                except ReadingStoppedError:
+                    return _unread(problem, deadline)
+            return _separate_stored(stored, problem, float(tol), method, deadline, memory)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
@@ -160,12 +170,21 @@ def separate(
     return verdict
 
 
+def _unread(problem: Problem, deadline: Deadline) -> Undecided:
+    """Return the verdict of a search that ended within the first reading of files."""
+    return Undecided(
+        hi=np.inf, certificate=empty_certificate(problem, (0, 0)), p=problem.p, bias=problem.free, features=0,
+        reason=f"{stopped_reason(deadline)} while the files were read for the first time", classes=(None, None),
+        method="row generation", seconds=time.perf_counter() - deadline.began,
+    )  # fmt: skip
+
+
 def _separate_stored(
     stored: StoredRows,
     problem: Problem,
     tol: float,
     algorithm: NormalisedAlgorithm | None,
-    max_time: float | None,
+    deadline: Deadline,
     memory: Any,
 ) -> Verdict:
     """Return the verdict on hyperplanes and the rows of files, which are loaded if `memory` is enough.
@@ -175,8 +194,9 @@ def _separate_stored(
     stored : StoredRows
     problem : Problem
         The hard margin.
-    tol, algorithm, max_time, memory
+    tol, algorithm, memory
         As of `separate`; the algorithm is an object, or None.
+    deadline : Deadline
 
     Raises
     ------
@@ -188,20 +208,19 @@ def _separate_stored(
     if stored.rounded is not None:
         raise ValueError(ROUNDED.format(number=stored.rounded))
     limit = parse_bytes(memory) if memory is not None else int(0.5 * available_memory())
-    with Deadline(max_time) as deadline:
-        options = {"deadline": deadline, "kernel": Linear(), "algorithm": algorithm}
-        if IN_MEMORY_COPIES * bytes_of(X) <= limit:
-            signs = np.where(np.asarray(codes) == 1, 1.0, -1.0)
-            return decide(problem, loaded(X), signs, classes, tol=tol, **options)
-        partitions = ArrayPartitions(X, codes)
-        # sparse rows stay sparse in memory
-        rows = rows_in_memory(limit, int(partitions.row_bytes / 8.0) if partitions.sparse else X.shape[1])
+    options = {"deadline": deadline, "kernel": Linear(), "algorithm": algorithm}
+    if IN_MEMORY_COPIES * bytes_of(X) <= limit:
+        signs = np.where(np.asarray(codes) == 1, 1.0, -1.0)
+        return decide(problem, loaded(X), signs, classes, tol=tol, **options)
+    partitions = ArrayPartitions(X, codes)
+    # sparse rows stay sparse in memory
+    rows = rows_in_memory(limit, int(partitions.row_bytes / 8.0) if partitions.sparse else X.shape[1])
 
-        def decide_held(held: Gathered, tol: float) -> Verdict:
-            """Return the verdict on rows in memory."""
-            return decide(problem, held.X, signs_of(held), classes, tol=tol, **options)
+    def decide_held(held: Gathered, tol: float) -> Verdict:
+        """Return the verdict on rows in memory."""
+        return decide(problem, held.X, signs_of(held), classes, tol=tol, **options)
 
-        return PassSearch(problem, partitions, classes, rows, tol, deadline, decide_held).verdict()
+    return PassSearch(problem, partitions, classes, rows, tol, deadline, decide_held).verdict()
 
 
 def decide(

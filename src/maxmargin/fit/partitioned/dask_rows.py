@@ -6,6 +6,7 @@ sums and the rows near the margin.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -28,21 +29,29 @@ class DaskRows(DescribedRows):
     ----------
     X, y, sample_weight
         As of `estimators.partitioned.fit_cluster`.
+    interrupted : callable, default=bool
+        Whether to stop the reading. By default never.
 
     Raises
     ------
     ValueError
         If the collections do not fit together, or rows cannot be used; the message names the remedy.
+    ReadingStoppedError
+        If the reading was stopped.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, interrupted: Callable[[], bool] = bool) -> None:
         collections = check_collections(X, {"y": y, "sample_weight": sample_weight})
         self._client = default_client()
         blocks = zip(*map(_blocks, collections), strict=True)
         self._rows = [delayed(_read, pure=False)(*block) for block in blocks]
         if self._client is not None:
             self._rows = persisted(self._client, self._rows)
-        super().__init__(run(self._client, self._all_descriptions, None))
+        try:
+            super().__init__(run(self._client, self._all_descriptions, None, interrupted))
+        except BaseException:
+            self.close()  # cancels tasks that are not done
+            raise
         self.example = example_row(X, self.shape[1])
 
     def _all_descriptions(self, _: Any) -> Any:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ...data.partitions import BadRowError, Partition, Partitions
 from ...numerics.column_errors import is_missing
+from ...numerics.stop_check import ReadingStoppedError
 from ...problem.multiclass import class_numbers
 from .sums import check_finite
 
@@ -39,8 +40,8 @@ class DescribedRows(ABC):
 
     Parameters
     ----------
-    found : sequence of Description
-        Those of all parts, in the order of the rows.
+    found : sequence of Description or None
+        Those of all parts, in the order of the rows; None if the reading was stopped.
 
     Attributes
     ----------
@@ -57,11 +58,18 @@ class DescribedRows(ABC):
     ------
     ValueError
         If rows cannot be used; the message names the remedy.
+    ReadingStoppedError
+        If the reading was stopped.
     """
 
     example: Any
 
-    def __init__(self, found: Sequence[Description]) -> None:
+    def __init__(self, found: Sequence[Description] | None) -> None:
+        if found is None:
+            raise ReadingStoppedError(
+                "max_time, or the callback, ended the fit while the rows were read for the first time: the labels are "
+                "not known, and there is no model. Give more time."
+            )
         self.kept = [k for k, one in enumerate(found) if one.rows]
         self.firsts = np.cumsum([0, *(one.rows for one in found)])
         self._check(found)

@@ -6,7 +6,7 @@ Executors keep the rows in blocks, each of the rows of one Arrow batch, for the 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,14 +36,25 @@ class SparkRows(DescribedRows):
         The names of their columns; None for no weights.
     names : sequence of str, default=None
         The names of the features; None for all other columns.
+    interrupted : callable, default=bool
+        Whether to stop the reading. By default never.
 
     Raises
     ------
     ValueError
         If columns or rows cannot be used; the message names the remedy.
+    ReadingStoppedError
+        If the reading was stopped.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        names: Sequence[str] | None = None,
+        interrupted: Callable[[], bool] = bool,
+    ) -> None:
         others = [y] if sample_weight is None else [y, sample_weight]
         for name in others:
             if not isinstance(name, str):
@@ -57,9 +68,10 @@ class SparkRows(DescribedRows):
         blocks = positional(X).select(columns).mapInArrow(partial(_read, len(features)), BLOCKS)
         self._blocks = blocks.persist()
         try:
-            rows = sorted(run(blocks.select("part", "first", "description")) or ())
+            read = run(blocks.select("part", "first", "description"), interrupted)
+            rows = sorted(read or ())
             found = [pickle.loads(row.description) for row in rows]
-            super().__init__([description for description, _ in found])
+            super().__init__(None if read is None else [description for description, _ in found])
         except BaseException:
             self.close()
             raise
