@@ -405,8 +405,14 @@ def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():
     assert found.certificate_.upper == expected.certificate_.upper
 
 
-def test_a_hard_margin_refuses_whole_numbers_that_float64_may_round():
+def test_a_hard_margin_refuses_the_numbers_that_float64_rounds_and_no_others():
     X = pd.DataFrame({"a": [2**53, 2**53 + 1, 3, 4], "b": [0.0, 0.0, 1.0, 2.0]})
-    frame, y = dd.from_pandas(X, npartitions=1), da.from_array(np.array([0, 1, 0, 1]), chunks=4)
-    with dask.config.set(scheduler="sync"), pytest.raises(ValueError, match="column 'a' holds int64"):
-        MaxMarginClassifier(C=np.inf).fit(frame, y)
+    y = da.from_array(np.array([0, 1, 0, 1]), chunks=4)
+    with dask.config.set(scheduler="sync"):
+        with pytest.raises(ValueError, match="column 'a' of X holds 9007199254740993"):
+            MaxMarginClassifier(C=np.inf).fit(dd.from_pandas(X, npartitions=1), y)
+        with pytest.raises(ValueError, match="X holds 9007199254740993"):
+            MaxMarginClassifier(C=np.inf).fit(da.from_array(X[["a"]].to_numpy(), chunks=(4, -1)), y)
+        MaxMarginClassifier(C=np.inf).fit(dd.from_pandas(X.assign(a=X["a"] // 2 * 2), npartitions=1), y)
+        found = MaxMarginClassifier(C=np.inf).fit(dd.from_pandas(X.assign(a=[1, 9, 2, 8]), npartitions=1), y)
+        assert found.status_ is Status.CERTIFIED

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: ignore[reportMissingImports]
 
 from ..numerics.column_errors import ENCODE
+from ..numerics.representable import first_rounded
 from ..numerics.sparse_columns import canonical
 from .partitions import BadRowError
 
@@ -100,6 +101,20 @@ def matrix(columns: Sequence[Any]) -> Any:
     if pa.types.is_struct(columns[0].type):
         return _rows_of(columns[0])
     return np.column_stack([*map(floats, columns)])
+
+
+def rounded_column(columns: Sequence[Any], names: Sequence[str]) -> str | None:
+    """Return the first Arrow column with a number that float64 does not hold, and the number; None if there is none.
+
+    Vectors hold float64 numbers.
+    """
+    for name, column in zip(names, columns, strict=True):
+        if pa.types.is_struct(column.type):
+            continue
+        found = first_rounded(column.drop_null().to_numpy(zero_copy_only=False))
+        if found is not None:
+            return f"column {name!r} of X holds {found!s}"
+    return None
 
 
 def floats(column: Any) -> np.ndarray:

@@ -17,11 +17,12 @@ from sklearn.base import clone
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.cached_loops_driver import LoopsDriver
+from ..fit.partitioned.described_rows import READING, Reading
 from ..fit.partitioned.driver import PROGRESS_SECONDS, PartitionedFit, PartitionedSolution
 from ..fit.partitioned.policy import method_for
 from ..fit.partitioned.solve import NewtonDriver
 from ..fit.report import Report, Stopping
-from ..numerics.representable import refuse_rounded
+from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import jobs
@@ -42,11 +43,9 @@ STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
     "memory. Give more memory, or a larger tol."
 )
-# Types of numbers of more than the 53 bits of float64, as NumPy, pandas and Spark name them.
-LONG_NUMBERS = ("int64", "uint64", "float128", "longdouble", "bigint", "decimal")
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 does not hold at a time
-READING = "first reading"  # the stage of reports within it
+FIRST_READING = "first reading"  # the stage of reports within it
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
 DEFAULT_MEMORY = "1GB"
 
@@ -157,9 +156,7 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     vars(model).pop("feature_names_in_", None)
 
 
-def cluster_rows(
-    X: Any, y: Any, sample_weight: Any, names: Any = None, interrupted: Callable[[], bool] = bool
-) -> Any:
+def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None, reading: Reading = READING) -> Any:
     """Return the `DescribedRows` of a Dask collection or a Spark frame; `contextlib.closing` releases them.
 
     Parameters
@@ -169,16 +166,15 @@ def cluster_rows(
         With Spark the names of columns of X.
     names : sequence of str, default=None
         With Spark the names of the features; None for all other columns.
-    interrupted : callable, default=bool
-        Whether to stop the reading, which then raises ReadingStoppedError. By default never.
+    reading : Reading
     """
     if cluster_of(X) == "spark":
         from ..fit.partitioned.spark_rows import SparkRows
 
-        return SparkRows(X, y, sample_weight, names, interrupted)
+        return SparkRows(X, y, sample_weight, names, reading)
     from ..fit.partitioned.dask_rows import DaskRows
 
-    return DaskRows(X, y, sample_weight, interrupted)
+    return DaskRows(X, y, sample_weight, reading)
 
 
 class FirstReading:
@@ -201,7 +197,7 @@ class FirstReading:
         if self._callback is not None and seconds - self._reported > PROGRESS_SECONDS:
             self._reported = seconds
             report = Report(
-                0, seconds, -np.inf, np.inf, np.inf, 0, 0, READING, reason="no labels are known yet"
+                0, seconds, -np.inf, np.inf, np.inf, 0, 0, FIRST_READING, reason="no labels are known yet"
             )
             if is_true(self._callback(report)):
                 self._deadline.stopped.set()
@@ -211,11 +207,12 @@ class FirstReading:
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
-    if problem.hard:
-        _refuse_long_numbers(X, {one for one in (y, sample_weight) if isinstance(one, str)})
     deadline = Deadline(model.max_time)
-    interrupted = FirstReading(model.callback, deadline).interrupted
-    with closing(cluster_rows(X, y, sample_weight, interrupted=interrupted)) as rows:
+    # a hard margin would prove a statement about rows that were rounded where they are
+    reading = Reading(FirstReading(model.callback, deadline).interrupted, problem.hard)
+    with closing(cluster_rows(X, y, sample_weight, reading=reading)) as rows:
+        if rows.rounded is not None:
+            raise ValueError(f"{rows.rounded}, {NOT_EXACT}")
         names, totals = rows.labels()
         # each label three times: for scikit-learn, labels of which most occur once are no classes
         classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
@@ -229,20 +226,6 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
         vars(model).pop("feature_names_in_", None)
         if hasattr(validated, "feature_names_in_"):
             model.feature_names_in_ = validated.feature_names_in_
-
-
-def _refuse_long_numbers(X: Any, others: set[str]) -> None:
-    """Refuse columns of numbers that float64 may not hold; `others` are columns that are no features.
-
-    The rows are rounded where they are, and a hard margin would prove a statement about rounded rows.
-    """
-    kinds = X.dtypes if hasattr(X, "dtypes") else {"X": X.dtype}
-    for name, kind in kinds if isinstance(kinds, list) else kinds.items():
-        if name not in others and str(kind).lower().startswith(LONG_NUMBERS):
-            raise ValueError(
-                f"column {name!r} holds {kind}, which float64 may have to round: a hard margin needs exact numbers. "
-                "Convert the column to float64, if no number exceeds 2^53."
-            )
 
 
 def encode_labels(

@@ -19,6 +19,13 @@ COMPLEX = "Complex data not supported: give real and imaginary parts of X column
 WHOLE = 2**53  # float64 represents every integer up to this
 
 
+NOT_EXACT = (  # the end of the refusal of a number
+    "which no float64 is, and proofs are about float64 numbers: different rows could be taken for equal ones. Subtract "
+    "a constant from its column, or divide, so that float64 holds every number; or, if rounding is meant, convert X to "
+    "float64 yourself."
+)
+
+
 def refuse_rounded(X: Any) -> None:
     """Raise ValueError if a number of X is complex, or is changed by conversion to float64.
 
@@ -27,6 +34,16 @@ def refuse_rounded(X: Any) -> None:
     Parameters
     ----------
     X : array-like, data frame or sparse matrix
+    """
+    found = rounded_number(X)
+    if found is not None:
+        raise ValueError(f"{found}, {NOT_EXACT}")
+
+
+def rounded_number(X: Any) -> str | None:
+    """Return where X holds a number that conversion to float64 changes, and the number; None if there is none.
+
+    Raises ValueError for complex numbers.
     """
     check_storage(X)
     for k, values in enumerate(_parts(X)):
@@ -39,11 +56,8 @@ def refuse_rounded(X: Any) -> None:
             # of Arrow tables, of other frames
             names = getattr(X, "column_names", getattr(X, "columns", None))
             place = "X" if names is None else f"column {names[k]!r} of X"
-            raise ValueError(
-                f"{place} holds {changed!s}, which no float64 is, and proofs are about float64 numbers: different rows "
-                "could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 holds "
-                "every number; or, if rounding is meant, convert X to float64 yourself."
-            )
+            return f"{place} holds {changed!s}"
+    return None
 
 
 def first_rounded(values: np.ndarray) -> Any | None:

@@ -6,7 +6,6 @@ sums and the rows near the margin.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,8 @@ from ...data.dask_blocks import check_columns, example_row, matrix
 from ...data.dask_partitions import DaskPartitions, default_client, persisted, run
 from ...data.partitions import cluster_of
 from ...numerics.column_errors import plain_labels
-from .described_rows import DescribedRows, Part, class_codes, describe, times_factors
+from ...numerics.representable import rounded_number
+from .described_rows import READING, DescribedRows, Part, Reading, class_codes, describe, times_factors
 
 
 class DaskRows(DescribedRows):
@@ -29,8 +29,7 @@ class DaskRows(DescribedRows):
     ----------
     X, y, sample_weight
         As of `estimators.partitioned.fit_cluster`.
-    interrupted : callable, default=bool
-        Whether to stop the reading. By default never.
+    reading : Reading
 
     Raises
     ------
@@ -40,15 +39,16 @@ class DaskRows(DescribedRows):
         If the reading was stopped.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, interrupted: Callable[[], bool] = bool) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, reading: Reading = READING) -> None:
         collections = check_collections(X, {"y": y, "sample_weight": sample_weight})
         self._client = default_client()
         blocks = zip(*map(_blocks, collections), strict=True)
-        self._rows = [delayed(_read, pure=False)(*block) for block in blocks]
+        read = delayed(partial(_read, reading.exact), pure=False)
+        self._rows = [read(*block) for block in blocks]
         if self._client is not None:
             self._rows = persisted(self._client, self._rows)
         try:
-            super().__init__(run(self._client, self._all_descriptions, None, interrupted))
+            super().__init__(run(self._client, self._all_descriptions, None, reading.interrupted))
         except BaseException:
             self.close()  # cancels tasks that are not done
             raise
@@ -107,16 +107,17 @@ def _blocks(collection: Any) -> list[Any]:
     return found.ravel().tolist() if isinstance(found, np.ndarray) else list(found)
 
 
-def _read(X: Any, y: Any, weights: Any = None) -> Part:
-    """Return rows as an array or a CSR matrix of float32 or float64, labels, and weights."""
+def _read(exact: bool, X: Any, y: Any, weights: Any = None) -> Part:
+    """Return the rows of blocks; `exact` as of `Reading`."""
     labels = np.asarray(plain_labels(y) if hasattr(y, "isna") else y)
-    return matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float)
+    rounded = rounded_number(X) if exact else None
+    return matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float), rounded
 
 
 def _encoded(
     classes: np.ndarray, factors: np.ndarray | None, part: Part, first: int
 ) -> tuple[Any, np.ndarray, np.ndarray | None, int]:
     """Return the arguments of a `Partition`."""
-    X, y, weights = part
+    X, y, weights, _ = part
     codes = class_codes(y, classes)
     return X, codes, times_factors(weights, codes, factors), first

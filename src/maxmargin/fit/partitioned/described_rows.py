@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +16,35 @@ from ...numerics.stop_check import ReadingStoppedError
 from ...problem.multiclass import class_numbers
 from .sums import check_finite
 
-# Rows as an array or a CSR matrix of float32 or float64, labels, and weights.
-Part = tuple[Any, np.ndarray, np.ndarray | None]
+# Rows as an array or a CSR matrix of float32 or float64, labels, weights, and a number that float64 does not hold, with
+# its column; None if there is none, or none was looked for.
+Part = tuple[Any, np.ndarray, np.ndarray | None, str | None]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are read.
+
+    Attributes
+    ----------
+    interrupted : callable, default=bool
+        Whether to stop, which raises ReadingStoppedError. By default never.
+    exact : bool, default=False
+        Whether to look for numbers that float64 does not hold.
+    """
+
+    interrupted: Callable[[], bool] = bool
+    exact: bool = False
+
+
+READING = Reading()
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
     """Sizes of consecutive rows, their distinct labels with the weight of all rows of each, and their first fault.
 
-    A fault is the number of a row among them, or None, and a sentence.
+    A fault is the number of a row among them, or None, and a sentence. `rounded` is as in `Part`.
     """
 
     rows: int
@@ -33,6 +53,7 @@ class Description:
     labels: np.ndarray
     totals: np.ndarray
     fault: tuple[int | None, str] | None
+    rounded: str | None = None
 
 
 class DescribedRows(ABC):
@@ -53,6 +74,8 @@ class DescribedRows(ABC):
         The numbers of the parts that have rows.
     firsts : ndarray of int
         The number of the first row of each part, and the number of rows.
+    rounded : str or None
+        As in `Part`, of all rows.
 
     Raises
     ------
@@ -76,6 +99,7 @@ class DescribedRows(ABC):
         self._described = [found[k] for k in self.kept]
         self.shape = (int(self.firsts[-1]), self._described[0].columns)
         self.sparse = any(one.sparse for one in self._described)
+        self.rounded = next((one.rounded for one in self._described if one.rounded is not None), None)
 
     def _check(self, found: Sequence[Description]) -> None:
         """Refuse parts that cannot be used."""
@@ -111,10 +135,10 @@ class DescribedRows(ABC):
 
 def describe(part: Part) -> Description:
     """Return the description of rows."""
-    X, y, weights = part
+    X, y, weights, rounded = part
     fault = _fault(X, y, weights)
     names, totals = (y[:0], np.zeros(0)) if fault else distinct(y, weights)
-    return Description(X.shape[0], X.shape[1], sp.issparse(X), names, totals, fault)
+    return Description(X.shape[0], X.shape[1], sp.issparse(X), names, totals, fault, rounded)
 
 
 def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | None, str] | None:

@@ -6,7 +6,7 @@ Executors keep the rows in blocks, each of the rows of one Arrow batch, for the 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,18 @@ import scipy.sparse as sp
 from pyspark import TaskContext  # pyright: ignore[reportMissingImports]
 
 from ...data.partitions import BadRowError
-from ...data.spark_frames import NUMBERS, feature_columns, floats, matrix, positional
+from ...data.spark_frames import NUMBERS, feature_columns, floats, matrix, positional, rounded_column
 from ...data.spark_partitions import SparkPartitions, record, run
-from .described_rows import DescribedRows, Description, class_codes, describe, numbered, times_factors
+from .described_rows import (
+    READING,
+    DescribedRows,
+    Description,
+    Reading,
+    class_codes,
+    describe,
+    numbered,
+    times_factors,
+)
 
 # Vectors of which at least this part of the entries is stored become dense rows, whose products take several times less
 # time for an entry. A round value; not tuned.
@@ -36,8 +45,7 @@ class SparkRows(DescribedRows):
         The names of their columns; None for no weights.
     names : sequence of str, default=None
         The names of the features; None for all other columns.
-    interrupted : callable, default=bool
-        Whether to stop the reading. By default never.
+    reading : Reading
 
     Raises
     ------
@@ -53,7 +61,7 @@ class SparkRows(DescribedRows):
         y: Any,
         sample_weight: Any,
         names: Sequence[str] | None = None,
-        interrupted: Callable[[], bool] = bool,
+        reading: Reading = READING,
     ) -> None:
         others = [y] if sample_weight is None else [y, sample_weight]
         for name in others:
@@ -65,10 +73,10 @@ class SparkRows(DescribedRows):
             if kinds[name] not in NUMBERS[:-1] and (name, kinds[name]) != (y, "string"):
                 raise ValueError(f"cast column {name!r} ({kinds[name]}) to double, or labels to string.")
         columns = [f"c{X.columns.index(name)}" for name in (*features, *others)]
-        blocks = positional(X).select(columns).mapInArrow(partial(_read, len(features)), BLOCKS)
+        blocks = positional(X).select(columns).mapInArrow(partial(_read, features, reading.exact), BLOCKS)
         self._blocks = blocks.persist()
         try:
-            read = run(blocks.select("part", "first", "description"), interrupted)
+            read = run(blocks.select("part", "first", "description"), reading.interrupted)
             rows = sorted(read or ())
             found = [pickle.loads(row.description) for row in rows]
             super().__init__(None if read is None else [description for description, _ in found])
@@ -89,27 +97,33 @@ class SparkRows(DescribedRows):
         self._blocks.unpersist()
 
 
-def _read(features: int, batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield the blocks of a partition, of batches of so many features, the labels, and the weights if there are any."""
+def _read(features: Sequence[str], exact: bool, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the blocks of a partition, of batches of these features, the labels, and the weights if there are any.
+
+    `exact` is as of `Reading`.
+    """
     part, first = TaskContext().partitionId(), 0
     for batch in batches:
         if batch.num_rows:
-            found, rows = map(pickle.dumps, _block(batch.columns, features))
+            found, rows = map(pickle.dumps, _block(batch.columns, features, exact))
             yield record(part=part, first=first, description=found, rows=rows)
             first += batch.num_rows
 
 
-def _block(columns: Sequence[Any], features: int) -> tuple[tuple[Description, int], Any]:
+def _block(
+    columns: Sequence[Any], features: Sequence[str], exact: bool
+) -> tuple[tuple[Description, int], Any]:
     """Return the description of rows with the number of stored entries; and the rows, for `_decode`."""
-    y, *others = columns[features:]
+    values, (y, *others) = columns[: len(features)], columns[len(features) :]
     labels = y.to_numpy(zero_copy_only=False)
     weights = floats(others[0]).astype(float) if others else None
     try:
-        X = matrix(columns[:features])
+        X = matrix(values)
     except BadRowError as error:
         none = Description(labels.size, 0, False, labels[:0], np.zeros(0), (error.row, error.fault))
         return (none, 0), None
-    return (describe((X, labels, weights)), X.size), (X, *numbered(labels), weights)
+    rounded = rounded_column(values, features) if exact else None
+    return (describe((X, labels, weights, rounded)), X.size), (X, *numbered(labels), weights)
 
 
 def _decode(classes: np.ndarray, factors: Any, sparse: bool, block: Any) -> tuple[Any, Any, Any]:
