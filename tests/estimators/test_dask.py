@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ from maxmargin import (
     Status,
     load,
     save,
+    separate,
     verify,
 )
 
@@ -416,3 +418,47 @@ def test_a_hard_margin_refuses_the_numbers_that_float64_rounds_and_no_others():
         MaxMarginClassifier(C=np.inf).fit(dd.from_pandas(X.assign(a=X["a"] // 2 * 2), npartitions=1), y)
         found = MaxMarginClassifier(C=np.inf).fit(dd.from_pandas(X.assign(a=[1, 9, 2, 8]), npartitions=1), y)
         assert found.status_ is Status.CERTIFIED
+
+
+# proofs about separability
+
+
+def noisy_and_separable():
+    """Return rows with labels that no hyperplane separates, and with labels that one separates."""
+    X, y, _ = rows()
+    X = np.round(64.0 * X)
+    return X, y, (X[:, 0] > 0.5).astype(int)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_verify_checks_the_proofs_of_a_model_where_the_rows_are(classes):
+    X, y, _ = rows(classes)
+    X = np.round(64.0 * X)
+    found = model(C=np.inf).fit(*arrays(X, y))
+    assert found.status_ is Status.INSEPARABLE
+    verify(found, *arrays(X, y))
+    verdicts = found.verdict_ if classes == 3 else {None: found.verdict_}
+    label, verdict = next(iter(verdicts.items()))
+    wrong = replace(verdict, weights=(2 * verdict.weights[0], *verdict.weights[1:]))
+    found.verdict_ = wrong if classes == 2 else verdicts | {label: wrong}
+    with pytest.raises(CertificateError, match="the proof fails"):
+        verify(found, *arrays(X, y))
+
+
+def test_verify_checks_verdicts_where_the_rows_are(scheduler):
+    X, *labels = noisy_and_separable()
+    for y, separable in zip(labels, (False, True), strict=True):
+        verdict = separate(X, np.array(["no", "yes"])[y])
+        assert verdict.separable is separable
+        data = da.from_array(X, chunks=(300, -1)), da.from_array(np.array(["no", "yes"])[y], chunks=300)
+        assert verify(verdict, *data) is verdict
+        with pytest.raises(CertificateError, match="are not those of the verdict"):
+            verify(verdict, data[0], data[1] == "no")
+        with pytest.raises(CertificateError, match="about 2000 rows, not 300"):
+            verify(verdict, data[0][:300], data[1][:300])
+        with pytest.raises(CertificateError, match="fails"):
+            verify(replace(verdict, lo=2.0 * verdict.hi) if separable else verdict, data[0] ** 2, data[1])
+    with pytest.raises(CertificateError, match="holds 9007199254740993"):
+        verify(verdict, da.full((2000, 6), 2**53 + 1, chunks=(300, -1)), data[1])
+    with pytest.raises(CertificateError, match="memory"):
+        verify(separate(X[:50], labels[1][:50], kernel="rbf", gamma=1.0), *arrays(X[:50], labels[1][:50]))

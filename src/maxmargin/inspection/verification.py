@@ -12,9 +12,12 @@ from ..certificates.certificate import Certificate, CertificateError, Certificat
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
 from ..certificates.verification import verdicts_of
-from ..data.partitions import ArrayPartitions, cluster_of
+from ..data.partitions import ArrayPartitions, Partitions, cluster_of
 from ..estimators.partitioned import cluster_rows
+from ..fit.partitioned.described_rows import Reading
 from ..fit.partitioned.verification import verify_partitions
+from ..kernels.functions import Linear
+from ..numerics.representable import NOT_EXACT
 from ..numerics.threads import one_thread
 from ..readers.files import has_labelled_rows
 from ..readers.row_cache import StoredRows, open_rows
@@ -40,7 +43,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     Parameters
     ----------
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
-        Or a verdict of `separate`, which is returned.
+        Or a verdict of `separate`, which is returned. Proofs of a hard margin model that there is no separator are
+        rechecked of files, Dask collections and Spark frames; in memory `verdict_` has the method `verify`.
     X : array-like or sparse matrix of shape (n, d)
         The training data; the kernel matrix where it was precomputed. Of a Dask collection or a Spark frame the
         sums are computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read
@@ -70,24 +74,67 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     if has_labelled_rows(X, y):
         stored = open_rows(X, cache_dir=cache_dir or getattr(model, "cache_dir", None), labels=y)
         return (verify_verdict if isinstance(model, Checked) else verify_stored)(model, stored)
+    if cluster_of(X) is not None:
+        return _verify_on_cluster(model, X, y, sample_weight)
     if isinstance(model, Checked):
         return model.verify(X, y)
-    if cluster_of(X) is None:
-        return verification.verify(model, X, y, sample_weight)
-    require(hasattr(model, "certificate_"), nothing_to_verify(model))
-    gathered = "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()"
-    require(
-        not hasattr(model, "n_support_"), f"a kernel model is verified on rows in memory: give {gathered}."
+    return verification.verify(model, X, y, sample_weight)
+
+
+def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Recompute bounds and proofs where the rows of a Dask collection or a Spark frame are; errors as of `verify`."""
+    is_verdict, gathered = (
+        isinstance(model, Checked),
+        "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()",
     )
-    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
+    if not is_verdict:
+        require(hasattr(model, "certificate_"), nothing_to_verify(model))
+    kernel = not isinstance(model.kernel, Linear) if is_verdict else hasattr(model, "n_support_")
+    require(not kernel, f"a kernel model is verified on rows in memory: give {gathered}.")
+    reading = Reading(exact=is_verdict or bool(_proofs(model)))
     with ExitStack() as opened:
         try:
-            rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None))
+            rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None), reading)
             opened.enter_context(closing(rows))
-            partitions = rows.partitions(model.classes_, factors)
+            require(rows.rounded is None, f"{rows.rounded}, {NOT_EXACT}")
+            classes = _classes_of(model, rows.labels()[0]) if is_verdict else model.classes_
+            partitions = rows.partitions(classes, None if is_verdict else _factors(model))
         except ValueError as error:
             raise CertificateError(str(error)) from None
-        return verify_partitions(model, partitions)
+        if is_verdict:
+            verify_in_passes(model, partitions)
+            return model
+        return _verify_model(model, partitions)
+
+
+def _factors(model: Any) -> np.ndarray | None:
+    """Return the factors on the weights of the classes of a model; None for ones."""
+    return None if (model.class_weight_ == 1.0).all() else model.class_weight_
+
+
+def _proofs(model: Any) -> dict[Any, Inseparable]:
+    """Return the proofs of a model that there is no separator, with the labels of their binary problems."""
+    return {k: one for k, one in verdicts_of(model).items() if isinstance(one, Inseparable)}
+
+
+def _verify_model(model: Any, partitions: Partitions) -> Certificate | Certificates:
+    """Recompute the bounds of a linear model's certificate, and its proofs that there is no separator, in passes."""
+    found = verify_partitions(model, partitions)
+    for label, verdict in _proofs(model).items():
+        # of several classes each against the rest
+        k = 1 if label is None else int(np.flatnonzero(model.classes_ == label)[0])
+        verify_in_passes(verdict, partitions, k)
+    return found
+
+
+def _classes_of(verdict: Checked, labels: np.ndarray) -> np.ndarray:
+    """Return the labels of rows in the order of the classes of a verdict; CertificateError if they are others."""
+    order = sorted(labels.tolist(), key=str)
+    require(
+        sorted(verdict.classes, key=str) == order,
+        f"the classes of the rows, {order}, are not those of the verdict.",
+    )
+    return labels[[labels.tolist().index(label) for label in verdict.classes]]
 
 
 def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
@@ -99,14 +146,7 @@ def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
     require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory.")
     same = np.array_equal(stored.classes, model.classes_)
     require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the model.")
-    factors = None if (model.class_weight_ == 1.0).all() else model.class_weight_
-    found = verify_partitions(model, ArrayPartitions(stored.X, stored.codes, None, factors))
-    for label, verdict in verdicts_of(model).items():
-        if isinstance(verdict, Inseparable):
-            # of several classes each against the rest
-            k = 1 if label is None else int(np.flatnonzero(stored.classes == label)[0])
-            verify_in_passes(verdict, ArrayPartitions(stored.X, stored.codes), k)
-    return found
+    return _verify_model(model, ArrayPartitions(stored.X, stored.codes, None, _factors(model)))
 
 
 def verify_verdict(verdict: V, stored: StoredRows) -> V:

@@ -243,6 +243,10 @@ def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1
         )
         rows = partitions.gather(support, bool)
         assert rows is not None
+        require(
+            (rows.codes >= 0).all(),
+            "the proof fails: not all of its rows are of the classes that it is about.",
+        )
         X, signs, places = _double(rows.X), signs_of(rows, positive), np.arange(support.size)
         if isinstance(claim, Inseparable):
             replace(claim, support=places, rows=places.size).check(X, signs)
