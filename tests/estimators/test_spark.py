@@ -1,11 +1,14 @@
-"""Fits, predictions and verification of Spark frames, in one session with two threads."""
+"""Fits, predictions and verification of Spark frames, in one session with two threads that tries tasks again."""
 
 import shutil
 import signal
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +37,7 @@ NAMES = [*"abcde", "x.y"]
 
 @pytest.fixture(scope="module")
 def spark():
-    """A session of two threads, which logs nothing."""
+    """A session of two threads, which tries a task four times, and logs nothing."""
     settings = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # starts sooner
         "spark.log.level": "OFF",
@@ -47,7 +50,7 @@ def spark():
         warnings.filterwarnings("ignore", SILENT, FutureWarning)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+        session = SparkSession.builder.master("local[2, 4]").config(map=settings).getOrCreate()
         signal.signal(signal.SIGINT, handler)  # Spark has set its own
         yield session
         session.stop()
@@ -214,6 +217,66 @@ def test_rows_that_change_between_passes_are_noticed(spark):
         )
 
 
+def test_hard_margins_take_the_numbers_that_float64_holds_and_verify_checks_their_proofs(spark):
+    X, y, _ = rows(n=400)
+    table = pd.DataFrame(np.round(64.0 * X).astype(int), columns=NAMES).assign(label=y)
+    frame = spark.createDataFrame(table).repartition(3).cache()
+    found = model(C=np.inf).fit(frame, "label")
+    assert found.status_ is Status.INSEPARABLE
+    verify(found, frame, "label")
+    assert verify(found.verdict_, frame, "label") is found.verdict_
+    wrong = replace(found.verdict_, weights=(2 * found.verdict_.weights[0], *found.verdict_.weights[1:]))
+    with pytest.raises(CertificateError, match="the proof fails"):
+        verify(wrong, frame, "label")
+    found.verdict_ = wrong
+    with pytest.raises(CertificateError, match="the proof fails"):
+        verify(found, frame, "label")
+    exact = "cast(id as decimal(20, 3)) / 2 as a", "int(id) as b", "id < 10 as label"
+    separable = spark.range(20).selectExpr(*exact)
+    found = model(C=np.inf, tol=1e-3).fit(separable, "label")
+    assert found.status_ is Status.CERTIFIED
+    assert verify(found, separable, "label").gap <= 1e-3
+    for column, number in (
+        ("id + 9007199254740984", "9007199254740993"),
+        ("cast(id as decimal(9, 1)) / 10", "0.1"),
+    ):
+        with pytest.raises(ValueError, match=f"column 'a' of X holds {number}"):
+            model(C=np.inf).fit(spark.range(20).selectExpr(f"{column} as a", "id < 10 as label"), "label")
+
+
+@pytest.mark.slow
+def test_fit_in_another_norm(frame, table):
+    found = model(p=1, tol=1e-3, memory="10MB").fit(frame.drop("weight"), "label")
+    here = MaxMarginClassifier(p=1, tol=1e-3).fit(table[NAMES], table["label"])
+    assert found.status_ is Status.CERTIFIED
+    there = verify(found, frame.drop("weight"), "label")
+    for one, other in zip(there.certificates, here.certificate_.certificates, strict=True):
+        assert one.gap <= 1e-3
+        assert one.lower <= other.upper
+        assert other.lower <= one.upper
+
+
+def test_a_task_that_fails_once_costs_no_more_than_its_partition(frame, table, tmp_path):
+    """The session tries a task up to four times."""
+    failed = str(tmp_path / "failed")
+
+    def fail_once(batches):
+        try:
+            open(failed, "x").close()
+        except FileExistsError:
+            yield from batches
+            return
+        raise RuntimeError("a fault of the test")
+
+    kept = frame.drop("weight")
+    positional = kept.toDF(*(f"c{k}" for k in range(len(kept.columns))))
+    faulty = positional.mapInArrow(fail_once, positional.schema).toDF(*kept.columns)
+    found, whole = three_classes().fit(faulty, "label"), three_classes().fit(kept, "label")
+    assert Path(failed).exists()
+    assert found.coef_.tobytes() == whole.coef_.tobytes()
+    assert_same_bounds(found.certificate_, whole.certificate_)
+
+
 @pytest.mark.slow
 def test_the_code_of_the_page_runs(spark, capsys):
     page = Path(__file__).resolve().parents[2] / "docs/howto/spark.md"
@@ -232,3 +295,27 @@ def test_jobs_are_cancelled(spark):
     frame = spark.range(2).mapInArrow(wait, "id long")
     assert spark_partitions.run(frame, lambda: len(asked) > 5 or asked.append(0)) is None
     assert time.perf_counter() - began < 300.0
+
+
+def test_the_wait_for_cancelled_jobs_is_bounded(monkeypatch):
+    """A job that does not end when it is cancelled is left to itself."""
+    ended, cancelled = Event(), []
+
+    class Session:
+        sparkContext = SimpleNamespace(addJobTag=bool, cancelJobsWithTag=cancelled.append)
+
+    class Frame:
+        sparkSession = Session()
+
+        def collect(self):
+            ended.wait(600.0)
+
+    monkeypatch.setattr(
+        spark_partitions, "InheritableThread", lambda target, session, **options: Thread(target=target)
+    )
+    monkeypatch.setattr(spark_partitions, "CANCELLED", 3)
+    try:
+        assert spark_partitions.run(Frame(), lambda: True) is None
+    finally:
+        ended.set()
+    assert len(cancelled) == 3

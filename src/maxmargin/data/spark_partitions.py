@@ -19,6 +19,9 @@ from .partitions import M, Merger, Partition, Partitions, merged
 
 # Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside jobs.
 POLL = 0.2
+# How often jobs are cancelled, with POLL seconds between: jobs may begin late. A driver that does not answer, and tasks
+# that do not end, must not keep the caller; ten seconds are ten times what cancelled jobs take.
+CANCELLED = 50
 # Results that the driver merges by itself. Of more partitions the executors merge groups first, in a shuffle, which
 # takes some tenths of a second; the driver then holds about the root of the number of partitions. A round value.
 MERGED = 16
@@ -60,7 +63,10 @@ class SparkPartitions(Partitions):
 
 
 def run(frame: Any, interrupted: Callable[[], bool] = bool) -> list[Any] | None:
-    """Compute the rows of a frame; cancel its jobs and return None if interrupted."""
+    """Compute the rows of a frame; cancel its jobs and return None if interrupted.
+
+    Jobs that do not end within CANCELLED calls are left to a thread that does not keep the process.
+    """
     session, tag, found = frame.sparkSession, f"maxmargin-{uuid4()}", Future[list[Any]]()
     # a session of Spark Connect has no context
     context = None if "connect" in type(session).__module__ else session.sparkContext
@@ -81,7 +87,9 @@ def run(frame: Any, interrupted: Callable[[], bool] = bool) -> list[Any] | None:
             wait([found], POLL)
         return found.result()
     finally:
-        while not found.done():  # again, as the jobs may begin late
+        for _ in range(CANCELLED):
+            if found.done():
+                break
             context.cancelJobsWithTag(tag) if context else session.interruptTag(tag)
             wait([found], POLL)
 
