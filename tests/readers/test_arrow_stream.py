@@ -1,5 +1,10 @@
 """Arrow data that are no files: data sets, tables, data frames and streams are read once into a cache."""
 
+import os
+import subprocess
+import sys
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -39,7 +44,7 @@ def test_fits_checks_and_verdicts_are_those_of_the_rows(tmp_path):
     for name, source in sources(tmp_path):
         found = MaxMarginClassifier(**parameters).fit(source())
         assert list(found.feature_names_in_) == list("abc"), name
-        assert list((tmp_path / "caches").glob("maxmargin-*")) == [], name  # nothing is left
+        assert list((tmp_path / "caches").glob("*maxmargin-rows*")) == [], name  # nothing is left
         plain = MaxMarginClassifier(**parameters).fit(X, Y)
         np.testing.assert_array_equal(found.coef_, plain.coef_)
         assert verify(found, source()).gap == verify(plain, tmp_path / "set").gap
@@ -63,6 +68,23 @@ def test_faults_name_the_data_and_leave_nothing(tmp_path):
         with pytest.raises(DataError, match=message):
             open_rows(pa.table(columns), cache_dir=tmp_path)
         assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_processes_that_were_killed_are_deleted_by_the_next(tmp_path, monkeypatch):
+    code = (
+        "import os, pyarrow; from maxmargin.readers.row_cache import open_rows;"
+        "rows = open_rows(pyarrow.table({'a': [1.0, 2.0], 'y': [0, 1]})); os._exit(3)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(tmp_path))
+    )
+    assert ended.returncode == 3
+    left = list(tmp_path.iterdir())
+    assert len(left) == 1
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first, second = open_rows(TABLE), open_rows(TABLE)
+    assert len({*tmp_path.iterdir()} - {*left}) == len(list(tmp_path.iterdir())) == 2
+    assert first.X.shape == second.X.shape
 
 
 def test_rows_stay_as_long_as_they_are_used(tmp_path):

@@ -118,6 +118,17 @@ def new_folder(target: Path) -> Iterator[Path]:
         raise
 
 
+def folder_of_this_process(parent: Path) -> Path:
+    """Create a folder for rows that only this process uses; those of processes that have ended are deleted."""
+    parent.mkdir(parents=True, exist_ok=True)
+    target = parent / "maxmargin-rows"
+    for stray in left_over(target):
+        shutil.rmtree(stray, ignore_errors=True)
+    found = temporary_name(target)
+    found.mkdir(mode=0o700)  # readable for this user alone: the parent may be that of all users
+    return found
+
+
 def _only_cache(folder: Path) -> bool:
     """Return whether a folder holds files of a cache only, complete or, after a process was killed, in part."""
     return folder.is_dir() and all(

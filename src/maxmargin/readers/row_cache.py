@@ -31,6 +31,7 @@ from .cache_folder import (
     SUFFIX,
     VERSION,
     cache_place,
+    folder_of_this_process,
     new_folder,
     valid_header,
 )
@@ -167,11 +168,9 @@ def _open_stream(
     found: Source, cache_dir: str | os.PathLike[str] | None, size: int, interrupted: Callable[[], bool]
 ) -> StoredRows:
     """Return the rows of Arrow data in a cache that is deleted with them."""
-    if cache_dir is not None:
-        Path(cache_dir).mkdir(parents=True, exist_ok=True)
-    place = tempfile.mkdtemp(prefix="maxmargin-", dir=cache_dir)
+    place = folder_of_this_process(Path(cache_dir or tempfile.gettempdir()))
     try:
-        folder = Path(place) / f"arrow{SUFFIX}"
+        folder = place / f"arrow{SUFFIX}"
         facts = {"format": FORMAT, "version": VERSION}
         stored = _stored(folder, _written(folder, found, facts, size, interrupted))
     except BaseException:
