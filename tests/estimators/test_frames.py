@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from clouds import clouds
+from sklearn.base import clone
 
 from maxmargin import (
     CertificateError,
@@ -42,6 +46,40 @@ def test_feature_names_are_stored_and_checked(frame, model):
     model.fit(X[:, :2].copy(), Y)  # names are those of the last fit
     assert not hasattr(model, "feature_names_in_")
     assert model.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_arrow_tables_are_read_as_frames_are(model):
+    table = pa.Table.from_pandas(PANDAS)
+    expected = clone(model).fit(PANDAS, Y).decision_function(PANDAS)
+    found = clone(model).fit(table, Y)
+    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert np.allclose(found.decision_function(table), expected, rtol=0.0, atol=ROUNDING)
+    for bad, message in (
+        (
+            table.set_column(1, "b", pa.array(["u"] * 60)),
+            "column 'b' of X holds string, 'u' for instance, not numbers",
+        ),
+        (table.set_column(1, "b", pa.array([None] * 59 + [1.0])), "column 'b' is missing in 59 of 60 rows"),
+        (
+            table.set_column(1, "b", pa.array([date(2020, 2, 2)] * 60)),
+            r"column 'b' of X holds date32\[day\], not",
+        ),
+        (
+            pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+            r"X.read_all\(\) makes a table",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(bad, Y)
+
+
+@pytest.mark.parametrize(
+    "frame", [PANDAS, POLARS, pa.Table.from_pandas(PANDAS)], ids=["pandas", "polars", "Arrow"]
+)
+def test_frames_without_labels_are_refused_in_a_sentence(frame):
+    with pytest.raises(ValueError, match=r"y is None: give the labels as y; or, .*memory='2GB'"):
+        MaxMarginClassifier().fit(frame)
 
 
 FEATURES = {

@@ -45,6 +45,10 @@ STALLED = (
 )
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 does not hold at a time
+NO_LABELS = (  # the beginning is that of scikit-learn
+    "This {name} estimator requires y to be passed, but the target y is None: give the labels as y; or, if a column of "
+    "X holds them, name the memory that the fit may use, as in memory='2GB'."
+)
 FIRST_READING = "first reading"  # the stage of reports within it
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
 DEFAULT_MEMORY = "1GB"
@@ -53,9 +57,9 @@ DEFAULT_MEMORY = "1GB"
 def applies(model: Any, X: Any, y: Any) -> bool:
     """Return whether a fit of these rows is one of partitioned rows: X names files, or exceeds `memory`.
 
-    With `memory`, Arrow data without y are such rows as well: they hold the labels.
+    Arrow data without y are such rows as well: they hold the labels.
     """
-    if names_files(X) or (model.memory is not None and has_labelled_rows(X, y)):
+    if has_labelled_rows(X, y):
         return True
     return model.memory is not None and (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
 
@@ -73,6 +77,8 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
     if sample_weight is not None:
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
     if model.memory is None:
+        if not names_files(X):
+            raise ValueError(NO_LABELS.format(name=type(model).__name__))
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
         raise ValueError(LABELS_OF_FILES)

@@ -206,6 +206,8 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         return X, y
     if getattr(getattr(X, "dtype", None), "kind", "O") in "mMO":
         refuse_queries_and_dates(X)
+    if hasattr(X, "read_all"):
+        raise ValueError("X is a stream of record batches: X.read_all() makes a table of it.")
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y) if hasattr(y, "isna") else y
     check_storage(X)

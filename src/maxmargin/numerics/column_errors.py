@@ -17,6 +17,7 @@ ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, 
 IMPUTE = "fill such entries in, with SimpleImputer in a pipeline for instance, or leave the rows out"
 FIRST = "(first in row {}; rows and columns are counted from 0)"
 FINITE = "give finite numbers, or leave the rows out"
+ARROW_TIMES = ("date", "time", "duration")  # how the names of Arrow's types of dates and times begin
 SAYS_WHICH = "convert string|contains NaN|X contains inf|too large"  # errors about entries
 
 
@@ -26,8 +27,11 @@ def refuse_queries_and_dates(X: Any) -> None:
         raise ValueError("X is a query that has not been run, and no table yet: call collect() first.")
     schema: Any = getattr(X, "schema", getattr(X, "dtypes", None))  # of polars, of pandas
     types: Any = schema.items() if hasattr(schema, "items") else [(0, getattr(X, "dtype", None))]
+    if hasattr(schema, "types"):  # of Arrow
+        types = zip(schema.names, schema.types, strict=True)
     for name, kind in types:
         temporal = kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM"
+        temporal = temporal or (hasattr(kind, "num_fields") and str(kind).startswith(ARROW_TIMES))
         if temporal:
             raise ValueError(_not_numeric(f"column {name!r}", kind))
 
@@ -44,7 +48,7 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     """
     if error.startswith("The feature names should match"):
         return f"{error}Columns in the order of the fit: X[list(model.feature_names_in_)]."
-    counts = Counter(getattr(X, "columns", ()))
+    counts = Counter(column_names(X))
     if not counts and hasattr(X, "columns"):
         return "X has no column: give at least one feature."
     twice = next((name for name, count in counts.items() if count > 1), None)
@@ -61,6 +65,11 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
         if any(missing):
             return missing_labels(sum(missing), len(missing))
     return None
+
+
+def column_names(X: Any) -> Any:
+    """Return the names of the columns of a frame, or of an Arrow table, whose attribute `columns` are the columns."""
+    return getattr(X, "column_names", getattr(X, "columns", ()))
 
 
 def check_finite(X: Any, given: Any, error: type[ValueError] = ValueError) -> None:
@@ -80,9 +89,9 @@ def missing_labels(missing: int, rows: int) -> str:
 def _columns(X: Any) -> Iterator[tuple[str, Any, str]]:
     """Yield the place, the entries and the type of every column of a table; nothing of other shapes."""
     if hasattr(X, "columns"):
-        for j, name in enumerate(X.columns):
-            column = X.iloc[:, j] if hasattr(X, "iloc") else X[name]
-            yield f"column {name!r}", column, str(column.dtype)
+        for j, name in enumerate(column_names(X)):
+            column = X.iloc[:, j] if hasattr(X, "iloc") else X[name] if hasattr(X, "dtypes") else X.column(j)
+            yield f"column {name!r}", column, str(getattr(column, "dtype", None) or column.type)
         return
     table: Any = sp.csc_array(X) if sp.issparse(X) else np.asarray(X)
     if sp.issparse(X):  # only the first column with such an entry becomes dense
