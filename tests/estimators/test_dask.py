@@ -385,6 +385,15 @@ def test_rows_are_counted_within_a_pass(scheduler):
     assert 0 < max(*seen, partitions.rows_done) <= 2000
 
 
+def test_all_passes_of_a_fit_send_to_one_topic(client):
+    with client.as_current():
+        before = {*client.get_events()}
+        found = model(loss="hinge", tol=1e-8).fit(*arrays(*rows()[:2]))
+        sent = {*client.get_events()} - before
+    assert found.n_iter_ > 1
+    assert len([topic for topic in sent if topic.startswith("maxmargin")]) == 1
+
+
 def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():
     X, y = arrays(*rows()[:2])
     with dask.config.set(scheduler="sync"):

@@ -56,6 +56,8 @@ class DaskPartitions(Partitions):
     def __init__(self, parts: Sequence[Any], shape: tuple[int, int], sparse: bool, client: Any) -> None:
         self.shape, self.sparse, self.moved = shape, sparse, list[int]()
         self._parts, self._client = list(parts), client
+        # one for all passes, since the scheduler keeps topics
+        self._topic, self._begun = f"maxmargin-rows-{secrets.token_hex(4)}", 0
         if client is not None:
             self._parts = persisted(client, self._parts)
 
@@ -74,9 +76,9 @@ class DaskPartitions(Partitions):
     def _counted(self) -> Iterator[Callable[[int], None]]:
         """Yield a function that tasks call with the number of rows that are done; `rows_done` is their sum.
 
-        Workers send it as events. A task that is repeated counts twice.
+        Workers send it as events, with the number of the pass. A task that is repeated counts twice.
         """
-        self.rows_done = 0
+        self.rows_done, self._begun = 0, self._begun + 1
 
         def add(rows: int) -> None:
             self.rows_done = min(self.rows_done + rows, self.shape[0])
@@ -84,12 +86,19 @@ class DaskPartitions(Partitions):
         if self._client is None:
             yield _Local(add)
             return
-        topic = f"maxmargin-rows-{secrets.token_hex(4)}"
-        self._client.subscribe_topic(topic, lambda event: add(event[1]))
+        this = self._begun
+
+        def receive(event: Any) -> None:
+            """Count the rows of an event, unless a pass that was stopped sent it."""
+            begun, rows = event[1]
+            if begun == this:
+                add(rows)
+
+        self._client.subscribe_topic(self._topic, receive)
         try:
-            yield partial(_send, topic)
+            yield partial(_send, self._topic, this)
         finally:
-            self._client.unsubscribe_topic(topic)
+            self._client.unsubscribe_topic(self._topic)
 
     def _tree(self, work: Any) -> Any:
         """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
@@ -224,11 +233,11 @@ class _Local:
         return _Local, (bool,)
 
 
-def _send(topic: str, rows: int) -> None:
-    """Send a number of rows from a worker to the subscribers of a topic."""
+def _send(topic: str, begun: int, rows: int) -> None:
+    """Send the number of a pass and a number of rows from a worker to the subscribers of a topic."""
     import distributed
 
-    distributed.get_worker().log_event(topic, rows)
+    distributed.get_worker().log_event(topic, (begun, rows))
 
 
 @dataclass(frozen=True, eq=False)
