@@ -1,5 +1,6 @@
 """`separate` and its verdicts for rows in files, which are read in passes."""
 
+import signal
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from maxmargin import CertificateError, separate, verify
+from maxmargin.readers import row_cache
 
 N, D = 6_000, 4
 
@@ -126,6 +128,18 @@ def test_stopped_and_full_searches_are_undecided_with_a_bound(stored):
     if found.separable is None:
         assert "give more memory" in found.reason
     assert verify(found, *files).verify(X, y) is found
+
+
+def test_ctrl_c_ends_the_first_reading_of_files(stored, monkeypatch):
+    X, y = data(1e-4)
+    files = stored(X, y)
+    monkeypatch.setattr(row_cache, "announce", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    found = separate(*files, memory="60KB")
+    assert found.separable is None
+    assert "Ctrl-C interrupted the search while the files were read" in found.reason
+    monkeypatch.undo()
+    with pytest.raises(CertificateError, match="are not those of the verdict"):
+        verify(found, *files)
 
 
 def test_rows_that_fit_are_decided_in_memory_and_faults_are_sentences(stored):
