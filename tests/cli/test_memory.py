@@ -1,12 +1,15 @@
 """maxmargin fit --memory: files that are read in passes."""
 
 import json
+import signal
+import threading
 
 import numpy as np
 import pytest
 from command import run
 
 from maxmargin import MaxMarginClassifier, load, verify
+from maxmargin.numerics.progress import LISTENERS
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(6_000, 5)), 4)
@@ -143,3 +146,39 @@ def test_separate_and_check_read_files_in_passes(table, tmp_path, monkeypatch):
     checked = run("check", model, table)
     assert checked.exit_code == 3
     assert "and so does the proof that there is no separator" in checked.stdout
+
+
+@pytest.mark.parametrize("command", ["fit", "separate"])
+def test_the_time_limit_ends_the_first_reading(table, tmp_path, command):
+    before = sorted(tmp_path.iterdir())
+    output = ("-o", tmp_path / "model") if command == "fit" else ()
+    done = run(command, table, "--memory", "60KB", "--max-time", 1e-9, *output)
+    assert done.exit_code == 3
+    assert done.stdout == ""
+    assert done.stderr.startswith("maxmargin: --max-time went by while the data were read")
+    assert done.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["fit", "check", "predict", "separate"])
+def test_ctrl_c_ends_the_first_reading(table, tmp_path, monkeypatch, command):
+    model, copy = tmp_path / "model", tmp_path / "copy.csv"
+    assert run("fit", table, "-o", model, "--quiet").exit_code == 0
+    copy.write_bytes(table.read_bytes())
+    monkeypatch.setattr("maxmargin.readers.files.available_memory", lambda: 2e5)
+    before = sorted(tmp_path.iterdir())
+    words = {"fit": (copy, "-o", tmp_path / "new"), "separate": (copy,)}.get(command, (model, copy))
+    step = "reading" if command == "predict" else "writing the cache"
+
+    def interrupt(announced):
+        if announced.name.startswith(step) and threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+
+    LISTENERS.append(interrupt)
+    try:
+        done = run(command, *words)
+    finally:
+        LISTENERS.remove(interrupt)
+    assert done.exit_code == 130
+    assert "interrupted; every file is complete or was not written" in done.stderr
+    assert sorted(tmp_path.iterdir()) == before

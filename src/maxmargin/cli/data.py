@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,14 @@ def _refuse_folder(data: Path) -> None:
         raise TooLargeError(f"{data}: this is a folder; name a file in it.")
 
 
-def stored_rows(data: Path, n_features: int | None, columns: ColumnOptions, cache_dir: str | None) -> Any:
-    """Open rows that are read in passes; arguments are those of `read_labelled`."""
+def stored_rows(
+    data: Path,
+    n_features: int | None,
+    columns: ColumnOptions,
+    cache_dir: str | None,
+    interrupted: Callable[[], bool] = bool,
+) -> Any:
+    """Open rows that are read in passes; arguments are those of `read_labelled` and of `row_cache.open_rows`."""
     from ..readers.row_cache import open_rows
 
     _check_columns(data, columns)
@@ -95,8 +102,9 @@ def stored_rows(data: Path, n_features: int | None, columns: ColumnOptions, cach
         raise DataError(f"{data}: a pipe or device can be read only once; write the data to a file first.")
     use, drop = columns.use or (), columns.drop or ()
     return open_rows(
-        data, cache_dir=cache_dir, label=columns.label, use=use, drop=drop, n_features=n_features
-    )
+        data, cache_dir=cache_dir, label=columns.label, use=use, drop=drop, n_features=n_features,
+        interrupted=interrupted,
+    )  # fmt: skip
 
 
 def stored_table(stored: Any) -> Table:

@@ -75,6 +75,7 @@ def fit(
 
         return fit_online(data, output, given)
 
+    from ..fit.deadline import Deadline
     from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import default_memory, read_labelled, stored_rows, stored_table
@@ -96,8 +97,11 @@ def fit(
                 chosen["memory"] = default_memory()
                 if not data.is_dir():
                     typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
+        model = _classifier(chosen)
+        problem = model._problem()  # faults of options are reported before rows are read in passes
+        deadline = Deadline(model.max_time)  # of the first reading and the fit
         if table is None:
-            stored = stored_rows(data, n_features, columns, chosen.get("cache_dir"))
+            stored = stored_rows(data, n_features, columns, model.cache_dir, deadline.interrupted)
             table = stored_table(stored)
 
         import numpy as np
@@ -106,17 +110,16 @@ def fit(
         from ..problem.status import Status
         from .words import fit_facts, message
 
-    # only what is given: the two classifiers have different defaults
-    model = _classifier(chosen)
     begin = time.perf_counter()
-    with Progress("margin" if hard else "objective", model.tol, model.max_time, quiet) as progress:
+    left = None if model.max_time is None else deadline.remaining()
+    with Progress("margin" if hard else "objective", model.tol, left, quiet) as progress:
         model.set_params(callback=progress)
         if stored is None:
             model.fit(table.X, table.y)
         else:
             from ..estimators.partitioned import fit_stored
 
-            fit_stored(model, model._problem(), stored)
+            fit_stored(model, problem, stored, deadline)
     seconds = time.perf_counter() - begin
     model.set_params(callback=None)
     # for prediction, which reads files by names of columns or first index
@@ -137,7 +140,7 @@ def fit(
 
 
 def _classifier(parameters: dict[str, Any]) -> Any:
-    """Return the classifier with the parameters that the command line gives, and its own defaults for the others."""
+    """Return the classifier with the parameters that are given; the two classifiers have different defaults."""
     from ..estimators.kernel import KernelMaxMarginClassifier
     from ..estimators.linear import MaxMarginClassifier
 

@@ -1,6 +1,6 @@
 """Skeleton of a command: options from its signature and docstring, errors in one sentence, printing, exit codes.
 
-Imports only typer, so that help is fast.
+Of other packages, it imports only typer, so that help is fast.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, BadParameter, Option
+
+from ..numerics.stop_check import ReadingStoppedError
 
 # exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
 STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
@@ -287,7 +289,7 @@ def _documented(described: Any) -> tuple[str, dict[str, dict[str, Any]]]:
 
 @contextmanager
 def errors_in_one_sentence() -> Iterator[None]:
-    """Print what is wrong with the input as one line on standard error, and exit with code 2."""
+    """Print an error as one line on standard error; exit with code 2, or with that of Ctrl-C or of a time limit."""
     try:
         yield
     except BrokenPipeError:  # the reader of our output has gone, as `head` does: no fault of the input
@@ -300,6 +302,12 @@ def errors_in_one_sentence() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("maxmargin: interrupted; every file is complete or was not written.", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except ReadingStoppedError:
+        typer.echo(
+            "maxmargin: --max-time went by while the data were read for the first time, and no file was written; give "
+            "more time, or leave --max-time out", err=True,
+        )  # fmt: skip
+        raise typer.Exit(STOPPED) from None
     except (ValueError, ImportError) as error:  # the latter for packages that are optional
         raise _bad_input(str(error)) from None
 

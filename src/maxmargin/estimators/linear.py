@@ -110,8 +110,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     max_time : float, default=None
         Seconds after which the best model so far is kept, with its gap. They include the compilation of the first fit
         of a kind on a machine, and the loading of compiled code by the first fit of a process, about a second; neither
-        can be interrupted. The first reading of rows on a cluster is ended with a ReadingStoppedError: without labels
-        there is no model.
+        can be interrupted. The first reading of files, or of rows on a cluster, is ended with a ReadingStoppedError:
+        without labels there is no model.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Fits of rows in blocks call it twice a second within a pass as well. Callbacks and progress bars of scikit-learn
@@ -255,10 +255,17 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         if partitioned.applies(self, X, y):
             partitioned.fit_rows(self, problem, X, y, sample_weight)
             return self
+        self._fit_in_memory(problem, X, y, sample_weight, Deadline(self.max_time))
+        return self
+
+    def _fit_in_memory(
+        self, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline
+    ) -> None:
+        """Fit rows that are in memory; arguments as of `fit`, with the problem and the deadline of the whole fit."""
         if self.checkpoint is not None:
             warnings.warn(
                 "checkpoint is not used: the rows are solved in memory, where no state is stored. Leave it out, or "
-                "give less memory.", UserWarning, stacklevel=3,
+                "give less memory.", UserWarning, stacklevel=4,
             )  # fmt: skip
         if problem.hard:
             refuse_rounded(X)
@@ -269,7 +276,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
         reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
-        with Deadline(self.max_time) as deadline:
+        with deadline:
             solve_task = partial(tasks.solve, reporter)
             solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
         vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
@@ -280,7 +287,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             setattr(self, f"{name}_", np.array([one.results.get(name, np.nan) for one in solutions]))
         self._store(tasks.names, solutions, given)
         reporter.end()
-        return self
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""

@@ -25,7 +25,7 @@ from ..fit.report import Report, Stopping
 from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
-from ..numerics.threads import jobs
+from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -82,10 +82,14 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
         raise ValueError(LABELS_OF_FILES)
-    fit_stored(model, problem, open_rows(X, cache_dir=model.cache_dir, labels=y))
+    deadline = Deadline(model.max_time)
+    interrupted = FirstReading(model.callback, deadline).interrupted
+    stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=interrupted)
+    fit_stored(model, problem, stored, deadline)
 
 
-def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
+@one_thread
+def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadline) -> None:
     """Fit a classifier to the rows of files; rows that fit in memory are loaded.
 
     Parameters
@@ -93,6 +97,8 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
     model : MaxMarginClassifier
     problem : Problem
     stored : StoredRows
+    deadline : Deadline
+        That of the whole fit, which began with the reading.
 
     Raises
     ------
@@ -103,7 +109,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
     if problem.hard and stored.rounded is not None:
         raise DataError(ROUNDED.format(number=stored.rounded))
     if fits(model, X):
-        model.fit(loaded(X), classes[stored.codes])
+        model._fit_in_memory(problem, loaded(X), classes[stored.codes], None, deadline)
     else:
         if classes.size < 2:
             raise ValueError(
@@ -115,7 +121,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows) -> None:
         class_weights = weights_of_classes(model, problem, classes, totals)
         partitions = _partitions(model, X, stored.codes, None, class_weights)
         try:
-            fit_partitions(model, problem, partitions, classes, class_weights)
+            fit_partitions(model, problem, partitions, classes, class_weights, deadline)
         except BadRowError as error:
             file, row = stored.place(error.row)
             raise DataError(f"{file}: row {row + 1} (counted from 1): {error.fault}") from None
@@ -184,7 +190,7 @@ def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None, reading:
 
 
 class FirstReading:
-    """The check whether to stop the first reading of the rows of a cluster: by the time limit, or by the callback.
+    """The check whether to stop the first reading of rows, of files or on a cluster, by time limit or callback.
 
     The callback gets a report of round 0, without bounds, as often as within a pass.
 

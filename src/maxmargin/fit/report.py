@@ -30,7 +30,7 @@ class Report:
     Attributes
     ----------
     round : int
-        Counted from one; 0 within the first reading of rows on a cluster, before there are bounds.
+        Counted from one; 0 within the first reading of files, or of rows on a cluster, before there are bounds.
     seconds : float
         Time since the fit began.
     lower, upper, gap : float

@@ -11,6 +11,12 @@ class ReadingStoppedError(RuntimeError):
     """Error of a first reading of rows that was stopped: their labels are not known yet, and there is no model."""
 
 
+READING_STOPPED = (
+    "max_time, or the callback, ended the fit while the rows were read for the first time: the labels are not known, "
+    "and there is no model. Give more time."
+)
+
+
 @dataclass(frozen=True)
 class StopCheck:
     """A check whether to stop, and the seconds left: the time limit of a solver that cannot call the check.

@@ -22,7 +22,7 @@ from numpy.lib import format as form
 
 from ..numerics.fault import faults_of
 from ..numerics.progress import announce
-from ..numerics.stop_check import ReadingStoppedError
+from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .arrow_stream import opened_stream
 from .blocks import Block, Classes, read_ahead
 from .cache_folder import (
@@ -135,7 +135,7 @@ def open_rows(
     block_bytes : int, default=1048576
         Bytes of text or of numbers that are read at a time.
     interrupted : callable, default=bool
-        Whether to stop; called between blocks. By default never.
+        Whether to stop; called between blocks in the thread of the caller. By default never.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def open_rows(
     Raises
     ------
     ReadingStoppedError
-        If `interrupted`; nothing is written then.
+        If `interrupted` before all rows were read; no cache is left then.
     DataError
         If a file cannot be read, or the cache not be written.
     """
@@ -317,7 +317,7 @@ class _Writer:
         with closing(read_ahead(self._source.blocks(k, size, self._digests[k], of_labels))) as blocks:
             for block in blocks:
                 if self._interrupted():
-                    raise ReadingStoppedError(f"{path}: the first reading was stopped.")
+                    raise ReadingStoppedError(f"{path}: {READING_STOPPED}")
                 with faults_of(path, DataError):
                     numbers = self._classes.numbered(block, before)
                 self._arrays["numbers"].append(numbers)

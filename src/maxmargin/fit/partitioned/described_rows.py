@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ...data.partitions import BadRowError, Partition, Partitions
 from ...numerics.column_errors import is_missing
-from ...numerics.stop_check import ReadingStoppedError
+from ...numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from ...problem.multiclass import class_numbers
 from .sums import check_finite
 
@@ -89,10 +89,7 @@ class DescribedRows(ABC):
 
     def __init__(self, found: Sequence[Description] | None) -> None:
         if found is None:
-            raise ReadingStoppedError(
-                "max_time, or the callback, ended the fit while the rows were read for the first time: the labels are "
-                "not known, and there is no model. Give more time."
-            )
+            raise ReadingStoppedError(READING_STOPPED)
         self.kept = [k for k, one in enumerate(found) if one.rows]
         self.firsts = np.cumsum([0, *(one.rows for one in found)])
         self._check(found)
