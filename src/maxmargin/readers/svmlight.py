@@ -113,13 +113,13 @@ def text_rows(
         At the first line that cannot be read.
     """
     for text in texts:
-        rows = _compiled_rows(text)
+        rows, count = _compiled_rows(text)
         if rows is None:
             rows = _rows_by_words(
                 checked_lines(BytesIO(text), lines, None if first is None else width, first)
             )
         yield rows, text, lines
-        lines += int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))  # faster than bytes.count
+        lines += count
 
 
 def columns_of(
@@ -146,36 +146,40 @@ def columns_of(
     return first, width or max(rows.highest - first, 0) + 1
 
 
-def _compiled_rows(text: bytes) -> Rows | None:
-    """Return the rows of whole lines; None where a line is wrong, or of a form that the compiled loop leaves out."""
+def _compiled_rows(text: bytes) -> tuple[Rows | None, int]:
+    """Return the rows of whole lines, and the number of lines.
+
+    The rows are None where a line is wrong, or of a form that the compiled loop leaves out.
+    """
     from ..engine.jit import writable
     from . import svmlight_loop as loop
 
     lines = text if text.endswith(b"\n") else text + b"\n"
     letters = writable(np.frombuffer(lines, np.uint8))
-    most, rows = loop.count(letters, ord(":")), loop.count(letters, ord("\n"))
-    labels, indptr = np.empty(rows), np.empty(rows + 1, np.int64)
+    most, length = loop.count(letters, ord(":")), loop.count(letters, ord("\n"))
+    labels, indptr = np.empty(length), np.empty(length + 1, np.int64)
     indices, values = np.empty(most, np.int32), np.empty(most)
     # of these arrays, the system provides what is written to
-    others, counts = np.empty((most + rows, 3), np.int64), np.empty(loop.COUNTS, np.int64)
+    others, counts = np.empty((most + length, 3), np.int64), np.empty(loop.COUNTS, np.int64)
     if not loop.parse(letters, labels, indptr, indices, values, others, counts):
-        return None
+        return None, length
     rows, entries, left, lowest, highest = counts.tolist()
     rounded = None
     for begin, end, place in others[:left].tolist():
         word = lines[begin:end]
         number = _number(word, float)
         if number is None or not isfinite(number):
-            return None
+            return None, length
         if place < 0:
             labels[-1 - place] = number
             continue
         values[place] = number
         if rounded is None and abs(number) >= WHOLE:
             rounded = first_rounded_text([word.decode()])
-    return Rows(
+    found = Rows(
         labels[:rows], indptr[: rows + 1], indices[:entries], values[:entries], lowest, highest, rounded
     )
+    return found, length
 
 
 def _rows_by_words(lines: Iterable[list[bytes]]) -> Rows:
