@@ -106,10 +106,16 @@ def _idx(file: str) -> np.ndarray:
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * len(sides)).reshape(sides)
 
 
+def mnist_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return MNIST as a dense float64 matrix in [0, 1], and the digits."""
+    pixels = _idx("mnist/train-images-idx3-ubyte.gz").reshape(60000, 784)
+    return pixels / 255.0, _idx("mnist/train-labels-idx1-ubyte.gz")
+
+
 def mnist_dense() -> tuple[np.ndarray, np.ndarray]:
     """Return MNIST, 0 against the rest, as a dense float64 matrix in [0, 1]."""
-    pixels = _idx("mnist/train-images-idx3-ubyte.gz").reshape(60000, 784)
-    return pixels / 255.0, np.where(_idx("mnist/train-labels-idx1-ubyte.gz") == 0, 1.0, -1.0)
+    X, digits = mnist_digits()
+    return X, np.where(digits == 0, 1.0, -1.0)
 
 
 def mnist() -> Dataset:

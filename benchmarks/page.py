@@ -50,6 +50,14 @@ def folded(title: str, text: str) -> str:
     return f"<details>\n<summary>{title}</summary>\n\n{text.strip()}\n\n</details>"
 
 
+def sections_of(text: str) -> dict[str, str]:
+    """Return the folded sections of a page by their titles."""
+    return {
+        title: body.strip()
+        for title, body in re.findall(r"<summary>(.*?)</summary>\n(.*?)\n</details>", text, flags=re.DOTALL)
+    }
+
+
 def summary(
     head: Iterable[str],
     groups: Mapping[tuple[str, ...], Sequence[T]],

@@ -1,15 +1,17 @@
 """Rows larger than memory: passes to a certified gap, seconds and peak memory, beside other packages.
 
-`python -m benchmarks.scale [--rows N] [--text ROWS COLUMNS] [--write]`. Real sets are fitted with a tenth of their rows
-in memory, in random order and sorted by label. Generated rows are written to a temporary folder and fitted with 512 MB,
-each fit in a process of its own. A pass is a read of all rows; the sample, which is read first, touches a part of them.
+`python -m benchmarks.scale [--parts NAME ...] [--write]`. Real sets are fitted with a tenth of their rows in memory, in
+random order and sorted by label. Generated rows are written to a temporary folder and fitted with 512 MB, each fit in a
+process of its own. A pass is a read of all rows; the sample, which is read first, touches a part of them. The page has
+a section for each part; with `--write` those that were measured are replaced.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,8 +29,8 @@ from maxmargin.fit.partitioned.policy import method_for
 from maxmargin.fit.partitioned.solve import COPIES, ROWS_SHARE, STAGE
 from maxmargin.problem.problem import Problem
 
-from .datasets import adult, mnist_dense, web
-from .page import page, table
+from .datasets import adult, mnist_dense, mnist_digits, web
+from .page import deliver, folded, sections_of, table, versions
 from .scale_data import COLUMNS, write_rows, write_text
 from .scale_fit import measured
 from .scale_peers import attempts
@@ -38,13 +40,13 @@ TOLS, COSTS, LOSSES = (1e-3, 1e-4), (0.01, 1.0, 100.0), ("hinge", "squared_hinge
 SHARE = 0.1  # of the rows of real sets that are kept in memory
 MEMORY = "512MB"  # for generated rows
 PEER_COST = 1.0  # other packages are compared at one C
+ROWS = 20_000_000  # generated dense rows
+TEXT = (5_000_000, 1_000_000)  # rows and columns of generated text
 # Rows that other packages get: Vowpal Wabbit reads text, which takes minutes to write for more. Memory in proportion.
 PEER_ROWS, PEER_MEMORY = 1_000_000, "26MB"
 THREADS = (1, 2)
 BLOCK = 100_000  # rows that are added up at a time
-
-
-SETS = {"adult": adult, "web": web, "mnist": mnist_dense}
+SETS = {"adult": adult, "web": web, "mnist": mnist_dense, "mnist10": mnist_digits}
 
 
 def passes_to(history: Any) -> list[str]:
@@ -108,22 +110,42 @@ def passes_of(found: dict[str, Any]) -> str:
 
 def generated(folder: Path, max_time: float) -> str:
     """Return the table of fits of the rows in a folder."""
-    rows = []
+    rows, limited = [], True
     for loss in LOSSES:
         for C in COSTS:
             found = measured(folder, loss, C, MEMORY, max_time)
+            limited = limited and found["limited"]
             rows.append([loss, f"{C:g}", passes_of(found), f"{found['seconds']:.0f}", f"{found['peak']:.0f}"])
             print(rows[-1], flush=True)
-    return table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
+    return (LIMITED if limited else "") + table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
 
 
-def threads(folder: Path, max_time: float) -> str:
+def dense(max_time: float) -> str:
+    """Return the text about generated dense rows."""
+    with TemporaryDirectory() as name:
+        write_rows(Path(name), ROWS)
+        floor = reading(Path(name))
+        return (
+            f"Reading the rows once and adding them up takes {floor:.1f} s. {generated(Path(name), max_time)}"
+        )
+
+
+def text(max_time: float) -> str:
+    """Return the text about generated rows of words."""
+    with TemporaryDirectory() as name:
+        write_text(Path(name), *TEXT)
+        return generated(Path(name), max_time)
+
+
+def threads(max_time: float) -> str:
     """Return the table of fits with several threads."""
     rows = []
-    for count in THREADS:
-        found = measured(folder, LOSSES[0], PEER_COST, MEMORY, max_time, count)
-        rows.append([str(count), passes_of(found), f"{found['seconds']:.1f}", f"{found['peak']:.0f}"])
-        print(rows[-1], flush=True)
+    with TemporaryDirectory() as name:
+        write_rows(Path(name), ROWS)
+        for count in THREADS:
+            found = measured(Path(name), LOSSES[0], PEER_COST, MEMORY, max_time, count)
+            rows.append([str(count), passes_of(found), f"{found['seconds']:.1f}", f"{found['peak']:.0f}"])
+            print(rows[-1], flush=True)
     return table(["n_jobs", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
 
 
@@ -132,19 +154,15 @@ def peers(max_time: float) -> str:
     with TemporaryDirectory() as name:
         write_rows(Path(name), PEER_ROWS)
         ours = measured(Path(name), LOSSES[0], PEER_COST, PEER_MEMORY, max_time)
-        passes = str(ours["history"][-1][0])
-        rows = [
-            [
-                f"maxmargin, memory={PEER_MEMORY!r}",
-                passes,
-                f"{ours['seconds']:.1f}",
-                f"{ours['gap']:.1e} (proved)",
-            ]
-        ]
+        passes, seconds = str(ours["history"][-1][0]), f"{ours['seconds']:.1f}"
+        rows = [[f"maxmargin, memory={PEER_MEMORY!r}", passes, seconds, f"{ours['gap']:.1e} (proved)"]]
         for found in attempts(Path(name), LOSSES[0], PEER_COST, ours["upper"]):
             rows.append([found.name, found.passes, f"{found.seconds:.1f}", f"{found.excess:.1e}"])
             print(rows[-1], flush=True)
-    return table(["package", "passes", "s", "relative excess of the objective"], rows)
+    used = versions("scikit-learn", "vowpalwabbit")
+    return (
+        PEERS + f" {used}.\n\n" + table(["package", "passes", "s", "relative excess of the objective"], rows)
+    )
 
 
 def reading(folder: Path) -> float:
@@ -155,60 +173,56 @@ def reading(folder: Path) -> float:
     return time.perf_counter() - begin
 
 
-def dense_section(n: int, max_time: float) -> tuple[str, dict[str, str]]:
-    """Return the text about generated dense rows, and its further sections."""
-    with TemporaryDirectory() as name:
-        write_rows(Path(name), n)
-        floor = reading(Path(name))
-        large = generated(Path(name), max_time)
-        more = {f"Threads (hinge, C = {PEER_COST:g})": threads(Path(name), max_time)}
-    more[f"Other packages on {PEER_ROWS:,} rows of the same kind (hinge, C = {PEER_COST:g})"] = peers(
-        max_time
-    )
-    size = 8e-9 * COLUMNS * n
-    top = f"{n:,} generated rows of {COLUMNS} columns ({size:.1f} GB), `memory={MEMORY!r}`; "
-    return f"{top}reading the rows once and adding them up takes {floor:.1f} s:\n\n{large}", more
+ABOUT = """# Rows larger than memory
 
-
-def text_section(n: int, d: int, max_time: float) -> dict[str, str]:
-    """Return the section about generated text."""
-    with TemporaryDirectory() as name:
-        write_text(Path(name), n, d)
-        size = 1e-9 * sum(path.stat().st_size for path in Path(name).iterdir())
-        title = (
-            f"Generated text, {n:,} x {d:,} ({size:.1f} GB), `memory={MEMORY!r}`, at most {max_time:.0f} s"
-        )
-        return {title: generated(Path(name), max_time)}
-
-
-ABOUT = """
-Certified fits of rows that do not fit in memory. A pass is a read of all rows. Other packages get the same rows; their
-objective is computed by the benchmark, and compared with the certified one: `SGDClassifier` by `partial_fit`, in
-blocks in random order, with averaging and alpha = 1 / (C n); Vowpal Wabbit from a text file with its cache; liblinear
-(`LinearSVC`) a part of the rows. They do not know how far they are from the optimum.
+Certified fits of rows that do not fit in memory. A pass is a read of all rows.
 """
+LIMITED = (
+    "A control group limits each process, with the pages of files that it reads, to 1.2 times the memory and 200 MB."
+    "\n\n"
+)
+PEERS = """
+The objective of other packages is computed by the benchmark, over all rows, and compared with the certified one:
+`SGDClassifier` by `partial_fit`, in blocks in random order, with averaging and alpha = 1 / (C n); Vowpal Wabbit from a
+text file with its cache; liblinear (`LinearSVC`) on the rows in memory. They do not know how far they are from the
+optimum.
+""".strip()
+PARTS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "dense": (
+        f"{ROWS:,} generated rows of {COLUMNS} columns ({8e-9 * COLUMNS * ROWS:.1f} GB), `memory={MEMORY!r}`",
+        dense,
+    ),
+    "peers": (
+        f"Other packages on {PEER_ROWS:,} rows of the same kind (hinge, C = {PEER_COST:g})",
+        peers,
+    ),
+    "threads": (f"Threads (20,000,000 rows, hinge, C = {PEER_COST:g})", threads),
+    "text": (f"Generated text, {TEXT[0]:,} x {TEXT[1]:,} (3.0 GB), `memory={MEMORY!r}`", text),
+    "sets": (
+        "Real sets, a tenth of the rows in memory",
+        lambda max_time: real_sets(["adult", "web", "mnist"], max_time),
+    ),
+    "classes": ("mnist, ten classes in the same passes", lambda max_time: real_sets(["mnist10"], max_time)),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument(
-        "--text", type=int, nargs=2, default=[5_000_000, 1_000_000], metavar=("ROWS", "COLUMNS")
-    )
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--max-time", type=float, default=600.0)
-    parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    max_time = arguments.max_time
-    top, sections = dense_section(arguments.rows, max_time)
-    sections |= text_section(*arguments.text, max_time)
-    title = f"Real sets, a tenth of the rows in memory, at most {max_time:.0f} s"
-    sections[title] = real_sets(arguments.sets, max_time)
-    words = ["python -m benchmarks.scale", *sys.argv[1:]]
-    text = page("Rows larger than memory", ABOUT, top, " ".join(words), sections)
-    if arguments.write:
-        PAGE.write_text(text)
-    print(text)
+    sections = sections_of(PAGE.read_text()) if PAGE.exists() else {}
+    for name in arguments.parts:
+        title, measure = PARTS[name]
+        day, package = date.today().isoformat(), versions("maxmargin")
+        about = f"Measured on {day} with {package} by `python -m benchmarks.scale --parts {name}`, 2 shared cores."
+        sections[title] = f"{measure(arguments.max_time)}\n\n{about}"
+    known = [title for title, _ in PARTS.values() if title in sections]
+    deliver(
+        "\n\n".join([ABOUT.strip(), *(folded(title, sections[title]) for title in known)]) + "\n",
+        PAGE if arguments.write else None,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""One fit of generated rows in a process of its own: `python -m benchmarks.scale_fit FOLDER LOSS C MEMORY SECONDS`."""
+"""One fit of generated rows in a process of its own, whose memory is limited where the system allows it.
+
+`python -m benchmarks.scale_fit FOLDER LOSS C MEMORY SECONDS THREADS GROUP`; GROUP is empty for no limit.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from maxmargin import MaxMarginClassifier
+from maxmargin.numerics.sizes import parse_bytes
 
+from .memory_limit import join, memory_group
 from .scale_data import read
 
 TOL = 1e-4  # relative gap that the fits certify
+# What a fit may take: so many times its memory, and so many bytes for the interpreter and the compiled code.
+LARGEST_SHARE, INTERPRETER = 1.2, 200e6
 
 
 def measured(
     folder: Path, loss: str, C: float, memory: str, max_time: float, threads: int = 1
 ) -> dict[str, Any]:
-    """Return passes, seconds and gaps, and the peak memory in MB, of a fit in a new process."""
+    """Return passes, seconds and gaps, and the peak memory in MB, of a fit in a new process.
+
+    `limited` says whether the process was limited to `LARGEST_SHARE` times its memory and `INTERPRETER`.
+    """
     words = [
         sys.executable,
         "-m",
@@ -31,12 +41,19 @@ def measured(
         str(max_time),
         str(threads),
     ]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
-    return json.loads(done.stdout)
+    limit = int(LARGEST_SHARE * parse_bytes(memory) + INTERPRETER)
+    with memory_group(limit) as group:
+        words.append("" if group is None else str(group))
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+        )
+    return json.loads(done.stdout) | {"limited": group is not None}
 
 
 def main() -> None:
-    folder, loss, C, memory, max_time, threads = sys.argv[1:]
+    folder, loss, C, memory, max_time, threads, group = sys.argv[1:]
+    if group:
+        join(Path(group))
     X, y = read(Path(folder))
     begin = time.perf_counter()
     model = MaxMarginClassifier(

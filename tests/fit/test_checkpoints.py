@@ -192,7 +192,7 @@ def test_a_checkpoint_of_another_method_is_refused(tmp_path):
     path = tmp_path / "state"
     fit("newton", after_pass("newton", 1), checkpoint=path)
     with pytest.raises(ValueError, match="method is partitioned-newton there, cached-loops here"):
-        fit("newton", checkpoint=path, memory="40KB")
+        fit("newton", checkpoint=path, memory="10KB")
 
 
 def test_every_class_that_ran_out_of_time_goes_on(tmp_path):

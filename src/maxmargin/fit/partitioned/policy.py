@@ -6,15 +6,16 @@ from ...data.partitions import ArrayPartitions, Partitions
 from ...problem.problem import Problem
 from . import cached_loops, solve
 
-# Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column, by
-# loss. Passes to 1e-3 and 1e-4 of adult with 26 rows a column at C = 0.01, 1 and 100: the hinge 4/4, 8/8 and 6/7 by
-# Newton's method, 3/3, 3/5 and 7/8 by cached loops; the squared hinge 2/3, 3/3 and 3/3 against 3/4, 5/6 and 9/10. Web
-# with 16 rows a column: Newton's method takes 9 to more than 12 passes for the hinge.
-MIN_HELD_ROWS_PER_COLUMN = {"hinge": 50, "squared_hinge": 20}
+# Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column.
+# Passes to 1e-3 and 1e-4 with 10 % of the rows in memory at C = 0.01, 1 and 100: mnist (7.6 rows a column), the hinge
+# 4/4, 5/5, 7/7 and the squared hinge 3/3, 5/5, 8/8; by cached loops 2/3, 5/5, 10/- and 3/3, 4/5, -/-. Fewer rows were
+# not tried.
+MIN_HELD_ROWS_PER_COLUMN = 7
 # Largest ratio of columns^2, to which the time of a pass of Newton's method is proportional, to the entries of a row,
 # to which that of cached loops is. Seconds of a pass of each: 0.5 and 0.5 at 1,100 (adult), 1.3 and 0.5 at 7,700 (web),
-# 5.0 and 0.6 at 30,000 (generated text of 1,000 columns).
-MAX_COST_RATIO = 30_000.0
+# 5.0 and 0.6 at 30,000 (generated text of 1,000 columns). For the hinge Newton's method also takes more passes on web,
+# from 5 to 9 at C = 0.01 and 1, where cached loops take 3 to 6.
+MAX_COST_RATIO = {"hinge": 3_000.0, "squared_hinge": 30_000.0}
 # Largest part of the memory for a matrix of columns x columns: the sums of a pass hold several of them.
 MATRIX_SHARE = 0.125
 
@@ -38,9 +39,8 @@ def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple
     entries = partitions.row_entries
     if 8.0 * (d + 1) ** 2 > MATRIX_SHARE * memory:
         return cached_loops.STAGE, f"a matrix of {d} x {d} takes more than an eighth of the memory"
-    if (d + 1) ** 2 > MAX_COST_RATIO * max(entries, 1.0):
+    if (d + 1) ** 2 > MAX_COST_RATIO[problem.loss] * max(entries, 1.0):
         return cached_loops.STAGE, f"rows of {entries:.0f} entries are few numbers beside {d} x {d}"
-    least = MIN_HELD_ROWS_PER_COLUMN[problem.loss]
-    if min(solve.rows_in_memory(memory, d), n) < least * d:
-        return cached_loops.STAGE, f"less than {least} rows a column fit in memory"
+    if min(solve.rows_in_memory(memory, d), n) < MIN_HELD_ROWS_PER_COLUMN * d:
+        return cached_loops.STAGE, f"less than {MIN_HELD_ROWS_PER_COLUMN} rows a column fit in memory"
     return solve.STAGE, f"few columns: a matrix of {d} x {d} is summed over all rows"

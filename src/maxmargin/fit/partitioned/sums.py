@@ -83,6 +83,8 @@ class Query:
         Rows to gather, at most.
     reach : float
         Distance up to which rows are gathered.
+    farthest : float
+        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` that is expected.
     bounds_only : bool, default=False
         Whether slope and curvature are left out, as 0.
     """
@@ -96,6 +98,7 @@ class Query:
     unit: float
     nearest: int
     reach: float
+    farthest: float
     bounds_only: bool = False
 
 
@@ -410,12 +413,13 @@ class Block:
         """Return the rows within reach of the margin, by the distance of `Query.metric`."""
         assert isinstance(self.block, Partition)
         distances = np.abs(1.0 - margins)
-        if query.metric is not None:
-            distances /= np.maximum(
-                row_lengths(self.coordinates, self.X, query.metric) / query.unit, MIN_UNIT
-            )
-        places = np.flatnonzero((distances <= query.reach) & (self.weights > 0.0))
-        return Near(Gathered.take(self.block, places), distances[places], query.nearest).pruned()
+        places = np.flatnonzero((distances <= query.farthest) & (self.weights > 0.0))
+        distances = distances[places]
+        if query.metric is not None:  # for few rows: a length costs as much as columns^2 multiplications
+            lengths = row_lengths(self.coordinates, self.X[places], query.metric)
+            distances /= np.maximum(lengths / query.unit, MIN_UNIT)
+        near = distances <= query.reach
+        return Near(Gathered.take(self.block, places[near]), distances[near], query.nearest).pruned()
 
 
 def check_finite(block: Partition | Gathered) -> None:

@@ -126,7 +126,7 @@ class _CheckBySums(_Check):
 
     def queries(self) -> tuple[Query, Query]:
         """Return the queries, which gather no rows and leave out slope and curvature."""
-        nothing = (None, 1.0, 0, -1.0, True)
+        nothing = (None, 1.0, 0, -1.0, -1.0, True)
         last, second = Linearisation(self.z, 0.0, self.numbers, self.alpha, others_zero=True), self.z
         points = self.claim.implied
         if points is not None:
