@@ -70,7 +70,7 @@ def real_set(X: Any, y: np.ndarray, loss: str, C: float, max_time: float) -> tup
     partitions = ArrayPartitions(X, encode_labels(y, None, classes)[0])
     # the memory in which the method that is chosen keeps this share of the rows
     memory = SHARE * n * COPIES * 8.0 * (d + 1) / ROWS_SHARE
-    if method_for(problem, partitions, memory)[0] != STAGE:
+    if method_for(problem, partitions, memory, classes.size if classes.size > 2 else 1)[0] != STAGE:
         memory = (
             SHARE * n * (LOOP_COPIES * partitions.row_bytes + NUMBERS_BYTES) + VECTORS * 8.0 * d
         ) / LOOP_SHARE

@@ -18,7 +18,6 @@ from typing import Any
 
 from dask import config
 from dask.base import compute
-from dask.callbacks import Callback
 from dask.delayed import delayed
 
 from .partitions import M, Partition, Partitions, merged
@@ -178,8 +177,9 @@ def _computed(task: Any, interrupted: Callable[[], bool]) -> Any:
             raise _StoppedError
 
     try:
-        with Callback(pretask=check, posttask=check):
-            return compute(task)[0]
+        # for this call only: `with Callback` would also check the tasks of other threads. The entries of a callback are
+        # start, start_state, pretask, posttask and finish.
+        return compute(task, callbacks=[(None, None, check, check, None)])[0]
     except _StoppedError:
         return None
 

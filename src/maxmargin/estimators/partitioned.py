@@ -18,7 +18,12 @@ from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions
 from ..fit.deadline import Deadline
 from ..fit.partitioned.cached_loops_driver import LoopsDriver
 from ..fit.partitioned.described_rows import READING, Reading
-from ..fit.partitioned.driver import PROGRESS_SECONDS, PartitionedFit, PartitionedSolution
+from ..fit.partitioned.driver import (
+    PROGRESS_SECONDS,
+    PartitionedFit,
+    PartitionedSolution,
+    delete_needless,
+)
 from ..fit.partitioned.policy import method_for
 from ..fit.partitioned.solve import NewtonDriver
 from ..fit.report import Report, Stopping
@@ -361,9 +366,34 @@ def _solve(
     if problem.hard or not problem.euclidean:
         why = "a hard margin" if problem.hard else "a soft margin that is not the half square of the 2-norm"
         return RowGeneration(replace(fit, why=why), partial(_fit_rows, model, classes)).solve()
-    stage, why = method_for(problem, partitions, memory)
-    driver = NewtonDriver if stage == NewtonDriver.stage else LoopsDriver
-    return driver(replace(fit, why=why)).solve()
+    binary = 1 if classes.size == 2 else classes.size
+    stage, why = method_for(problem, partitions, memory, binary)
+    fit = replace(fit, why=why)
+    if stage == LoopsDriver.stage:
+        return LoopsDriver(fit).solve()
+    found = NewtonDriver(fit).solve()
+    return _improved(fit, found) if isinstance(partitions, ArrayPartitions) else found
+
+
+def _improved(fit: PartitionedFit, found: list[PartitionedSolution]) -> list[PartitionedSolution]:
+    """Solve the problems in which Newton's method has stalled by cached loops; return the better solutions.
+
+    Newton's method stalls where more rows lie at the margin than fit in memory, such as all rows at a small C.
+    """
+    stalled = [k for k, solution in enumerate(found) if solution.status is Status.STALLED]
+    if not stalled:
+        return found
+    why = "Newton's method has stalled: more rows lie at the margin than fit in memory"
+    again = LoopsDriver(replace(fit, why=why, checkpoint=None, problems=stalled)).solve()
+    for k, solution in zip(stalled, again, strict=True):
+        first = found[k]
+        passes = len(first.history)
+        later = [replace(report, round=report.round + passes) for report in solution.history]
+        better = solution if solution.certificate.gap <= first.certificate.gap else first
+        history = [*first.history, *later]
+        found[k] = replace(better, status=solution.status, history=history, rounds=len(history))
+    delete_needless(fit.checkpoint, found)
+    return found
 
 
 def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_report: Any) -> Any:

@@ -71,6 +71,8 @@ class PartitionedFit:
         The reason for which the method was chosen.
     checkpoint : str or path-like, default=None
         The file in which the state is stored after every pass, and from which the fit goes on.
+    problems : sequence of int, default=None
+        The numbers of the binary problems to solve; None for all.
     """
 
     partitions: Partitions
@@ -82,6 +84,7 @@ class PartitionedFit:
     folder: str | os.PathLike[str] | None = None
     why: str = ""
     checkpoint: str | os.PathLike[str] | None = None
+    problems: Sequence[int] | None = None
 
 
 class Bounded(Protocol):
@@ -107,6 +110,13 @@ class Bounded(Protocol):
     def best(self) -> np.ndarray: ...
     @property
     def steps(self) -> int: ...
+
+
+def delete_needless(checkpoint: str | os.PathLike[str] | None, found: Sequence[PartitionedSolution]) -> None:
+    """Delete a checkpoint if every problem is certified, or proved to be inseparable."""
+    final = (Status.CERTIFIED, Status.INSEPARABLE)
+    if checkpoint is not None and all(solution.status in final for solution in found):
+        Path(checkpoint).unlink(missing_ok=True)
 
 
 class PassDriver(ABC):
@@ -145,6 +155,9 @@ class PassDriver(ABC):
         self.coordinates = Coordinates(fit.problem, fit.partitions.shape[1])
         self.positives = [1] if len(fit.classes) == 2 else list(range(len(fit.classes)))
         self.labels: list[Any] = [None] if len(fit.classes) == 2 else list(fit.classes)
+        if fit.problems is not None:
+            self.positives = [self.positives[k] for k in fit.problems]
+            self.labels = [self.labels[k] for k in fit.problems]
         self.runs: list[Any] = []
         self.histories: list[list[Report]] = [[] for _ in self.labels]
         self.fingerprints: list[Fingerprint | None] = [None for _ in self.labels]
@@ -199,10 +212,8 @@ class PassDriver(ABC):
         OSError
             If the checkpoint cannot be written.
         """
-        found, path = self.solutions(), self.fit.checkpoint
-        final = (Status.CERTIFIED, Status.INSEPARABLE)
-        if path is not None and all(solution.status in final for solution in found):
-            Path(path).unlink(missing_ok=True)
+        found = self.solutions()
+        delete_needless(self.fit.checkpoint, found)
         return found
 
     def make_passes(self) -> Status:

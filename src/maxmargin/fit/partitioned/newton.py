@@ -61,14 +61,18 @@ class Settings:
     # Growth of 4: 6, 10, 10 passes to 1e-4 for web at C = 0.01, 1, 100, in place of 6, 6, 9.
     radius_share: float = 0.1
     radius_growth: float = 2.0
+    # Relative difference of objectives that may be rounding of sums in different orders.
+    rounding: float = 1e-12
     # Duality gap of the local model, as a share of `tol` times the objective.
     model_share: float = 1e-2
     # Rows are gathered up to the distance at which the sample expects so many times as many as fit.
     reach_share: float = 1.2
     # Part of the gathered rows' share of memory that the sample keeps after the start.
     sample_share: float = 1.0 / 3.0
-    # Passes without an improvement of either bound after which the fit has stalled.
+    # Passes after which the fit has stalled, if they have not reduced the gap to `idle_share` of what it was. More
+    # passes delay cached loops, which then take over.
     max_idle: int = 8
+    idle_share: float = 0.5
 
 
 SETTINGS = Settings()
@@ -100,7 +104,7 @@ class NewtonRun:
     proof : Proof or None
         The dual variables with the best lower bound so far.
     idle : int
-        Passes since a bound has improved.
+        Passes since the gap was last reduced to a share of `idle_gap`, the gap at that time.
     steps : int
         0: rows are not visited one by one.
     """
@@ -123,7 +127,8 @@ class NewtonRun:
         self.total = float(drawn.factors.sum())
         self.z, half = start
         self.error = self._mean_move(self.z - half)
-        self.best, self.upper, self.proof, self.idle = self.z, np.inf, None, 0
+        self.best, self.upper, self.proof = self.z, np.inf, None
+        self.idle, self.idle_gap = 0, np.inf
         self.last: Linearisation | None = None
         self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
         width = max(settings.curved_errors * self.error, np.finfo(float).eps)
@@ -147,7 +152,7 @@ class NewtonRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether the gap exceeds `tol`, and the bounds still improve."""
+        """Whether the gap exceeds `tol`, and still gets smaller."""
         return self.gap > self.tol and self.idle < self.settings.max_idle
 
     def query(self) -> Query:
@@ -159,7 +164,7 @@ class NewtonRun:
         distances = np.abs(1.0 - self._sample_margins(self.z)) / units
         reach = self._quantile(distances, self.settings.reach_share * self.nearest / self.total)
         settings, hinge = self.settings, self.problem.loss == "hinge"
-        first = self.last_objective == np.inf  # no step has been made
+        first = self.last_move == np.inf  # no step has been made
         smooth = hinge and first and settings.band_errors * self.error > reach
         width = settings.width_errors * self.error if smooth else 0.0
         curved = width or max(settings.curved_errors * self.error, reach, np.finfo(float).eps)
@@ -181,7 +186,7 @@ class NewtonRun:
         """Update the bounds from the sums of a pass, and move z to the next point."""
         query = self._query
         assert query is not None
-        lower, upper = self.lower, self.upper
+        settings = self.settings
         side = objective_side(self.coordinates, sums, query.z)
         if side.bound < self.upper:
             self.best, self.upper = query.z, side.bound
@@ -189,7 +194,9 @@ class NewtonRun:
             proof = prove(self.coordinates, sums, query.last, query.z)
             if proof is not None and proof.side.bound > self.lower:
                 self.proof = proof
-        self.idle = 0 if self.lower > lower or self.upper < upper else self.idle + 1
+        self.idle += 1
+        if self.gap < settings.idle_share * self.idle_gap:
+            self.idle, self.idle_gap = 0, self.gap
         if self.gap <= self.tol:
             return
         if not self._step_back(query, sums, side.value):
@@ -197,19 +204,20 @@ class NewtonRun:
             self._step(query, sums, side.value, interrupted)
 
     def _step_back(self, query: Query, sums: Sums, objective: float) -> bool:
-        """Move back on the last step if its end is worse than its beginning; return whether it is.
+        """Set the radius by the best point on the last step; move back to it if the end is worse than the beginning.
 
-        The next point is the best of the points between both that the pass evaluated, or the beginning. The radius of
-        the trust region follows from this point.
+        Points are the beginning, the end, and those between both that the pass evaluated. Return whether z was moved.
         """
         if query.last is None:
             return False
         begin, step, settings = query.last.z, query.z - query.last.z, self.settings
         points = begin + STEP_SHARES[:, None] * step
         values = 0.5 * np.einsum("ij,ij->i", points * self.coordinates.regular, points) + sums.on_step
-        values = np.append(values, (objective, self.last_objective))
+        values = np.append((objective, self.last_objective), values)
+        # of values that are equal up to rounding the end of the step, or its beginning, is the best
+        values[2:] += settings.rounding * abs(objective)
         k = int(np.argmin(values))
-        share = (*STEP_SHARES, 1.0, 0.0)[k]
+        share = (1.0, 0.0, *STEP_SHARES)[k]
         if share == 1.0:
             self.radius = max(self.radius, settings.radius_growth * self.last_move)
         else:

@@ -9,7 +9,9 @@ from . import cached_loops, solve
 # Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column.
 # Passes to 1e-3 and 1e-4 with 10 % of the rows in memory at C = 0.01, 1 and 100: mnist (7.6 rows a column), the hinge
 # 4/4, 5/5, 7/7 and the squared hinge 3/3, 5/5, 8/8; by cached loops 2/3, 5/5, 10/- and 3/3, 4/5, -/-. Fewer rows were
-# not tried.
+# not tried. Problems of several classes divide the rows near the margin, which matter for the hinge: ten classes of
+# 20,000 x 40 projected digits with 5 rows a column and class take 6 passes for the squared hinge, and stall for the
+# hinge.
 MIN_HELD_ROWS_PER_COLUMN = 7
 # Largest ratio of columns^2, to which the time of a pass of Newton's method is proportional, to the entries of a row,
 # to which that of cached loops is. Seconds of a pass of each: 0.5 and 0.5 at 1,100 (adult), 1.3 and 0.5 at 7,700 (web),
@@ -20,7 +22,7 @@ MAX_COST_RATIO = {"hinge": 3_000.0, "squared_hinge": 30_000.0}
 MATRIX_SHARE = 0.125
 
 
-def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple[str, str]:
+def method_for(problem: Problem, partitions: Partitions, memory: float, problems: int = 1) -> tuple[str, str]:
     """Return the name of the method for a problem, `solve.STAGE` or `cached_loops.STAGE`, and the reason.
 
     Parameters
@@ -30,6 +32,8 @@ def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple
     partitions : Partitions
     memory : float
         Bytes.
+    problems : int, default=1
+        Binary problems that share the memory.
     """
     if problem.hard or not problem.euclidean:
         raise ValueError(f"partitioned rows have a method for soft margins at p = 2 only; got {problem}.")
@@ -41,6 +45,7 @@ def method_for(problem: Problem, partitions: Partitions, memory: float) -> tuple
         return cached_loops.STAGE, f"a matrix of {d} x {d} takes more than an eighth of the memory"
     if (d + 1) ** 2 > MAX_COST_RATIO[problem.loss] * max(entries, 1.0):
         return cached_loops.STAGE, f"rows of {entries:.0f} entries are few numbers beside {d} x {d}"
-    if min(solve.rows_in_memory(memory, d), n) < MIN_HELD_ROWS_PER_COLUMN * d:
-        return cached_loops.STAGE, f"less than {MIN_HELD_ROWS_PER_COLUMN} rows a column fit in memory"
+    least = MIN_HELD_ROWS_PER_COLUMN * (problems if problem.loss == "hinge" else 1)
+    if min(solve.rows_in_memory(memory, d), n) < least * d:
+        return cached_loops.STAGE, f"less than {least} rows a column fit in memory"
     return solve.STAGE, f"few columns: a matrix of {d} x {d} is summed over all rows"

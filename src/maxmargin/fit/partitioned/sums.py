@@ -84,7 +84,8 @@ class Query:
     reach : float
         Distance up to which rows are gathered.
     farthest : float
-        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` that is expected.
+        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` in the sample. Longer
+        rows count as known beyond it, which saves the lengths of most rows.
     bounds_only : bool, default=False
         Whether slope and curvature are left out, as 0.
     """
