@@ -284,8 +284,7 @@ class NewtonRun:
         caps, D = problem.caps(near.rows.weights), problem.delta2(near.rows.weights)
         rows = coordinates.extended(near.rows.X)
         rows *= signs_of(near.rows, self.positive)[:, None]
-        margins = rows @ query.z
-        slope, curvature = slopes(problem, margins, near.rows.weights, query.width)
+        slope, curvature = slopes(problem, near.margins, near.rows.weights, query.width)
         p = sums.slope - rows.T @ slope
         if query.width == 0.0 and problem.loss == "hinge":
             return LocalModel(regularised(coordinates, np.zeros_like(sums.curvature)), p, rows, D, caps)

@@ -81,7 +81,8 @@ def _scored(block: Block, evaluation: Evaluation) -> Scored:
     worst = margins - block.errors(evaluation.z, margins)
     places = np.flatnonzero((margins < evaluation.reach) & used)
     assert isinstance(block.block, Partition)
-    near = Near(Gathered.take(block.block, places), margins[places], evaluation.nearest)
+    least = margins[places]
+    near = Near(Gathered.take(block.block, places), least, least, evaluation.nearest)
     return Scored(
         **vars(block.row_sums(y, margins, worst)),
         smallest=float(margins[used].min(initial=np.inf)),

@@ -105,26 +105,30 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """The rows nearest to the margin, with their distances, of shape (k,).
+    """The rows nearest to the margin, with their distances and margins as computed in the pass, of shape (k,).
+
+    The sums over all other rows are differences of sums, for which the margins must be the same: other rounding may
+    put a row at the margin on its other side.
 
     There are at most `nearest` rows after `pruned`, and up to twice as many after `merge`: fewer merges sort then.
     """
 
     rows: Gathered
     distances: np.ndarray
+    margins: np.ndarray
     nearest: int
 
     def merge(self, other: Near) -> Near:
         """Return the rows of both that are nearest."""
         rows, distances = self.rows.merge(other.rows), np.append(self.distances, other.distances)
-        return Near(rows, distances, self.nearest).pruned(2)
+        return Near(rows, distances, np.append(self.margins, other.margins), self.nearest).pruned(2)
 
     def pruned(self, excess: int = 1) -> Near:
         """Drop the farthest rows if there are more than `excess` times `nearest`; of equal distances the first stay."""
         if self.distances.size <= excess * self.nearest:
             return self
         kept = np.sort(np.argsort(self.distances, kind="stable")[: self.nearest])
-        return Near(self.rows.some(kept), self.distances[kept], self.nearest)
+        return Near(self.rows.some(kept), self.distances[kept], self.margins[kept], self.nearest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,7 +424,8 @@ class Block:
             lengths = row_lengths(self.coordinates, self.X[places], query.metric)
             distances /= np.maximum(lengths / query.unit, MIN_UNIT)
         near = distances <= query.reach
-        return Near(Gathered.take(self.block, places[near]), distances[near], query.nearest).pruned()
+        places, distances = places[near], distances[near]
+        return Near(Gathered.take(self.block, places), distances, margins[places], query.nearest).pruned()
 
 
 def check_finite(block: Partition | Gathered) -> None:
