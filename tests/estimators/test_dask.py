@@ -471,3 +471,14 @@ def test_verify_checks_verdicts_where_the_rows_are(scheduler):
         verify(verdict, da.full((2000, 6), 2**53 + 1, chunks=(300, -1)), data[1])
     with pytest.raises(CertificateError, match="memory"):
         verify(separate(X[:50], labels[1][:50], kernel="rbf", gamma=1.0), *arrays(X[:50], labels[1][:50]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 8])
+def test_few_rows_at_the_margin_are_certified(seed):
+    """The sample is all rows: the first point is the optimum, where rounding decides on which side the rows are."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 30)), int(rng.integers(2, 30))
+    X, y = rng.normal(size=(n, d)), np.arange(n) % 2
+    rows, labels = da.from_array(X, chunks=(n, -1)), da.from_array(y, chunks=n)
+    model = MaxMarginClassifier(C=100.0, random_state=0).fit(rows, labels)
+    assert model.status_ == "CERTIFIED"

@@ -254,3 +254,17 @@ def test_the_method_depends_on_columns_entries_and_memory():
     assert method(100, 100_000, 10, 1e9) == "cached-loops"
     with pytest.raises(ValueError, match="soft margins at p = 2"):
         method_for(Problem("hinge", np.inf), ArrayPartitions(np.ones((3, 1)), np.zeros(3, int)), 1e9)
+
+
+def test_cached_loops_take_over_where_newton_stalls():
+    """No method reaches a gap of 1e-16: Newton's method stalls, then cached loops, which give the better bounds here."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4))
+    y = (X[:, 0] + rng.normal(size=2000) > 0.0).astype(int)
+    model = MaxMarginClassifier(tol=1e-16, memory="20KB", random_state=0).fit(X, y)
+    stages = [report.stage for report in model.history_]
+    assert stages[0] == "partitioned-newton"
+    assert stages[-1] == "cached-loops"
+    assert [report.round for report in model.history_] == list(range(1, len(stages) + 1))
+    assert model.certificate_.gap <= min(report.gap for report in model.history_)
+    assert verify(model, X, y).gap <= 1e-9

@@ -48,8 +48,9 @@ class LocalModel:
     def solve(self, accuracy: float, interrupted: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray] | None:
         """Return z, of shape (size,), and the dual variables of the gathered rows, of shape (k,); None if stopped.
 
-        The iterations end once Q z = p + B'a up to 1e-6 of the largest entry of p, and the duality gap is `accuracy`. A
-        tighter equation costs steps: any dual variables within their caps give a valid bound of the whole problem.
+        The iterations end once Q z = p + B'a up to 1e-6 of the largest entry of Q z and p, and the duality gap is
+        `accuracy`. A tighter equation costs steps: any dual variables within their caps give a valid bound of the whole
+        problem.
 
         Parameters
         ----------
@@ -61,9 +62,9 @@ class LocalModel:
         if not self.D.size:
             return np.linalg.solve(self.Q, self.p), np.zeros(0)
         best = None
-        scale = max(float(np.abs(self.p).max(initial=0.0)), np.finfo(float).tiny)
         for current in iterates(_ModelSystem(self), interrupted):
             best = current.point
+            scale = max(float(np.abs(side).max()) for side in (self.p, self.Q @ best.z))
             stationary = float(np.abs(current.stationarity).max(initial=0.0)) <= 1e-6 * scale
             if stationary and best.complementarity <= accuracy:
                 break

@@ -24,10 +24,10 @@ COPIES = 4
 # Part of the memory for gathered rows and the sample; the rest holds blocks, sums and matrices of d x d.
 ROWS_SHARE = 0.6
 # Largest part of all rows that is kept in memory for each binary problem, a third of it as the sample, if it is more
-# than MIN_ROWS_PER_COLUMN rows a column: a local model of more rows takes longer than the pass that it may save.
-# 1,000,000 x 28, hinge, C = 1: 2.3, 1.9, 2.4 and 5.3 seconds with 2, 8, 20 and 50 %.
+# than MIN_ROWS_PER_COLUMN rows a column and MIN_ROWS: a local model of more rows takes longer than the pass that it may
+# save. 1,000,000 x 28, hinge, C = 1: 2.3, 1.9, 2.4 and 5.3 seconds with 2, 8, 20 and 50 %.
 KEPT_SHARE = 0.1
-MIN_ROWS_PER_COLUMN = 100
+MIN_ROWS_PER_COLUMN, MIN_ROWS = 100, 20_000
 # attributes of `NewtonRun` that a checkpoint stores
 STATE = (
     "error", "upper", "last_objective", "last_move", "radius", "z", "best", "metric_matrix", "idle", "idle_gap",
@@ -55,7 +55,7 @@ class NewtonDriver(JointDriver):
     def __init__(self, fit: PartitionedFit, settings: Settings = SETTINGS) -> None:
         super().__init__(fit)
         n, d = fit.partitions.shape
-        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1)) * len(self.positives)
+        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS) * len(self.positives)
         self.settings, self.rows = settings, min(rows_in_memory(fit.memory, d), enough)
         self.kept = max(int(settings.sample_share * self.rows), 2)  # rows of the sample
 
