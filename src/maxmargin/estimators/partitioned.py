@@ -16,16 +16,9 @@ from sklearn.base import clone
 
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
 from ..fit.deadline import Deadline
-from ..fit.partitioned.cached_loops_driver import LoopsDriver
 from ..fit.partitioned.described_rows import READING, Reading
-from ..fit.partitioned.driver import (
-    PROGRESS_SECONDS,
-    PartitionedFit,
-    PartitionedSolution,
-    delete_needless,
-)
-from ..fit.partitioned.policy import method_for
-from ..fit.partitioned.solve import NewtonDriver
+from ..fit.partitioned.driver import PROGRESS_SECONDS, PartitionedFit, PartitionedSolution
+from ..fit.partitioned.soft_margins import solve_soft_margins
 from ..fit.report import Report, Stopping
 from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
@@ -366,34 +359,7 @@ def _solve(
     if problem.hard or not problem.euclidean:
         why = "a hard margin" if problem.hard else "a soft margin that is not the half square of the 2-norm"
         return RowGeneration(replace(fit, why=why), partial(_fit_rows, model, classes)).solve()
-    binary = 1 if classes.size == 2 else classes.size
-    stage, why = method_for(problem, partitions, memory, binary)
-    fit = replace(fit, why=why)
-    if stage == LoopsDriver.stage:
-        return LoopsDriver(fit).solve()
-    found = NewtonDriver(fit).solve()
-    return _improved(fit, found) if isinstance(partitions, ArrayPartitions) else found
-
-
-def _improved(fit: PartitionedFit, found: list[PartitionedSolution]) -> list[PartitionedSolution]:
-    """Solve the problems in which Newton's method has stalled by cached loops; return the better solutions.
-
-    Newton's method stalls where more rows lie at the margin than fit in memory, such as all rows at a small C.
-    """
-    stalled = [k for k, solution in enumerate(found) if solution.status is Status.STALLED]
-    if not stalled:
-        return found
-    why = "Newton's method has stalled: more rows lie at the margin than fit in memory"
-    again = LoopsDriver(replace(fit, why=why, checkpoint=None, problems=stalled)).solve()
-    for k, solution in zip(stalled, again, strict=True):
-        first = found[k]
-        passes = len(first.history)
-        later = [replace(report, round=report.round + passes) for report in solution.history]
-        better = solution if solution.certificate.gap <= first.certificate.gap else first
-        history = [*first.history, *later]
-        found[k] = replace(better, status=solution.status, history=history, rounds=len(history))
-    delete_needless(fit.checkpoint, found)
-    return found
+    return solve_soft_margins(fit)
 
 
 def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_report: Any) -> Any:

@@ -84,8 +84,7 @@ class Query:
     reach : float
         Distance up to which rows are gathered.
     farthest : float
-        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` in the sample. Longer
-        rows count as known beyond it, which saves the lengths of most rows.
+        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` in the sample.
     bounds_only : bool, default=False
         Whether slope and curvature are left out, as 0.
     """
@@ -107,10 +106,8 @@ class Query:
 class Near:
     """The rows nearest to the margin, with their distances and margins as computed in the pass, of shape (k,).
 
-    The sums over all other rows are differences of sums, for which the margins must be the same: other rounding may
-    put a row at the margin on its other side.
-
-    There are at most `nearest` rows after `pruned`, and up to twice as many after `merge`: fewer merges sort then.
+    Sums over the other rows are differences, for which the margins must be the same: other rounding may put a row at
+    the margin on its other side. There are at most `nearest` rows after `pruned`, and up to twice as many after `merge`.
     """
 
     rows: Gathered
@@ -420,9 +417,9 @@ class Block:
         distances = np.abs(1.0 - margins)
         places = np.flatnonzero((distances <= query.farthest) & (self.weights > 0.0))
         distances = distances[places]
-        if query.metric is not None:  # for few rows: a length costs as much as columns^2 multiplications
-            lengths = row_lengths(self.coordinates, self.X[places], query.metric)
-            distances /= np.maximum(lengths / query.unit, MIN_UNIT)
+        if query.metric is not None:  # for few rows: a length costs columns^2 multiplications
+            lengths = row_lengths(self.coordinates, self.X[places], query.metric) / query.unit
+            distances /= np.maximum(lengths, MIN_UNIT)
         near = distances <= query.reach
         places, distances = places[near], distances[near]
         return Near(Gathered.take(self.block, places), distances, margins[places], query.nearest).pruned()
