@@ -1,8 +1,9 @@
-"""A limit of the memory of a process, its page cache included, by a control group of Linux."""
+"""A limit of the memory of a process, by a control group of Linux."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,8 +19,8 @@ VERSIONS = (
 def memory_group(limit: int) -> Iterator[Path | None]:
     """Make a group whose processes have `limit` bytes together; None where the machine or the user has no such groups.
 
-    A process joins by `join`. Beyond the limit pages of files are dropped; where that does not suffice, the process is
-    killed.
+    A process joins by `join`. What it allocates counts, and pages of files that it is the first to read. Beyond the
+    limit pages of files are dropped; where that does not suffice, the process is killed, or swapped out.
     """
     found = next((group for version in VERSIONS if (group := _made(*version, limit)) is not None), None)
     try:
@@ -32,7 +33,7 @@ def memory_group(limit: int) -> Iterator[Path | None]:
 
 def _made(root: Path, name: str, limit: int) -> Path | None:
     """Return a new group with a limit; None where it cannot be made."""
-    group = root / f"maxmargin-{os.getpid()}"
+    group = root / f"maxmargin-{secrets.token_hex(4)}"
     try:
         group.mkdir()
     except OSError:
@@ -41,10 +42,11 @@ def _made(root: Path, name: str, limit: int) -> Path | None:
         if (group / "cgroup.procs").exists():
             (group / name).write_text(str(limit))
             return group
-    group.rmdir()
+    with suppress(OSError):
+        group.rmdir()
     return None
 
 
 def join(group: Path) -> None:
-    """Move this process into a group."""
+    """Move this process into a group, which counts what is allocated afterwards."""
     (group / "cgroup.procs").write_text(str(os.getpid()))

@@ -117,7 +117,9 @@ def generated(folder: Path, max_time: float) -> str:
             limited = limited and found["limited"]
             rows.append([loss, f"{C:g}", passes_of(found), f"{found['seconds']:.0f}", f"{found['peak']:.0f}"])
             print(rows[-1], flush=True)
-    return (LIMITED if limited else "") + table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
+    return (LIMITED if limited else "\n\n") + table(
+        ["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows
+    )
 
 
 def dense(max_time: float) -> str:
@@ -178,8 +180,8 @@ ABOUT = """# Rows larger than memory
 Certified fits of rows that do not fit in memory. A pass is a read of all rows.
 """
 LIMITED = (
-    "A control group limits each process, with the pages of files that it reads, to 1.2 times the memory and 200 MB."
-    "\n\n"
+    "A control group limits each process to 1.2 times the memory and 200 MB; pages of files that are in memory before "
+    "the process reads them count for `peak MB`, and not for the group.\n\n"
 )
 PEERS = """
 The objective of other packages is computed by the benchmark, over all rows, and compared with the certified one:

@@ -1,6 +1,6 @@
 """One fit of generated rows in a process of its own, whose memory is limited where the system allows it.
 
-`python -m benchmarks.scale_fit FOLDER LOSS C MEMORY SECONDS THREADS GROUP`; GROUP is empty for no limit.
+`python -m benchmarks.scale_fit FOLDER LOSS C MEMORY SECONDS THREADS`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +44,15 @@ def measured(
     ]
     limit = int(LARGEST_SHARE * parse_bytes(memory) + INTERPRETER)
     with memory_group(limit) as group:
-        words.append("" if group is None else str(group))
         done = subprocess.run(
-            words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
-        )
+            words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
+            preexec_fn=None if group is None else partial(join, group),
+        )  # fmt: skip
     return json.loads(done.stdout) | {"limited": group is not None}
 
 
 def main() -> None:
-    folder, loss, C, memory, max_time, threads, group = sys.argv[1:]
-    if group:
-        join(Path(group))
+    folder, loss, C, memory, max_time, threads = sys.argv[1:]
     X, y = read(Path(folder))
     begin = time.perf_counter()
     model = MaxMarginClassifier(
