@@ -107,7 +107,7 @@ class Near:
     """The rows nearest to the margin, with their distances and margins as computed in the pass, of shape (k,).
 
     Sums over the other rows are differences, for which the margins must be the same: other rounding may put a row at
-    the margin on its other side. There are at most `nearest` rows after `pruned`, and up to twice as many after `merge`.
+    the margin on its other side. There are at most `nearest` rows after `pruned`, and twice as many after `merge`.
     """
 
     rows: Gathered
