@@ -30,7 +30,7 @@ from maxmargin.fit.partitioned.solve import COPIES, ROWS_SHARE, STAGE
 from maxmargin.problem.problem import Problem
 
 from .datasets import adult, mnist_dense, mnist_digits, web
-from .page import deliver, folded, sections_of, table, versions
+from .page import deliver, folded, sections_of, table, versions, wrapped
 from .scale_data import COLUMNS, write_rows, write_text
 from .scale_fit import measured
 from .scale_peers import attempts
@@ -117,8 +117,10 @@ def generated(folder: Path, max_time: float) -> str:
             limited = limited and found["limited"]
             rows.append([loss, f"{C:g}", passes_of(found), f"{found['seconds']:.0f}", f"{found['peak']:.0f}"])
             print(rows[-1], flush=True)
-    return (LIMITED if limited else "\n\n") + table(
-        ["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows
+    return (
+        (LIMITED if limited else "")
+        + "\n\n"
+        + table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
     )
 
 
@@ -127,9 +129,7 @@ def dense(max_time: float) -> str:
     with TemporaryDirectory() as name:
         write_rows(Path(name), ROWS)
         floor = reading(Path(name))
-        return (
-            f"Reading the rows once and adding them up takes {floor:.1f} s. {generated(Path(name), max_time)}"
-        )
+        return f"Reading the rows once and adding them up takes {floor:.1f} s.\n\n{generated(Path(name), max_time)}"
 
 
 def text(max_time: float) -> str:
@@ -179,9 +179,9 @@ ABOUT = """# Rows larger than memory
 
 Certified fits of rows that do not fit in memory. A pass is a read of all rows.
 """
-LIMITED = (
+LIMITED = wrapped(
     "A control group limits each process to 1.2 times the memory and 200 MB; pages of files that are in memory before "
-    "the process reads them count for `peak MB`, and not for the group.\n\n"
+    "the process reads them count for `peak MB`, and not for the group."
 )
 PEERS = """
 The objective of other packages is computed by the benchmark, over all rows, and compared with the certified one:
@@ -214,17 +214,20 @@ def main() -> None:
     parser.add_argument("--max-time", type=float, default=600.0)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    sections = sections_of(PAGE.read_text()) if PAGE.exists() else {}
+    top, *others = PARTS.values()  # the first part is not folded
+    before = PAGE.read_text() if PAGE.exists() else ""
+    sections = sections_of(before)
+    _, found, first = before.partition("<details>")[0].partition(f"{top[0]}:\n\n")
+    if found:
+        sections[top[0]] = first.strip()
     for name in arguments.parts:
         title, measure = PARTS[name]
         day, package = date.today().isoformat(), versions("maxmargin")
         about = f"Measured on {day} with {package} by `python -m benchmarks.scale --parts {name}`, 2 shared cores."
         sections[title] = f"{measure(arguments.max_time)}\n\n{about}"
-    known = [title for title, _ in PARTS.values() if title in sections]
-    deliver(
-        "\n\n".join([ABOUT.strip(), *(folded(title, sections[title]) for title in known)]) + "\n",
-        PAGE if arguments.write else None,
-    )
+    head = [ABOUT.strip(), f"{top[0]}:\n\n{sections[top[0]]}"] if top[0] in sections else [ABOUT.strip()]
+    known = (folded(title, sections[title]) for title, _ in others if title in sections)
+    deliver("\n\n".join([*head, *known]) + "\n", PAGE if arguments.write else None)
 
 
 if __name__ == "__main__":
