@@ -198,7 +198,7 @@ PARTS: dict[str, tuple[str, Callable[[float], str]]] = {
         f"Other packages on {PEER_ROWS:,} rows of the same kind (hinge, C = {PEER_COST:g})",
         peers,
     ),
-    "threads": (f"Threads (20,000,000 rows, hinge, C = {PEER_COST:g})", threads),
+    "threads": (f"Threads ({ROWS:,} rows, hinge, C = {PEER_COST:g})", threads),
     "text": (f"Generated text, {TEXT[0]:,} x {TEXT[1]:,} (3.0 GB), `memory={MEMORY!r}`", text),
     "sets": (
         "Real sets, a tenth of the rows in memory",
@@ -223,7 +223,8 @@ def main() -> None:
     for name in arguments.parts:
         title, measure = PARTS[name]
         day, package = date.today().isoformat(), versions("maxmargin")
-        about = f"Measured on {day} with {package} by `python -m benchmarks.scale --parts {name}`, 2 shared cores."
+        command = f"python -m benchmarks.scale --parts {name} --max-time {arguments.max_time:g}"
+        about = wrapped(f"Measured on {day} with {package} by `{command}`, 2 shared cores.")
         sections[title] = f"{measure(arguments.max_time)}\n\n{about}"
     head = [ABOUT.strip(), f"{top[0]}:\n\n{sections[top[0]]}"] if top[0] in sections else [ABOUT.strip()]
     known = (folded(title, sections[title]) for title, _ in others if title in sections)

@@ -83,10 +83,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
 
 def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Recompute bounds and proofs where the rows of a Dask collection or a Spark frame are; errors as of `verify`."""
-    is_verdict, gathered = (
-        isinstance(model, Checked),
-        "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()",
-    )
+    is_verdict = isinstance(model, Checked)
+    gathered = "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()"
     if not is_verdict:
         require(hasattr(model, "certificate_"), nothing_to_verify(model))
     kernel = not isinstance(model.kernel, Linear) if is_verdict else hasattr(model, "n_support_")

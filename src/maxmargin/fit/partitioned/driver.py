@@ -86,6 +86,12 @@ class PartitionedFit:
     checkpoint: str | os.PathLike[str] | None = None
     problems: Sequence[int] | None = None
 
+    @property
+    def positives(self) -> list[int]:
+        """The class against the rest of each binary problem."""
+        found = [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+        return found if self.problems is None else [found[k] for k in self.problems]
+
 
 class Bounded(Protocol):
     """The iteration of a binary problem, as reports show it.
@@ -153,11 +159,8 @@ class PassDriver(ABC):
     def __init__(self, fit: PartitionedFit) -> None:
         self.fit, self.partitions, self.stopping = fit, fit.partitions, fit.stopping
         self.coordinates = Coordinates(fit.problem, fit.partitions.shape[1])
-        self.positives = [1] if len(fit.classes) == 2 else list(range(len(fit.classes)))
-        self.labels: list[Any] = [None] if len(fit.classes) == 2 else list(fit.classes)
-        if fit.problems is not None:
-            self.positives = [self.positives[k] for k in fit.problems]
-            self.labels = [self.labels[k] for k in fit.problems]
+        self.positives = fit.positives
+        self.labels: list[Any] = [None] if len(fit.classes) == 2 else [fit.classes[k] for k in self.positives]
         self.runs: list[Any] = []
         self.histories: list[list[Report]] = [[] for _ in self.labels]
         self.fingerprints: list[Fingerprint | None] = [None for _ in self.labels]

@@ -18,8 +18,7 @@ FALLBACK_GAP = 1e-8
 
 def solve_soft_margins(fit: PartitionedFit) -> list[PartitionedSolution]:
     """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
-    binary = 1 if len(fit.classes) == 2 else len(fit.classes)
-    stage, why = method_for(fit.problem, fit.partitions, fit.memory, binary)
+    stage, why = method_for(fit.problem, fit.partitions, fit.memory, len(fit.positives))
     fit = replace(fit, why=why)
     if stage == LoopsDriver.stage:
         return LoopsDriver(fit).solve()

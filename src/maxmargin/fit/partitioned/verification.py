@@ -13,7 +13,7 @@ from ...certificates.certificate import Certificate, Certificates, Fingerprint, 
 from ...certificates.rows import bounds
 from ...certificates.sample import Sample
 from ...certificates.verification import check_support, claimed_dual, naming, recomputed
-from ...data.partitions import Gathered, Partitions
+from ...data.partitions import Gathered, Partitions, signs_of
 from ...numerics.sums import Compensated
 from .bounds import dual_side, objective_side
 from .coordinates import Coordinates
@@ -126,7 +126,13 @@ class _CheckBySums(_Check):
 
     def queries(self) -> tuple[Query, Query]:
         """Return the queries, which gather no rows and leave out slope and curvature."""
-        nothing = (None, 1.0, 0, -1.0, -1.0, True)
+        nothing: dict[str, Any] = {
+            "positive": self.positive,
+            "width": 0.0,
+            "curved_width": 0.0,
+            "metric": None,
+        }
+        nothing |= {"unit": 1.0, "nearest": 0, "reach": -1.0, "farthest": -1.0, "bounds_only": True}
         last, second = Linearisation(self.z, 0.0, self.numbers, self.alpha, others_zero=True), self.z
         points = self.claim.implied
         if points is not None:
@@ -134,8 +140,8 @@ class _CheckBySums(_Check):
             second = self.coordinates.vector(points.second_w, points.second_b)
             last = Linearisation(first, points.width, self.numbers, self.alpha)
         return (
-            Query(self.positive, self.z, 0.0, 0.0, None, *nothing),
-            Query(self.positive, second, 0.0, 0.0, last, *nothing),
+            Query(z=self.z, last=None, **nothing),
+            Query(z=second, last=last, **nothing),
         )
 
     def certificate(self, primal: Sums, dual: Sums) -> Certificate:
@@ -170,7 +176,7 @@ class _CheckByRows(_Check):
             dual = NO_DUAL._replace(bound=np.inf) if problem.hard else NO_DUAL
             return self.recomputed(combine_sides(problem, dual, primal))
         mine = rows.some(np.searchsorted(rows.numbers, self.numbers))
-        sample = Sample(mine.X, np.where(mine.codes == self.positive, 1.0, -1.0), mine.weights)
+        sample = Sample(mine.X, signs_of(mine, self.positive), mine.weights)
         places = np.arange(self.numbers.size)
         alpha = claimed_dual(replace(self.claim, support=places), sample)
         # the bound of the point on these rows alone is not used
