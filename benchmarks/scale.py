@@ -44,7 +44,6 @@ ROWS = 20_000_000  # generated dense rows
 TEXT = (5_000_000, 1_000_000)  # rows and columns of generated text
 # Rows that other packages get: Vowpal Wabbit reads text, which takes minutes to write for more. Memory in proportion.
 PEER_ROWS, PEER_MEMORY = 1_000_000, "26MB"
-THREADS = (1, 2)
 BLOCK = 100_000  # rows that are added up at a time
 SETS = {"adult": adult, "web": web, "mnist": mnist_dense, "mnist10": mnist_digits}
 
@@ -139,18 +138,6 @@ def text(max_time: float) -> str:
         return generated(Path(name), max_time)
 
 
-def threads(max_time: float) -> str:
-    """Return the table of fits with several threads."""
-    rows = []
-    with TemporaryDirectory() as name:
-        write_rows(Path(name), ROWS)
-        for count in THREADS:
-            found = measured(Path(name), LOSSES[0], PEER_COST, MEMORY, max_time, count)
-            rows.append([str(count), passes_of(found), f"{found['seconds']:.1f}", f"{found['peak']:.0f}"])
-            print(rows[-1], flush=True)
-    return table(["n_jobs", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
-
-
 def peers(max_time: float) -> str:
     """Return the table of other packages on generated dense rows."""
     with TemporaryDirectory() as name:
@@ -198,7 +185,6 @@ PARTS: dict[str, tuple[str, Callable[[float], str]]] = {
         f"Other packages on {PEER_ROWS:,} rows of the same kind (hinge, C = {PEER_COST:g})",
         peers,
     ),
-    "threads": (f"Threads ({ROWS:,} rows, hinge, C = {PEER_COST:g})", threads),
     "text": (f"Generated text, {TEXT[0]:,} x {TEXT[1]:,} (3.0 GB), `memory={MEMORY!r}`", text),
     "sets": (
         "Real sets, a tenth of the rows in memory",

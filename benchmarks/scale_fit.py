@@ -1,6 +1,6 @@
 """One fit of generated rows in a process of its own, whose memory is limited where the system allows it.
 
-`python -m benchmarks.scale_fit FOLDER LOSS C MEMORY SECONDS THREADS`.
+`python -m benchmarks.scale_fit FOLDER LOSS C MEMORY SECONDS`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ TOL = 1e-4  # relative gap that the fits certify
 LARGEST_SHARE, INTERPRETER = 1.2, 200e6
 
 
-def measured(
-    folder: Path, loss: str, C: float, memory: str, max_time: float, threads: int = 1
-) -> dict[str, Any]:
+def measured(folder: Path, loss: str, C: float, memory: str, max_time: float) -> dict[str, Any]:
     """Return passes, seconds and gaps, and the peak memory in MB, of a fit in a new process.
 
     `limited` says whether the process was limited to `LARGEST_SHARE` times its memory and `INTERPRETER`.
@@ -40,7 +38,6 @@ def measured(
         str(C),
         memory,
         str(max_time),
-        str(threads),
     ]
     limit = int(LARGEST_SHARE * parse_bytes(memory) + INTERPRETER)
     with memory_group(limit) as group:
@@ -52,7 +49,7 @@ def measured(
 
 
 def main() -> None:
-    folder, loss, C, memory, max_time, threads = sys.argv[1:]
+    folder, loss, C, memory, max_time = sys.argv[1:]
     X, y = read(Path(folder))
     begin = time.perf_counter()
     model = MaxMarginClassifier(
@@ -62,7 +59,6 @@ def main() -> None:
         memory=memory,
         random_state=0,
         max_time=float(max_time),
-        n_jobs=int(threads),
     ).fit(X, y)
     seconds = time.perf_counter() - begin
     lines = Path("/proc/self/status").read_text().splitlines()

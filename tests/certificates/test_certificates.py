@@ -144,6 +144,21 @@ def test_feasible_dual_weights_are_capped_and_balanced(c, seed):
         assert abs(balance) <= Fraction(2 * n * EPS) * sum(exact)
 
 
+def test_the_bound_of_a_hard_margin_is_that_of_the_dual_variables_as_given():
+    """Not of rounded multiples of them: where the terms of v are 1e10 times as large as v, rounding would show."""
+    rng = np.random.default_rng(0)
+    problem = Problem("hinge", np.inf, p=np.inf, intercept="none")
+    for _ in range(20):
+        X, y = 41.0 + 1e-9 * rng.random((60, 3)), np.repeat([1.0, -1.0], [20, 40])
+        first, second = rng.integers(1, 1 << 20, (2, 20)).astype(float)
+        alpha = 3.0 * np.concatenate([first + second, first, second])
+        weights, entries = [Fraction(a) for a in alpha * y], [[Fraction(x) for x in row] for row in X]
+        v = [sum((c * row[j] for c, row in zip(weights, entries, strict=True)), Fraction()) for j in range(3)]
+        exact = max(map(abs, v)) / sum(map(abs, weights))
+        found = bounds(problem, Sample(X, y, np.ones(60)), np.zeros(3), 0.0, alpha, Compensated)
+        assert exact <= found.upper <= float(exact) * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("arithmetic", [Plain, Compensated])
 def test_underflowing_products_do_not_lower_the_upper_bound(arithmetic):
     """A quarter of the smallest number underflows to 0, which is not an upper bound of the margin."""

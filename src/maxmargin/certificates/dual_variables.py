@@ -85,12 +85,20 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
 
 def proportions(alpha: np.ndarray) -> np.ndarray:
-    """Return alpha scaled to a sum of one, as squares of tiny numbers would underflow; zeros if it cannot be scaled."""
+    """Return alpha scaled to a sum of one; zeros if it cannot be scaled."""
+    alpha = with_exponent_zero(alpha)
+    return alpha / alpha.sum() if alpha.any() else alpha
+
+
+def with_exponent_zero(alpha: np.ndarray) -> np.ndarray:
+    """Return alpha times a power of two, which rounds nothing, its largest entry from 1/2 to 1; zeros if there is none.
+
+    The squares of tiny numbers would underflow.
+    """
     largest = float(alpha.max(initial=0.0))
     if not (np.isfinite(largest) and largest > 0.0):
         return np.zeros_like(alpha)
-    alpha = alpha / largest
-    return alpha / alpha.sum()
+    return np.ldexp(alpha, -int(np.frexp(largest)[1]))
 
 
 def slopes(

@@ -17,7 +17,7 @@ from ..problem.problem import Problem
 from . import bounds as formulas
 from .bounds import SMALLEST_FLOAT, Bounds, Length, Side
 from .certificate import Certificate
-from .dual_variables import even_out, feasible, proportions
+from .dual_variables import even_out, feasible, with_exponent_zero
 from .huge_columns import away_from_bounds, exact_bound, huge_columns
 from .sample import Sample
 
@@ -161,13 +161,14 @@ def bounds(
     w : ndarray of shape (d,)
     b : float
     alpha : ndarray of shape (n,)
-        Feasible. For a hard margin they are scaled to a sum of one here, as the square of a tiny |v| would underflow.
+        Feasible. For a hard margin they are multiplied by a power of two here, as the square of a tiny |v| would
+        underflow. A factor that rounds would change the bound where the terms of v cancel.
     arithmetic : Plain or Compensated, default=Plain
     v : ndarray, default=None
         The `combination` of a soft problem, where the caller has computed it; None to compute it here.
     """
     if problem.hard:
-        alpha, v = proportions(alpha), None
+        alpha, v = with_exponent_zero(alpha), None
     with np.errstate(over="ignore", invalid="ignore"):
         huge = huge_columns(problem, sample, alpha)
         primal = _primal_side(problem, sample, w, b, arithmetic, by_terms=huge is not None)

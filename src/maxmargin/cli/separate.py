@@ -56,13 +56,11 @@ def separate(
                 if parameters["kernel"] not in (None, "linear"):
                     raise
         if table is None:
-            from ..estimators.partitioned import MIN_SECONDS
             from ..fit.deadline import Deadline
 
             deadline = Deadline(parameters["max_time"])
             stored = stored_rows(data, n_features, columns, parameters["cache_dir"], deadline.interrupted)
-            if parameters["max_time"] is not None:
-                parameters["max_time"] = max(deadline.remaining(), MIN_SECONDS)
+            parameters["max_time"] = deadline.max_time()
             table = stored_table(stored)
 
         from ..certificates.verdicts import Undecided

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
@@ -232,8 +231,6 @@ class ArrayPartitions(Partitions):
         The factor on the weight of every row of a class.
     block_bytes : int, default=BLOCK_BYTES
         Bytes of a block.
-    workers : int, default=1
-        Threads, each with a block of its own.
 
     Attributes
     ----------
@@ -250,9 +247,8 @@ class ArrayPartitions(Partitions):
         weights: np.ndarray | None = None,
         factors: np.ndarray | None = None,
         block_bytes: int = BLOCK_BYTES,
-        workers: int = 1,
     ) -> None:
-        self.shape, self.sparse, self.workers = X.shape, sp.issparse(X), workers
+        self.shape, self.sparse = X.shape, sp.issparse(X)
         self._X, self._codes, self._weights, self._factors = X, codes, weights, factors
         n, d = X.shape
         self.row_entries = X.nnz / max(n, 1) if self.sparse else float(d)
@@ -265,31 +261,16 @@ class ArrayPartitions(Partitions):
         self.row_bytes = row_bytes
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+        # One thread: blocks that fit into the caches make calls of NumPy so short that two threads wait for the
+        # interpreter, and take up to 1.5 times as long (docs/explanation/scaling.md).
         merger: Merger[M] = Merger()
         self.rows_done = 0
-        for result in self._results(function, interrupted):
-            if result is None:
+        for first in self._starts:
+            if interrupted():
                 return None
-            merger.add(result)
-            self.rows_done = min(self.rows_done + self._rows, self.shape[0])
+            merger.add(function(self._block(first, self._rows)))
+            self.rows_done = min(first + self._rows, self.shape[0])
         return merger.merged()
-
-    def _results(
-        self, function: Callable[[Partition], M], interrupted: Callable[[], bool]
-    ) -> Iterator[M | None]:
-        """Yield the results of all blocks in their order; None, as the last one, if the pass is stopped."""
-
-        def result(first: int) -> M | None:
-            return None if interrupted() else function(self._block(first, self._rows))
-
-        if self.workers == 1:
-            yield from map(result, self._starts)
-            return
-        with ThreadPoolExecutor(self.workers) as pool:
-            # a few blocks at a time: results of finished blocks wait in memory
-            group = 4 * self.workers
-            for begin in range(0, len(self._starts), group):
-                yield from pool.map(result, self._starts[begin : begin + group])
 
     def mixed_blocks(
         self, rows: int, rng: np.random.Generator, interrupted: Callable[[], bool]

@@ -132,7 +132,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         passes before count for `max_iter`. It is not used, with a warning, where the rows are solved in memory.
     n_jobs : int, default=None
         Classes solved at the same time (threads; no more than there are processors, and one if all classes are
-        solved in milliseconds). The model does not depend on it.
+        solved in milliseconds, or rows exceed `memory`). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation. None draws a new seed.
     verbose : int, default=0

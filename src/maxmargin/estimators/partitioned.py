@@ -23,7 +23,7 @@ from ..fit.report import Report, Stopping
 from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
-from ..numerics.threads import jobs, one_thread
+from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -36,7 +36,6 @@ from .row_generation import RowGeneration
 
 # The rows in memory are solved to this share of `tol`, which leaves the rest to the rows that are not in memory.
 IN_MEMORY_TOL = 0.3
-MIN_SECONDS = 1e-3  # `max_time` of a fit in memory when no time is left: it has to be positive
 STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
     "memory. Give more memory, or a larger tol."
@@ -134,9 +133,8 @@ def _partitions(
     model: Any, X: Any, codes: np.ndarray, weights: np.ndarray | None, class_weights: np.ndarray
 ) -> ArrayPartitions:
     """Return the partitions of arrays, each with a factor for the weights of each class."""
-    workers = 1 if model.n_jobs is None else jobs(model.n_jobs)
     factors = None if model.class_weight is None else class_weights
-    return ArrayPartitions(X, codes, weights, factors, workers=workers)
+    return ArrayPartitions(X, codes, weights, factors)
 
 
 def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
@@ -362,7 +360,7 @@ def _solve(
     return solve_soft_margins(fit)
 
 
-def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_report: Any) -> Any:
+def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, max_time: float | None, on_report: Any) -> Any:
     """Return a classifier of the same problem that is fitted to gathered rows in memory.
 
     Parameters
@@ -370,7 +368,7 @@ def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_r
     model : MaxMarginClassifier
     classes : ndarray of shape (classes,)
     rows : Gathered
-    left : float
+    max_time : float or None
         Seconds that it may take.
     on_report : callable
         The callback.
@@ -378,7 +376,7 @@ def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, left: float, on_r
     inner: Any = clone(model)
     inner.set_params(
         memory=None, checkpoint=None, class_weight=None, callback=on_report, verbose=0, tol=IN_MEMORY_TOL * model.tol,
-        max_time=None if left == np.inf else max(left, MIN_SECONDS),
+        max_time=max_time,
     )  # fmt: skip
     return inner.fit(rows.X, classes[rows.codes], rows.weights)
 

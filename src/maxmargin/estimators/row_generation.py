@@ -33,7 +33,7 @@ from ..separability.search import about_all_rows
 
 # Fits the in-memory estimator to gathered rows with the numbers of their classes as labels, given the seconds that are
 # left, and its callback.
-FitRows = Callable[[Gathered, float, Callable[[Report], bool]], Any]
+FitRows = Callable[[Gathered, float | None, Callable[[Report], bool]], Any]
 
 
 @dataclass(eq=False)
@@ -101,8 +101,8 @@ class RowGeneration(JointDriver):
     def advance(self, problems: list[int]) -> bool:
         """Solve the rows in memory, evaluate the solution on all rows, and add rows."""
         held, reach = self.held, HARD_REACH if self.coordinates.problem.hard else 1.0
-        left = self.stopping.deadline.remaining()
-        model = self.fit_rows(held, left, lambda report: self.interrupted())
+        max_time = self.stopping.deadline.max_time()
+        model = self.fit_rows(held, max_time, lambda report: self.interrupted())
         points = [self.coordinates.vector(w, b) for w, b in zip(model.coef_, model.intercept_, strict=True)]
         room = max(self.rows // (2 * len(points)), 1)
         evaluations = tuple(

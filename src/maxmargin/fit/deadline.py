@@ -12,6 +12,8 @@ from typing import Any
 
 from ..problem.status import Status
 
+MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it has to be positive
+
 
 class Deadline:
     """The time limit of a fit, and a flag that Ctrl-C or a callback sets to end the fit early.
@@ -65,6 +67,10 @@ class Deadline:
     def remaining(self) -> float:
         """Return the seconds until the end; inf without a time limit."""
         return max(self.end - time.perf_counter(), 0.0)
+
+    def max_time(self) -> float | None:
+        """Return the `max_time` of a fit that begins now: positive, and None without a time limit."""
+        return None if self.end == math.inf else max(self.remaining(), MIN_SECONDS)
 
     def can_afford(self, seconds: float) -> bool:
         """Return whether work of this duration would end before the deadline."""
