@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .inspection.compare import compare as compare
     from .inspection.support_report import support_report as support_report
     from .inspection.verification import verify as verify
+    from .io.certificate_file import write_certificate as write_certificate
     from .io.json import from_dict as from_dict
     from .io.json import from_json as from_json
     from .io.json import to_dict as to_dict
@@ -99,6 +100,7 @@ _MODULES = {
     "inspection.compare": "Comparison compare",
     "inspection.support_report": "support_report",
     "inspection.verification": "verify",
+    "io.certificate_file": "write_certificate",
     "io.json": "from_dict from_json to_dict to_json",
     "io.model_file": "load save",
     "io.onnx": "to_onnx",

@@ -1,7 +1,7 @@
 """Bounds of a linear problem in exact arithmetic, rounded once to float64, for certificates that others check.
 
-Every float64 number is a multiple of 2^-1074, so that sums of products are integers in suitable units. Norms with a whole
-exponent are compared by their powers; those with another exponent by logarithms of 60 digits, rounded outwards.
+Every float64 number is a multiple of 2^-1074, so that sums of products are integers in suitable units. Norms with a
+whole exponent are compared by their powers; those with another exponent by logarithms of 60 digits, rounded outwards.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typer import Option
 
 from .. import __version__
 from .cache import cache
+from .certificate import certificate
 from .compare import compare
 from .demo import demo
 from .export import export, import_model
@@ -25,7 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, report, compare, select, separate, export, demo, cache):
+for command in (fit, predict, check, report, certificate, compare, select, separate, export, demo, cache):
     app.command()(command)
 app.command("import")(import_model)
 

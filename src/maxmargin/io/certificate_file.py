@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.certificate import CertificateError, require
+from ..certificates.certificate import require
 from ..certificates.dual_variables import implied_by_points
 from ..certificates.exact_bounds import ExactBounds, entries_of, exactly_feasible
 from ..certificates.sample import Sample

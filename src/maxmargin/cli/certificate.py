@@ -1,0 +1,45 @@
+"""maxmargin certificate: the proof of a model in a file that a program without maxmargin checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .options import ColumnOptions, Result, command
+
+
+@command()
+def certificate(
+    model: Path,
+    data: Path,
+    *,
+    output: Path = Path("proof.json"),
+    columns: ColumnOptions,
+    as_json: bool = False,
+) -> Result:
+    """Write the bounds of a linear model, and the numbers that prove them, for a check without maxmargin.
+
+    Both bounds are computed in rational arithmetic. The program checker/check.py of the source distribution checks the
+    file against the data: python check.py proof.json data.svm
+
+    Parameters
+    ----------
+    data : Path
+        The data of the fit.
+    output : Path
+        The file to write.
+    """
+    from ..io.certificate_file import write_certificate
+    from ..numerics.files import check_place
+    from .data import read_certified
+    from .display import Progress
+
+    check_place(output, model, data)
+    with Progress():
+        fitted, table = read_certified(model, data, columns, "a certificate")
+        found = write_certificate(output, fitted, table.X, table.y, feature_names=table.feature_names)
+    labels = fitted.classes_[1:] if len(found) == 1 else fitted.classes_
+    bounds = {str(label): pair for label, pair in zip(labels, found, strict=True)}
+    lines = [
+        f"class {label}: {lower:.17g} <= best <= {upper:.17g}" for label, (lower, upper) in bounds.items()
+    ]
+    return Result({"certificate": str(output), "bounds": bounds}, [f"certificate: {output}", *lines])
