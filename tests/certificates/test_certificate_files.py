@@ -1,0 +1,172 @@
+"""Certificate files: the checker, which imports nothing of the package, accepts what is written, not what is false."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from effort import examples, thorough
+
+from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, write_certificate
+
+CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
+pytestmark = pytest.mark.skipif(
+    not CHECKER.exists(), reason="the checker is not part of an installed package"
+)
+
+
+def checked(proof, data):
+    """Run the checker in a process of its own; return its exit code and its last line."""
+    done = subprocess.run(
+        [sys.executable, "-I", str(CHECKER), str(proof), str(data)], capture_output=True, text=True
+    )
+    return done.returncode, (done.stdout + done.stderr).strip().splitlines()[-1]
+
+
+def write_rows(path, X, labels):
+    """Write svmlight text."""
+    X = X.toarray() if sp.issparse(X) else X
+    with open(path, "w") as file:
+        for row, label in zip(X.tolist(), labels, strict=True):
+            file.write(f"{label} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, 1) if x) + "\n")
+
+
+def problem(seed):
+    """Return rows, labels, weights or None, and parameters: every kind of problem in turn."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(6, 40)), int(rng.integers(1, 6)), 2 + (seed % 5 == 0)
+    X, y = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, d), np.resize(np.arange(k), n)
+    hard = seed % 3 == 0
+    if hard and seed % 2:  # separable
+        X[:, 0] += 6.0 * y * np.abs(X[:, 0]).max()
+    parameters = {
+        "C": np.inf if hard else float(10.0 ** rng.integers(-2, 4)),
+        "loss": ("hinge", "squared_hinge")[seed % 2],
+        "p": (1.0, 1.5, 2.0, 3.0, np.inf)[seed % 5],
+        "norm_power": 1 + int(hard or rng.random() < 0.7),
+    }
+    parameters |= ({"fit_intercept": False}, {}, {"intercept": "augmented", "intercept_scaling": 0.3})[
+        seed % 4 % 3
+    ]
+    return X, y, rng.uniform(0.5, 2.0, n) if seed % 2 else None, parameters
+
+
+def written(tmp_path, seed):
+    """Fit a problem, and write its certificate and its data; return the paths, the model and the bounds."""
+    X, y, weights, parameters = problem(seed)
+    model = MaxMarginClassifier(random_state=0, max_time=10.0, **parameters).fit(X, y, weights)
+    proof, data = tmp_path / "proof.json", tmp_path / "data.svm"
+    bounds = write_certificate(proof, model, X, y, weights)
+    write_rows(data, X, y)
+    return proof, data, model, bounds
+
+
+@thorough
+def test_certificates_of_all_kinds_are_valid_with_the_bounds_of_the_fit(tmp_path):
+    for seed in range(examples(20, 300)):
+        proof, data, model, bounds = written(tmp_path, seed)
+        assert checked(proof, data) == (0, "VALID"), seed
+        for (lower, upper), part in zip(bounds, model.certificate_.certificates, strict=True):
+            assert lower >= part.lower * (1.0 - 1e-9) or lower == 0.0 == upper
+            assert upper <= part.upper * (1.0 + 1e-9)
+
+
+@thorough
+def test_changed_certificates_are_refused_unless_the_statement_stays_true(tmp_path):
+    """Bounds are the tightest float64 ones: a bound one unit in the last place inward is false for these numbers."""
+    rng, refused, trials = np.random.default_rng(0), 0, examples(30, 1000)
+    for trial in range(trials):
+        if trial % 5 == 0:
+            proof, data, _, _ = written(tmp_path, trial // 5)
+            lines, rows = proof.read_text().splitlines(), data.read_text().splitlines()
+        heads = [k for k, line in enumerate(lines) if "positive" in json.loads(line)]
+        kind, k = ("lower", "upper", "label", "data", "end")[trial % 5], int(rng.choice(heads))
+        head, new, changed = json.loads(lines[k]), [*lines], [*rows]
+        i = int(rng.integers(len(rows)))
+        if kind in ("lower", "upper"):
+            value = float.fromhex(head[kind])
+            if value == 0.0 or np.isinf(value):  # states nothing, or cannot be tighter
+                refused += 1
+                continue
+            inward = np.inf if kind == "lower" else 0.0
+            new[k] = json.dumps(head | {kind: float(np.nextafter(value, inward)).hex()})
+        elif kind == "label":
+            changed[i] = "7" + rows[i][1:]
+        elif kind == "data":
+            _, entry = rows[i].split()[1].split(":")
+            changed[i] = rows[i].replace(entry, repr(float(np.nextafter(float(entry), np.inf))))
+        else:
+            del new[k + 1]
+        (tmp_path / "other.json").write_text("\n".join(new) + "\n")
+        (tmp_path / "other.svm").write_text("\n".join(changed) + "\n")
+        code, said = checked(tmp_path / "other.json", tmp_path / "other.svm")
+        assert (code, said[:8]) == (1, "INVALID:"), (trial, kind)
+        refused += 1
+    assert refused == trials
+
+
+def test_a_changed_dual_variable_is_refused_or_proves_the_same_bound(tmp_path):
+    """Hinge at p = 2: the value of the changed dual variables, in rational numbers, decides."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(30, 3)), np.resize([0, 1], 30)
+    model = MaxMarginClassifier(loss="hinge", fit_intercept=False, random_state=0).fit(X, y)
+    proof, data, other = tmp_path / "proof.json", tmp_path / "data.svm", tmp_path / "other.json"
+    ((lower, _),) = write_certificate(proof, model, X, y)
+    write_rows(data, X, y)
+    lines, signs = proof.read_text().splitlines(), [2 * label - 1 for label in y.tolist()]
+    k = next(k for k, line in enumerate(lines) if "dual" in json.loads(line))
+    rows, outcomes = [[Fraction(x) for x in row] for row in X.tolist()], set()
+    for trial in range(20):
+        pairs = json.loads(lines[k])["dual"]
+        i = trial % len(pairs)
+        pairs[i][1] = (float.fromhex(pairs[i][1]) * (1.0 + (-1.0) ** trial * 10.0 ** -(trial % 17))).hex()
+        alpha = {place - 1: Fraction(float.fromhex(text)) for place, text in pairs}
+        v = [sum((a * signs[r] * rows[r][j] for r, a in alpha.items()), Fraction()) for j in range(3)]
+        value = sum(alpha.values()) - sum(x * x for x in v) / 2
+        true = value >= Fraction(lower) and all(0 <= a <= 1 for a in alpha.values())
+        other.write_text("\n".join([*lines[:k], json.dumps({"dual": pairs}), *lines[k + 1 :]]) + "\n")
+        assert (checked(other, data)[0] == 0) == true, trial
+        outcomes.add(true)
+    assert False in outcomes
+
+
+def test_delimited_text_is_checked_by_the_names_of_its_columns(tmp_path):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(30, 2)), np.resize(["no", "yes"], 30)
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    model.source_ = {"label": "class", "first_index": None}
+    write_certificate(tmp_path / "proof.json", model, X, y, feature_names=["a", "b"])
+    with open(tmp_path / "data.csv", "w", newline="") as file:
+        csv.writer(file).writerows(
+            [
+                ["b", "class", "a"],
+                *([row[1], label, row[0]] for row, label in zip(X.tolist(), y, strict=True)),
+            ]
+        )
+    assert checked(tmp_path / "proof.json", tmp_path / "data.csv") == (0, "VALID")
+
+
+def test_inseparable_data_have_an_upper_bound_of_zero(tmp_path):
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+    assert write_certificate(tmp_path / "proof.json", model, X, y) == [(0.0, 0.0)]
+    write_rows(tmp_path / "data.svm", X, y)
+    assert checked(tmp_path / "proof.json", tmp_path / "data.svm") == (0, "VALID")
+
+
+def test_other_data_and_kernel_models_are_refused_and_no_file_is_left(tmp_path):
+    X, y = np.random.default_rng(3).normal(size=(30, 2)), np.resize([0, 1], 30)
+    proof = tmp_path / "proof.json"
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    with pytest.raises(CertificateError, match="give the data of the fit"):
+        write_certificate(proof, model, X + 1.0, y)
+    with pytest.raises(CertificateError, match="`verify` checks kernel models"):
+        write_certificate(proof, KernelMaxMarginClassifier(random_state=0).fit(X, y), X, y)
+    assert not proof.exists()
