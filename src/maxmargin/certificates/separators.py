@@ -20,6 +20,8 @@ from .gram import KernelSample
 from .rows import attained_margin
 from .sample import Sample
 from .verdicts import Separable
+from .vipr.program import Program
+from .vipr.statements import BALLS, SignedRows, exact_dual, largest_margin, separator
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,8 +62,22 @@ class LinearSeparator(Separable):
             if 0.0 < self.lo <= lower:
                 return lower
         # floats are rational numbers: the margin of (w, b) is computed exactly
-        exact = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+        exact = _rational(w, self.b) if self.exact is None else self.exact
         return exact_attained_margin(X, signs, exact, problem.q)
+
+    def program(self, rows: SignedRows) -> Program:
+        """Return the program of the largest margin for p = 1 and inf; for other p that of the separator alone."""
+        point = _rational(self.w, self.b) if self.exact is None else self.exact
+        least = exact_least_score(rows.X, rows.signs, point)
+        if self.p not in BALLS:
+            return separator(rows, point, least)
+        cert = self.certificate
+        return largest_margin(rows, self.p, exact_dual(rows, cert.support, cert.dual), point, least)
+
+
+def _rational(w: np.ndarray, b: float) -> tuple[Fraction, ...]:
+    """Return the rational numbers that the entries of w, and b, are."""
+    return (*map(Fraction, w.tolist()), Fraction(b))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,11 +158,8 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     q : float
         The exponent of the norm of w.
     """
-    *w, b = point
-    rows = [zip(*row_entries(X, i), strict=True) for i in range(y.size)]
-    scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
-    # the smallest margin, exactly
-    least = min(int(sign) * score for sign, score in zip(y, scores, strict=True))
+    *w, _ = point
+    least = exact_least_score(X, y, point)
     unit = max(abs(value) for value in w)
     length = norm(np.array([float(value / unit) for value in w]), q)
     # the last term is more than the relative rounding error of a sum of d terms and of w / unit
@@ -154,3 +167,11 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     # |w| = unit * length; one float below the rounded quotient is below the exact one
     bound = least / unit / Fraction(length)
     return max(float(np.nextafter(float(bound), 0.0)), 0.0) if bound > 0 else -np.inf
+
+
+def exact_least_score(X: Any, y: np.ndarray, point: tuple[Fraction, ...]) -> Fraction:
+    """Return min y_i (w.x_i + b) for rational (w, b), exactly; the parameters are those of `exact_attained_margin`."""
+    *w, b = point
+    rows = [zip(*row_entries(X, i), strict=True) for i in range(y.size)]
+    scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
+    return min(int(sign) * score for sign, score in zip(y, scores, strict=True))
