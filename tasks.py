@@ -72,6 +72,11 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         "spark",
         [f"{PYTEST} tests/estimators/test_spark.py"],
     ),
+    "test-vipr": (
+        "verdicts as VIPR files beside viprchk; says how to build it where it is missing",
+        "test",
+        [f"{PYTEST} tests/certificates/test_vipr.py"],
+    ),
     "test-sklearn": (
         "scikit-learn's own tests on our classes; rewrites its part of docs",
         "test",
