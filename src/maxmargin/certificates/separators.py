@@ -71,8 +71,7 @@ class LinearSeparator(Separable):
         least = exact_least_score(rows.X, rows.signs, point)
         if self.p not in BALLS:
             return separator(rows, point, least)
-        cert = self.certificate
-        return largest_margin(rows, self.p, exact_dual(rows, cert.support, cert.dual), point, least)
+        return largest_margin(rows, self.p, exact_dual(rows, self.certificate), point, least)
 
 
 def _rational(w: np.ndarray, b: float) -> tuple[Fraction, ...]:

@@ -363,7 +363,7 @@ class Undecided(Checked):
                 f"no linear program bounds the largest margin at p = {self.p:g}: separate(X, y, p=1) and p=inf find "
                 "bounds that have a file."
             )
-        dual = exact_dual(rows, self.support, self.alpha)
+        dual = exact_dual(rows, self.certificate)
         if dual is None:
             raise ValueError(f"nothing is proved that a file could state. To try: {self.remedy()}.")
         return largest_margin(rows, self.p, dual)

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from ...numerics.rational import row_entries
+from ..certificate import Certificate
+from ..exact_bounds import exactly_feasible
 from .program import Constraint, Number, Program, Terms, number_text
 
 
@@ -265,31 +267,17 @@ def largest_margin(
     )  # fmt: skip
 
 
-def exact_dual(rows: SignedRows, support: np.ndarray, dual: np.ndarray) -> dict[int, Fraction] | None:
-    """Return dual variables of sum one, exactly balanced between the classes where there is an intercept.
+def exact_dual(rows: SignedRows, cert: Certificate) -> dict[int, Fraction] | None:
+    """Return dual variables of a hard margin by row, exactly balanced between the classes, and of sum one.
 
-    The larger total of a class is scaled down to the other one, which moves them by the rounding of their balance.
+    None is returned where they prove nothing: all are zero, or those of one class are.
 
     Parameters
     ----------
     rows : SignedRows
-    support : ndarray of int
-    dual : ndarray of float
-        Non-negative, of the rows `support`.
-
-    Returns
-    -------
-    dict of Fraction, or None
-        None where they prove nothing: all are zero, or those of one class are.
+    cert : Certificate
     """
-    alpha = {
-        i: Fraction(value) for i, value in zip(support.tolist(), dual.tolist(), strict=True) if value > 0.0
-    }
-    if rows.bias:
-        sides = {i: float(rows.signs[i]) for i in alpha}
-        totals = {side: sum(alpha[i] for i in alpha if sides[i] == side) for side in (-1.0, 1.0)}
-        least = min(totals.values())
-        alpha = {i: value * least / totals[sides[i]] for i, value in alpha.items()} if least else {}
+    alpha = exactly_feasible(cert.problem, rows.signs, np.ones(rows.signs.size), cert.alpha)
     total = sum(alpha.values())
     return {i: value / total for i, value in alpha.items()} if total else None
 
