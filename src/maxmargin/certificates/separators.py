@@ -14,14 +14,14 @@ from ..numerics.rational import row_entries
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import powers_error
 from .certificate import require
+from .exact.vipr_file import Program
+from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, separator
 from .expansions import KernelProblem
 from .feature_map import image
 from .gram import KernelSample
 from .rows import attained_margin
 from .sample import Sample
 from .verdicts import Separable
-from .vipr.program import Program
-from .vipr.statements import BALLS, SignedRows, exact_dual, largest_margin, separator
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

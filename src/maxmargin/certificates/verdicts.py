@@ -26,14 +26,14 @@ from ..numerics.sparse_columns import canonical, without_empty_columns
 from ..numerics.sums import Compensated
 from .bounds import Bounds
 from .certificate import Certificate, CertificateError, require
+from .exact.vipr_file import Program
+from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, no_separator
 from .expansions import KernelPoint, KernelProblem
 from .feature_map import dimension, image
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
 from .training_data import labels_of
-from .vipr.program import Program
-from .vipr.statements import BALLS, SignedRows, exact_dual, largest_margin, no_separator
 
 PRINTED_ROWS = 6  # number of rows of a proof whose numbers are printed: as many as fit on a line
 LINEAR = Linear()  # the kernel with phi(x) = x, the default of verdicts

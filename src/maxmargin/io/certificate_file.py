@@ -17,7 +17,7 @@ import numpy as np
 
 from ..certificates.certificate import require
 from ..certificates.dual_variables import implied_by_points
-from ..certificates.exact_bounds import ExactBounds, entries_of, exactly_feasible
+from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
@@ -179,7 +179,7 @@ def digest_of(X: Any, labels: np.ndarray) -> str:
     An entry is the number of its column, from 1, and its value in hexadecimal.
     """
     texts, digest = {label: label_text(label) for label in np.unique(labels).tolist()}, hashlib.sha256()
-    for label, (columns, values) in zip(labels.tolist(), entries_of(X), strict=True):
-        entries = "".join(f" {j + 1}:{value.hex()}" for j, value in zip(columns, values, strict=True))
-        digest.update(f"{texts[label]}{entries}\n".encode())
+    for label, entries in zip(labels.tolist(), entries_of(X), strict=True):
+        text = "".join(f" {j + 1}:{value.hex()}" for j, value in entries)
+        digest.update(f"{texts[label]}{text}\n".encode())
     return digest.hexdigest()

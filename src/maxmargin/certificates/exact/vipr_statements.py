@@ -23,8 +23,8 @@ import numpy as np
 
 from ...numerics.rational import row_entries
 from ..certificate import Certificate
-from ..exact_bounds import exactly_feasible
-from .program import Constraint, Number, Program, Terms, number_text
+from .bounds import exactly_feasible
+from .vipr_file import Constraint, Number, Program, Terms, number_text
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..problem.problem import Problem
-from .sample import Sample
+from ...numerics.rational import row_entries
+from ...problem.problem import Problem
+from ..sample import Sample
 
 BITS = 1074  # the smallest float64 number is 2^-1074
 # Denominator of alpha_i^2 / (4 C s_i), rounded up: its rounding is below that of any float64 bound.
@@ -36,17 +36,10 @@ def integer_of(value: float) -> int:
     return numerator << (BITS + 1 - denominator.bit_length())
 
 
-def entries_of(X: Any) -> Iterator[tuple[list[int], list[float]]]:
-    """Yield the columns, ascending, and the values of the non-zero entries of each row of a dense or CSR matrix."""
+def entries_of(X: Any) -> Iterator[list[tuple[int, float]]]:
+    """Yield the entries other than 0 of each row of a dense or CSR matrix, as pairs of a column and a value."""
     for i in range(X.shape[0]):
-        if sp.issparse(X):
-            here = slice(X.indptr[i], X.indptr[i + 1])
-            columns, values = X.indices[here], X.data[here]
-        else:
-            columns, values = np.arange(X.shape[1]), X[i]
-        kept = values != 0.0
-        order = np.argsort(columns[kept], kind="stable")
-        yield columns[kept][order].tolist(), values[kept][order].astype(float).tolist()
+        yield sorted((j, float(value)) for j, value in zip(*row_entries(X, i), strict=True) if value)
 
 
 def exactly_feasible(
@@ -172,15 +165,15 @@ class ExactBounds:
         common = math.lcm(*(a.denominator for a in alpha.values()))
         point, constant = [integer_of(value) for value in w.tolist()], integer_of(b) << BITS
         margins, v = [], [0] * len(point)
-        for i, (columns, values) in enumerate(entries_of(sample.X)):
+        for i, entries in enumerate(entries_of(sample.X)):
             sign, score = int(sample.y[i]), constant
-            ratios = [value.as_integer_ratio() for value in values]
-            for j, (above, below) in zip(columns, ratios, strict=True):
+            ratios = [(j, *value.as_integer_ratio()) for j, value in entries]
+            for j, above, below in ratios:
                 score += above * point[j] << BITS + 1 - below.bit_length()
             margins.append(sign * score)
             if i in alpha:
                 factor = sign * alpha[i].numerator * (common // alpha[i].denominator)
-                for j, (above, below) in zip(columns, ratios, strict=True):
+                for j, above, below in ratios:
                     v[j] += factor * above << BITS + 1 - below.bit_length()
         return margins, [Fraction(value, common << BITS) for value in v]
 
