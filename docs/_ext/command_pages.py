@@ -41,7 +41,8 @@ def _row(option: Any) -> str:
 def _default(option: Any) -> str:
     if isinstance(option.show_default, str):
         return option.show_default
-    if option.is_flag and option.secondary_opts:
+    # an argument that is not required has no flags
+    if getattr(option, "is_flag", False) and option.secondary_opts:
         return f"`{(option.opts if option.default else option.secondary_opts)[0]}`"
     return "" if option.default is None or option.default is False else f"`{option.default}`"
 
