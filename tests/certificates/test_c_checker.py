@@ -1,0 +1,212 @@
+"""checker/check.c and checker/check.py decide the same on true and on damaged certificates."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import shutil
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maxmargin import MaxMarginClassifier
+from maxmargin.io.certificate_file import write_certificate
+
+CHECKER = Path(__file__).parents[2] / "checker"
+PROBLEMS, MUTATIONS = 40, 120
+NORMS = 1.0, 2.0, math.inf, 3.0
+LOSSES = "hinge", "squared_hinge", "hard"
+INTERCEPTS = "none", "free", "augmented"
+NAMES = (
+    "no",
+    "ja, \N{GREEK SMALL LETTER ALPHA}\N{MUSICAL SYMBOL G CLEF}",
+    "2.50",
+)  # characters of 1, 2 and 4 bytes
+
+
+@pytest.fixture(scope="module")
+def c_checker(tmp_path_factory):
+    compiler = shutil.which("cc")
+    if not (CHECKER / "check.c").exists():
+        pytest.skip("the checker is not part of an installed package")
+    if compiler is None:
+        pytest.skip("no C compiler is installed")
+    program = tmp_path_factory.mktemp("checker") / "check"
+    options = ["-std=c99", "-O2", "-Wall", "-Wextra", "-o", str(program), str(CHECKER / "check.c")]
+    built = subprocess.run([compiler, *options, "-lgmp", "-lm"], capture_output=True, text=True)
+    if "gmp.h" in built.stderr or "-lgmp" in built.stderr:
+        pytest.skip("GMP is not installed")
+    assert (built.returncode, built.stderr) == (0, "")
+    return program
+
+
+@pytest.fixture(scope="module")
+def python_status():
+    """Return a function: the exit status of check.py, whose uncaught exceptions end with the status 1."""
+    spec = importlib.util.spec_from_file_location("check", CHECKER / "check.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def status(proof, data):
+        try:
+            module.check(str(proof), str(data))
+        except (Exception, SystemExit):
+            return 1
+        return 0
+
+    return status
+
+
+def c_status(program, proof, data):
+    done = subprocess.run([program, proof, data], capture_output=True, text=True)
+    assert done.returncode in (0, 1, 3), (done.returncode, done.stderr)
+    if done.returncode == 0:
+        assert (done.stdout.splitlines()[-1], done.stderr) == ("VALID", "")
+    else:
+        assert done.stderr.startswith({1: "INVALID: ", 3: "UNSUPPORTED: "}[done.returncode])
+    return done.returncode
+
+
+def write_svmlight(path, X, y):
+    """Write rows with comments, queries, a blank line, and each label in one of the notations of its number."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write("# rows\n\n")
+        for i, (x, label) in enumerate(zip(X, y, strict=True)):
+            entries = " ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(x) if v or i % 2)
+            file.write(f"{(f'+{label}', f'{label}.0', f'{label}')[i % 3]} qid:{i} {entries} # row {i}\n")
+
+
+def write_delimited(path, X, y, delimiter):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        names = delimiter.join(f'"a ""{j}"""' for j in range(X.shape[1]))
+        file.write(f'ignored{delimiter}"kind"{delimiter}{names}\r\n')
+        for x, label in zip(X, y, strict=True):
+            file.write(
+                delimiter.join([f'"{delimiter}\n"', f'"{label}"', *(f" {float(v)!r}" for v in x)]) + "\r\n"
+            )
+
+
+def example(folder, t):
+    """Write the data and the certificate of problem number t, and return their paths."""
+    rng = np.random.default_rng(t)
+    n, d, k = int(rng.integers(6, 30)), int(rng.integers(1, 6)), 2 + (t % 5 == 0)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, d)
+    X[rng.random(size=X.shape) < 0.1] = 0.0
+    y = np.resize(np.arange(k), n)
+    loss, p, intercept = LOSSES[t % 3], NORMS[t // 3 % 4], INTERCEPTS[(t + t // 12) % 3]
+    if loss == "hard" and rng.random() < 0.7:
+        X[:, 0] += 5 * y * abs(X[:, 0]).max()
+    delimited, weights = rng.random() < 0.4, rng.uniform(0.5, 2, n) if rng.random() < 0.5 else None
+    labels = np.array(NAMES)[y] if delimited else y
+    model = MaxMarginClassifier(
+        loss="hinge" if loss == "hard" else loss,
+        C=math.inf if loss == "hard" else float(10.0 ** rng.integers(-2, 4)),
+        p=p,
+        norm_power=1 if loss != "hard" and t % 4 == 1 else 2,
+        intercept="free" if intercept == "none" else intercept,
+        fit_intercept=intercept != "none",
+        random_state=0,
+        max_time=1.0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, labels, weights)
+    proof, data = folder / f"{t}.json", folder / f"{t}.{'csv' if delimited else 'svm'}"
+    if delimited:
+        model.source_ = {"label": "kind", "first_index": None}
+        write_delimited(data, X, labels, ",;\t"[t % 3])
+        write_certificate(proof, model, X, labels, weights, feature_names=[f'a "{j}"' for j in range(d)])
+    else:
+        write_svmlight(data, X, y)
+        write_certificate(proof, model, X, y, weights)
+    return proof, data
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificates")
+    return [example(folder, t) for t in range(PROBLEMS)]
+
+
+def test_true_certificates_are_decided_as_by_the_checker_in_python(examples, c_checker, python_status):
+    statuses = [c_status(c_checker, *files) for files in examples]
+    for files, status in zip(examples, statuses, strict=True):
+        assert python_status(*files) == 0
+        parts = [json.loads(line) for line in files[0].read_text().splitlines()]
+        p = {float.fromhex(part["p"]) for part in parts if "p" in part}
+        assert status == 0 or (status == 3 and p == {3.0})
+    assert statuses.count(0) >= PROBLEMS // 2
+
+
+def moved(text, rng):
+    """Return a number changed a little: by a unit in the last place, a sign, or a factor."""
+    if "x" not in text:
+        return "0x1.0000000000000p+0" if text == "inf" else text.replace("/", "0/", 1)
+    x, kind = float.fromhex(text), rng.integers(4)
+    return float((np.nextafter(x, math.inf), np.nextafter(x, -math.inf), -x, 2 * x)[kind]).hex()
+
+
+def damaged(proof, data, rng, folder):
+    """Write copies of which one is damaged in one place."""
+    lines, text = [json.loads(line) for line in proof.read_text().splitlines()], data.read_bytes().decode()
+    kind = ("dual", "weights", "w", "lower", "upper", "bound", "label", "digit", "line", "byte", "sha256")[
+        rng.integers(11)
+    ]
+    part = lines[rng.choice([i for i, line in enumerate(lines) if "positive" in line])]
+    if kind in ("dual", "weights", "w"):
+        pairs = [pair for line in lines for pair in line.get(kind, ())]
+        if pairs:
+            pair = pairs[rng.integers(len(pairs))]
+            pair[1] = moved(pair[1], rng)
+    elif kind in ("lower", "upper"):  # one unit in the last place inward
+        part[kind] = float(np.nextafter(float.fromhex(part[kind]), math.inf if kind == "lower" else 0)).hex()
+    elif kind == "bound":
+        name = ("C", "p", "scaling", "b", "upper")[rng.integers(5)]
+        part[name] = ("0x1.8000000000000p+0", "2", "inf", "0x1.0000000000000p+0", "7/2")[rng.integers(5)]
+    elif kind == "label":
+        part["positive"] = ("0", "1", "no")[rng.integers(3)]
+    elif kind == "digit":
+        place = rng.choice([i for i, c in enumerate(text) if c.isdigit()])
+        text = text[:place] + str(rng.integers(10)) + text[place + 1 :]
+    elif kind == "line":
+        del lines[rng.integers(len(lines))]
+    elif kind == "sha256":
+        lines[0]["sha256"] = lines[0]["sha256"][::-1]
+    raw = "".join(json.dumps(line) + "\n" for line in lines)
+    if kind == "byte":
+        place = rng.integers(len(raw))
+        raw = raw[:place] + ('"', "", "{", "\\", "9", "\n")[rng.integers(6)] + raw[place + 1 :]
+    copies = folder / proof.name, folder / data.name
+    copies[0].write_text(raw)
+    copies[1].write_bytes(text.encode())
+    return copies, kind
+
+
+def test_damaged_certificates_are_decided_as_by_the_checker_in_python(
+    examples, c_checker, python_status, tmp_path
+):
+    rng, refused = np.random.default_rng(0), 0
+    for t in range(MUTATIONS):
+        copies, kind = damaged(*examples[t % PROBLEMS], rng, tmp_path)
+        found, expected = c_status(c_checker, *copies), python_status(*copies)
+        # the checker in C refuses unknown keys, which a changed byte may bring about
+        assert found in (expected, 3) or (kind == "byte" and found == 1), (t, kind, copies[0].read_text())
+        refused += found == 1
+    assert refused >= MUTATIONS // 3
+
+
+def test_a_negative_bound_of_a_margin_is_refused(examples, c_checker, tmp_path):
+    proof, data = examples[2]
+    lines = [json.loads(line) for line in proof.read_text().splitlines()]
+    lines[1] |= {"lower": "0", "upper": "-0x1.0000000000000p+20"}
+    (tmp_path / "proof.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert lines[1]["loss"] == "hard"
+    assert c_status(c_checker, tmp_path / "proof.json", data) == 1
+
+
+def test_compressed_data_are_not_supported(examples, c_checker):
+    assert c_status(c_checker, examples[0][0], "data.svm.gz") == 3
