@@ -18,6 +18,7 @@ from matplotlib import pyplot
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
+NOT_INSTALLED = {"pyspark"}  # 400 MB, and needs Java: not part of the environment of the documentation
 PICTURES = "api/pictures"  # relative to docs/; not kept in the repository
 
 
@@ -39,6 +40,11 @@ def run_blocks(app: Any, doctree: nodes.document) -> None:
             try:
                 with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
                     exec(compile(block.astext(), f"<{page}, block {number + 1}>", "exec"), scope)
+            except ModuleNotFoundError as error:
+                if error.name not in NOT_INSTALLED:
+                    raise
+                logger.info("a block of %s does not run without %s", page, error.name)
+                break
             except Exception as error:
                 logger.warning("block failed: %s: %s", type(error).__name__, error, location=block)
                 break

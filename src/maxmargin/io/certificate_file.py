@@ -18,6 +18,7 @@ import numpy as np
 from ..certificates.certificate import require
 from ..certificates.dual_variables import implied_by_points
 from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
+from ..certificates.exact.vipr_file import number_text
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
@@ -154,8 +155,8 @@ def exact_text(value: Fraction) -> str:
     try:
         near = float(value)
     except OverflowError:
-        return str(value)
-    return near.hex() if Fraction(near) == value else str(value)
+        return number_text(value)
+    return near.hex() if Fraction(near) == value else number_text(value)
 
 
 def label_text(label: Any) -> str:
