@@ -40,12 +40,10 @@ def run_blocks(app: Any, doctree: nodes.document) -> None:
             try:
                 with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
                     exec(compile(block.astext(), f"<{page}, block {number + 1}>", "exec"), scope)
-            except ModuleNotFoundError as error:
-                if error.name not in NOT_INSTALLED:
-                    raise
-                logger.info("a block of %s does not run without %s", page, error.name)
-                break
             except Exception as error:
+                if isinstance(error, ModuleNotFoundError) and error.name in NOT_INSTALLED:
+                    logger.info("a block of %s does not run without %s", page, error.name)
+                    break
                 logger.warning("block failed: %s: %s", type(error).__name__, error, location=block)
                 break
             _insert_output(app, block, printed.getvalue(), f"{page.replace('/', '-')}-{number + 1}")
