@@ -20,7 +20,7 @@ typedef struct { state is; mpq_t q; } number;
 typedef struct { whole column; size_t order; double x; mpz_t mantissa; int shift; } entry;
 typedef struct { /* of a binary problem; arrays by position, from 0; offset, smallest: in units of 2^-2148 */
     char *positive, *loss, *intercept;
-    int hard, squared, power, margins;
+    int hard, squared, power, margins, seen;
     number C, scaling, p, b, lower, upper, *w, *weights, *dual, *v;
     mpz_t D, offset, imbalance, losses, smallest;
 } part;
@@ -351,7 +351,7 @@ static void add_entry(whole column, char *text) {
     require(read_real(text, &e->x), "an entry of a row is not understood.");
 }
 
-/* Add the present row to the digest, the margins and the sums; of entries of one column the last one counts. */
+/* Add the present row to the digest, the margins and the sums. */
 static void add_row(char *cell) {
     char room[400], text[64];
     size_t n = 0;
@@ -361,7 +361,8 @@ static void add_row(char *cell) {
     add_to_hash(name, strlen(name));
     for (size_t k = 0; k < entry_count; k++) {
         entry e = row[k];
-        if (e.x == 0 || (k + 1 < entry_count && row[k + 1].column == e.column)) continue;
+        require(k + 1 == entry_count || row[k + 1].column != e.column, "a row has a column twice.");
+        if (e.x == 0) continue;
         require(isfinite(e.x) && 0 <= e.column && e.column < columns, "a row has an entry that is not in the problem.");
         add_to_hash(text, (size_t)sprintf(text, " %lld:", e.column + 1));
         hexadecimal(e.x, text), add_to_hash(text, strlen(text));
@@ -377,6 +378,7 @@ static void add_row(char *cell) {
     for (part *a = parts; a < parts + part_count; a++) {
         number *alpha = &a->dual[rows_read], *weight = &a->weights[rows_read];
         int negative = strcmp(name, a->positive) != 0, counts = weight->is != FINITE || mpq_sgn(weight->q);
+        a->seen |= !negative;
         mpz_set(sum, a->offset);
         for (size_t k = 0; k < n; k++) {
             number *w = &a->w[row[k].column];
@@ -564,6 +566,9 @@ static void check_bounds(part *a) {
     }
     require(below, "the lower bound is not proved.");
     require(above, "the upper bound is not proved.");
+    require(a->seen, "no row is of the class of a part.");
+    mpq_set_d(x, mpq_get_d(a->lower.q)), mpq_set_d(y, a->upper.is == FINITE ? mpq_get_d(a->upper.q) : 0);
+    require(mpq_equal(x, a->lower.q) && (a->upper.is != FINITE || mpq_equal(y, a->upper.q)), "a bound is no float64 number.");
     double upper = a->upper.is == INFINITE ? INFINITY : mpq_get_d(a->upper.q);
     printf("class %s: %.17g <= best <= %.17g\n", a->positive, mpq_get_d(a->lower.q), upper);
 }

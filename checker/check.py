@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 import sys
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -23,6 +24,8 @@ def require(holds, failure):
 
 def number(text):
     """Return the number that a text states: a hexadecimal float, an integer, a quotient of integers, or inf."""
+    form = r"inf|-?\d+(/\d+)?|-?0x[01]\.[0-9a-f]+p[+-]\d{1,4}"
+    require(re.fullmatch(form, text, re.ASCII), f"{text[:40]} is no number of a certificate.")
     return math.inf if text == "inf" else Fraction(float.fromhex(text)) if "x" in text else Fraction(text)
 
 
@@ -42,13 +45,14 @@ def read_certificate(path):
     parts, sizes = [], {"w": header["columns"], "weights": header["rows"], "dual": header["rows"]}
     for line in lines:
         if "positive" in line:
-            parts.append(line | {"w": {}, "weights": {}, "dual": {}, "margins": [], "v": {}, "imbalance": 0})
+            parts.append(
+                line | {"w": {}, "weights": {}, "dual": {}, "margins": [], "v": {}, "imbalance": 0, "seen": 0}
+            )
             continue
         ((name, pairs),) = line.items()
         for place, text in pairs:
-            require(
-                0 < place <= sizes[name] and place - 1 not in parts[-1][name], f"{name} {place} is wrong."
-            )
+            there = type(place) is int and 0 < place <= sizes[name] and place - 1 not in parts[-1][name]
+            require(there, f"{name} {place} is wrong.")
             parts[-1][name][place - 1] = number(text)
     require(len(parts) == header["parts"] > 0, "parts are missing.")
     for part in parts:
@@ -60,6 +64,8 @@ def read_certificate(path):
             finite and (0 < part["C"] < math.inf or part["loss"] == "hard") and 0 < part["scaling"] < math.inf
         )
         require(finite and part["upper"] >= 0 and part["p"] >= 1, "a number is negative or not finite.")
+        exact = all(x == math.inf or Fraction(float(x)) == x for x in (part["lower"], part["upper"]))
+        require(exact, "a bound is no float64 number.")
         part |= {"b": units(part["b"]) << BITS, "w": {j: units(x) for j, x in part["w"].items()}}
         require(part["intercept"] != "none" or part["b"] == 0, "the problem has no intercept.")
         part["D"] = math.lcm(*(a.denominator for a in part["dual"].values()))
@@ -81,11 +87,14 @@ def rows_of(path, header):
         if header["label"] is None:
             for words in filter(None, (line.split("#")[0].split() for line in file)):
                 pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
-                yield label_of(words[0]), {int(j) - header["first_index"]: float(x) for j, x in pairs}
+                entries = {int(j) - header["first_index"]: float(x) for j, x in pairs}
+                require(len(entries) == len(pairs), "a row has a column twice.")
+                yield label_of(words[0]), entries
             return
         first = file.readline()
         delimiter = max(",;\t", key=first.count)
         names = next(csv.reader([first], delimiter=delimiter))
+        require(len({*names}) == len(names), "two columns have the same name.")
         label, places = names.index(header["label"]), [names.index(name) for name in header["names"]]
         for cells in filter(None, csv.reader(file, delimiter=delimiter)):
             yield label_of(cells[label]), {j: float(cells[place]) for j, place in enumerate(places)}
@@ -172,6 +181,7 @@ def check(proof, data):
                 sign * sum(((x * w[j]) << shift for j, x, shift in ratios if j in w), part["b"])
             )
             part["imbalance"] += sign * a
+            part["seen"] += sign > 0
             for j, x, shift in ratios if a else ():
                 v[j] = v.get(j, 0) + ((int(a * part["D"]) * sign * x) << shift)
     require(
@@ -182,7 +192,17 @@ def check(proof, data):
         below, above = bounds_hold(part)
         require(below, "the lower bound is not proved.")
         require(above, "the upper bound is not proved.")
-        print(f"class {part['positive']}: {float(part['lower'])} <= best <= {float(part['upper'])}")
+        require(part["seen"], f"no row is of the class {part['positive']!r}.")
+    for part in parts:
+        problem = ", ".join(f"{name} {part[name]}" for name in ("loss", "power", "intercept"))
+        numbers = ", ".join(f"{name} = {float(part[name]):.17g}" for name in ("C", "p", "scaling"))
+        print(
+            f"class {part['positive']!r} of {n} rows, {len(part['weights'])} of them weighted: {problem}, {numbers}"
+        )
+        lower = f"{float(part['lower']):.17g} <= " if part["lower"] else ""  # 0 states nothing
+        print(
+            f"  {lower}best {'margin' if part['loss'] == 'hard' else 'objective'} <= {float(part['upper']):.17g}"
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import subprocess
 import sys
@@ -170,3 +171,35 @@ def test_other_data_and_kernel_models_are_refused_and_no_file_is_left(tmp_path):
     with pytest.raises(CertificateError, match="`verify` checks kernel models"):
         write_certificate(proof, KernelMaxMarginClassifier(random_state=0).fit(X, y), X, y)
     assert not proof.exists()
+
+
+FALSE = [
+    ("hinge", "1.9", "inf", [[1.5, "1"], [1.25, "1"]]),  # rows between rows
+    ("hinge", "0x1.0000000000000p-2", "inf", [[1, "1"], [1, "1"]]),  # a row twice
+    ("hinge", "0", "-0x1.0000000000000p+20", []),
+    ("hard", "1", "-1", [[1, "1/2"], [2, "1/2"]]),
+    ("hard", "0", "0", [[1.5, "1"]]),
+    ("hard", "0", "1e-400000000", [[1, "1"], [2, "1"]]),  # a form of numbers that takes long to read
+    ("hinge", "0x1.0000000000000p-1", "inf", [[1, "2"], [2, "2"]]),  # above the caps
+    ("hinge", "0x1.0000000000000p-2", "inf", [[1, "1/2"]]),  # not balanced
+]
+
+
+@pytest.mark.parametrize(("loss", "lower", "upper", "dual"), FALSE)
+def test_false_statements_about_two_rows_are_refused(tmp_path, loss, lower, upper, dual):
+    """Rows 1 and -1: the objective is at least 1/2, the margin is 1."""
+    (tmp_path / "data.svm").write_text("1 1:1.0\n-1 1:-1.0\n")
+    digest = hashlib.sha256(b"1 1:0x1.0000000000000p+0\n-1 1:-0x1.0000000000000p+0\n").hexdigest()
+    head = {"format": "maxmargin certificate", "version": 1, "rows": 2, "columns": 1, "sha256": digest}
+    head |= {"label": None, "names": None, "first_index": 1, "parts": 1}
+    part = {"positive": "1", "loss": loss, "C": "1" if loss == "hinge" else "inf", "p": "2", "power": 2}
+    part |= {"intercept": "free", "scaling": "1", "b": "0", "lower": lower, "upper": upper}
+
+    def outcome(part, dual):
+        lines = [head, part, {"w": [[1, "1"]]}, {"dual": dual}, {"end": 4}]
+        (tmp_path / "proof.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return checked(tmp_path / "proof.json", tmp_path / "data.svm")[0]
+
+    true = {"lower": "0x1.0000000000000p-1" if loss == "hinge" else "1", "upper": "1"}
+    assert outcome(part | true, [[1, "1/2"], [2, "1/2"]]) == 0
+    assert outcome(part, dual) == 1

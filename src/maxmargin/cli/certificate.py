@@ -6,6 +6,19 @@ from pathlib import Path
 
 from .options import ColumnOptions, Result, command
 
+CHECKED = (
+    "",
+    ".svm",
+    ".svmlight",
+    ".libsvm",
+    ".txt",
+    ".data",
+    ".t",
+    ".csv",
+    ".tsv",
+    ".gz",
+)  # suffixes of text
+
 
 @command()
 def certificate(
@@ -36,10 +49,19 @@ def certificate(
     check_place(output, model, data)
     with Progress():
         fitted, table = read_certified(model, data, columns, "a certificate")
-        found = write_certificate(output, fitted, table.X, table.y, feature_names=table.feature_names)
+        found = write_certificate(
+            output, fitted, table.X, table.y, feature_names=table.feature_names, label=table.label_name,
+            first_index=table.first_index,
+        )  # fmt: skip
     labels = fitted.classes_[1:] if len(found) == 1 else fitted.classes_
     bounds = {str(label): pair for label, pair in zip(labels, found, strict=True)}
-    lines = [
-        f"class {label}: {lower:.17g} <= best <= {upper:.17g}" for label, (lower, upper) in bounds.items()
-    ]
+    lines = [f"class {label}: {pair[0]:.17g} <= best <= {pair[1]:.17g}" for label, pair in bounds.items()]
+    parts = fitted.certificate_.certificates
+    if any(lower == 0.0 < part.lower for (lower, _), part in zip(found, parts, strict=True)):
+        lines.append(
+            "a lower bound of the fit is not in the file: columns are so large that no float64 dual variables prove "
+            "it; scale the features."
+        )
+    if data.suffix.lower() not in CHECKED:
+        lines.append("checker/check.py reads svmlight and delimited text: write the rows as text for it.")
     return Result({"certificate": str(output), "bounds": bounds}, [f"certificate: {output}", *lines])

@@ -37,6 +37,8 @@ def write_certificate(
     sample_weight: Any = None,
     *,
     feature_names: Sequence[str] | None = None,
+    label: str | None = None,
+    first_index: int | None = None,
 ) -> list[tuple[float, float]]:
     """Write the bounds of a linear classifier, with all numbers that prove them, for a check without maxmargin.
 
@@ -56,6 +58,10 @@ def write_certificate(
     sample_weight : array-like of shape (n,), default=None
     feature_names : sequence of str, default=None
         The names of the columns in a delimited file of the data; by default those of the fit, if it had any.
+    label : str, default=None
+        The name of the label column of that file; by default that of the fit, if it read one.
+    first_index : {0, 1}, default=None
+        The first index of a file of svmlight text; by default that of the fit, or 1.
 
     Returns
     -------
@@ -96,13 +102,15 @@ def write_certificate(
         upper = 0.0 if claim.problem.hard and exact.proves_upper(0.0) else float(claim.upper)
         found.append(exact.tightest(float(claim.lower), upper))
         parts.append(_part(text, claim.problem, found[-1], coef[k], b, weights, alpha))
-    source = getattr(model, "source_", None) or {"label": None, "first_index": 1}
+    source = getattr(model, "source_", None) or {"label": None, "first_index": None}
+    label = source["label"] if label is None and first_index is None else label
+    first_index = source["first_index"] if first_index is None else first_index
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     header = {
         "format": FORMAT, "version": VERSION, "rows": X.shape[0], "columns": X.shape[1],
-        "sha256": digest_of(X, labels), "label": source["label"],
+        "sha256": digest_of(X, labels), "label": label,
         "names": None if given is None else list(map(str, given)),
-        "first_index": 1 if source["first_index"] is None else int(source["first_index"]), "parts": len(parts),
+        "first_index": 1 if first_index is None else int(first_index), "parts": len(parts),
     }  # fmt: skip
     lines = [header, *(line for part in parts for line in part)]
     with written_whole(path) as file:
