@@ -223,6 +223,11 @@ def test_every_truncation_is_refused(form, path):
         ("libsvm", "-1 2:1 \n", "-1 2 \n", "line 11: entries must be index:value"),
         ("libsvm", "-1 2:1 \n", "-1 0:1 \n", "line 11: indices must be at least 1"),
         ("libsvm", "3:2", "1:2", "line 10: indices must be at least 1, and increase"),
+        ("libsvm", "3:2", "1_0:2", "line 10: entries must be index:value"),
+        ("libsvm", "3:2", "3:1_0", "line 10: entries must be index:value"),
+        ("libsvm", "rho 0.5", "rho 1_0", "'rho' must be finite numbers; got '1_0'"),
+        ("libsvm", "label 1 -1", "label 1_0 -1", "'label' must be whole numbers; got '1_0 -1'"),
+        ("liblinear", "-1 \n", "-1_0 \n", "'-1_0' is not a finite number"),
         ("libsvm", "3:2", "3:inf", "is not a finite number"),
         ("libsvm", "3:2", f"{2**62}:2", "line 10: indices must be at most 2147483647"),
         ("libsvm", "rbf", f"polynomial\ndegree {10**30}", "'degree' must be whole"),
@@ -271,6 +276,18 @@ def test_malformed_files_are_refused_with_the_reason(form, path, old, new, messa
         old = TEXTS[form].replace(old, new).encode("latin-1")
     path.write_bytes(json.dumps({**JSON, **old}).encode() if isinstance(old, dict) else old)
     assert message in refusal(getattr(mm, f"from_{form}"), path)
+
+
+def test_numbers_for_all_of_too_many_features_are_refused_before_they_are_made(path, monkeypatch):
+    path.write_text(LIBSVM.replace("rbf\ngamma 0.5", "linear").replace("3:2", "2147483647:2"))
+    model = mm.from_libsvm(path)
+    assert model.predict(sp.csr_matrix((1, 2**31 - 1))).shape == (1,)
+    monkeypatch.setattr("maxmargin.io.models.available_memory", lambda: 8e9)
+    for write in (mm.to_liblinear, mm.to_json):
+        message = refusal(write, model, path)
+        assert (
+            "this model has 2147483647 features: 17.2 GB are needed, and 8 GB of memory are free" in message
+        )
 
 
 class TestJson:

@@ -31,9 +31,10 @@ GOALS = {
 # their checkpoints and verification (2,400), Dask (480), Spark (250), predictions and verdicts of files in one pass or
 # more, and Arrow data (580), augmented intercepts that evaluations move (30), first readings that
 # are stopped, verdicts that a cluster verifies and exact numbers on clusters (170), cached loops after Newton's method
-# (40), verdicts as VIPR files (270). The chain of imports goes from the
+# (40), verdicts as VIPR files (270), tables without a header, delimiters and
+# pipes (350). The chain of imports goes from the
 # command line to the in-memory solver, which partitioned fits call.
-LIMITS = GOALS | {"code lines": 28_060, "modules in the longest chain of imports": 24}
+LIMITS = GOALS | {"code lines": 28_410, "modules in the longest chain of imports": 24}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced

@@ -79,6 +79,9 @@ class TestSvmlight:
             (b"1 1:1 12", "'12' has no colon"),
             (b"1 1:1 12:", "the value of '12:' is not a number; write entries"),
             (b"1 1:1 x:2", "the index of 'x:2' is not a whole number"),
+            (b"1 1:1_000", "the value of '1:1_000' is not a number"),  # a number in Python only
+            (b"1 1_0:1", "the index of '1_0:1' is not a whole number"),
+            (b"1_0 1:1", "the label '1_0' is not a number"),
             (b"1 1:one", "the value of '1:one' is not a number"),
             (b"1 3:1 2:1", "the index 2 comes after 3; sort"),
             (b"1 2:1 2:1", "the index 2 comes after 2"),

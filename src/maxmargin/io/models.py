@@ -15,6 +15,7 @@ from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
 from ..estimators.selection import MarginRFE
 from ..kernels.functions import Kernel, Linear, Pairwise, Precomputed
+from ..readers.files import available_memory, size_text
 from .sealed_file import ModelFileError
 
 C_INT = 2**31 - 1  # the largest int of C, of which such files are made
@@ -65,6 +66,8 @@ class LinearModel:
                 "the file has one row of weights for each class, and this model compares classes in pairs: write it "
                 'with to_libsvm or to_onnx, or fit with multi_class="ovr".'
             )
+        if machine:
+            check_room(model.intercept_.size, model.support_vectors_.shape[1])
         labels, coef = labels_of(model), np.asarray(model.coef_, float)
         intercept = np.ravel(model.intercept_).astype(float)
         check_numbers(coef_=coef, intercept_=intercept)
@@ -110,6 +113,17 @@ def check_machine(model: Any) -> None:
     _check_kind(model, "support vectors")
     if not isinstance(model, MACHINES):
         raise ModelFileError("this model has no support vectors: use to_liblinear, to_json or to_onnx.")
+
+
+def check_room(rows: int, width: int) -> None:
+    """Raise ModelFileError where rows with a number for every feature exceed the free memory."""
+    needed, free = 8.0 * rows * width, available_memory()
+    if needed > free:
+        raise ModelFileError(
+            f"the file has a number for every feature, and this model has {width} features: {size_text(needed)} are "
+            f"needed, and {size_text(free)} of memory are free. Write it with to_libsvm, or number the features of the "
+            "data without gaps and fit again."
+        )
 
 
 def labels_of(model: Any) -> np.ndarray:

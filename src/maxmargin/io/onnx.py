@@ -18,7 +18,16 @@ from ..estimators.cv import MaxMarginClassifierCV
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from .models import KINDS, MACHINES, LinearModel, check_machine, check_numbers, kernel_error, labels_of
+from .models import (
+    KINDS,
+    MACHINES,
+    LinearModel,
+    check_machine,
+    check_numbers,
+    check_room,
+    kernel_error,
+    labels_of,
+)
 from .sealed_file import ModelFileError
 
 CLASSIFIERS = (*KINDS, MaxMarginClassifierCV)
@@ -305,7 +314,9 @@ def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
     check_machine(model)
     vectors, labels = model.support_vectors_, labels_of(model)
-    vectors = vectors.toarray() if sp.issparse(vectors) else vectors
+    if sp.issparse(vectors):
+        check_room(*vectors.shape)
+        vectors = vectors.toarray()
     check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors)
     parts = parts_of(model.multi_class_, len(labels))
     coefficients = parts.unpacked(model.dual_coef_, model.n_support_)

@@ -24,6 +24,7 @@ from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassi
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
+from ..numerics.plain_text import number_of
 from .models import C_INT, LinearModel, check_machine, check_numbers, kernel_error, labels_of, whole_labels
 from .sealed_file import ModelFileError
 
@@ -134,7 +135,7 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
 def _weight(word: bytes, line: int) -> float:
     """Return the weight that a word is; raise Fault where it is no finite number."""
     with suppress(ValueError):
-        if isfinite(weight := float(word)):
+        if isfinite(weight := number_of(word, float)):
             return weight
     raise Fault(f"{word.decode('utf-8', 'replace')[:40]!r} is not a finite number.", line)
 
@@ -293,9 +294,9 @@ def _support_vectors(lines: list[tuple[int, bytes]], count: int) -> tuple[np.nda
             raise Fault(f"a support vector must begin with {count} coefficients.", number)
         entries = [word.split(b":") for word in words[count:]]
         try:
-            columns = [int(index) for index, _ in entries]
-            coefficients += map(float, words[:count])
-            values += [float(value) for _, value in entries]
+            columns = [number_of(index, int) for index, _ in entries]
+            coefficients += [number_of(word, float) for word in words[:count]]
+            values += [number_of(value, float) for _, value in entries]
         except ValueError:
             raise Fault(f"entries must be index:value, both numbers; got {line[:60]!r}.", number) from None
         if any(after <= before for before, after in pairwise([0, *columns])):
@@ -380,7 +381,9 @@ class _Header(dict[str, str]):
         """Return the `count` finite numbers on the line of this name."""
         words = self.word(name).split()
         try:
-            numbers = np.array([kind(word) for word in words], dtype=np.int64 if kind is int else np.float64)
+            numbers = np.array(
+                [number_of(word, kind) for word in words], dtype=np.int64 if kind is int else np.float64
+            )
             if not np.isfinite(numbers).all():
                 raise ValueError
         except (ValueError, OverflowError):

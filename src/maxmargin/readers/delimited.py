@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.plain_text import number_of
 from ..numerics.representable import WHOLE, first_rounded_text
 from .files import open_data, require_memory, sample
 from .table import Expected, Table, columns, labels_of, listed, repeated
@@ -251,6 +252,6 @@ def _fault(text: str, boolean: bool, column: str) -> str | None:
 
 def _number(text: str) -> float | None:
     try:
-        return None if "_" in text else float(text)  # 1_000 is a number in Python only
+        return number_of(text, float)
     except ValueError:
         return None

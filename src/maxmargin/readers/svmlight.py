@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.fault import Fault
+from ..numerics.plain_text import number_of
 from ..numerics.representable import WHOLE, first_rounded_text
 from .files import Digest, data_errors, open_data, require_memory, sample
 from .table import Expected, Table, whole
@@ -301,10 +302,10 @@ def _index_fault(indices: list[int], width: int | None, first: int) -> str | Non
     return None
 
 
-def _number(word: bytes, kind: Callable[[bytes], Any]) -> Any:
+def _number(word: bytes, kind: type[int] | type[float]) -> Any:
     """Return the number of a text; None where it is none."""
     try:
-        return kind(word)
+        return number_of(word, kind)
     except ValueError:
         return None
 
