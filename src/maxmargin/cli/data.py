@@ -18,15 +18,18 @@ from .options import ColumnOptions
 
 def _check_columns(data: Path, columns: ColumnOptions) -> None:
     """Raise DataError where columns are named, and this kind of file has no names of columns."""
-    if names_columns(data):
+    if names_columns(data, **columns.layout()):
         return
-    for option, value in zip(("--label", "--columns", "--drop"), columns, strict=True):
+    for option, value in zip(("--label", "--columns", "--drop"), columns[:3], strict=True):
         if value:
             place = "a fixed place for labels" if option == "--label" else "no names for columns"
             raise DataError(
                 f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and this kind of file has "
                 f"{place}; leave {option} out."
             )
+    option = "--delimiter" if columns.delimiter else "--header/--no-header"
+    if columns.layout() != {"header": None, "delimiter": None} and data.is_file():
+        raise DataError(f"{data}: {option} is for tables of text, and this file is none; leave {option} out.")
 
 
 def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, exact: bool) -> Table:
@@ -49,10 +52,10 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
     _check_columns(data, columns)
     if n_features is not None and n_features < 1:
         raise DataError(f"--n-features must be at least 1, got {n_features}; leave it out to count them.")
-    if n_features is not None and names_columns(data):
+    if n_features is not None and names_columns(data, **columns.layout()):
         raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
     _refuse_folder(data)
-    table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
+    table = read(data, n_features, **columns.requirements())
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
     if table.y.dtype.kind in "mM":
@@ -100,16 +103,15 @@ def stored_rows(
         check_file(data)
     if not data.is_file() and not data.is_dir():
         raise DataError(f"{data}: a pipe or device can be read only once; write the data to a file first.")
-    use, drop = columns.use or (), columns.drop or ()
+    requirements = columns.requirements()
     return open_rows(
-        data, cache_dir=cache_dir, label=columns.label, use=use, drop=drop, n_features=n_features,
-        interrupted=interrupted,
-    )  # fmt: skip
+        data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **requirements
+    )
 
 
 def stored_table(stored: Any) -> Table:
     """Return what reports read of rows on disk, as a table."""
-    names = stored.feature_names, stored.label_name, stored.first_index, stored.rounded
+    names = stored.feature_names, stored.label_name, stored.first_index, stored.rounded, stored.layout
     return Table(stored.X, StoredLabels(stored.classes, stored.codes), *names)  # pyright: ignore[reportArgumentType]
 
 
@@ -147,13 +149,13 @@ def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tupl
 def _model_and_expected(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Expected]:
     """Read a model; return it with what it expects of the data."""
     check_file(model_path)
-    _check_columns(data, columns)
 
     from ..estimators.files.prediction import expected_of
-    from ..io.model_file import load  # slow: faults of a data file are reported without it
+    from ..io.model_file import load
 
     model: Any = load(model_path)
-    expected = expected_of(model, columns.label, columns.use or (), columns.drop or ())
+    _check_columns(data, columns.with_defaults(getattr(model, "source_", {})))
+    expected = expected_of(model, **columns.requirements())
     # X has no names, but its columns are in order: scikit-learn's warning about missing names would be wrong
     vars(model).pop("feature_names_in_", None)
     return model, expected

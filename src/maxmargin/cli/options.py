@@ -19,6 +19,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from ..numerics.stop_check import ReadingStoppedError
+from .inputs import read_once
 
 # exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
 STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
@@ -108,6 +109,12 @@ class CommonOptions:
         Feature columns of a .csv, .parquet or .arrow file, as in a,b,c; all others are left out.
     drop : list of str
         Columns of a .csv, .parquet or .arrow file to leave out, as in id,date.
+    header : bool
+        Whether the first line of a text table holds the names of the columns; by default guessed. Columns without names
+        are x1, x2 and so on.
+    delimiter : str
+        The sign between columns of a text table: comma, semicolon, tab, space (runs of spaces and tabs) or another one;
+        by default guessed.
     as_json : bool
         Print one JSON object on standard output.
     quiet : bool
@@ -141,9 +148,11 @@ class CommonOptions:
     label: str | None = None
     columns: list[str] | None = None
     drop: list[str] | None = None
+    header: bool | None = None
+    delimiter: str | None = None
 
 
-COLUMNS = ("label", "columns", "drop")  # in the order of `ColumnOptions`
+COLUMNS = ("label", "columns", "drop", "header", "delimiter")  # in the order of `ColumnOptions`
 COMMON = inspect.signature(CommonOptions, eval_str=True).parameters
 ESTIMATOR_OPTIONS = [name for name in COMMON if name not in COLUMNS]
 FIELDS = {"seed": "random_state"}  # parameters of the estimators that are not called as their options
@@ -153,6 +162,7 @@ FLAGS = {  # of options that are not called as their parameters
     "as_json": "--json",
     "quiet": "--quiet -q",
     "of": "--from",
+    "header": "--header/--no-header",
     "fit_intercept": "--fit-intercept/--no-intercept",
 }
 SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
@@ -165,7 +175,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
 
 
 class ColumnOptions(NamedTuple):
-    """Columns that a command line names: a command's parameter `columns` stands for these three options.
+    """Columns and layout of a table that a command line names: a command's parameter `columns` stands for these options.
 
     Attributes
     ----------
@@ -173,11 +183,31 @@ class ColumnOptions(NamedTuple):
         ``--label``, the column of the labels.
     use, drop : list of str or None
         ``--columns`` and ``--drop``, feature columns that are kept or left out.
+    header : bool or None
+        ``--header`` or ``--no-header``.
+    delimiter : str or None
+        The sign that ``--delimiter`` names.
     """
 
     label: str | None
     use: list[str] | None
     drop: list[str] | None
+    header: bool | None = None
+    delimiter: str | None = None
+
+    def layout(self) -> dict[str, Any]:
+        """Return the options about text tables as keywords of `readers.Expected`."""
+        return {"header": self.header, "delimiter": self.delimiter}
+
+    def requirements(self) -> dict[str, Any]:
+        """Return all options as keywords of `readers.Expected`."""
+        return {"label": self.label, "use": self.use or (), "drop": self.drop or (), **self.layout()}
+
+    def with_defaults(self, source: dict[str, Any]) -> ColumnOptions:
+        """Return the options with those of the file of a fit (`source_` of a model) in place of what is not given."""
+        header = source.get("header") if self.header is None else self.header
+        delimiter = self.delimiter or source.get("delimiter")
+        return self._replace(label=self.label or source.get("label"), header=header, delimiter=delimiter)
 
 
 class Result(NamedTuple):
@@ -218,11 +248,11 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
         def run(**given: Any) -> None:
-            if "drop" in given:
-                given["columns"] = ColumnOptions(*(given.pop(name) for name in COLUMNS))
             for name in taken:
                 given[FIELDS.get(name, name)] = given.pop(name)
-            with errors_in_one_sentence():
+            with errors_in_one_sentence(), read_once(given):
+                if "drop" in given:
+                    given["columns"] = column_options(given)
                 result = function(**given)
                 if result is not None and given.get("as_json"):
                     typer.echo(json_text(result.facts))
@@ -239,6 +269,17 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
         return run
 
     return decorate
+
+
+def column_options(given: dict[str, Any]) -> ColumnOptions:
+    """Take the options about columns out of those that are given."""
+    columns = ColumnOptions(*(given.pop(name) for name in COLUMNS))
+    if columns.delimiter is None:
+        return columns
+
+    from ..readers import delimiter_of
+
+    return columns._replace(delimiter=delimiter_of(columns.delimiter))
 
 
 def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -> inspect.Signature:

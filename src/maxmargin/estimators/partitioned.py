@@ -126,7 +126,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
     vars(model).pop("feature_names_in_", None)
     if stored.feature_names is not None:
         model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
-    model.source_ = {"label": stored.label_name, "first_index": stored.first_index}
+    model.source_ = {"label": stored.label_name, "first_index": stored.first_index, **stored.layout}
 
 
 def _partitions(

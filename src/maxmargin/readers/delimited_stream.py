@@ -10,8 +10,9 @@ import numpy as np
 
 from ..numerics.representable import WHOLE, first_rounded_text
 from .blocks import Block
-from .delimited import BOOLEANS, END, TextTable, rows_of
+from .delimited import BOOLEANS, TextTable, rows_of
 from .files import Digest, open_data
+from .layout import END, SPACES
 
 # bytes of text that pyarrow reads at a time, of which it keeps dozens: with 4 MB a text of 300 MB took 1.8 times as
 # long as with 256 kB, and three times the memory
@@ -64,7 +65,10 @@ def _arrow_blocks(
         from pyarrow import ArrowException, csv
     except ImportError:
         raise _RefusedError from None
+    if table.layout.delimiter == SPACES:  # pyarrow does not read runs of spaces as one
+        raise _RefusedError
     names, features, label = table.names, table.features, table.label
+    skipped = int(table.layout.header)
     first = next(table.fields(), None)
     if first is None:
         if digest is not None:
@@ -82,9 +86,9 @@ def _arrow_blocks(
             open_data(table.path, digest) as file,
             csv.open_csv(
                 _WithLastLine(file),
-                csv.ReadOptions(use_threads=False, block_size=block, skip_rows=1, column_names=names),
+                csv.ReadOptions(use_threads=False, block_size=block, skip_rows=skipped, column_names=names),
                 csv.ParseOptions(
-                    delimiter=table.delimiter, newlines_in_values=True, invalid_row_handler=last.accept
+                    delimiter=table.layout.delimiter, newlines_in_values=True, invalid_row_handler=last.accept
                 ),
                 csv.ConvertOptions(
                     column_types=types,

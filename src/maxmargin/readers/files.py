@@ -13,7 +13,7 @@ import re
 import sys
 import zipfile
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +26,7 @@ from .table import DataError, TooLargeError
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv")  # ends of names
+OTHER_THAN_TEXT = (".npy", ".npz", ".parquet", *ARROW)
 MAGIC = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
@@ -99,7 +100,7 @@ def kind_of(path: Path) -> str:
     kind = ending(path)
     if not path.is_file():
         raise Fault("a pipe or device can be read only once; write the data to a file first.")
-    if kind in (".npy", ".npz", ".parquet", *ARROW) and path.suffix.lower() != kind:
+    if kind in OTHER_THAN_TEXT and path.suffix.lower() != kind:
         raise Fault(f"a {kind} file cannot be read in compressed form; decompress it first.")
     return kind
 
@@ -174,6 +175,11 @@ def open_data(path: Path, digest: Digest | None = None) -> Iterator[IO[bytes]]:
             _read_to_the_end(observed)
 
 
+def without_mark(text: bytes) -> bytes:
+    """Return a text without the byte-order mark at its beginning."""
+    return text.removeprefix(BOM_UTF8)
+
+
 def skip_mark(file: Any) -> None:
     """Skip the byte-order mark at the beginning of a text, which some editors write."""
     if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
@@ -195,8 +201,7 @@ def sample(path: Path) -> tuple[bytes, float]:
     for magic, suffix in MAGIC.items():
         if text.startswith(magic):
             raise Fault(f"this is a {suffix} file by its content; give it a name that ends in {suffix}.")
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Fault("this is text in UTF-16; save it in UTF-8.")
+    refuse_utf16(text)
     if b"\0" in text[:4096]:
         raise Fault("this is not a text file; names of other files end in .npz, .parquet or .arrow.")
     if len(text) < _SAMPLE:
@@ -204,6 +209,12 @@ def sample(path: Path) -> tuple[bytes, float]:
             raise Fault("the file is empty.")
         return text, 1.0
     return text, max(path.stat().st_size / bytes_read, 1.0)
+
+
+def refuse_utf16(text: bytes) -> None:
+    """Raise Fault where a text begins with the byte-order mark of UTF-16."""
+    if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise Fault("this is text in UTF-16; save it in UTF-8.")
 
 
 def require_memory(needed: float) -> None:

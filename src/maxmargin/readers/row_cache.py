@@ -11,7 +11,7 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,8 @@ class StoredRows:
         A number of the source that float64 does not hold.
     files : tuple of (Path, int)
         The files in their order, and the number of rows of each.
+    layout : dict
+        As of `Table`.
     """
 
     X: Any
@@ -84,6 +86,7 @@ class StoredRows:
     first_index: int | None
     rounded: str | None
     files: tuple[tuple[Path, int], ...]
+    layout: dict[str, Any] = field(default_factory=dict)
 
     def place(self, row: int) -> tuple[Path, int]:
         """Return the file of a row and its number in this file, both counted from 0."""
@@ -109,6 +112,8 @@ def open_rows(
     label: str | None = None,
     use: Sequence[str] = (),
     drop: Sequence[str] = (),
+    header: bool | None = None,
+    delimiter: str | None = None,
     n_features: int | None = None,
     labels: Paths | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -126,8 +131,8 @@ def open_rows(
         they are read each time, and their cache is deleted with the result.
     cache_dir : path-like, default=None
         The folder of the cache; by default that of the first source, and a temporary one for Arrow data.
-    label, use, drop
-        Columns, as in `Expected`.
+    label, use, drop, header, delimiter
+        Columns and layout of text tables, as in `Expected`.
     n_features : int, default=None
         Number of columns of svmlight text; by default the largest index says it.
     labels : path-like or sequence of path-like, default=None
@@ -153,8 +158,10 @@ def open_rows(
         return _open_stream(found, cache_dir, block_bytes, interrupted)
     sources, label_sources = paths_of(source), paths_of(labels or ())
     folder = cache_place(sources, cache_dir)
-    found = opened(sources, label_sources, Expected(label=label, use=use, drop=drop), n_features)
+    expected = Expected(label=label, use=use, drop=drop, header=header, delimiter=delimiter)
+    found = opened(sources, label_sources, expected, n_features)
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
+    options |= {"header": header, "delimiter": delimiter}
     with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
         header = valid_header(folder, options, [*found.files, *found.label_files])
         if header is not None:
@@ -203,7 +210,9 @@ def _stored(folder: Path, header: dict[str, Any]) -> StoredRows:
     )
     classes = np.array(header["classes"]).astype(header["kind_of_classes"])
     files = tuple((Path(one["path"]), one["rows"]) for one in header["files"] if "rows" in one)
-    facts = {name: header[name] for name in ("feature_names", "label_name", "first_index", "rounded")}
+    facts = {
+        name: header[name] for name in ("feature_names", "label_name", "first_index", "rounded", "layout")
+    }
     return StoredRows(X, maps["codes"], classes, files=files, **facts)
 
 
@@ -308,6 +317,7 @@ class _Writer:
             "label_name": source.label,
             "first_index": self._first if source.is_text else None,
             "rounded": self._rounded,
+            "layout": source.layout,
         }
 
     def _write_file(self, k: int, path: Path, size: int) -> int:

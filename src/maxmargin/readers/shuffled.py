@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from ..numerics.fault import Fault
 from ..numerics.progress import announce
 from . import svmlight
-from .files import COMPRESSED, MAGIC, data_errors, skip_mark
+from .files import COMPRESSED, MAGIC, data_errors, refuse_utf16, skip_mark
 from .svmlight import BLOCK, Block, columns_of, text_rows
 from .table import whole
 
@@ -247,6 +247,7 @@ def _opened_pipe(path: Path) -> Iterator[Any]:
         opener = next(openers, None) or nullcontext
         with opener(pipe) as file:
             skip_mark(file)
+            refuse_utf16(file.peek(2)[:2])
             yield file
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from .arrays import array_shape, stream_arrays
 from .blocks import Block, Classes, read_ahead
 from .cache_folder import file_record
 from .columnar import columns_of_file, stream_columnar
-from .delimited import TextTable, header, label_fault, refuse_row_as_header
+from .delimited import TextTable, label_fault, refuse_row_as_header
 from .delimited_stream import stream_delimited
-from .files import ARROW, DELIMITED, Digest, check_file, data_errors, ending, kind_of, open_data, sample
+from .files import ARROW, DELIMITED, Digest, check_file, data_errors, ending, open_data, sample
+from .layout import Layout, kind_of_file, layout_of
 from .svmlight import checked_lines, stream_svmlight, text_rows, texts
-from .table import DataError, Expected, columns, listed
+from .table import DataError, Expected, listed
 
 CHANGED = "the file was changed while it was read; read it again."
 _TEXT = "svmlight text"
@@ -41,6 +42,8 @@ class Source:
         Number of features; None where only the rows of svmlight text say it.
     dtype : dtype
     expected : Expected
+    layouts : dict
+        The layout of each text table.
     """
 
     files: list[Path]
@@ -51,6 +54,12 @@ class Source:
     width: int | None
     dtype: Any
     expected: Expected
+    layouts: dict[Path, Layout] = field(default_factory=dict, init=False)
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """What a model has to know of the layout of text tables: `Layout.remembered` of the first."""
+        return self.layouts[self.files[0]].remembered(self.expected) if self.layouts else {}
 
     @property
     def is_text(self) -> bool:
@@ -89,12 +98,14 @@ class Source:
                 labels = self.label_files[k] if self.label_files else None
                 yield from stream_arrays(path, labels, size, digest, of_labels)
             elif self.format == "CSV":
-                delimiter, names, _ = header(path, self.expected)
-                table = TextTable(path, delimiter, names, features, label)
-                yield from stream_delimited(table, size, digest)
+                yield from stream_delimited(self._table(path), size, digest)
             else:
                 single = self.dtype == np.float32
                 yield from stream_columnar(path, self.format, features, label, single, size, digest)
+
+    def _table(self, path: Path) -> TextTable:
+        """Return the text table of a file."""
+        return TextTable(path, self.layouts[path], self.features or [], self.label)
 
     def record(self, path: Path) -> dict[str, Any]:
         """Return path, size and time of a file."""
@@ -122,12 +133,12 @@ class Source:
         records : list of dict
             Of the files, with their numbers of rows.
         """
-        labels, label = found.labels, self.label or ""
+        labels = found.labels
         if not isinstance(labels, list):
             return
         if self.format == "CSV":
             with data_errors(self.files[0]):
-                refuse_row_as_header(self.features or [], label, labels, self.expected)
+                refuse_row_as_header(self._table(self.files[0]), labels, self.expected)
         if classes.dtype.kind != "f" or np.isfinite(classes).all():
             return
         row, text = min(
@@ -139,7 +150,7 @@ class Source:
         path = self.files[k]
         with data_errors(path):
             if self.format == "CSV":
-                raise label_fault(path, header(path, self.expected)[0], row, label, text)
+                raise label_fault(self._table(path), row, text)
             raise Fault(f"the label of row {row + 1} (counted from 1) is {text}; leave the row out.")
 
 
@@ -169,7 +180,7 @@ def opened(
     for path in files:
         with data_errors(path):
             check_file(path)
-            kind = kind_of(path)
+            kind = kind_of_file(path, expected)
             if kind == ".npz":
                 raise Fault("an .npz file cannot be read block by block; save X and y as .npy files.")
             form = _FORMATS.get(kind, _TEXT)
@@ -228,7 +239,9 @@ def _check_columns(path: Path, source: Source) -> Any:
     """Return the type of the features of a table, whose columns have to be those of the first file."""
     kind: Any = np.float64
     if source.format == "CSV":
-        features, label = columns(header(path, source.expected)[1], source.expected)
+        layout = source.layouts[path] = layout_of(path, source.expected)
+        layout.announce(path)
+        features, label = layout.columns(source.expected)
     else:
         features, label, single = columns_of_file(path, source.expected, source.format)
         kind = np.float32 if single else np.float64

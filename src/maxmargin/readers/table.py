@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -45,6 +45,10 @@ class Expected:
     drop : sequence of str, default=()
         Names of columns that are left out. Columns in which pandas keeps the names of rows are left out in any case,
         unless `use` names them.
+    header : bool, default=None
+        Whether the first line of a text table holds the names of the columns; None guesses it.
+    delimiter : str, default=None
+        The sign between the columns of a text table, a space for runs of spaces and tabs; None guesses it.
     """
 
     n_features: int | None = None
@@ -53,6 +57,8 @@ class Expected:
     first_index: int | None = None
     use: Sequence[str] = ()
     drop: Sequence[str] = ()
+    header: bool | None = None
+    delimiter: str | None = None
 
     @property
     def for_model(self) -> bool:
@@ -77,6 +83,8 @@ class Table:
         The first index of svmlight text.
     rounded : str or None
         A whole number of the file, or one of a wider type, that float64 does not hold: X is not the data of the file.
+    layout : dict
+        `header` and `delimiter` of `Expected` that a model needs to read other files of this layout.
     """
 
     X: Any
@@ -85,6 +93,7 @@ class Table:
     label_name: str | None = None
     first_index: int | None = None
     rounded: str | None = None
+    layout: dict[str, Any] = field(default_factory=dict)
 
 
 def whole(labels: np.ndarray) -> np.ndarray:

@@ -70,11 +70,16 @@ class FilesDecision:
 
 
 def expected_of(
-    model: Any, label: str | None = None, use: Sequence[str] = (), drop: Sequence[str] = ()
+    model: Any,
+    label: str | None = None,
+    use: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    header: bool | None = None,
+    delimiter: str | None = None,
 ) -> Expected:
-    """Return what a file has to hold for a fitted model; `label`, `use` and `drop` are those of `Expected`.
+    """Return what a file has to hold for a fitted model; the other parameters are those of `Expected`.
 
-    The label column and the first index are by default those of the file of the fit.
+    The label column, the first index and the layout of text are by default those of the file of the fit.
     """
     names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
     return Expected(
@@ -84,6 +89,8 @@ def expected_of(
         first_index=source.get("first_index"),
         use=use,
         drop=drop,
+        header=source.get("header") if header is None else header,
+        delimiter=delimiter or source.get("delimiter"),
     )
 
 
