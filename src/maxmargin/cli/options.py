@@ -175,7 +175,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
 
 
 class ColumnOptions(NamedTuple):
-    """Columns and layout of a table that a command line names: a command's parameter `columns` stands for these options.
+    """Columns and layout of a table that a command line names: the parameter `columns` of a command.
 
     Attributes
     ----------

@@ -30,8 +30,8 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
 
     ``.csv`` and ``.tsv`` are text tables, and a feature that is True or False in all rows is 1 and 0; ``.npz`` holds
     ``X`` and ``y``, or the CSR arrays ``data``, ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet``, and
-    ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's files and streams) need pyarrow; every other name is svmlight text. ``.data``, and
-    every text whose `header` or `delimiter` is given, is a table unless its first row is one of svmlight text.
+    ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's files and streams) need pyarrow; every other name is svmlight text.
+    ``.data``, and every text whose `header` or `delimiter` is given, is a table unless its first row is svmlight text.
     Text may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
     Indices of svmlight text count from 1, as in LIBSVM, unless the file holds an index 0: then all of it

@@ -66,8 +66,8 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     """
     layout = layout_of(path, expected)
     require_memory(layout.needed)
-    layout.announce(path)
     features, label = layout.columns(expected)
+    layout.announce(path)
     table = TextTable(path, layout, features, label)
     numbers = array("d")
     labels: list[str] = []
@@ -75,7 +75,7 @@ def read_delimited(path: Path, expected: Expected) -> Table:
         labels.append(text)
         numbers.extend(row)
     if not numbers:
-        raise Fault("the file holds a header, but no rows (--no-header if its first line is a row).")
+        raise Fault("the file holds a header, but no rows.")
     X = np.frombuffer(numbers).reshape(-1, len(features))
     rounded = None
     if (np.abs(X) >= WHOLE).any():

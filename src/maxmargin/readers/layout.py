@@ -115,7 +115,7 @@ def kind_of_text(text: bytes) -> str:
         words = line.split(b"#", 1)[0].decode("utf-8", "replace").split()
         if any(_ENTRY.fullmatch(word) for word in words[:2]):
             return SVMLIGHT
-        if len(words) > 1 or re.search(r"[,;]", "".join(words)):
+        if len(words) > 1 or (words and not is_number(words[0])):
             return TABLE
     return SVMLIGHT  # labels without entries
 

@@ -240,8 +240,8 @@ def _check_columns(path: Path, source: Source) -> Any:
     kind: Any = np.float64
     if source.format == "CSV":
         layout = source.layouts[path] = layout_of(path, source.expected)
-        layout.announce(path)
         features, label = layout.columns(source.expected)
+        layout.announce(path)
     else:
         features, label, single = columns_of_file(path, source.expected, source.format)
         kind = np.float32 if single else np.float64
