@@ -20,7 +20,7 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.from_regex(r"[+-]?([0-9]{1,24}\.?[0-9]{0,24}|\.[0-9]{1,24})([eE][+-]?[0-9]{1,3})?", fullmatch=True),
     st.integers(-(2**70), 2**70).map(str),
-    st.sampled_from(["1_000.5", "-0", "+.5e-3", "0e999", "0." + "0" * 400 + "1e400", "9007199254740993.0"]),
+    st.sampled_from(["-0", "+.5e-3", "0e999", "0." + "0" * 400 + "1e400", "9007199254740993.0"]),
 ).filter(lambda text: math.isfinite(float(text)))
 VALID = b"1 1:1 2:-0.5 # two\n-1 qid:3 1:7\t4:.5 \r\n\n+2 2:1e3 3:12.25 5:6\n0\n"
 # whole words, right and wrong; and signs that end or change words

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ..numerics.fault import Fault
 from ..numerics.plain_text import number_of
@@ -55,7 +56,7 @@ class Layout:
     notices: tuple[str, ...]
     repeated: frozenset[str]
 
-    def remembered(self, expected: Expected) -> dict[str, bool | str]:
+    def remembered(self, expected: Expected) -> dict[str, Any]:
         """Return what a model has to know to read other files of this layout, as keywords of `Expected`."""
         header = {} if self.header and expected.header is None else {"header": self.header}
         return header if expected.delimiter is None else header | {"delimiter": expected.delimiter}

@@ -163,9 +163,9 @@ def open_rows(
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
     options |= {"header": header, "delimiter": delimiter}
     with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
-        header = valid_header(folder, options, [*found.files, *found.label_files])
-        if header is not None:
-            return _stored(folder, header)
+        valid = valid_header(folder, options, [*found.files, *found.label_files])
+        if valid is not None:
+            return _stored(folder, valid)
     facts = {"format": FORMAT, "version": VERSION, "options": options}
     facts["sources"] = [str(path.absolute()) for path in sources]
     return _stored(folder, _written(folder, found, facts, block_bytes, interrupted))
