@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,8 +20,10 @@ _START = 1 << 16  # bytes that are enough to tell the format of a file
 
 
 @contextmanager
-def read_once(given: dict[str, Any]) -> Iterator[None]:
+def read_once(given: dict[str, Any]) -> Iterator[Callable[[str], str]]:
     """Copy data that are standard input or a pipe into a temporary file, and print notices, while a command runs.
+
+    The function that is returned takes the temporary folder out of a text for the user.
 
     Parameters
     ----------
@@ -26,18 +31,22 @@ def read_once(given: dict[str, Any]) -> Iterator[None]:
         The arguments of a command. `data` is replaced by the file, except with ``online``, which reads pipes itself.
     """
     data = given.get("data")
+    if data is None:
+        yield str
+        return
     with warnings.catch_warnings():
-        if data is not None:
-            _print_notices()
-        if data is None or given.get("online") or not _is_pipe(data):
-            yield
+        if given.get("online") or not _is_pipe(data):
+            _print_notices(str)
+            yield str
             return
         with tempfile.TemporaryDirectory(prefix="maxmargin-") as folder:
+            shown = partial(_without, folder + os.sep)
+            _print_notices(shown)
             given["data"] = _copied(data, Path(folder))
             try:
-                yield
-            except (ValueError, OSError) as error:  # with the name that the user knows
-                raise _renamed(error, folder) from None
+                yield shown
+            except (ValueError, OSError) as error:
+                raise _renamed(error, shown) from None
 
 
 def _is_pipe(data: Path) -> bool:
@@ -45,8 +54,8 @@ def _is_pipe(data: Path) -> bool:
     return data == STANDARD_INPUT or (data.exists() and not data.is_file() and not data.is_dir())
 
 
-def _print_notices() -> None:
-    """Print each notice of the readers as a line, once."""
+def _print_notices(shown: Callable[[str], str]) -> None:
+    """Print each notice of the readers as a line, once, as `shown` makes it."""
     from ..readers import DataNotice
 
     printed = set[str]()
@@ -54,7 +63,7 @@ def _print_notices() -> None:
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
         words = str(message)
         if words not in printed:
-            typer.echo(f"maxmargin: {words}", err=True)
+            typer.echo(f"maxmargin: {shown(words)}", err=True)
         printed.add(words)
 
     before = warnings.showwarning
@@ -66,8 +75,6 @@ def _print_notices() -> None:
 
 def _copied(data: Path, folder: Path) -> Path:
     """Copy a pipe into a file of the folder, whose name ends as its format demands; return the file."""
-    import sys
-
     from ..readers import DataError
 
     if data == STANDARD_INPUT:
@@ -106,10 +113,14 @@ def _with_ending(file: Path) -> Path:
     return file.rename(file.with_name(file.name + kind)) if kind else file
 
 
-def _renamed(error: ValueError | OSError, folder: str) -> ValueError | OSError:
-    """Return an error without the name of the temporary folder."""
+def _without(folder: str, text: str) -> str:
+    return text.replace(folder, "")
+
+
+def _renamed(error: ValueError | OSError, shown: Callable[[str], str]) -> ValueError | OSError:
+    """Return an error with the name of the file that `shown` makes."""
     if isinstance(error, ValueError):
-        error.args = tuple(str(words).replace(f"{folder}/", "") for words in error.args)
+        error.args = tuple(shown(str(words)) for words in error.args)
     elif error.filename:
-        error.filename = Path(error.filename).name
+        error.filename = shown(str(error.filename))
     return error

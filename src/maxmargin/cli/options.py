@@ -250,14 +250,14 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
         def run(**given: Any) -> None:
             for name in taken:
                 given[FIELDS.get(name, name)] = given.pop(name)
-            with errors_in_one_sentence(), read_once(given):
+            with errors_in_one_sentence(), read_once(given) as shown:
                 if "drop" in given:
                     given["columns"] = column_options(given)
                 result = function(**given)
                 if result is not None and given.get("as_json"):
                     typer.echo(json_text(result.facts))
                 elif result is not None and not given.get("quiet"):
-                    typer.echo("\n".join(result.lines))
+                    typer.echo(shown("\n".join(result.lines)))
             if result is not None and result.code:
                 raise typer.Exit(result.code)
 
