@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -87,7 +87,7 @@ def _joined(parts: list[Rows]) -> Rows:
     return Rows(labels, indptr, np.concatenate(indices), joined, lowest, highest, rounded)
 
 
-def texts(path: Path, size: int, digest: Digest | None = None) -> Iterator[bytes]:
+def texts(path: Path, size: int, digest: Digest | None = None) -> Generator[bytes, None, None]:
     """Yield whole lines of a file, about `size` bytes at a time; the last line may have no end."""
     with open_data(path, digest) as file:
         while text := file.read(size) + file.readline():
@@ -226,10 +226,11 @@ def stream_svmlight(
     DataError
         At the first line that cannot be read, or goes beyond `n_features`.
     """
-    with data_errors(path):
+    # the traceback of an error keeps generators, which would keep the file open
+    with data_errors(path), closing(texts(path, size)) as whole_lines:
         sample(path)  # raises where the file is no text
         first = 0 if n_features is None and first_index is None else first_index
-        for rows, text, lines in text_rows(texts(path, size), n_features, first):
+        for rows, text, lines in text_rows(whole_lines, n_features, first):
             if rows.labels.size:
                 first, width = columns_of(rows, n_features, first, partial(BytesIO, text), lines)
                 yield Block(rows.matrix(first, width), whole(rows.labels), first_index=first)
