@@ -6,19 +6,6 @@ from pathlib import Path
 
 from .options import ColumnOptions, Result, command
 
-CHECKED = (
-    "",
-    ".svm",
-    ".svmlight",
-    ".libsvm",
-    ".txt",
-    ".data",
-    ".t",
-    ".csv",
-    ".tsv",
-    ".gz",
-)  # suffixes of text
-
 
 @command()
 def certificate(
@@ -43,6 +30,7 @@ def certificate(
     """
     from ..io.certificate_file import write_certificate
     from ..numerics.files import check_place
+    from ..readers.files import COMPRESSED, OTHER_THAN_TEXT, kind_of
     from .data import read_certified
     from .display import Progress
 
@@ -62,6 +50,6 @@ def certificate(
             "a lower bound of the fit is not in the file: columns are so large that no float64 dual variables prove "
             "it; scale the features."
         )
-    if data.suffix.lower() not in CHECKED:
+    if kind_of(data) in OTHER_THAN_TEXT or data.suffix.lower() in {*COMPRESSED} - {".gz"}:
         lines.append("checker/check.py reads svmlight and delimited text: write the rows as text for it.")
     return Result({"certificate": str(output), "bounds": bounds}, [f"certificate: {output}", *lines])

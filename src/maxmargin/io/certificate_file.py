@@ -99,8 +99,7 @@ def write_certificate(
         check_claim(claim, sample, b)
         alpha = _dual_variables(claim, sample, verdicts.get(None if len(coef) == 1 else name))
         exact = ExactBounds(claim.problem, sample, coef[k], b, alpha)
-        upper = 0.0 if claim.problem.hard and exact.proves_upper(0.0) else float(claim.upper)
-        found.append(exact.tightest(float(claim.lower), upper))
+        found.append(exact.tightest(float(claim.lower), float(claim.upper)))
         parts.append(_part(text, claim.problem, found[-1], coef[k], b, weights, alpha))
     source = getattr(model, "source_", None) or {"label": None, "first_index": None}
     label = source["label"] if label is None and first_index is None else label

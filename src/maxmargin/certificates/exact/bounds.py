@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -220,8 +221,9 @@ class ExactBounds:
 
     def tightest(self, lower: float, upper: float) -> tuple[float, float]:
         """Return the best float64 bounds that are proved, 0 and inf where nothing is. The arguments are near them."""
-        below = _last_proved(self.proves_lower, lower, -1) if lower > 0.0 else 0.0
-        above = _last_proved(self.proves_upper, max(upper, 0.0), 1) if upper < math.inf else math.inf
+        # numbers that are no places to begin: negative ones, inf and NaN, which the first argument replaces
+        below = _last_proved(self.proves_lower, max(0.0, lower), -1)
+        above = _last_proved(self.proves_upper, max(0.0, min(sys.float_info.max, upper)), 1)
         return below, above
 
 
