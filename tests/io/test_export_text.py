@@ -232,6 +232,8 @@ def test_every_truncation_is_refused(form, path):
         ("libsvm", "3:2", f"{2**62}:2", "line 10: indices must be at most 2147483647"),
         ("libsvm", "rbf", f"polynomial\ndegree {10**30}", "'degree' must be whole"),
         ("libsvm", "rbf", f"polynomial\ndegree {2**31}\ncoef0 1", "'degree' must be from 0 to 2147483647"),
+        ("libsvm", "gamma 0.5", "gamma -0.5", "'gamma' must be at least 0 for the kernel rbf; got -0.5"),
+        ("liblinear", "bias 1", "bias 1e308", "the bias times its weight is not a finite number"),
         ("json", b"[1]", None, "not a model"),
         ("json", b"\xff", None, "UTF-8"),
         ("json", b'{"a": NaN}', None, "NaN is not a number"),
@@ -314,3 +316,11 @@ class TestJson:
         record = mm.to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE_CLASSES))
         assert [one["bounds"]["lower"] for one in record["decisions"]] == ["-inf"] * 3
         json.dumps(record, allow_nan=False)
+
+    def test_bounds_beyond_float64_are_written_as_text(self, path):
+        mm.to_json(MaxMarginClassifier().fit(X, NAMES == "setosa"), path)
+        record = json.loads(path.read_text(encoding="utf-8"))
+        upper = json.dumps(record["decisions"][0]["bounds"]["upper"])
+        path.write_text(path.read_text(encoding="utf-8").replace(upper, "1e999"))
+        mm.to_json(mm.from_json(path), path)
+        assert json.loads(path.read_text(encoding="utf-8"))["decisions"][0]["bounds"]["upper"] == "inf"

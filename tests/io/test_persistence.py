@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -253,6 +254,24 @@ class TestDamage:
         change(record)
         saved.write_bytes(pack(arrays, record))
         with pytest.raises(ModelFileError, match=r"this is not a complete model|models of class 'Popen'"):
+            load(saved)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (rb"\"format\":1", rb"\"format\":1e999"),
+            (rb'"data_offsets":\[\d+,\d+\]', b'"data_offsets":[]'),
+            (rb'"data_offsets":\[\d+,\d+\]', b'"data_offsets":null'),
+            (rb'"dtype"', b'"a"},"b":{"c"'),
+        ],
+    )
+    def test_damaged_headers_are_refused(self, saved, old, new):
+        content = saved.read_bytes()
+        end = 8 + int.from_bytes(content[:8], "little")
+        header, count = re.subn(old.replace(b'\\"', b'\\\\"'), lambda _: new, content[8:end], count=1)
+        assert count == 1
+        saved.write_bytes(len(header).to_bytes(8, "little") + header + content[end:])
+        with pytest.raises(ModelFileError, match="its header is damaged"):
             load(saved)
 
 

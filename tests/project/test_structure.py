@@ -32,9 +32,9 @@ GOALS = {
 # more, and Arrow data (580), augmented intercepts that evaluations move (30), first readings that
 # are stopped, verdicts that a cluster verifies and exact numbers on clusters (170), cached loops after Newton's method
 # (40), verdicts as VIPR files (270), tables without a header, delimiters and
-# pipes (350). The chain of imports goes from the
+# pipes (350), damaged arrays (110). The chain of imports goes from the
 # command line to the in-memory solver, which partitioned fits call.
-LIMITS = GOALS | {"code lines": 28_410, "modules in the longest chain of imports": 24}
+LIMITS = GOALS | {"code lines": 28_520, "modules in the longest chain of imports": 24}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced

@@ -139,8 +139,10 @@ class Words:
     def count(self, limit: int | None = None) -> int:
         """Return the next word as a number from 0 to below the limit."""
         found = self.word()
-        demand(found.isdecimal() and (limit is None or int(found) < limit), f"no count or index: {found}")
-        return int(found)
+        demand(found.isdecimal(), f"no count or index: {found}")
+        number = int(Decimal(found))
+        demand(limit is None or number < limit, f"the index {found} is too large")
+        return number
 
     def number(self, found: str | None = None) -> Fraction:
         """Return a word, or the next one, as a rational number; Decimal reads numbers of any length."""
@@ -156,7 +158,7 @@ class Words:
         if first == "OBJ" and objective is not None:
             return objective
         demand(first.isdecimal(), f"no number of terms: {first}")
-        pairs = [(self.count(limit), self.number()) for _ in range(int(first))]
+        pairs = [(self.count(limit), self.number()) for _ in range(int(Decimal(first)))]
         demand(len(dict(pairs)) == len(pairs), "an index is listed twice")
         return {k: value for k, value in pairs if value}
 

@@ -171,7 +171,7 @@ def _readable(value: Any) -> Any:
 def _bounds(model: Any) -> list[dict[str, Any]] | None:
     """Return the bounds on the best objective, or margin, of each decision; None where there are none."""
     if isinstance(model, ImportedLinearClassifier):
-        return model.origin_.get("bounds")
+        return _readable(model.origin_.get("bounds"))
     if hasattr(model, "bounds_"):  # of a stream
         of = "margin" if math.isinf(model.C) else "objective"
         sides = zip(*(side.tolist() for side in model.bounds_), strict=True)

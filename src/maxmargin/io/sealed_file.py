@@ -64,7 +64,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         record = json.loads(header.pop("__metadata__")["maxmargin"], object_hook=_number)
         number = int(record["format"])
         size = max(array["data_offsets"][1] for array in header.values())
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         raise Fault("the file was altered: its header is damaged; save or copy it again.") from None
     if number > FORMAT:
         raise Fault(f"the file has format {number}, above {FORMAT}; install a newer maxmargin.")

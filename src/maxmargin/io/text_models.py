@@ -123,7 +123,10 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     needed = f"{features} features, {classes} classes and bias {bias:g} need {expected} weights"
     _check_length(len(weights), expected, needed)
     weights = np.reshape(weights, (-1, columns))
-    intercept = bias * weights[features] if biased else np.zeros(columns)
+    with np.errstate(over="ignore"):
+        intercept = bias * weights[features] if biased else np.zeros(columns)
+    if not np.isfinite(intercept).all():
+        raise Fault("the bias times its weight is not a finite number; copy or write the file again.")
     if classes == 2:  # the first in the file is positive, and its score decides even where each has one
         labels, weights, intercept = labels[::-1], weights[:, :1], intercept[:1]
     coef = np.ascontiguousarray(weights[:features].T)
@@ -282,6 +285,8 @@ def _kernel(header: _Header) -> Kernel:
     }
     if not 0 <= values.get("degree", 0) <= C_INT:
         raise Fault(f"'degree' must be from 0 to {C_INT}; got {values['degree']}.")
+    if name == "rbf" and values["gamma"] < 0.0:  # values of the kernel would overflow
+        raise Fault(f"'gamma' must be at least 0 for the kernel rbf; got {values['gamma']:g}.")
     return kernel(**values)
 
 

@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Characters of the longest message. More show more of names and numbers of a file, of which a damaged one may have
+# thousands; fewer cut messages that list the columns of a file. All sentences of the package with short names fit.
+LONGEST = 800
+
 
 class Fault(Exception):
     """A fault of a file and its remedy, in whole sentences.
@@ -31,4 +35,10 @@ def faults_of(name: str | os.PathLike[str], kind: type[ValueError]) -> Iterator[
     try:
         yield
     except Fault as fault:
-        raise (fault.kind or kind)(f"{name}{fault.place}: {fault}") from None
+        raise (fault.kind or kind)(f"{name}{fault.place}: {shortened(str(fault))}") from None
+
+
+def shortened(text: str) -> str:
+    """Return a text of at most LONGEST characters, without its middle if need be: the remedy is at the end."""
+    half = LONGEST // 2 - 3
+    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"

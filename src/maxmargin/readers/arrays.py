@@ -4,47 +4,46 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.lib import format as form
 
-from ..numerics.fault import Fault
+from ..numerics.fault import Fault, shortened
 from ..numerics.representable import first_rounded
+from .array_format import COPY, check_text, damages, read_header, read_member
 from .blocks import Block
 from .files import Digest, require_memory
 from .table import Expected, Table, check_finite, checked, listed
 
 _SPARSE = ("data", "indices", "indptr", "shape")
+_MORE_THAN_ANY = (
+    10**30
+)  # bytes: more than any memory, and a float64 number where the product of a shape is none
 
 
 def read_npz(path: Path, expected: Expected) -> Table:
     """Read an archive; nothing in it is unpickled."""
     if not zipfile.is_zipfile(path):
         raise Fault("this is not an .npz file, or it is cut short; write or copy it again.")
-    headers = _headers(path)
-    needed = 0.0
-    for name, (shape, dtype) in headers.items():
-        if dtype.hasobject:
-            raise Fault(f"the array {name!r} holds Python objects; save it as numbers or strings.")
-        # numbers of other types than floats are copied to float64
-        entry = dtype.itemsize + (0.0 if dtype.kind in "fUS" else 8.0)
-        needed += entry * float(np.prod(np.array(shape, dtype=float)))
-    require_memory(needed)
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in (*_SPARSE, "format", "X", "y") if name in headers}
+    with ExitStack() as opened:
+        with damages("this is not a valid .npz file", COPY):
+            archive = opened.enter_context(zipfile.ZipFile(path))
+        headers = _headers(archive)
+        require_memory(sum(_bytes_of(name, *header) for name, header in headers.items()))
+        names = (name for name in (*_SPARSE, "format", "X", "y") if name in headers)
+        arrays = {name: read_member(archive, name) for name in names}
     if "X" in arrays:
-        rounded = first_rounded(arrays["X"])
         X = _numbers("X", arrays["X"])
+        rounded = first_rounded(arrays["X"])
         if X.ndim != 2:
             raise Fault(f"X must have two dimensions, rows and features; its shape is {X.shape}: reshape it.")
     elif arrays.keys() >= {*_SPARSE}:
-        rounded = first_rounded(arrays["data"])
         X = _sparse(arrays)
+        rounded = first_rounded(arrays["data"])
     else:
         raise Fault(
             "the file needs an array X, or the arrays data, indices, indptr and shape; its arrays are "
@@ -78,10 +77,8 @@ def array_shape(path: Path) -> tuple[tuple[int, ...], np.dtype, int]:
         If it is none, or its rows are not stored one after another.
     """
     with open(path, "rb") as file:
-        try:
-            shape, by_columns, dtype = _header(file)
-        except (ValueError, SyntaxError) as error:
-            raise Fault(f"this is not a valid .npy file ({error}); save it again.") from None
+        with damages("this is not a valid .npy file", "save it again"):
+            shape, by_columns, dtype = read_header(file)
         if by_columns and len(shape) > 1:
             raise Fault("the array is stored by columns; save numpy.ascontiguousarray(X).")
         if dtype.hasobject:
@@ -110,43 +107,43 @@ def stream_arrays(
             y = None if classes is None else np.fromfile(classes, kind, count)
             if X.size < count * d or (y is not None and y.size < count):
                 raise Fault("the file was changed while it was read; read it again.")
+            numbers = _numbers("X", X.reshape(count, d))
             rounded = first_rounded(X) if rounded is None else rounded
-            X = _numbers("X", X.reshape(count, d))
-            check_finite(X, None, before)
+            check_finite(numbers, None, before)
+            if y is not None:
+                check_text("y", y)
             if digest is not None:
                 digest.seen = rows.tell()
-            yield Block(X, y, slice(None), None if rounded is None else str(rounded))
+            yield Block(numbers, y, slice(None), None if rounded is None else str(rounded))
     if digest is not None and labels is not None and of_labels is not None:
         digest.read(path)
         of_labels.read(labels)
 
 
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return shape, order and type of an array; the file is left at its first number."""
-    first_version = form.read_magic(file) == (1, 0)
-    return (form.read_array_header_1_0 if first_version else form.read_array_header_2_0)(file)
-
-
-def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+def _headers(archive: zipfile.ZipFile) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
     """Return shape and type of every array, without reading the arrays."""
     headers = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
-            if not member.endswith(".npy"):
-                continue
-            with archive.open(member) as file:
-                try:
-                    shape, _, dtype = _header(file)
-                except (ValueError, SyntaxError) as error:
-                    raise Fault(f"the array {member!r} is damaged ({error}); copy the file again.") from None
-            headers[member.removesuffix(".npy")] = (shape, dtype)
+    for member in archive.namelist():
+        if not member.endswith(".npy"):
+            continue
+        with damages(f"the array {shortened(repr(member))} is damaged", COPY), archive.open(member) as file:
+            shape, _, dtype = read_header(file)
+        headers[member.removesuffix(".npy")] = (shape, dtype)
     return headers
+
+
+def _bytes_of(name: str, shape: tuple[int, ...], dtype: np.dtype) -> float:
+    """Return the memory that an array takes, with a copy to float64 of numbers that are no floats."""
+    if dtype.hasobject:
+        raise Fault(f"the array {name!r} holds Python objects; save it as numbers or strings.")
+    entry = dtype.itemsize + (0 if dtype.kind in "fUS" else 8)
+    return float(min(entry * prod(shape), _MORE_THAN_ANY))
 
 
 def _sparse(arrays: dict[str, np.ndarray]) -> Any:
     """Return the matrix of the arrays of `scipy.sparse.save_npz`, as CSR."""
-    kind = arrays["format"].item() if "format" in arrays else "csr"
-    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+    kind = arrays["format"].tolist() if "format" in arrays else "csr"
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
     if kind not in ("csr", "csc"):
         raise Fault(f"the sparse matrix has the format {kind!r}; save X.tocsr().")
     data = _numbers("data", arrays["data"])
@@ -154,8 +151,10 @@ def _sparse(arrays: dict[str, np.ndarray]) -> Any:
     try:
         X: Any = matrix((data, arrays["indices"], arrays["indptr"]), arrays["shape"].ravel().tolist())
         X.check_format(full_check=True)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
         raise Fault(f"the arrays are not a valid {kind.upper()} matrix ({error}); save it again.") from None
+    if kind == "csc":  # rows are counted in the conversion, and need not have entries
+        require_memory(16.0 * X.shape[0] + 24.0 * X.nnz)
     return X.tocsr()
 
 

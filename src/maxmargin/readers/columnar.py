@@ -230,8 +230,11 @@ def _coded_labels(
     import pyarrow as pa
 
     column = _complete_column(table, name, before)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_nested(kind):
+        raise Fault(f"column {name!r} holds {kind}, not labels; name another column with --label.")
+    if kind != column.type:
+        column = column.cast(kind)
     y = column.to_numpy()
     if y.dtype != object:
         return y, slice(None)

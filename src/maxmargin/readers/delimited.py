@@ -21,6 +21,7 @@ from .table import Expected, Table, labels_of, listed
 
 # as pandas, polars, R and spreadsheets write them
 BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
+_BLANKS = " \t\n\r\f\v"  # that `float` takes around ASCII text; `str.strip` takes control characters as well
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
@@ -169,9 +170,9 @@ def _numbers(names: list[str], texts: list[str], booleans: list[int], line: int)
 
 def _fault(text: str, boolean: bool, column: str) -> str | None:
     """Return the fault of the text of a feature in words; None if it is a finite number."""
-    text = text.strip()
+    text = text.strip(_BLANKS)
     shown, number = repr(text[:40]), _number(BOOLEANS.get(text, "") if boolean else text)
-    if not text:
+    if not text.strip():
         return f"{column} is empty; fill it in or leave the row out"
     if number is None and boolean:
         return f"{column} begins with True or False, and {shown} is neither; write 1 and 0"

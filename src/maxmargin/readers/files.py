@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from ..numerics.fault import Fault, faults_of
+from ..numerics.fault import Fault, faults_of, shortened
 from ..numerics.progress import announce
 from .table import DataError, TooLargeError
 
@@ -116,7 +116,7 @@ def data_errors(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             words = f"cannot be read: {error.strerror}"
         reason = str(error).rstrip(".")
-        raise DataError(f"{path}: {words.format(suffix=path.suffix, error=reason)}.") from None
+        raise DataError(f"{path}: {shortened(words.format(suffix=path.suffix, error=reason))}.") from None
 
 
 class Digest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,10 @@ def labels_of(texts: list[str]) -> np.ndarray:
         numbers = np.array([float(text) for text in texts])
     except ValueError:
         return np.array(texts)
-    exact = {Decimal(text.strip()) for text in set(texts)}
+    try:
+        exact = {Decimal(text.strip()) for text in set(texts)}
+    except InvalidOperation:  # an exponent of more digits than Decimal has
+        return np.array(texts)
     # classes that differ only beyond the digits of a float64 stay apart
     return np.array(texts) if len(exact) > np.unique(numbers).size else whole(numbers)
 
@@ -244,7 +247,12 @@ def checked(labels: np.ndarray) -> np.ndarray:
 
 
 def check_labels(labels: np.ndarray, before: int = 0) -> None:
-    """Raise Fault at the first label that is NaN or infinite; `before` rows of the file come before these."""
+    """Raise Fault at the first label that is NaN or infinite; `before` rows of the file come before these.
+
+    Complex numbers and records are refused: they have no order.
+    """
+    if labels.dtype.kind in "cV":
+        raise Fault(f"labels must be numbers or text, not {labels.dtype}; number the classes.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.flatnonzero(~np.isfinite(labels))[0])
         raise Fault(f"the label of row {before + i + 1} (counted from 1) is {labels[i]}; leave the row out.")
