@@ -87,6 +87,11 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         "test",
         ["python tests/mutations/run.py"],
     ),
+    "fuzz": (
+        "mutants of files of every format, and random problems (ten minutes; more with --seconds)",
+        "test",
+        ["python tests/fuzz/run.py"],
+    ),
     "lint": (
         "ruff, pyright, import-linter",
         "dev",
