@@ -119,7 +119,7 @@ def main(words: list[str]) -> int:
     for name, default in (("count", 100_000), ("seed", 0), ("first", 0), ("jobs", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
     arguments = parser.parse_args(words)
-    names = arguments.targets or list(MODULES)
+    names = list(dict.fromkeys(arguments.targets)) or list(MODULES)
     if unknown := {*names} - {*MODULES}:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; the targets are {', '.join(MODULES)}")
     folder = Path(tempfile.mkdtemp(prefix="maxmargin-fuzz-", dir=MEMORY if MEMORY.is_dir() else None))
