@@ -1,0 +1,231 @@
+"""Other solvers on hard problems. Each is given the problems that it can state, without tricks.
+
+LinearSVC and liblinear regularise the intercept, or have none: they are given the problems without intercept, and
+liblinear those of its option -R. SVC always has an intercept and no squared losses. Solvers of quadratic programs are
+given linear problems with p = 1, 2 and inf and kernels; Clarabel also has the power cones of p = 1.5 and 3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.svm import SVC, LinearSVC
+
+from .answers import Answer
+from .problems import HardProblem
+from .quadratic import Point, Program, kernel_matrix, stated
+
+try:
+    import clarabel
+except ImportError:
+    clarabel = None
+try:
+    import highspy
+except ImportError:
+    highspy = None
+try:
+    import piqp
+except ImportError:
+    piqp = None
+try:
+    from proxsuite import proxqp
+except ImportError:
+    proxqp = None
+try:
+    from liblinear.liblinearutil import parameter, train
+    from liblinear.liblinearutil import problem as liblinear_data
+except ImportError:
+    train = None
+
+ITERATIONS = 10**7  # of solvers without a time limit: they are ended from outside
+Part = Callable[[HardProblem, np.ndarray, np.ndarray, float], Point]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A solver: its name, the problems that it can state, and its function for one binary problem.
+
+    `tolerances` are tried from the tightest to the loosest, until an answer is within 1e-9 of the optimum.
+    """
+
+    name: str
+    applies: Callable[[HardProblem], bool]
+    part: Part
+    tolerances: tuple[float, ...] = (1e-12, 1e-9, 1e-6, 1e-3)
+    package: Any = np
+
+    def solve(self, problem: HardProblem, tol: float, limit: float) -> Answer:
+        """Solve all binary problems of a problem."""
+        parts = problem.parts()
+        begin = time.process_time()
+        points = [self.part(problem, X, signs, tol) for X, signs in parts]
+        return Answer(points, time.process_time() - begin, "returned")
+
+
+def _plain(problem: HardProblem) -> bool:
+    return problem.kernel is None and problem.p == 2 and problem.power == 2
+
+
+def _sparse_weights(problem: HardProblem) -> bool:
+    """Whether the penalty is |w|_1, which liblinear has with squared losses."""
+    return problem.p == np.inf and problem.power == 1 and problem.loss == "squared_hinge"
+
+
+def _for_linear_svc(problem: HardProblem) -> bool:
+    if problem.hard or problem.intercept or problem.kernel:
+        return False
+    return _plain(problem) or _sparse_weights(problem)
+
+
+def _linear_svc(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
+    model = LinearSVC(
+        penalty="l1" if problem.power == 1 else "l2", loss=problem.loss, C=problem.C, tol=tol,
+        dual=problem.loss == "hinge", fit_intercept=False, max_iter=ITERATIONS, random_state=0,
+    )  # fmt: skip
+    return model.fit(X, signs).coef_[0], 0.0
+
+
+def _for_liblinear(problem: HardProblem) -> bool:
+    if problem.hard or problem.kernel:
+        return False
+    squared = problem.loss == "squared_hinge"
+    return (_plain(problem) and (squared or not problem.intercept)) or _sparse_weights(problem)
+
+
+def _liblinear(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
+    solver = 3 if problem.loss == "hinge" else 5 if problem.power == 1 else 2
+    bias = "-B 1 -R" if problem.intercept else "-B -1"
+    model = train(
+        liblinear_data(signs.astype(float), sp.csr_matrix(X), 1 if problem.intercept else -1),
+        parameter(f"-s {solver} {bias} -c {problem.C!r} -e {tol!r} -q"),
+    )
+    d = X.shape[1]
+    w = np.ctypeslib.as_array(model.w, (d + problem.intercept,)).copy()
+    w *= 1.0 if model.get_labels()[0] == 1 else -1.0
+    return w[:d], float(w[d]) if problem.intercept else 0.0
+
+
+def _for_svc(problem: HardProblem) -> bool:
+    squared = problem.loss == "squared_hinge"
+    return problem.intercept and not squared and problem.p == 2 and problem.power == 2
+
+
+def _svc(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
+    rows = X @ X.T if not problem.kernel else kernel_matrix(problem, X)
+    model = SVC(kernel="precomputed", C=problem.C, tol=tol, cache_size=500).fit(rows, signs)
+    coefficients = np.zeros(len(X))
+    coefficients[model.support_] = model.dual_coef_[0]
+    return coefficients if problem.kernel else coefficients @ X, float(model.intercept_[0])
+
+
+def _quadratic(problem: HardProblem) -> bool:
+    return problem.p in (1, 2, np.inf)
+
+
+def _with(solver: Callable[[Program, HardProblem, float], tuple[np.ndarray, np.ndarray]]) -> Part:
+    """Return the function of a solver that returns x and the multipliers of the equations."""
+
+    def part(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
+        program = stated(problem, X, signs)
+        return program.read(*solver(program, problem, tol))
+
+    return part
+
+
+def _bounds(low: np.ndarray, high: np.ndarray) -> tuple[sp.csc_matrix, np.ndarray]:
+    """Return finite bounds as rows of G and h."""
+    eye = sp.eye(low.size, format="csc")
+    lower, upper = np.isfinite(low), np.isfinite(high)
+    return sp.vstack([-eye[lower], eye[upper]], format="csc"), np.append(-low[lower], high[upper])
+
+
+def _clarabel(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    limits, ends = _bounds(program.low, program.high)
+    blocks, right = [program.A, program.G, limits], [program.b, program.h, ends]
+    cones = [clarabel.ZeroConeT(program.b.size), clarabel.NonnegativeConeT(program.h.size + ends.size)]
+    for chosen in program.cones:
+        blocks.append(sp.csc_matrix((-np.ones(3), (range(3), chosen)), shape=(3, program.q.size)))
+        right.append(np.zeros(3))
+        cones.append(clarabel.PowerConeT({1.5: 1.0 / 3.0, 3.0: 2.0 / 3.0}[problem.p]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_iter = False, 10_000
+    # the absolute tolerance would end it at once where the optimum is small
+    settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = 0.0, tol, tol
+    matrix = sp.vstack(blocks, format="csc")
+    found = clarabel.DefaultSolver(
+        sp.triu(program.P, format="csc"), program.q, matrix, np.concatenate(right), cones, settings
+    ).solve()
+    return np.array(found.x), np.array(found.z[: program.b.size])
+
+
+def _highs(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Solve with HiGHS; its smallest tolerance is 1e-10."""
+    model = highspy.HighsModel()
+    lp = model.lp_
+    matrix = sp.vstack([program.A, program.G], format="csc")
+    lp.num_col_, lp.num_row_ = program.q.size, matrix.shape[0]
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.q, program.low, program.high
+    lp.row_lower_ = np.append(program.b, np.full(program.h.size, -np.inf))
+    lp.row_upper_ = np.append(program.b, program.h)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+    lp.a_matrix_.value_ = matrix.data
+    lower = sp.tril(program.P, format="csc")
+    lower.eliminate_zeros()
+    if lower.nnz:
+        model.hessian_.dim_ = program.q.size
+        model.hessian_.format_ = highspy.HessianFormat.kTriangular
+        model.hessian_.start_, model.hessian_.index_ = lower.indptr, lower.indices
+        model.hessian_.value_ = lower.data
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        solver.setOptionValue(name, max(tol, 1e-10))
+    solver.setOptionValue(
+        "qp_regularization_value", min(tol, 1e-7)
+    )  # 1e-7 by default: it changes the optimum
+    solver.passModel(model)
+    solver.run()
+    found = solver.getSolution()
+    return np.array(found.col_value), -np.array(found.row_dual[: program.b.size])
+
+
+def _proxqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    limits, ends = _bounds(program.low, program.high)
+    G = sp.vstack([program.G, limits]).toarray()
+    found = proxqp.dense.solve(
+        program.P.toarray(), program.q, program.A.toarray(), program.b, G, np.append(program.h, ends) * 0.0 - 1e30,
+        np.append(program.h, ends), eps_abs=tol, eps_rel=0.0, max_iter=ITERATIONS,
+    )  # fmt: skip
+    return np.array(found.x), np.array(found.y)
+
+
+def _piqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    solver = piqp.SparseSolver()
+    solver.settings.verbose, solver.settings.max_iter = False, 10_000
+    solver.settings.eps_abs, solver.settings.eps_rel = 0.0, tol
+    solver.settings.check_duality_gap = True
+    solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = 0.0, tol
+    lower = np.full(program.h.size, -np.inf)
+    solver.setup(
+        program.P, program.q, program.A, program.b, program.G, lower, program.h, program.low, program.high
+    )
+    solver.solve()
+    return np.array(solver.result.x), np.array(solver.result.y)
+
+
+PEERS = (
+    Peer("LinearSVC", _for_linear_svc, _linear_svc),
+    Peer("liblinear", _for_liblinear, _liblinear, package=train),
+    Peer("SVC", _for_svc, _svc),
+    Peer("Clarabel", lambda problem: True, _with(_clarabel), package=clarabel),
+    Peer("HiGHS", _quadratic, _with(_highs), package=highspy),
+    Peer("ProxQP", _quadratic, _with(_proxqp), package=proxqp),
+    Peer("PIQP", _quadratic, _with(_piqp), package=piqp),
+)
