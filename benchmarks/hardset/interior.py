@@ -254,7 +254,21 @@ class Newton:
     def step(self, mu: arb, before: Iterate | None = None) -> Iterate:
         """Return the step to the products mu; with a step `before`, corrected by its products."""
         form, at = self.form, self.at
-        n, free = form.soft, form.problem.intercept
+        e, g = self._targets(mu, before)
+        balance = -dot(form.a, at.alpha)
+        z, b, alpha, moves = self._expansion(g, balance) if form.problem.kernel else self._weights(g, balance)
+        xi = [x + r * y for x, r, y in zip(e, self.curve, alpha, strict=False)]
+        beta = [lack - x for lack, x in zip(self.lack, alpha, strict=False)] if self.hinge else []
+        losses = xi if self.hinge else [r * x for r, x in zip(self.curve[: form.soft], alpha, strict=False)]
+        s = [
+            move + a * b + (losses[i] if i < form.soft else 0) + r
+            for i, (move, a, r) in enumerate(zip(moves, form.a, self.gap, strict=True))
+        ]
+        return Iterate(middle(z), b.mid(), middle(s), middle(alpha), middle(xi), middle(beta))
+
+    def _targets(self, mu: arb, before: Iterate | None) -> tuple[Vector, Vector]:
+        """Return e and g of delta xi = e + curve delta alpha, delta alpha = D (g - A delta z - a delta b)."""
+        at = self.at
         rows, bounds = [mu] * len(at.s), [mu] * len(at.xi)
         if before is not None:
             rows = [mu - x * y for x, y in zip(before.alpha, before.s, strict=True)]
@@ -264,35 +278,32 @@ class Newton:
             for t, xi, beta, lack in zip(bounds, at.xi, at.beta, self.lack, strict=False)
         ]
         g = [t / x - s - r for t, x, s, r in zip(rows, at.alpha, at.s, self.gap, strict=True)]
-        g = [x - e[i] if i < len(e) else x for i, x in enumerate(g)]
-        balance = -dot(form.a, at.alpha)
-        if form.problem.kernel:
-            found = self._solve([*g, balance] if free else g)
-            alpha, b = found[: len(g)], found[-1] if free else arb(0)
-            z, moves = [], (form.A * column(alpha)).entries()
+        return e, [x - e[i] if i < len(e) else x for i, x in enumerate(g)]
+
+    def _expansion(self, g: Vector, balance: arb) -> tuple[Vector, arb, Vector, Vector]:
+        """Return the steps of z (empty), b, alpha and A z with a kernel."""
+        free = self.form.problem.intercept
+        found = self._solve([*g, balance] if free else g)
+        alpha = found[: len(g)]
+        return [], found[-1] if free else arb(0), alpha, (self.form.A * column(alpha)).entries()
+
+    def _weights(self, g: Vector, balance: arb) -> tuple[Vector, arb, Vector, Vector]:
+        """Return the steps of z, b, alpha and A z."""
+        form, at = self.form, self.at
+        right = (self.weighted.transpose() * column(g)).entries()
+        if form.penalty.inverse:
+            right = (self.H * column(right)).entries()
+            right = [x + y - z for x, y, z in zip(right, self.slope, at.z, strict=True)]
         else:
-            shifts = (self.weighted.transpose() * column(g)).entries()
-            if form.penalty.inverse:
-                right = [
-                    x + y - z
-                    for x, y, z in zip((self.H * column(shifts)).entries(), self.slope, at.z, strict=True)
-                ]
-            else:
-                pull = (form.A.transpose() * column(at.alpha)).entries()
-                right = [x + y - t for x, y, t in zip(shifts, pull, self.slope, strict=True)]
-            level = sum((d * x * y for d, x, y in zip(self.D, form.a, g, strict=True)), arb(0)) - balance
-            found = self._solve([*right, level] if free else right)
-            z, b = found[: len(right)], found[-1] if free else arb(0)
-            moves = (form.A * column(z)).entries()
-            alpha = [d * (x - move - a * b) for d, x, move, a in zip(self.D, g, moves, form.a, strict=True)]
-        xi = [x + r * y for x, r, y in zip(e, self.curve, alpha, strict=False)]
-        beta = [lack - x for lack, x in zip(self.lack, alpha, strict=False)] if self.hinge else []
-        losses = xi if self.hinge else [r * x for r, x in zip(self.curve[:n], alpha, strict=False)]
-        s = [
-            move + a * b + (losses[i] if i < n else 0) + r
-            for i, (move, a, r) in enumerate(zip(moves, form.a, self.gap, strict=True))
-        ]
-        return Iterate(*(middle(v) if isinstance(v, list) else v.mid() for v in (z, b, s, alpha, xi, beta)))
+            pull = (form.A.transpose() * column(at.alpha)).entries()
+            right = [x + y - t for x, y, t in zip(right, pull, self.slope, strict=True)]
+        level = sum((d * x * y for d, x, y in zip(self.D, form.a, g, strict=True)), arb(0)) - balance
+        free = form.problem.intercept
+        found = self._solve([*right, level] if free else right)
+        z, b = found[: len(right)], found[-1] if free else arb(0)
+        moves = (form.A * column(z)).entries()
+        alpha = [d * (x - move - a * b) for d, x, move, a in zip(self.D, g, moves, form.a, strict=True)]
+        return z, b, alpha, moves
 
     def _solve(self, right: Vector) -> Vector:
         return self.matrix.solve(column(right), algorithm="approx").entries()

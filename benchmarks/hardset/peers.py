@@ -42,7 +42,9 @@ try:
 except ImportError:
     train = None
 
-ITERATIONS = 10**7  # of solvers without a time limit: they are ended from outside
+SVM_TOLERANCES = (1e-9, 1e-6, 1e-3)  # smaller ones are lost in the rounding of gradients
+# Most iterations of solvers that return their last point there: about what 10 s allow on most problems.
+PASSES, PAIRS, STEPS = 300_000, 3_000_000, 1_000
 Part = Callable[[HardProblem, np.ndarray, np.ndarray, float], Point]
 
 
@@ -56,7 +58,7 @@ class Peer:
     name: str
     applies: Callable[[HardProblem], bool]
     part: Part
-    tolerances: tuple[float, ...] = (1e-12, 1e-9, 1e-6, 1e-3)
+    tolerances: tuple[float, ...] = (1e-12, 1e-9, 1e-6)
     package: Any = np
 
     def solve(self, problem: HardProblem, tol: float, limit: float) -> Answer:
@@ -85,7 +87,7 @@ def _for_linear_svc(problem: HardProblem) -> bool:
 def _linear_svc(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
     model = LinearSVC(
         penalty="l1" if problem.power == 1 else "l2", loss=problem.loss, C=problem.C, tol=tol,
-        dual=problem.loss == "hinge", fit_intercept=False, max_iter=ITERATIONS, random_state=0,
+        dual=problem.loss == "hinge", fit_intercept=False, max_iter=PASSES, random_state=0,
     )  # fmt: skip
     return model.fit(X, signs).coef_[0], 0.0
 
@@ -117,7 +119,7 @@ def _for_svc(problem: HardProblem) -> bool:
 
 def _svc(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
     rows = X @ X.T if not problem.kernel else kernel_matrix(problem, X)
-    model = SVC(kernel="precomputed", C=problem.C, tol=tol, cache_size=500).fit(rows, signs)
+    model = SVC(kernel="precomputed", C=problem.C, tol=tol, max_iter=PAIRS).fit(rows, signs)
     coefficients = np.zeros(len(X))
     coefficients[model.support_] = model.dual_coef_[0]
     return coefficients if problem.kernel else coefficients @ X, float(model.intercept_[0])
@@ -172,6 +174,7 @@ def _highs(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarr
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.q, program.low, program.high
     lp.row_lower_ = np.append(program.b, np.full(program.h.size, -np.inf))
     lp.row_upper_ = np.append(program.b, program.h)
+    lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = program.q.size, matrix.shape[0]
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
     lp.a_matrix_.value_ = matrix.data
@@ -183,7 +186,7 @@ def _highs(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarr
         model.hessian_.start_, model.hessian_.index_ = lower.indptr, lower.indices
         model.hessian_.value_ = lower.data
     solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver.silent()
     solver.setOptionValue("threads", 1)
     for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
         solver.setOptionValue(name, max(tol, 1e-10))
@@ -197,21 +200,26 @@ def _highs(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarr
 
 
 def _proxqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Solve with the dense backend of ProxQP, without its test of infeasibility, which stops at feasible problems."""
     limits, ends = _bounds(program.low, program.high)
     G = sp.vstack([program.G, limits]).toarray()
-    found = proxqp.dense.solve(
-        program.P.toarray(), program.q, program.A.toarray(), program.b, G, np.append(program.h, ends) * 0.0 - 1e30,
-        np.append(program.h, ends), eps_abs=tol, eps_rel=0.0, max_iter=ITERATIONS,
+    solver = proxqp.dense.QP(program.q.size, program.b.size, G.shape[0])
+    settings = solver.settings
+    settings.eps_abs, settings.eps_rel, settings.max_iter = tol, 0.0, STEPS
+    settings.eps_primal_inf = settings.eps_dual_inf = 0.0
+    lower = np.full(G.shape[0], -1e30)
+    solver.init(
+        program.P.toarray(), program.q, program.A.toarray(), program.b, G, lower, np.append(program.h, ends)
     )  # fmt: skip
-    return np.array(found.x), np.array(found.y)
+    solver.solve()
+    return np.array(solver.results.x), np.array(solver.results.y)
 
 
 def _piqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
     solver = piqp.SparseSolver()
-    solver.settings.verbose, solver.settings.max_iter = False, 10_000
-    solver.settings.eps_abs, solver.settings.eps_rel = 0.0, tol
-    solver.settings.check_duality_gap = True
-    solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = 0.0, tol
+    settings = solver.settings
+    settings.verbose, settings.max_iter = False, 10_000
+    settings.eps_abs = settings.eps_rel = settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = tol
     lower = np.full(program.h.size, -np.inf)
     solver.setup(
         program.P, program.q, program.A, program.b, program.G, lower, program.h, program.low, program.high
@@ -221,11 +229,11 @@ def _piqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarra
 
 
 PEERS = (
-    Peer("LinearSVC", _for_linear_svc, _linear_svc),
-    Peer("liblinear", _for_liblinear, _liblinear, package=train),
-    Peer("SVC", _for_svc, _svc),
+    Peer("LinearSVC", _for_linear_svc, _linear_svc, SVM_TOLERANCES),
+    Peer("liblinear", _for_liblinear, _liblinear, SVM_TOLERANCES, package=train),
+    Peer("SVC", _for_svc, _svc, SVM_TOLERANCES),
     Peer("Clarabel", lambda problem: True, _with(_clarabel), package=clarabel),
-    Peer("HiGHS", _quadratic, _with(_highs), package=highspy),
+    Peer("HiGHS", _quadratic, _with(_highs), (1e-10,), package=highspy),
     Peer("ProxQP", _quadratic, _with(_proxqp), package=proxqp),
     Peer("PIQP", _quadratic, _with(_piqp), package=piqp),
 )

@@ -79,48 +79,65 @@ def _dual(problem: HardProblem, X: np.ndarray, signs: np.ndarray) -> Program:
     )  # fmt: skip
 
 
+class _Layout:
+    """Positions in x = (w, auxiliary variables, t, b, losses); t is |w|, and is left out at p = 2.
+
+    There is an auxiliary variable for each |w_j| at p = inf, and for each term of |w|^q at p = 1.5 and 3.
+    """
+
+    def __init__(self, problem: HardProblem, n: int, d: int) -> None:
+        self.n, self.d = n, d
+        self.parts = slice(d, d if problem.p in (1, 2) else 2 * d)
+        self.t = self.parts.stop
+        self.b = self.t + (problem.p != 2)
+        self.free = int(problem.intercept)
+        self.losses = slice(self.b + self.free, self.b + self.free + (0 if problem.hard else n))
+        self.size = self.losses.stop
+
+
 def _primal(problem: HardProblem, X: np.ndarray, signs: np.ndarray) -> Program:
-    """State the problem in x = (w, auxiliary variables, t, b, losses); t is |w| unless p = 2."""
+    """State the problem in w, b and the losses."""
     n, d = X.shape
-    extra = {2.0: 0, 1.0: 0}.get(problem.p, d)  # |w_j| at p = inf, the parts of |w|^q at p = 1.5 and 3
-    t = d + extra
-    bias = t + (problem.p != 2)
-    free = int(problem.intercept)
-    losses = 0 if problem.hard else n
-    size = bias + free + losses
-    P, q = np.zeros(size), np.zeros(size)
-    if problem.p == 2:
-        P[:d] = 1.0
-    elif problem.power == 2:
-        P[t] = 1.0
-    else:
-        q[t] = 1.0
-    if problem.loss == "squared_hinge":
-        P[bias + free :] = 2.0 * problem.C
-    elif losses:
-        q[bias + free :] = problem.C
-    rows = [-signs[:, None] * X, np.zeros((n, bias - d))]
-    if free:
-        rows.append(-signs[:, None].astype(float))
-    blocks = [sp.hstack([sp.csc_matrix(np.hstack(rows)), -sp.eye(n, losses)])]
-    if problem.p in (1, np.inf):
-        bounded = np.arange(d, d + extra) if extra else np.full(d, t)
-        for sign in (1.0, -1.0):
-            at = np.arange(d)
-            ones = np.ones(d)
-            blocks.append(sp.csc_matrix((np.append(sign * ones, -ones), (np.append(at, at), np.append(at, bounded))),
-                                        shape=(d, size)))  # fmt: skip
-    G = sp.vstack(blocks, format="csc")
-    h = np.append(-np.ones(n), np.zeros(G.shape[0] - n))
-    low = np.full(size, -np.inf)
-    low[bias + free :] = 0.0
-    A = sp.csc_matrix((0, size))
-    if extra:  # the sum of the auxiliary variables is t
-        A = sp.csc_matrix(
-            np.where(np.arange(size) == t, -1.0, (np.arange(size) >= d) & (np.arange(size) < t))[None]
-        )
-    cones = [(d + j, t, j) for j in range(d)] if problem.p in (1.5, 3) else []
+    at = _Layout(problem, n, d)
+    P, q = _costs(problem, at)
+    rows = np.zeros((n, at.size))
+    rows[:, :d] = -signs[:, None] * X
+    rows[:, at.b : at.b + at.free] = -signs[:, None]
+    rows[:, at.losses] = -np.eye(n, at.size - at.losses.start)
+    sizes = _sizes(problem, at)
+    low = np.full(at.size, -np.inf)
+    low[at.losses] = 0.0
+    total = np.zeros((int(problem.p not in (1, 2)), at.size))  # the sum of the auxiliary variables is t
+    total[:, at.parts], total[:, at.t : at.t + 1] = 1.0, -1.0
+    cones = [(d + j, at.t, j) for j in range(d)] if problem.p in (1.5, 3) else []
     return Program(
-        sp.csc_matrix(sp.diags(P)), q, G, h, A, np.zeros(A.shape[0]), low, np.full(size, np.inf), cones,
-        lambda x, y: (x[:d], float(x[bias]) if free else 0.0),
+        sp.csc_matrix(sp.diags(P)), q, sp.csc_matrix(np.vstack([rows, sizes])),
+        np.append(-np.ones(n), np.zeros(len(sizes))), sp.csc_matrix(total), np.zeros(len(total)),
+        low, np.full(at.size, np.inf), cones, lambda x, y: (x[:d], float(x[at.b]) if at.free else 0.0),
     )  # fmt: skip
+
+
+def _costs(problem: HardProblem, at: _Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Return the diagonal of P, and q."""
+    P, q = np.zeros(at.size), np.zeros(at.size)
+    if problem.p == 2:
+        P[: at.d] = 1.0
+    else:
+        (P if problem.power == 2 else q)[at.t] = 1.0
+    if problem.loss == "squared_hinge":
+        P[at.losses] = 2.0 * problem.C
+    elif problem.loss == "hinge":
+        q[at.losses] = problem.C
+    return P, q
+
+
+def _sizes(problem: HardProblem, at: _Layout) -> np.ndarray:
+    """Return the rows of |w_j| <= t at p = 1, or <= its auxiliary variable at p = inf."""
+    if problem.p not in (1, np.inf):
+        return np.zeros((0, at.size))
+    rows = np.zeros((2 * at.d, at.size))
+    for j in range(at.d):
+        bound = at.t if problem.p == 1 else at.d + j
+        rows[2 * j : 2 * j + 2, j] = 1.0, -1.0
+        rows[2 * j : 2 * j + 2, bound] = -1.0
+    return rows
