@@ -36,8 +36,8 @@ THREADS = "tests/numerics/test_threads.py"
 DIST_TESTS = "tests/project/test_package.py tests/io tests/estimators/test_scikit_learn.py tests/cli"
 BUILD = "python -m build --outdir dist"
 BENCHMARKS = (
-    "streaming sorted_streams norms any_norm norm_peers kernels defaults harsh crossover regimes large_text floor "
-    "threads path"
+    "streaming sorted_streams norms any_norm norm_peers kernels defaults harsh hardset crossover regimes large_text "
+    "floor threads path"
 )
 
 # Name: one line of help, the extra it needs, its commands. `NAME=value` before a command sets an environment variable.

@@ -146,6 +146,8 @@ def _worst_excess(problem: HardProblem, optima: Sequence, points: Sequence[Point
         return np.inf
     found = []
     for judge, (low, high), (w, b) in zip(_judges(problem.name), optima, points, strict=True):
+        if np.size(w) != judge.rows.ncols():  # the solver returned no point
+            return np.inf
         if not (np.isfinite(w).all() and np.isfinite(b)) or (problem.hard and not np.any(w)):
             return np.inf
         value = judge.value(exact(w), arb(float(b)))

@@ -56,11 +56,14 @@ def _summary(found: Sequence[Verdict]) -> str:
     if names:
         counts = [sum(certified(one) for one in mine if one.tol == level) for level in LEVELS]
         rows.append([f"{OURS}, certified", str(len(names)), *map(str, counts)])
-    for solver in (OURS, *(peer.name for peer in PEERS)):
+    stated = {OURS: len(PROBLEMS)}
+    stated |= {peer.name: sum(map(peer.applies, PROBLEMS.values())) for peer in PEERS}
+    for solver, number in stated.items():
         names = {one.problem for one in found if one.solver == solver}
         if names:
             counts = [sum(reached(found, solver, name, level) for name in names) for level in LEVELS]
-            rows.append([solver, str(len(names)), *map(str, counts)])
+            size = str(number) if len(names) == number else f"{number}, {len(names)} of them measured"
+            rows.append([solver, size, *map(str, counts)])
     return table(["solver", "problems it can state", *(f"solved to {level:.0e}" for level in LEVELS)], rows)
 
 
@@ -140,8 +143,10 @@ _METHOD = """\
   are not counted.
 - **maxmargin** is fitted with default settings at tol = 1e-3, 1e-6 and 1e-9; each count is that of the fit at this
   tolerance. A fit is certified if its claimed gap is at most `tol` and its interval contains the optimum.
-- **Other solvers** are run at the tolerances 1e-12, 1e-9, 1e-6 and 1e-3, in their own units, until an answer is within
-  1e-9; the best answer counts. They certify nothing that a user could check.
+- **Other solvers** are run at several tolerances in their own units until an answer is within 1e-9; the best answer
+  counts: SVC, LinearSVC and liblinear at 1e-9, 1e-6 and 1e-3, HiGHS at 1e-10, its smallest, the others at 1e-12, 1e-9
+  and 1e-6. SVC, LinearSVC and ProxQP have a limit of iterations, where they return their last point; otherwise a
+  process that exceeds the time has no answer. They certify nothing that a user could check.
 - **Problems that a solver can state**: LinearSVC and liblinear have no free intercept, or a regularised one: they get
   the problems without intercept; liblinear also squared losses with the option -R. SVC gets hinge losses and hard
   margins with intercept at p = 2, and kernels. HiGHS, ProxQP and PIQP solve quadratic programs: p = 1, 2, inf and
