@@ -233,7 +233,7 @@ class FullFile(io.FileIO):
     def write(self, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 def on_full_disk(file, mode="r", *args, **kwargs):
-    return FullFile(file, mode) if mode == "wb" else original_open(file, mode, *args, **kwargs)
+    return FullFile(file, mode) if mode in ("wb", "xb") else original_open(file, mode, *args, **kwargs)
 builtins.open = on_full_disk
 """
 REPORT = """

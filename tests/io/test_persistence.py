@@ -300,7 +300,7 @@ class TestAtomicWriting:
         assert list(saved.parent.iterdir()) == [saved]
         assert error is not OSError or call or caught.value.filename == str(saved)
 
-    def test_the_next_writer_deletes_what_a_killed_one_left(self, path, tmp_path):
+    def test_the_next_writer_deletes_what_killed_ones_left(self, path, tmp_path):
         script = (
             "import os, sys; from maxmargin.numerics.files import written_whole\n"
             "with written_whole(sys.argv[1]) as file:\n"
@@ -309,12 +309,30 @@ class TestAtomicWriting:
         assert subprocess.run([sys.executable, "-c", script, path], check=False).returncode == 9
         (stray,) = tmp_path.iterdir()
         assert stray.read_bytes() == b"half"
-        (tmp_path / f".other{stray.name}").touch()
+        head, host, process, number = stray.name.rsplit(".", 3)
+        token = process.split("-")[1]
+        here = f"{os.getpid()}-{token}"  # of an earlier process of this number, as in a container
+        strays = [
+            ".".join(parts) for parts in ((".other", host, process, number), (head, host, here, number))
+        ]
+        kept = [
+            stray.name[1:],  # not hidden: not ours
+            stray.name + "1",
+            stray.name + ".npy",
+            ".".join((head, "maxmargin-ffffff", process, number)),  # another machine
+        ]
+        if os.name != "nt":  # Windows refuses to delete what another process has open
+            kept.append(".".join((head, host, f"1-{token}", number)))  # a process that runs
+        for name in strays + kept:
+            (tmp_path / name).touch()
+        (tmp_path / strays[0]).unlink()
+        (tmp_path / strays[0]).mkdir()
+        (tmp_path / strays[0] / "X.npy").touch()
         with written_whole(path) as outer, written_whole(path) as inner:  # this process runs
             outer.write(b"outer")
             inner.write(b"inner")
         assert path.read_bytes() == b"outer"
-        assert {one.name for one in tmp_path.iterdir()} == {path.name, f".other{stray.name}"}
+        assert {one.name for one in tmp_path.iterdir()} == {path.name, *kept}
 
     @pytest.mark.parametrize("letter", ["a", "\u00e9", "\u6587", "\U0001f600"])
     def test_the_longest_names_are_written(self, tmp_path, letter):

@@ -44,7 +44,7 @@ def test_fits_checks_and_verdicts_are_those_of_the_rows(tmp_path):
     for name, source in sources(tmp_path):
         found = MaxMarginClassifier(**parameters).fit(source())
         assert list(found.feature_names_in_) == list("abc"), name
-        assert list((tmp_path / "caches").glob("*maxmargin-rows*")) == [], name  # nothing is left
+        assert list((tmp_path / "caches").glob(".rows.*")) == [], name  # nothing is left
         plain = MaxMarginClassifier(**parameters).fit(X, Y)
         np.testing.assert_array_equal(found.coef_, plain.coef_)
         assert verify(found, source()).gap == verify(plain, tmp_path / "set").gap

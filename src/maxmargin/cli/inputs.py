@@ -15,6 +15,8 @@ from typing import IO, Any
 
 import typer
 
+from ..numerics.files import folder_of_this_process
+
 STANDARD_INPUT = Path("-")
 _START = 1 << 16  # bytes that are enough to tell the format of a file
 
@@ -39,14 +41,17 @@ def read_once(given: dict[str, Any]) -> Iterator[Callable[[str], str]]:
             _print_notices(str)
             yield str
             return
-        with tempfile.TemporaryDirectory(prefix="maxmargin-") as folder:
-            shown = partial(_without, folder + os.sep)
+        folder = folder_of_this_process(Path(tempfile.gettempdir()), "pipe")
+        try:
+            shown = partial(_without, f"{folder}{os.sep}")
             _print_notices(shown)
-            given["data"] = _copied(data, Path(folder))
+            given["data"] = _copied(data, folder)
             try:
                 yield shown
             except (ValueError, OSError) as error:
                 raise _renamed(error, shown) from None
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_pipe(data: Path) -> bool:

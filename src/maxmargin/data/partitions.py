@@ -18,6 +18,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from ..numerics.memory_maps import is_file_of
+
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
 BLOCK_BYTES = 1 << 22
@@ -344,8 +346,15 @@ def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
     begin, end = array.offset + first * row, array.offset + last * row
     page = begin - begin % ALLOCATIONGRANULARITY
     # np.memmap resolves the path for each map, which takes longer than to read short parts
-    with open(array.filename, "rb") as file:
-        if os.fstat(file.fileno()).st_size < end:
+    try:
+        file = open(array.filename, "rb")  # noqa: SIM115  closed below
+    except FileNotFoundError:  # deleted: the map stays
+        return array[first:last]
+    with file:
+        status = os.fstat(file.fileno())
+        if not is_file_of(array, status):  # a process has put another file in its place
+            return array[first:last]
+        if status.st_size < end:
             raise ValueError(
                 f"{array.filename} became shorter while it was read; fit again when it is complete."
             )

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -30,6 +30,8 @@ import numpy as np
 from numba.core import config, event, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import overload_method
+
+from ..numerics.files import written_whole
 
 _T = TypeVar("_T", bound=type)
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -173,14 +175,27 @@ class _CacheFile(IndexDataCacheFile):
     Numba names the files by consecutive numbers. Two processes that compile at the same time may then take the same
     number for two signatures, and the code of one signature is run for the other. With names by key, the worst that
     can happen is that the index loses an entry, whose code is then compiled again.
+
+    Code is saved with its digest: damaged code could end the process. Files are written as all others of this package,
+    so that a process that is killed leaves nothing that stays.
     """
 
     def save(self, key: Any, data: Any) -> None:
         name = f"{self._index_name[:-4]}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
-        self._save_data(name, data)
+        code = self._dump(data)
+        self._save_data(name, (hashlib.sha256(code).hexdigest(), code))
         overloads = self._load_index()
         overloads[key] = name
         self._save_index(overloads)
+
+    def _load_data(self, name: str) -> Any:
+        digest, code = super()._load_data(name)
+        if hashlib.sha256(code).hexdigest() != digest:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(code)
+
+    def _open_for_write(self, filepath: str) -> Any:
+        return written_whole(filepath)
 
 
 class _ReadOnly:
@@ -233,7 +248,7 @@ class _SourceAwareCache(FunctionCache):
     a separate index for each set of such files: an index can be loaded only where all of its records can be imported,
     and a rule that a user defines in a script can be imported by this script only.
 
-    An OSError (no permission, a full disk) does not stop a compilation.
+    An OSError (no permission, a full disk) does not stop a compilation, nor does a damaged file.
     """
 
     _impl_class = _Locations
@@ -256,12 +271,8 @@ class _SourceAwareCache(FunctionCache):
         self._select_index(sig)
         try:
             return super().load_overload(sig, target_context)
-        except (AttributeError, ImportError):  # the index names a record class that no longer exists
-            with suppress(OSError):
-                self.flush()
-        except OSError:  # code that cannot be read is compiled
-            pass
-        return None
+        except Exception:  # a damaged file may raise any; or a record class in the index no longer exists
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         self._select_index(sig)
@@ -274,7 +285,9 @@ class _SourceAwareCache(FunctionCache):
         """Save compiled code; clear the index first where it cannot be loaded."""
         try:
             super().save_overload(sig, data)
-        except (AttributeError, ImportError):  # Numba loads the old index before it writes the new one
+        except OSError:
+            raise
+        except Exception:  # Numba loads the old index before it writes the new one
             self.flush()
             super().save_overload(sig, data)
 

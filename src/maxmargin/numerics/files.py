@@ -1,9 +1,10 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and temporary files and folders that the next process deletes after a kill."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -13,13 +14,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
+OLD = ".old"  # ends the temporary name of a folder that is to be deleted
+_PROCESS = secrets.token_hex(4)  # tells this process from an earlier one of the same number
+_TEMPORARY = re.compile(
+    r"\..*\.maxmargin-(?P<host>[0-9a-f]{6})\.(?P<process>\d{1,10})-(?P<token>[0-9a-f]{8})\.[0-9a-f]{8}(\.old)?",
+    re.DOTALL,
+)
+
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file that replaces `path` when all of it is on the disk.
 
     After a failure an old file of that name is unchanged, and the temporary file is deleted. A process that is killed
-    leaves the temporary file: the next one that writes the same file deletes it.
+    leaves the temporary file: the next one that writes to the same folder deletes it.
 
     Parameters
     ----------
@@ -37,9 +45,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         return
     target = Path(os.path.realpath(path))  # a link stays a link
     temporary = temporary_name(target)
-    for stray in left_over(target):
-        with suppress(OSError):
-            stray.unlink()
+    delete_left_over(target.parent)
     try:
         with _named(path, temporary), open(temporary, "xb") as file:
             yield file
@@ -61,39 +67,74 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def temporary_name(target: Path) -> Path:
     """Return a new name beside a file or folder, which tells what it is to become, the machine and the process."""
-    return target.with_name(f"{_beginning(target)}{os.getpid()}.{secrets.token_hex(4)}")
-
-
-def left_over(target: Path) -> list[Path]:
-    """Return the paths of `temporary_name` that are left over from processes of this machine that have ended."""
-    begin = _beginning(target)
-    with suppress(OSError):  # a folder that may not be listed
-        names = [name for name in os.listdir(target.parent) if name.startswith(begin)]
-        return [
-            target.with_name(name)
-            for name in names
-            if not _is_running(name.removeprefix(begin).split(".")[0])
-        ]
-    return []
-
-
-def _beginning(target: Path) -> str:
-    """Return the beginning of temporary names: other machines may share a folder, and not its processes."""
-    host = sha256(socket.gethostname().encode()).hexdigest()[:6]
-    # Most file systems limit a name to 255 bytes, not characters. The points, the host, the process and the random
-    # number take 28 at most: a process has at most 10 digits.
+    # Most file systems limit a name to 255 bytes, not characters. The parts after the target take 51 at most, ".old"
+    # included: a process has at most 10 digits.
     begin = os.fsencode(target.name)[:200].decode(errors="ignore")
-    return f".{begin}.{host}."
+    name = f".{begin}.maxmargin-{_host()}.{os.getpid()}-{_PROCESS}.{secrets.token_hex(4)}"
+    return target.with_name(name)
 
 
-def _is_running(process: str) -> bool:
-    """Return whether a process of this number runs; on Windows, files that are open cannot be deleted anyway."""
-    if not process.isdecimal():
+def folder_of_this_process(parent: Path, name: str) -> Path:
+    """Create a temporary folder that this process deletes, or, if it is killed, the next one that creates one there.
+
+    Parameters
+    ----------
+    parent : Path
+        Its folder, which is created; it may be that of all users.
+    name : str
+        A part of the name, which tells users what it holds.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    delete_left_over(parent)
+    found = temporary_name(parent / name)
+    found.mkdir(mode=0o700)  # readable for this user alone
+    return found
+
+
+def delete_left_over(folder: Path) -> None:
+    """Delete the temporary files and folders here that processes of this machine that have ended have left over.
+
+    Nothing is deleted but names of `temporary_name`. What cannot be deleted, as files of other users, stays.
+    """
+    with suppress(OSError):  # a folder that may not be listed
+        for name in filter(_is_left_over, os.listdir(folder)):
+            with suppress(OSError):
+                _delete(folder / name)
+
+
+def _delete(path: Path) -> None:
+    """Delete a file, a link or a folder."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+        return
+    # Windows refuses to rename a folder in which a process has an open file
+    path = path.rename(path.with_name(path.name.removesuffix(OLD) + OLD))
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _host() -> str:
+    """Return a digest of the name of this machine: others may share a folder, and not its processes."""
+    return sha256(socket.gethostname().encode()).hexdigest()[:6]
+
+
+def _is_left_over(name: str) -> bool:
+    """Return whether a name is one of `temporary_name`, of this machine, whose process has ended.
+
+    After a restart, as of a container, a process may have the number of the one that was killed.
+    """
+    found = _TEMPORARY.fullmatch(name)
+    if found is None or found["host"] != _host():
         return False
+    process = int(found["process"])
+    return found["token"] != _PROCESS if process == os.getpid() else not _is_running(process)
+
+
+def _is_running(process: int) -> bool:
+    """Return whether another process runs; on Windows, what it uses cannot be deleted anyway."""
     if os.name == "nt":
-        return int(process) == os.getpid()
+        return False
     try:
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:  # of another user

@@ -51,8 +51,13 @@ class BlasThreads(ContextDecorator):
     def __init__(self, count: int) -> None:
         self.count = count
         self._lock = Lock()
+        if hasattr(os, "register_at_fork"):  # a thread that holds the lock is not in the forked process
+            os.register_at_fork(after_in_child=self._renew_lock)
         self._inside = 0
         self._limit: Any = None
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
 
     @cached_property
     def _blas(self) -> ThreadpoolController:

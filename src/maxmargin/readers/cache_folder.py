@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..numerics.files import left_over, temporary_name, written_whole
+from ..numerics.files import OLD, delete_left_over, temporary_name, written_whole
 from .files import Digest
 from .table import DataError
 
@@ -95,14 +95,13 @@ def new_folder(target: Path) -> Iterator[Path]:
             f"{target}: this is no cache, but has the name of one; move it, or name another folder."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    for stray in left_over(target):
-        _remove(stray)
+    delete_left_over(target.parent)
     temporary = temporary_name(target)
     temporary.mkdir()
     try:
         yield temporary
         while True:
-            old = temporary.with_name(f"{temporary.name}.old")
+            old = temporary.with_name(temporary.name + OLD)
             with suppress(FileNotFoundError):
                 os.rename(target, old)  # a folder with files in it cannot be replaced
             try:
@@ -116,17 +115,6 @@ def new_folder(target: Path) -> Iterator[Path]:
     except BaseException:
         _remove(temporary)
         raise
-
-
-def folder_of_this_process(parent: Path) -> Path:
-    """Create a folder for rows that only this process uses; those of processes that have ended are deleted."""
-    parent.mkdir(parents=True, exist_ok=True)
-    target = parent / "maxmargin-rows"
-    for stray in left_over(target):
-        shutil.rmtree(stray, ignore_errors=True)
-    found = temporary_name(target)
-    found.mkdir(mode=0o700)  # readable for this user alone: the parent may be that of all users
-    return found
 
 
 def _only_cache(folder: Path) -> bool:

@@ -21,6 +21,8 @@ import scipy.sparse as sp
 from numpy.lib import format as form
 
 from ..numerics.fault import faults_of
+from ..numerics.files import folder_of_this_process
+from ..numerics.memory_maps import identity, is_file_of
 from ..numerics.progress import announce
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .arrow_stream import opened_stream
@@ -31,7 +33,6 @@ from .cache_folder import (
     SUFFIX,
     VERSION,
     cache_place,
-    folder_of_this_process,
     new_folder,
     valid_header,
 )
@@ -162,24 +163,29 @@ def open_rows(
     found = opened(sources, label_sources, expected, n_features)
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
     options |= {"header": header, "delimiter": delimiter}
-    with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
-        valid = valid_header(folder, options, [*found.files, *found.label_files])
-        if valid is not None:
-            return _stored(folder, valid)
     facts = {"format": FORMAT, "version": VERSION, "options": options}
     facts["sources"] = [str(path.absolute()) for path in sources]
-    return _stored(folder, _written(folder, found, facts, block_bytes, interrupted))
+    stored = None
+    while stored is None:  # other processes may put caches with other options in its place at any time
+        with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
+            place = identity(folder.stat())
+            valid = valid_header(folder, options, [*found.files, *found.label_files])
+            stored = None if valid is None else _stored(folder, valid, place)
+        if stored is None:
+            stored = _stored(folder, *_written(folder, found, facts, block_bytes, interrupted))
+    return stored
 
 
 def _open_stream(
     found: Source, cache_dir: str | os.PathLike[str] | None, size: int, interrupted: Callable[[], bool]
 ) -> StoredRows:
     """Return the rows of Arrow data in a cache that is deleted with them."""
-    place = folder_of_this_process(Path(cache_dir or tempfile.gettempdir()))
+    place = folder_of_this_process(Path(cache_dir or tempfile.gettempdir()), "rows")
     try:
         folder = place / f"arrow{SUFFIX}"
         facts = {"format": FORMAT, "version": VERSION}
-        stored = _stored(folder, _written(folder, found, facts, size, interrupted))
+        stored = _stored(folder, *_written(folder, found, facts, size, interrupted))
+        assert stored is not None  # no other process writes here
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -200,9 +206,17 @@ def loaded(X: Any) -> Any:
     return sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape)
 
 
-def _stored(folder: Path, header: dict[str, Any]) -> StoredRows:
-    """Return the rows of a cache."""
-    maps = {name.removesuffix(".npy"): _mapped(folder / name) for name in header["arrays"]}
+def _stored(folder: Path, header: dict[str, Any], place: tuple[int, int]) -> StoredRows | None:
+    """Return the rows of a cache; None if its folder is not the one of this identity any more."""
+    with suppress(FileNotFoundError):
+        maps = {name.removesuffix(".npy"): _mapped(folder / name) for name in header["arrays"]}
+        if identity(folder.stat()) == place:
+            return _of_maps(maps, header)
+    return None
+
+
+def _of_maps(maps: dict[str, np.ndarray], header: dict[str, Any]) -> StoredRows:
+    """Return rows on these arrays."""
     X = (
         maps["X"]
         if "X" in maps
@@ -219,9 +233,11 @@ def _stored(folder: Path, header: dict[str, Any]) -> StoredRows:
 def _mapped(path: Path) -> np.ndarray:
     """Return the array of a file, mapped into memory if it has entries."""
     try:
-        return np.load(path, mmap_mode="r")
+        array: Any = np.load(path, mmap_mode="r")
+        is_file_of(array, path.stat())  # what has this name now
     except ValueError:  # an empty file cannot be mapped
         return np.load(path)
+    return array
 
 
 def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> Any:
@@ -234,8 +250,8 @@ def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) 
 
 def _written(
     folder: Path, source: Source, facts: dict[str, Any], size: int, interrupted: Callable[[], bool]
-) -> dict[str, Any]:
-    """Write the cache; return its header."""
+) -> tuple[dict[str, Any], tuple[int, int]]:
+    """Write the cache; return its header, and the identity of its folder."""
     writer = _Writer(source, interrupted)
     try:
         with new_folder(folder) as temporary:
@@ -243,7 +259,8 @@ def _written(
             with open(temporary / HEADER, "xb") as file:
                 file.write(json.dumps(header).encode())
                 os.fsync(file.fileno())
-        return header
+            place = identity(temporary.stat())
+        return header, place
     except OSError as error:
         words = f"cannot be written: {error.strerror}; name a folder for the cache with cache_dir"
         if error.errno in _FULL:
