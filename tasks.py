@@ -77,6 +77,11 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         "test",
         [f"{PYTEST} tests/certificates/test_vipr.py"],
     ),
+    "faults": (
+        "a thousand kills of commands, full disks, and fits at the same time (ten minutes)",
+        "test",
+        [f"MAXMARGIN_KILLS=100 MAXMARGIN_THOROUGH=1 {ONE_THREAD} {PYTEST} tests/faults"],
+    ),
     "test-sklearn": (
         "scikit-learn's own tests on our classes; rewrites its part of docs",
         "test",

@@ -33,10 +33,11 @@ from maxmargin.engine.jit import compiled
 from maxmargin.io.model_file import load
 from maxmargin.readers.row_cache import open_rows
 
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 FINISHED = (0, 3)  # exit codes with a result
 LIMIT = 300.0  # seconds of a run that hangs
 TRIES = 10  # for each kill: runs that end before they are killed do not count
+# cases that load no optional package and compile little
+QUICK = ("fit", "certificate", "separate --vipr", "cache of rows", "export json")
 FUNCTION = "def scaled(x):\n    return {} * x\n"
 
 
@@ -207,10 +208,12 @@ def started(function: Callable[[], Any], out: Path | None = None) -> tuple[int, 
 
 
 def first_write(event: str, values: tuple[Any, ...], out: str, pipe: int) -> None:
-    """Write a byte to a pipe where a file below a folder is opened for writing, or a folder is made there."""
-    writes = event == "os.mkdir" or (event == "open" and values[2] & WRITES)
-    if writes and isinstance(values[0], str | bytes | os.PathLike) and os.fsdecode(values[0]).startswith(out):
-        os.write(pipe, b"w")
+    """Write a byte to a pipe where a temporary file or folder is created below a folder."""
+    creates = event == "os.mkdir" or (event == "open" and values[2] & os.O_CREAT)
+    if creates and isinstance(values[0], str | bytes | os.PathLike):
+        path = os.fsdecode(values[0])
+        if path.startswith(out) and ".maxmargin-" in path:
+            os.write(pipe, b"w")
 
 
 def ended(process: int) -> int:

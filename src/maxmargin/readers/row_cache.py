@@ -393,7 +393,11 @@ class _Growing:
     def __init__(self, path: Path, kind: Any, tail: Sequence[Any] = ()) -> None:
         self._kind, self._tail, self.length = np.dtype(kind), tail, 0
         self._path, self._file = path, open(path, "xb", buffering=0)  # noqa: SIM115  closed by __exit__
-        self._write_header()
+        try:
+            self._write_header()
+        except OSError:  # a full disk
+            self._file.close()
+            raise
         self._start = self.bytes = self._file.tell()
 
     def __enter__(self) -> _Growing:
