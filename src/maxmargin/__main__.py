@@ -1,5 +1,5 @@
 """python -m maxmargin: the command line."""
 
-from .cli.app import main
+from .cli import main
 
 main()

@@ -272,14 +272,19 @@ print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules
         assert np.array_equal(load(tmp_path / "p").coef_, load(tmp_path / "m").coef_)
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-    def test_first_ctrl_c_saves_the_best_model_so_far(self, tmp_path):
-        """The progress line is shown on a terminal; Ctrl-C after it ends the fit with a model."""
+    @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+    def test_first_signal_saves_the_best_model_so_far(self, tmp_path, name):
+        """The progress line is shown on a terminal; a signal after it ends the fit with a model.
+
+        A terminal that is closed sends SIGHUP, and nothing can be written to it any more.
+        """
         np.savez(tmp_path / "hard", X=RNG.normal(size=(2000, 100)), y=RNG.integers(0, 2, 2000))
         options = "--algorithm cutting-plane --loss hinge --C 1e4 --tol 1e-14 --max-time 99 --max-iter 9999"
         words = [*COMMAND, *f"fit {tmp_path / 'hard.npz'} -o {tmp_path / 'm'} {options}".split()]
         terminal, end = os.openpty()
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=end, text=True, env=environment)
+        shown_there = {"stdout": end if name == "SIGHUP" else subprocess.PIPE, "stderr": end}
+        process = subprocess.Popen(words, text=True, env=environment, **shown_there)
         os.close(end)
         shown, deadline = "", time.monotonic() + 90.0
         while process.poll() is None and time.monotonic() < deadline:
@@ -287,11 +292,17 @@ print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules
                 with suppress(OSError):  # the other end is closed
                     shown += os.read(terminal, 4096).decode("utf-8", "replace")
             if "≤ objective ≤" in shown and " s left" in shown and "\0" not in shown:
-                process.send_signal(signal.SIGINT)
+                process.send_signal(getattr(signal, name))
                 shown += "\0"
-        printed = process.communicate(timeout=30)[0]
-        os.close(terminal)
-        assert (process.returncode, printed[:15]) == (3, "INTERRUPTED in "), shown
+                if name == "SIGHUP":
+                    break
+        if name == "SIGHUP":
+            os.close(terminal)
+        printed = process.communicate(timeout=60)[0]
+        if name != "SIGHUP":
+            os.close(terminal)
+            assert printed.startswith("INTERRUPTED in "), shown
+        assert process.returncode == 3, shown
         assert load(tmp_path / "m").status_ is Status.INTERRUPTED
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from itertools import cycle
 
 import numpy as np
@@ -15,8 +16,19 @@ from effort import COMPILED, THOROUGH, interpreted, thorough
 from problems import rings
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, Problem, Status, verify
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MarginRFE,
+    MaxMarginClassifier,
+    Perceptron,
+    Problem,
+    Status,
+    compare,
+    margin_path,
+    verify,
+)
 from maxmargin.algorithms import ALGORITHMS
 
 pytestmark = pytest.mark.usefixtures("rules_alone")
@@ -174,11 +186,13 @@ def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, statu
     assert_best_model_is_kept(model, X, y)
 
 
-def fit_with_ctrl_c(model, X, y):
-    """Fit with Python's handler of Ctrl-C; a signal that the fit does not handle fails the test only."""
+@contextmanager
+def interrupted():
+    """Expect a KeyboardInterrupt, with Python's handler of Ctrl-C before, and after it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        model.set_params(max_time=60.0).fit(X, y)
+        with pytest.raises(KeyboardInterrupt) as error:
+            yield error
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
@@ -188,21 +202,60 @@ def press():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_first_ctrl_c_ends_the_fit_with_the_best_model():
-    """At any moment, also within compiled code."""
-    X, y = overlapping()
-    model = endless(callback=lambda one: threading.Timer(0.05, press).start() if one.round == 3 else None)
-    try:
-        fit_with_ctrl_c(model, X, y)
-    except KeyboardInterrupt:
-        pytest.fail("the fit did not handle Ctrl-C")
+def pressed_later(report):
+    """Press Ctrl-C soon after the third round: at any moment, also within compiled code."""
+    if report.round == 3:
+        threading.Timer(0.05, press).start()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_first_ctrl_c_raises_once_the_best_model_is_kept(kind):
+    X, y = overlapping() if kind == "linear" else rings(4000, 6)[:2]
+    model = clone(MODELS[kind]).set_params(max_iter=10**9, max_time=60.0, callback=pressed_later)
+    with interrupted() as error:
+        model.fit(X, y)
+    assert error.value.result is model
+    assert "the best result so far is kept" in str(error.value)
     assert model.status_ is Status.INTERRUPTED
     assert_best_model_is_kept(model, X, y)
 
 
-def test_second_ctrl_c_raises():
-    with pytest.raises(KeyboardInterrupt):
-        fit_with_ctrl_c(endless(callback=lambda report: (press(), press())), *overlapping())
+def test_second_ctrl_c_leaves_the_estimator_as_it_was():
+    model = endless(callback=lambda report: (press(), press()))
+    with interrupted() as error:
+        model.set_params(max_time=60.0).fit(*overlapping())
+    assert not hasattr(error.value, "result")
+    assert not hasattr(model, "status_")
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda X, y: GridSearchCV(endless(callback=pressed_later), {"tol": [1e-10, 1e-11]}).fit(X, y),
+        lambda X, y: cross_val_score(endless(callback=pressed_later), X, y),
+    ],
+    ids=["grid", "score"],
+)
+def test_ctrl_c_ends_a_search_of_scikit_learn(search):
+    """A fit that Ctrl-C ended is not scored."""
+    with interrupted():
+        search(*overlapping())
+
+
+def test_ctrl_c_keeps_what_paths_comparisons_and_eliminations_have_found():
+    X, y = overlapping()
+    limits = {"callback": pressed_later, "max_iter": 10**9, "max_time": 60.0, "random_state": 0, "tol": 1e-15}
+    with interrupted() as error:
+        margin_path(X, y, [1.0, 10.0], algorithm="mpu", loss="hinge", **limits)
+    assert [model.status_ for model in error.value.result] == [Status.INTERRUPTED]
+    with interrupted() as error:
+        compare(X, y, ["mpu", "dcd"], loss="hinge", **limits)
+    assert [entry.status for entry in error.value.result.entries] == [Status.INTERRUPTED]
+    selector = MarginRFE(MaxMarginClassifier(algorithm="mpu", loss="hinge", **limits))
+    with interrupted() as error:
+        selector.fit(X, y)
+    assert error.value.result is selector
+    assert (selector.n_features_, "interrupted" in selector.reason_) == (X.shape[1], True)
 
 
 def test_user_signal_handlers_are_kept():

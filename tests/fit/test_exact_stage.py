@@ -219,7 +219,9 @@ def test_iterates_short_of_tolerance_are_kept_on_an_interrupt(n, loss, monkeypat
 
     replace_points(monkeypatch, last_point)
     X, y, weights = noisy(n, 4)
-    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    model = MaxMarginClassifier(loss=loss)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y, sample_weight=weights)
     assert model.status_ is Status.INTERRUPTED
     assert 1e-5 < model.certificate_.gap < 0.1
     assert model.history_[0].gap == model.certificate_.gap

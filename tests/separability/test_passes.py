@@ -134,7 +134,9 @@ def test_ctrl_c_ends_the_first_reading_of_files(stored, monkeypatch):
     X, y = data(1e-4)
     files = stored(X, y)
     monkeypatch.setattr(row_cache, "announce", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-    found = separate(*files, memory="60KB")
+    with pytest.raises(KeyboardInterrupt) as error:
+        separate(*files, memory="60KB")
+    found = error.value.result
     assert found.separable is None
     assert "Ctrl-C interrupted the search while the files were read" in found.reason
     monkeypatch.undo()

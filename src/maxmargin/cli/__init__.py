@@ -1,5 +1,13 @@
 """The command line: every option of a fit is a parameter of the estimator."""
 
-from .app import main
-
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command that the arguments of the process name."""
+    from .signals import replaced_handlers
+
+    with replaced_handlers():
+        from .app import main as run
+
+        run()

@@ -68,10 +68,13 @@ def compare(
         table = read_labelled(data, n_features, columns, exact=hard)
 
         from ..engine.jit import COMPILATION
+        from ..fit.deadline import result_of
         from ..inspection.compare import compare as run_algorithms
         from .words import message
 
-        comparison = run_algorithms(table.X, table.y, names, callback=progress, **parameters)
+        comparison = result_of(
+            partial(run_algorithms, table.X, table.y, names, callback=progress, **parameters)
+        )
     if csv is not None:
         comparison.to_csv(csv)
     if drawn is not None and comparison.entries:

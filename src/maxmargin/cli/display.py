@@ -18,6 +18,7 @@ from rich.text import Text
 
 from ..numerics.files import check_place, written_whole
 from ..numerics.progress import LISTENERS, Step
+from .signals import terminal_may_be_closed
 
 if TYPE_CHECKING:
     from ..fit.report import Report  # slow to import
@@ -68,7 +69,8 @@ class Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._shown.close()
+        with terminal_may_be_closed():
+            self._shown.close()
 
     def __call__(self, report: Report) -> None:
         self.report = report

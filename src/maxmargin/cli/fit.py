@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def fit(
 
         return fit_online(data, output, given)
 
-    from ..fit.deadline import Deadline
+    from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import default_memory, read_labelled, stored_rows, stored_table
@@ -115,7 +116,7 @@ def fit(
     with Progress("margin" if hard else "objective", model.tol, left, quiet) as progress:
         model.set_params(callback=progress)
         if stored is None:
-            model.fit(table.X, table.y)
+            result_of(partial(model.fit, table.X, table.y))
         else:
             from ..estimators.partitioned import fit_stored
 

@@ -20,6 +20,7 @@ from typer import Argument, BadParameter, Option
 
 from ..numerics.stop_check import ReadingStoppedError
 from .inputs import read_once
+from .signals import begin_command, terminal_may_be_closed
 
 # exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
 STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
@@ -254,10 +255,11 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
                 if "drop" in given:
                     given["columns"] = column_options(given)
                 result = function(**given)
-                if result is not None and given.get("as_json"):
-                    typer.echo(json_text(result.facts))
-                elif result is not None and not given.get("quiet"):
-                    typer.echo(shown("\n".join(result.lines)))
+                with terminal_may_be_closed():
+                    if result is not None and given.get("as_json"):
+                        typer.echo(json_text(result.facts))
+                    elif result is not None and not given.get("quiet"):
+                        typer.echo(shown("\n".join(result.lines)))
             if result is not None and result.code:
                 raise typer.Exit(result.code)
 
@@ -331,6 +333,7 @@ def _documented(described: Any) -> tuple[str, dict[str, dict[str, Any]]]:
 @contextmanager
 def errors_in_one_sentence() -> Iterator[None]:
     """Print an error as one line on standard error; exit with code 2, or with that of Ctrl-C or of a time limit."""
+    begin_command()
     try:
         yield
     except BrokenPipeError:  # the reader of our output has gone, as `head` does: no fault of the input

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,7 @@ def select(
         from sklearn.preprocessing import StandardScaler
 
         from ..estimators.selection import MarginRFE
+        from ..fit.deadline import result_of
         from ..problem.status import Status
 
     selector = MarginRFE(
@@ -93,7 +95,7 @@ def select(
     if standardize:  # sparse columns keep their zeros
         X = StandardScaler(with_mean=not hasattr(X, "tocsr")).fit_transform(X)
     with Progress(quiet=quiet):
-        selector.fit(X, table.y)
+        result_of(partial(selector.fit, X, table.y))
     seconds = time.perf_counter() - begin
     if drawn is not None:
         from ..plots.elimination import EliminationDisplay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def separate(
         File to write the proof to in the VIPR format, for viprchk: of a hyperplane, and of bounds of its margin
         with --p 1 and --p inf. All rows must fit in memory.
     """
+    from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import read_labelled, stored_rows, stored_table
@@ -67,8 +69,6 @@ def separate(
                 if parameters["kernel"] not in (None, "linear") or vipr is not None:
                     raise
         if table is None:
-            from ..fit.deadline import Deadline
-
             deadline = Deadline(parameters["max_time"])
             stored = stored_rows(data, n_features, columns, parameters["cache_dir"], deadline.interrupted)
             parameters["max_time"] = deadline.max_time()
@@ -79,7 +79,7 @@ def separate(
         from .words import verdict_facts, verdict_text, with_options
 
         rows = (table.X, table.y) if stored is None else (stored,)
-        verdict = find_separator(*rows, bias=bias, **parameters)
+        verdict = result_of(partial(find_separator, *rows, bias=bias, **parameters))
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
     facts, lines = shape | verdict_facts(verdict), [verdict_text(verdict, table.y)]

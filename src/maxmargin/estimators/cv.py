@@ -14,13 +14,14 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
+from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
-from .progress import StepCallbacks, is_true
+from .progress import StepCallbacks
 from .validation import restored_after, validate_rows
 
 
@@ -121,7 +122,8 @@ max_time, callback, n_jobs, random_state, verbose
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C while folds are fitted: nothing is chosen then.
+            After Ctrl-C. While folds are fitted nothing is chosen, and the estimator is as it was before; the fit of
+            all rows ends with the best model so far.
         RuntimeError
             If `callback` ends a fit of a fold.
         """
@@ -139,11 +141,7 @@ max_time, callback, n_jobs, random_state, verbose
         if not folds:
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
-        ended, own = Event(), self.callback
-        shared |= {
-            "n_jobs": None,
-            "callback": own and (lambda report: is_true(own(report)) and not ended.set()),
-        }
+        shared["n_jobs"] = None
         fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared)
         total = len(folds) + 1  # with the fit of all rows
         begin = partial(announce, "fold", of=total, verbose=self.verbose)
@@ -153,16 +151,15 @@ max_time, callback, n_jobs, random_state, verbose
             parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
             found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))
         if paths.interrupted.is_set():
-            if ended.is_set():
-                raise RuntimeError("callback ended a fit of a fold before C was chosen: set max_time.")
-            raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.")
+            raise RuntimeError("callback ended a fit of a fold before C was chosen: set max_time.")
         scores, gaps = np.moveaxis(np.array(found), 1, 0).reshape(2, len(folds), len(norms), costs.size)
         mean = scores.mean(axis=0)
         best = np.argwhere(mean == mean.max())  # by rising i
         i, k = min(best, key=lambda point: (point[0], costs[point[1]]))
         whole.set_params(C=float(costs[k]), p=norms[i])
         announce("all rows", total, total, verbose=self.verbose)
-        with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole):
+        interruption = Interruption()
+        with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole), interruption:
             whole.fit(given, y, sample_weight)
         parameters = whole.get_params()
         vars(self).update((name, value) for name, value in vars(whole).items() if name not in parameters)
@@ -171,6 +168,7 @@ max_time, callback, n_jobs, random_state, verbose
         self.C_, self.p_ = float(costs[k]), norms[i]
         self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
         callbacks.end()
+        interruption.raise_with(self)
         return self
 
 
@@ -188,7 +186,7 @@ class _FoldPaths:
     begin : callable
         Called with the number of a fold that begins.
     interrupted : Event
-        Set when a path is interrupted: no further path is fitted then.
+        Set when the callback ends a path: no further path is fitted then.
     """
 
     X: Any

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
@@ -115,6 +116,8 @@ class Elimination:
     weights : ndarray of shape (n_samples,) or None
     seed : int
     callbacks : StepCallbacks
+    interruption : Interruption
+        Says whether Ctrl-C ended a fit, which ends the elimination.
     verbose : int
         Whether cross-validation prints a line for every fold.
 
@@ -136,6 +139,7 @@ class Elimination:
     weights: Any
     seed: int = 0
     callbacks: StepCallbacks = field(default_factory=StepCallbacks)
+    interruption: Interruption = field(default_factory=Interruption)
     verbose: int = 0
     order: np.ndarray = field(init=False)
     reason: str = field(init=False)
@@ -162,7 +166,7 @@ class Elimination:
             # columns of subsets have other numbers than those of X, and are not named
             words = "" if found is None or status is None else explain(classifier)
             yield Stage(f, self.order, *proved, message=words), classifier
-            if status is Status.INTERRUPTED or self.callbacks.stopped:
+            if status is Status.INTERRUPTED or self.callbacks.stopped or self.interruption.received:
                 self.reason = f"it was interrupted at {f} features"
                 return
             smaller = [size for size in self.sizes if size < f]
@@ -195,7 +199,7 @@ class Elimination:
         weights = {} if self.weights is None else {"sample_weight": self.weights}
         place = sum(size >= f for size in self.sizes)  # f may be between two of the sizes
         announce(f"{f} features", place, len(self.sizes), level=1)
-        with self.callbacks.step(lambda: _step_name(f, before), classifier):
+        with self.callbacks.step(lambda: _step_name(f, before), classifier), self.interruption:
             classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
         if getattr(classifier, "coef_", None) is None:
             raise ValueError(f"{type(classifier).__name__} has no coef_ to rank by: use a linear classifier.")
@@ -357,9 +361,11 @@ def _fold_scores(
     own = None if weights is None else weights[train]
     held_out, scored = X[test], {} if weights is None else {"sample_weight": weights[test]}
     scores = np.full(sizes.size, np.nan)
-    for stage, classifier in replace(elimination, X=X[train], y=y[train], weights=own, seed=seed):
+    interruption = Interruption()
+    fold = replace(elimination, X=X[train], y=y[train], weights=own, seed=seed, interruption=interruption)
+    for stage, classifier in fold:
         value = scorer(classifier, held_out[:, stage.features], y[test], **scored)
         scores[(sizes >= stage.n_features) & np.isnan(scores)] = value
-        if stage.status is Status.INTERRUPTED:
+        if interruption.received or stage.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
     return scores

@@ -173,8 +173,8 @@ default="rbf"
     Equal rows of a class are merged; their dual variable is divided among them in proportion to their sample weights.
 
     Rows of the kernel are kept in float64, 8 n bytes each. Algorithms that load single rows are slow if `cache_size`
-    holds fewer rows than their steps use. The first Ctrl-C ends the fit with the best model so far, the second
-    raises KeyboardInterrupt.
+    holds fewer rows than their steps use. The first Ctrl-C ends the fit with the best model so far, and then
+    raises KeyboardInterrupt; the second raises it at once, and the estimator is as it was before.
 
     Examples
     --------
@@ -262,6 +262,7 @@ default="rbf"
         for name, solution in zip(tasks.names, found, strict=True):
             reporter.end_task(name, solution.status)
         reporter.end()
+        deadline.raise_interrupt(self)
         return self
 
     def _problem(self) -> Problem:

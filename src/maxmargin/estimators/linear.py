@@ -176,8 +176,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
 
     Notes
     -----
-    The first Ctrl-C ends the fit with the best model so far, as `max_time` does; the second raises
-    KeyboardInterrupt.
+    The first Ctrl-C ends the fit with the best model so far, as `max_time` does, and then raises KeyboardInterrupt; the
+    second raises it at once, and the estimator is as it was before.
 
     At p = 2, problems of up to 2000 rows and 300 columns (and others: `docs/explanation/architecture.md` has the rule)
     end with the exact stage, which solves the optimality conditions on the support. The result is then the optimum to
@@ -248,14 +248,14 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         -------
         self : MaxMarginClassifier
         """
-        problem = self._problem()
+        problem, deadline = self._problem(), Deadline(self.max_time)
         if cluster_of(X) is not None:
-            partitioned.fit_cluster(self, problem, X, y, sample_weight)
-            return self
-        if partitioned.applies(self, X, y):
-            partitioned.fit_rows(self, problem, X, y, sample_weight)
-            return self
-        self._fit_in_memory(problem, X, y, sample_weight, Deadline(self.max_time))
+            partitioned.fit_cluster(self, problem, X, y, sample_weight, deadline)
+        elif partitioned.applies(self, X, y):
+            partitioned.fit_rows(self, problem, X, y, sample_weight, deadline)
+        else:
+            self._fit_in_memory(problem, X, y, sample_weight, deadline)
+        deadline.raise_interrupt(self)
         return self
 
     def _fit_in_memory(

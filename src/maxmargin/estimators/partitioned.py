@@ -66,10 +66,10 @@ def fits(model: Any, X: Any) -> bool:
     return IN_MEMORY_COPIES * bytes_of(X) <= parse_bytes(model.memory)
 
 
-def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to rows for which `applies` is true; X and y are those of `MaxMarginClassifier.fit`."""
     if isinstance(X, np.ndarray) or sp.issparse(X):
-        fit_arrays(model, problem, X, y, sample_weight)
+        fit_arrays(model, problem, X, y, sample_weight, deadline)
         return
     if sample_weight is not None:
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
@@ -79,7 +79,6 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
         raise ValueError(LABELS_OF_FILES)
-    deadline = Deadline(model.max_time)
     interrupted = FirstReading(model.callback, deadline).interrupted
     stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=interrupted)
     fit_stored(model, problem, stored, deadline)
@@ -137,7 +136,7 @@ def _partitions(
     return ArrayPartitions(X, codes, weights, factors)
 
 
-def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to rows of arrays or memory maps that are larger than its memory.
 
     Parameters
@@ -148,6 +147,7 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
         Its entries are checked in the first pass. Whole numbers, booleans and float16 are converted to float64 block
         by block.
     y, sample_weight : array-like of shape (n,)
+    deadline : Deadline
     """
     X, y = _checked_rows(X, y)
     if problem.hard:
@@ -160,7 +160,7 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any)
     costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
     validation.check_costs(problem, costs[costs > 0.0])
     partitions = _partitions(model, X, codes, weights, class_weights)
-    fit_partitions(model, problem, partitions, classes, class_weights)
+    fit_partitions(model, problem, partitions, classes, class_weights, deadline)
     vars(model).pop("feature_names_in_", None)
 
 
@@ -212,10 +212,9 @@ class FirstReading:
         return self._deadline.interrupted()
 
 
-def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any) -> None:
+def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
-    deadline = Deadline(model.max_time)
     # a hard margin would prove a statement about rows that were rounded where they are
     reading = Reading(FirstReading(model.callback, deadline).interrupted, problem.hard)
     with closing(cluster_rows(X, y, sample_weight, reading=reading)) as rows:
@@ -300,7 +299,7 @@ def fit_partitions(
     partitions: Partitions,
     classes: np.ndarray,
     class_weights: np.ndarray,
-    deadline: Deadline | None = None,
+    deadline: Deadline,
 ) -> None:
     """Fit a classifier to partitioned rows, and set its attributes.
 
@@ -312,8 +311,8 @@ def fit_partitions(
         Rows with the numbers of their classes, and with their weights times `class_weights`.
     classes : ndarray of shape (classes,)
     class_weights : ndarray of shape (classes,)
-    deadline : Deadline, default=None
-        That of the whole fit, if it has begun; None for one that begins now.
+    deadline : Deadline
+        That of the whole fit.
 
     Raises
     ------
@@ -332,7 +331,7 @@ def fit_partitions(
         return {"classes_": classes, "coef_": coef, "intercept_": intercept, "n_features_in_": width}
 
     reporter = Reporter(model, (None, None, None), names, False, fitted)
-    with deadline or Deadline(model.max_time) as deadline:
+    with deadline:
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
         solutions = _solve(model, problem, partitions, classes, stopping)
     vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))

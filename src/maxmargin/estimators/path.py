@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from time import perf_counter
 from typing import Any
@@ -17,6 +17,7 @@ from ..certificates.one_pass import certify
 from ..certificates.sample import Sample
 from ..certificates.screening import certain_margins, columns_without_weight, modulus
 from ..certificates.training_data import training_data
+from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
@@ -136,11 +137,13 @@ def margin_path(
     Returns
     -------
     path : MarginPath
-        In the order of `ps`, and within each p in the order of `Cs`. Points are fitted by increasing C. After Ctrl-C
-        the path has the points fitted so far, including the interrupted one.
+        In the order of `ps`, and within each p in the order of `Cs`. Points are fitted by increasing C. If `callback`
+        ends a fit, the path ends with this point.
 
     Raises
     ------
+    KeyboardInterrupt
+        After Ctrl-C; the attribute `result` of the error is the path so far, including the interrupted point.
     ValueError
         If `Cs` or `ps` is empty, a parameter is not known, or `MaxMarginClassifier` cannot use the data.
 
@@ -179,9 +182,11 @@ def margin_path(
         begun = perf_counter()
         last, rows, features = fits.fit(last, float(costs[k]), norms[i])
         found[i, k] = last, perf_counter() - begun, rows, features
-        if last.status_ is Status.INTERRUPTED:
+        if fits.interruption.received or last.status_ is Status.INTERRUPTED:
             break
-    return MarginPath([found[key] for key in sorted(found)])
+    path = MarginPath([found[key] for key in sorted(found)])
+    fits.interruption.raise_with(path)
+    return path
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +199,8 @@ class _PathFit:
     screen : bool
     parameters : dict
         Parameters of every point, without C and p.
+    interruption : Interruption
+        Says whether Ctrl-C ended a fit.
     """
 
     X: Any
@@ -201,6 +208,7 @@ class _PathFit:
     sample_weight: Any
     screen: bool
     parameters: dict[str, Any]
+    interruption: Interruption = field(default_factory=Interruption)
 
     def fit(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
@@ -218,6 +226,8 @@ class _PathFit:
             return self._fit_alone(C, p, 0.0), 0, 0
         model, rows, features = self._fit_from_last(last, C, p)
         spent, most = perf_counter() - begun, model.max_time
+        if self.interruption.received:
+            return model, rows, features
         if model.status_ in UNCERTIFIED and (most is None or spent < most):
             alone = self._fit_alone(C, p, spent)
             if alone.certificate_.gap <= model.certificate_.gap:
@@ -231,7 +241,9 @@ class _PathFit:
         model = MaxMarginClassifier(C, p=p, **self.parameters)
         most = model.max_time
         model.set_params(max_time=None if most is None else most - spent)
-        return model.fit(self.X, self.y, self.sample_weight).set_params(max_time=most)
+        with self.interruption:
+            model.fit(self.X, self.y, self.sample_weight)
+        return model.set_params(max_time=most)
 
     def _fit_from_last(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
@@ -241,7 +253,8 @@ class _PathFit:
         model.set_params(C=C, p=p, warm_start=last is not None)
         model._exact = False  # the exact stage cannot use a warm start
         rows, features = self._fit_screened(model) if self.screen and last is not None else (0, 0)
-        model.fit(self.X, self.y, self.sample_weight)
+        with self.interruption:
+            model.fit(self.X, self.y, self.sample_weight)
         del model._exact
         return model.set_params(warm_start=False), rows, features
 

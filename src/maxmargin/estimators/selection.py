@@ -228,6 +228,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         self.support_ = self.ranking_ == 1
         self.n_iter_ = int(np.max(getattr(self.estimator_, "n_iter_", 1)))
         callbacks.end()
+        elimination.interruption.raise_with(self)
         return self
 
     def _eliminate(self, elimination: Elimination, target: int) -> tuple[Stage, Any, list[Stage]]:

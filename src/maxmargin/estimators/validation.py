@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
+from ..fit.deadline import FitInterruptedError
 from ..numerics.column_errors import column_message, missing_labels, plain_labels, refuse_queries_and_dates
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
@@ -36,7 +37,7 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
     ----------
     failure : type
         If the method raises this, the estimator gets back the attributes it had before: BaseException, or Exception
-        where Ctrl-C keeps the state reached so far.
+        where Ctrl-C keeps the state reached so far. After `FitInterruptedError` it keeps the best model so far.
     """
 
     def decorate(method: Method) -> Method:
@@ -48,6 +49,8 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
             try:
                 with one_thread:
                     return managed(estimator, *args, **kwargs)
+            except FitInterruptedError:
+                raise
             except failure:
                 vars(estimator).clear()
                 vars(estimator).update(before)

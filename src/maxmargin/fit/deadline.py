@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from ..problem.status import Status
 
+T = TypeVar("T")
 MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it has to be positive
 
 
@@ -19,7 +20,7 @@ class Deadline:
     """The time limit of a fit, and a flag that Ctrl-C or a callback sets to end the fit early.
 
     Within the context manager, in the main thread, the first Ctrl-C sets the flag; the second one raises
-    KeyboardInterrupt.
+    KeyboardInterrupt. `raise_interrupt` raises it for the first one, when the result is stored.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ class Deadline:
         self.began = time.perf_counter()
         self.end = math.inf if max_time is None else self.began + max_time
         self.stopped = stopped or threading.Event()
+        self._received = False  # Ctrl-C
         self._within = ExitStack()
 
     def __enter__(self) -> Deadline:
@@ -47,8 +49,9 @@ class Deadline:
 
         def interrupt(*received: Any) -> None:
             """Set the flag at the first signal, raise KeyboardInterrupt at the second."""
-            if self.stopped.is_set():
+            if self._received:
                 raise KeyboardInterrupt
+            self._received = True
             self.stopped.set()
 
         self._within.enter_context(interrupts_handled(interrupt))
@@ -57,6 +60,11 @@ class Deadline:
     def __exit__(self, *exception: Any) -> None:
         """Restore the handler of Ctrl-C."""
         self._within.close()
+
+    def raise_interrupt(self, result: Any) -> None:
+        """Raise `FitInterruptedError` with the result if Ctrl-C set the flag."""
+        if self._received:
+            raise FitInterruptedError(result)
 
     def split(self, shares: float) -> Deadline:
         """Return the deadline of a part of the work: the remaining time is divided by `shares`."""
@@ -85,6 +93,60 @@ class Deadline:
         if self.stopped.is_set():
             return Status.INTERRUPTED
         return Status.MAX_TIME if time.perf_counter() >= self.end else None
+
+
+class FitInterruptedError(KeyboardInterrupt):
+    """Ctrl-C ended a fit, a search or a comparison, and its best result so far is kept.
+
+    Parameters
+    ----------
+    result : object
+        The fitted estimator, which also holds it; or the path, the comparison or the verdict.
+    """
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        return f"Ctrl-C; the best result so far is kept: {type(self.result).__name__}"
+
+
+class Interruption:
+    """Delay of the KeyboardInterrupt of fits that Ctrl-C ended, until a caller has stored what is found so far.
+
+    The context manager catches `FitInterruptedError`, whose fit has stored its own result; any other error passes.
+
+    Attributes
+    ----------
+    received : bool
+        Whether one was caught.
+    """
+
+    def __init__(self) -> None:
+        self.received = False
+
+    def __enter__(self) -> Interruption:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> bool:
+        """Catch the error of a fit that Ctrl-C ended."""
+        caught = isinstance(error, FitInterruptedError)
+        self.received |= caught
+        return caught
+
+    def raise_with(self, result: Any) -> None:
+        """Raise `FitInterruptedError` with the result if one was caught."""
+        if self.received:
+            raise FitInterruptedError(result)
+
+
+def result_of(run: Callable[[], T]) -> T:
+    """Return the result of a fit, a search or a comparison, the best so far after Ctrl-C."""
+    try:
+        return run()
+    except FitInterruptedError as error:
+        return error.result
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import io
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from math import isnan
@@ -22,7 +21,7 @@ from ..engine.jit import COMPILATION
 from ..estimators.kernel import KernelWithoutExactStep, kernel_algorithm
 from ..estimators.linear import WithoutExactStep, linear_algorithm
 from ..estimators.validation import validate_rows
-from ..fit.deadline import interrupts_handled
+from ..fit.deadline import Interruption, interrupts_handled
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.progress import announce
@@ -239,7 +238,8 @@ def compare(
 
     Notes
     -----
-    Ctrl-C ends the comparison with the results so far; algorithms without a result are listed as not run.
+    Ctrl-C ends the comparison with `KeyboardInterrupt`, whose attribute `result` has the results so far; algorithms
+    without a result are listed as not run.
 
     Examples
     --------
@@ -275,7 +275,8 @@ def compare(
     entries: list[Entry] = []
     fitted: dict[str, Any] = {}
     left, before = list(running), COMPILATION.seconds
-    with suppress(KeyboardInterrupt):
+    interruption = Interruption()
+    try:
         while left:
             name = left[0]
             announce(name, len(running) - len(left) + 1, len(running))
@@ -284,21 +285,27 @@ def compare(
             with interrupts_handled(partial(signal.default_int_handler)):
                 _compile(cls, named[name], X, y, parameters)
             compiled = COMPILATION.seconds
-            model = models[name].fit(X, y, sample_weight)
-            if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
-                # the times of the first fit contain compilation
-                model = models[name].fit(X, y, sample_weight)
+            model = models[name]
+            with interruption:
+                model.fit(X, y, sample_weight)
+                if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
+                    # the times of the first fit contain compilation
+                    model.fit(X, y, sample_weight)
             entries += _entries(left.pop(0), model, problem)
             fitted[name] = model
-            if model.status_ is Status.INTERRUPTED:
+            if interruption.received or model.status_ is Status.INTERRUPTED:
                 break
+    except KeyboardInterrupt:
+        interruption.received = True
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     seconds = COMPILATION.seconds - before
     if fitted and cls is WithoutExactStep:
         found = bounds_of_models(fitted, X, y, sample_weight)
         in_order = (bound for name in fitted for bound in found[name])
         entries = [replace(entry, bound=bound) for entry, bound in zip(entries, in_order, strict=True)]
-    return Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
+    comparison = Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
+    interruption.raise_with(comparison)
+    return comparison
 
 
 def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], Callable[..., Any], dict[str, Any]]:

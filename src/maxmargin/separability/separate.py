@@ -111,7 +111,7 @@ def separate(
     -------
     Separable, Inseparable or Undecided
         The first two are proved, rounding included. Undecided has the reason, a remedy, and the bound on the margin so
-        far. It is returned after `max_time`, Ctrl-C, or if a proof has more than 2048 rows; with a kernel also for
+        far. It is returned after `max_time`, or if a proof has more than 2048 rows; with a kernel also for
         margins that float64 kernel values cannot tell from zero, or if some seconds of working sets find none. Each
         verdict has ``verify(X, y)``.
 
@@ -119,6 +119,8 @@ def separate(
     ------
     ValueError
         If data or parameters cannot be used, or the kernel is indefinite on the rows; the message says what to do.
+    KeyboardInterrupt
+        After Ctrl-C; the attribute `result` of the error is the verdict so far.
 
     Notes
     -----
@@ -139,7 +141,7 @@ def separate(
     True
     """
     problem = _problem(p, bias, tol, max_time)
-    method = _named(algorithm)
+    method, deadline = _named(algorithm), Deadline(max_time)
     if isinstance(X, StoredRows) or has_labelled_rows(X, y):
         if not (kernel is None or (isinstance(kernel, str) and kernel == "linear")):
             raise ValueError(
@@ -147,26 +149,29 @@ def separate(
             )
         if not (y is None or names_files(y)):
             raise ValueError(LABELS_OF_FILES)
-        with Deadline(max_time) as deadline:
-            stored = X
-            if not isinstance(X, StoredRows):
-                try:
+        with deadline:
+            try:
+                stored = X
+                if not isinstance(X, StoredRows):
                     stored = open_rows(X, cache_dir=cache_dir, labels=y, interrupted=deadline.interrupted)
-                except ReadingStoppedError:
-                    return _unread(problem, deadline)
-            return _separate_stored(stored, problem, float(tol), method, deadline, memory)
+                verdict = _separate_stored(stored, problem, float(tol), method, deadline, memory)
+            except ReadingStoppedError:
+                verdict = _unread(problem, deadline)
+        deadline.raise_interrupt(verdict)
+        return verdict
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
-    with Deadline(max_time) as deadline:
+    with deadline:
         if not isinstance(function, Linear):
             _check_kernel(function, table, problem)
         # with a time limit the limit alone ends the search
         more_sets = 0 if max_time is None else np.inf
         verdict = decide(problem, table, signs, classes, deadline, function, float(tol), more_sets, method)
     if isinstance(verdict, Undecided) and not isinstance(function, Precomputed):
-        return replace(verdict, scale=dominant(table))
+        verdict = replace(verdict, scale=dominant(table))
+    deadline.raise_interrupt(verdict)
     return verdict
 
 

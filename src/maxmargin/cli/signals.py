@@ -1,0 +1,56 @@
+"""Signals that end a command: Ctrl-C, SIGTERM of `kill` and batch systems, SIGHUP of a closed terminal."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def replaced_handlers() -> Iterator[None]:
+    """Replace the handler of Ctrl-C, by one for the time before the command begins and one for that after it.
+
+    Where Ctrl-C is ignored, as in background jobs of a shell, nothing is replaced.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    # A KeyboardInterrupt within the loading of modules would show a traceback.
+    signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:  # the process ends: a KeyboardInterrupt in its last steps would show a traceback
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def begin_command() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, and SIGTERM and SIGHUP do what Ctrl-C does.
+
+    Without `replaced_handlers`, as where a program calls a command, all handlers stay.
+    """
+    if signal.getsignal(signal.SIGINT) is not _leave:
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
+            signal.signal(number, lambda *received: signal.raise_signal(signal.SIGINT))
+
+
+@contextmanager
+def terminal_may_be_closed() -> Iterator[None]:
+    """Ignore that nothing can be written to a terminal which has been closed: the result of a command is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+
+
+def _leave(*received: Any) -> None:
+    """End the process with the exit code of Ctrl-C; no file is open yet."""
+    os._exit(130)
