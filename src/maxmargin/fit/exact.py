@@ -13,8 +13,9 @@ import numpy as np
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
 from ..algorithms.batch.iterate import Point
-from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, quadratic, quadratics
+from ..algorithms.batch.quadratic_program import Quadratic, quadratic, quadratics
 from ..algorithms.linear_algebra.factors import low_rank_factor
+from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from .tracker import ROUNDING, GramTracker, Primal

@@ -163,6 +163,11 @@ class GramRun(State):
             add_rows(patterns.rows.rows, patterns.fetch(patterns.used[block]), c[block], out)
         return out
 
+    @property
+    def rows_per_call(self) -> int:
+        """All rows: a sweep that stops at a missing kernel row is resumed, and has to be whole."""
+        return self.n
+
     def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
         self.patterns.forget()
         return super()._sweeps(rule, h, order, passes)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
+# Time of an entry in other norms, whose powers are computed, relative to one at p = 2: about 50 ns and 1 ns.
+POWER_COST = 50
 # Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
 # the end of a fit; fewer cost more evaluations.
 MAX_VISITS = 50_000
@@ -31,6 +33,7 @@ class Presentation(ABC):
     rule: Any
     h: Any
     n: int
+    problem: Any
     all_rows: Any
     rng: np.random.Generator
     interrupted: Callable[[], bool]
@@ -65,6 +68,12 @@ class Presentation(ABC):
     def passes_per_call(self, size: int) -> int:
         """Return the number of passes over `size` rows that visit `ENTRIES_PER_CALL` entries."""
         return max(1, int(ENTRIES_PER_CALL * self.n / max(size * self.patterns.entries, 1)))
+
+    @property
+    def rows_per_call(self) -> int:
+        """The number of rows that are presented between two checks of the deadline, of a pass over many."""
+        entries = self.patterns.entries * (1 if self.problem.euclidean else POWER_COST)
+        return max(1, int(ENTRIES_PER_CALL * self.n / max(entries, 1)))
 
     def sweep(self, h: Any, order: np.ndarray) -> int:
         """Present these rows of h once; return the number of steps.
@@ -136,7 +145,11 @@ class Presentation(ABC):
 
     def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
         """Sweep these rows until none makes a step, at most `passes` times; return the steps of the last sweep."""
-        passes_per_call = self.passes_per_call(order.size)
+        passes_per_call, rows_per_call = self.passes_per_call(order.size), self.rows_per_call
+        while order.size > rows_per_call:
+            steps, passes = self._pass_by_parts(h, order, rows_per_call), passes - 1
+            if min(steps, passes) <= 0 or self.interrupted():
+                return steps
         while True:
             steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, passes_per_call))
             self.presentations += order.size * sweeps
@@ -144,6 +157,19 @@ class Presentation(ABC):
             passes -= sweeps
             if min(steps, sweeps, passes) <= 0 or self.interrupted():
                 return steps
+
+    def _pass_by_parts(self, h: Any, order: np.ndarray, size: int) -> int:
+        """Present these rows once, by parts of `size` rows; return the number of steps, at least 1 if interrupted."""
+        steps = 0
+        for first in range(0, order.size, size):
+            if first and self.interrupted():
+                return max(steps, 1)  # rows that were not presented may make a step
+            part = slice(first, first + size)
+            made, _, _ = repeat(self.rule, h, order[part], self.scores[part], self.moved[steps:], 1)
+            steps += made
+            self.presentations += order[part].size
+            self.steps += made
+        return steps
 
     def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
         """Sweep these rows until none makes a step, without a check of the deadline.

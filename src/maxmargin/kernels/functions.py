@@ -276,6 +276,8 @@ def _of_two_rows(function: Callable[[Any, Any], Any], Z: Any, X: Any) -> bool:
 
 def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield (columns, z.x for all rows z of Z and these rows x of X), in parts that stay in the processor's cache."""
+    if sp.issparse(X) and sp.issparse(Z) and X.shape[1] > _entries(Z) + _entries(X):
+        Z, X = _used_columns(Z, X)  # products take an array as long as the rows
     width = max(64, TILE_BYTES // (X.dtype.itemsize * max(Z.shape[0], 1)))
     size = Z.shape[0] * Z.shape[1]
     if not sp.issparse(X) or (_entries(Z) >= MAX_BOTH_SPARSE * size and 8 * size <= MAX_DENSE_BYTES):
@@ -284,6 +286,16 @@ def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         columns = slice(first, min(first + width, X.shape[0]))
         products = (X[columns] @ Z.T).T if sp.issparse(X) else Z @ X[columns].T
         yield columns, _dense(products)
+
+
+def _used_columns(Z: Any, X: Any) -> tuple[Any, Any]:
+    """Return two CSR matrices without the columns of which neither has an entry."""
+    used, places = np.unique(np.concatenate([Z.indices, X.indices]), return_inverse=True)
+    parts = (Z, places[: Z.indices.size]), (X, places[Z.indices.size :])
+    first, second = (
+        sp.csr_array((A.data, column, A.indptr), shape=(A.shape[0], used.size)) for A, column in parts
+    )
+    return first, second
 
 
 def _entries(X: Any) -> int:

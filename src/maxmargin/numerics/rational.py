@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .stop_check import OutOfTime
+
 # The largest primes below 2^26: a sum of 2^11 products of two residues fits 64 bits.
 PRIMES = 67108859, 67108837, 67108819, 67108777
 MAX_COLUMNS = 2048  # terms of such a sum
@@ -30,6 +32,7 @@ LIMB = 24  # bits of a digit of the matrix: 2^11 products with numbers below 2^2
 # Digits before the first rational reconstruction, and the growth of their number until the next: a reconstruction costs
 # about as much as a few digits. With a smaller growth there are more of them, with a larger one more unneeded digits.
 FIRST_DIGITS, GROWTH = 8, 1.5
+NUMBERS_PER_CHECK = 1 << 20  # numbers that are converted between two stop checks: a tenth of a second
 
 
 class BeyondReachError(ArithmeticError):
@@ -54,7 +57,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
 
     Raises
     ------
-    TimeoutError
+    OutOfTime
         If `interrupted` returns True.
     BeyondReachError
         If there are more than `MAX_COLUMNS` columns.
@@ -63,7 +66,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
     if k > MAX_COLUMNS:
         raise BeyondReachError(f"a proof may take over {MAX_COLUMNS} rows, too many for exact arithmetic")
     if interrupted():
-        raise TimeoutError("interrupted")
+        raise OutOfTime
     whole = np.array(matrix, dtype=object).reshape(-1, k)
     for prime in PRIMES:
         rows, columns, free = _pivots((whole % prime).astype(np.int64), prime)
@@ -158,7 +161,7 @@ def _solve(
         if digits < attempt and digits < max_digits:
             continue
         if interrupted():
-            raise TimeoutError("interrupted")
+            raise OutOfTime
         found = _fractions(solution.tolist(), power)
         if found is not None and not (B @ np.array(found[0], dtype=object) - found[1] * c).any():
             return found
@@ -286,6 +289,8 @@ class IntegerRows(ExactRows):
     y : ndarray of shape (n,), entries -1.0 and 1.0
     bias : bool
         Whether rows end with the constant coordinate.
+    interrupted : callable
+        Whether to stop; OutOfTime is raised then.
 
     Attributes
     ----------
@@ -295,19 +300,26 @@ class IntegerRows(ExactRows):
 
     inexact = 0.0
 
-    def __init__(self, X: Any, y: np.ndarray, bias: bool) -> None:
+    def __init__(
+        self, X: Any, y: np.ndarray, bias: bool, interrupted: Callable[[], bool] = lambda: False
+    ) -> None:
         self._X, (n, d) = X, X.shape
-        values = np.asarray(X.data if sp.issparse(X) else X, dtype=float).ravel()
-        columns = X.indices if sp.issparse(X) else np.tile(np.arange(d), n)
-        # a number is whole * 2^(exponent - 53), with an integer `whole` of at most 53 bits
-        mantissa, exponent = np.frexp(values)
-        whole = (mantissa * 2.0**53).astype(np.int64)
-        used = whole != 0
-        whole, exponent, columns = whole[used], exponent[used].astype(np.int64), columns[used]
-        lowest = np.frexp((whole & -whole).astype(float))[1] - 1  # trailing zeros of the mantissa
         top, least = np.full(d, -(2**62)), np.full(d, 2**62)
-        np.maximum.at(top, columns, exponent)
-        np.minimum.at(least, columns, exponent - 53 + lowest)
+        step = max(NUMBERS_PER_CHECK * n // max(X.nnz if sp.issparse(X) else X.size, 1), 1)
+        for begin in range(0, n, step):
+            if interrupted():
+                raise OutOfTime
+            rows = X[begin : begin + step]
+            values = np.asarray(rows.data if sp.issparse(X) else rows, dtype=float).ravel()
+            columns = rows.indices if sp.issparse(X) else np.tile(np.arange(d), rows.shape[0])
+            # a number is whole * 2^(exponent - 53), with an integer `whole` of at most 53 bits
+            mantissa, exponent = np.frexp(values)
+            whole = (mantissa * 2.0**53).astype(np.int64)
+            used = whole != 0
+            whole, exponent, columns = whole[used], exponent[used].astype(np.int64), columns[used]
+            lowest = np.frexp((whole & -whole).astype(float))[1] - 1  # trailing zeros of the mantissa
+            np.maximum.at(top, columns, exponent)
+            np.minimum.at(least, columns, exponent - 53 + lowest)
         some = top > -(2**62)  # columns with an entry other than 0
         super().__init__(n, d, y, bias, int((top - least)[some].max(initial=1)))
         self.exponents = np.where(some, self.bits - top, 0)

@@ -11,6 +11,10 @@ class ReadingStoppedError(RuntimeError):
     """Error of a first reading of rows that was stopped: their labels are not known yet, and there is no model."""
 
 
+class OutOfTime(Exception):
+    """The stop check was true within a long computation, which has no result."""
+
+
 READING_STOPPED = (
     "max_time, or the callback, ended the fit while the rows were read for the first time: the labels are not known, "
     "and there is no model. Give more time."

@@ -94,7 +94,7 @@ class LinearSearch(SeparatorSearch):
     def exact_rows(self) -> IntegerRows:
         places = self.distinct.places
         self.alpha = np.ones(places.size)
-        return IntegerRows(self.X[places], self.y[places], self.problem.free)
+        return IntegerRows(self.X[places], self.y[places], self.problem.free, self.deadline.interrupted)
 
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> LinearSeparator | None:
         """Return the verdict on w with its best intercept if compensated sums prove that it separates."""

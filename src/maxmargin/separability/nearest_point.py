@@ -62,7 +62,7 @@ def nearest_points(
 
     Raises
     ------
-    TimeoutError
+    OutOfTime
         If it was time to stop.
     """
     top = max(start.values())

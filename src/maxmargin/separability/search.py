@@ -48,7 +48,7 @@ from ..kernels.functions import Kernel
 from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import may_be_dense
-from ..numerics.stop_check import StopCheck
+from ..numerics.stop_check import OutOfTime, StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .nearest_point import as_floats, nearest_points
@@ -198,7 +198,7 @@ class SeparatorSearch(ABC):
                     if separator is not None:
                         return separator
             return ExactDirection(rows, direction, method)
-        except TimeoutError:
+        except OutOfTime:
             return ""
         except BeyondReachError as error:
             return str(error)

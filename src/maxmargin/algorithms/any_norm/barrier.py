@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import column_squares, solver, times_columns
@@ -236,7 +237,7 @@ class _Path:
             local = _Local(self, state, tau)
             try:
                 step, change = local.newton()
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, OutOfTime):
                 return
             decrement = -local.along(step)  # squared
             if not decrement > -settings.near_decrement:  # nan, or dominated by rounding
@@ -396,7 +397,7 @@ class _Local:
             corner[0, 1] = corner[1, 0] = tz
         corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
         C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
-        solve = solver(B, weight, curvature)  # K^-1
+        solve = solver(B, weight, curvature, path.interrupted)  # K^-1
         full = curvature + column_squares(B, weight)
         KC = solve(C)
         schur = corner - C.T @ KC

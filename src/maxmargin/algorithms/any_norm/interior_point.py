@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...numerics.norms import norm
+from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import row_solver
@@ -99,7 +100,7 @@ def norm_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Returns whether to stop; called before every step.
+        Returns whether to stop; called before every step, and within the factors of large matrices.
     settings : Settings
 
     Yields
@@ -108,8 +109,10 @@ def norm_points(
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
     rows = UnitRows.of(problem, X, y, weights)
+    if interrupted():  # copies of large data take a second
+        return
     with np.errstate(all="ignore"):
-        iteration = _Iteration(problem, rows.A, y, rows.costs, settings)
+        iteration = _Iteration(problem, rows.A, y, rows.costs, interrupted, settings)
     for _ in range(settings.max_steps):
         if interrupted():
             return
@@ -138,9 +141,16 @@ class _Iteration:
     """
 
     def __init__(
-        self, problem: Problem, A: Any, y: np.ndarray, costs: np.ndarray, settings: Settings
+        self,
+        problem: Problem,
+        A: Any,
+        y: np.ndarray,
+        costs: np.ndarray,
+        interrupted: Callable[[], bool],
+        settings: Settings,
     ) -> None:
         self.problem, self.A, self.y, self.settings, self.n = problem, A, y, settings, y.size
+        self.interrupted = interrupted
         self.capped, self.short_steps = problem.loss == "hinge" and not problem.hard, 0
         self.delta2 = np.zeros(self.n) if self.capped or problem.hard else 0.5 / costs  # xi / alpha
         alpha = self.first_dual_variables(costs)
@@ -209,7 +219,7 @@ class _Iteration:
                 target = max(target, settings.centring * mu)
                 direction = newton.direction(np.full(newton.products.size, target))
                 t = min(1.0, settings.boundary_share * newton.longest(direction))
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, OutOfTime):
             return False
         size = self.first.size
         self.first = self.first + t * direction.first[:size]
@@ -254,7 +264,7 @@ class _Newton:
             corner = np.zeros((k + 1, k + 1))
             corner[:k, :k] = self.model.corner
         self.right, self.left, self.corner, self.k = right, left, corner, k
-        self.solve = row_solver(at.A, self.model.scaling, self.theta)
+        self.solve = row_solver(at.A, self.model.scaling, self.theta, at.interrupted)
         self.solved_right, self.right_image = (
             self.solve(right) if corner.size else (right, np.zeros((at.A.shape[1], 0)))
         )

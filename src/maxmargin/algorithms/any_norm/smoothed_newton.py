@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...numerics.norms import norm
+from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import signed_rows, solver, woodbury_solver
@@ -80,7 +81,7 @@ def smoothed_newton_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Returns whether to stop; called before every step.
+        Returns whether to stop; called before every step, and within the factors of large matrices.
     start : (ndarray of shape (d,), float), default=None
         (w, b) to begin with, w other than 0; None: the sum of all patterns, divided by its norm.
     settings : Settings
@@ -92,7 +93,7 @@ def smoothed_newton_points(
     else:
         w, b = problem.weights(*start), start[1] if problem.free else 0.0
     q = min(problem.q, settings.first_exponent)
-    stage = _Stage(problem, q, A, y, problem.C * weights, settings.first_width, settings)
+    stage = _Stage(problem, q, A, y, problem.C * weights, settings.first_width, interrupted, settings)
     iterate, failures = _Iterate(w, b, A @ w + b * y), 0
     while stage.width > settings.min_width and norm(w, problem.q) > 0.0:
         alpha = stage.losses(iterate.margins)[0]
@@ -103,7 +104,7 @@ def smoothed_newton_points(
                 step, decrement, alpha = stage.newton(iterate)
                 if problem.power == 1 and decrement > 2.0 * stage.value(iterate):
                     step, decrement, alpha = stage.newton(iterate, damped=True)
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, OutOfTime):
                 return
             if not decrement > 0.0:  # rounding
                 break
@@ -136,7 +137,7 @@ class _Iterate(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """The smoothed problem of one stage; A has the rows y_i x_i, `costs` are C s_i."""
+    """The smoothed problem of one stage; A has the rows y_i x_i, `costs` are C s_i; `interrupted` is the stop check."""
 
     problem: Problem
     q: float
@@ -144,6 +145,7 @@ class _Stage(NamedTuple):
     y: np.ndarray
     costs: np.ndarray
     width: float
+    interrupted: Callable[[], bool]
     settings: Settings
 
     def losses(self, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +203,7 @@ class _Stage(NamedTuple):
             borders.append(rows.T @ (weight * self.y[zone]))
             corner.append(float(weight.sum()))
             sides.append(float(alpha @ self.y))
-        solve = (woodbury_solver if zone.size < w.size else solver)(rows, weight, diagonal)
+        solve = (woodbury_solver if zone.size < w.size else solver)(rows, weight, diagonal, self.interrupted)
         dw, db = solve(-slope), 0.0
         if borders:
             C = np.column_stack(borders)

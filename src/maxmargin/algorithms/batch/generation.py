@@ -252,7 +252,8 @@ def norm_solutions(
     p = problem.p
     if p == 1.0 or MIN_EXPONENT <= p <= MAX_EXPONENT or np.isinf(p):
         yield from norm_points(problem, X, y, weights, interrupted)
-    yield from path_points(problem, X, y, weights, interrupted)
+    if not interrupted():
+        yield from path_points(problem, X, y, weights, interrupted)
 
 
 def column_points(

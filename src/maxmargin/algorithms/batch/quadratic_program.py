@@ -37,11 +37,10 @@ from ..linear_algebra.centred_rows import (
     upper_median,
 )
 from ..linear_algebra.diagonal_plus_gram import column_squares
+from ..linear_algebra.factors import gram
 
 # The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
 #
-# Multiplications between two calls of the stop check while products of rows are computed: about a tenth of a second.
-MULTIPLICATIONS_PER_CHECK = 2e8
 # Number of columns up to which rows are never wide: systems in the columns are more accurate, and no slower then.
 MAX_NARROW_COLUMNS = 100
 # Least pivot of a Cholesky factor of the products of rows, relative to the largest pivot, with which the factor gives
@@ -61,10 +60,6 @@ EIGENVALUE_ROUNDING = 1e-15
 MIN_CAP = 1e-290
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
-
-
-class OutOfTime(Exception):
-    """The stop check was true before the program was computed."""
 
 
 @dataclass(frozen=True)
@@ -340,16 +335,10 @@ class SpanBasis:
 
 
 def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
-    """Return X X', of shape (n, n); raise OutOfTime if the stop check is true, which is called between blocks."""
+    """Return X X', of shape (n, n); raise OutOfTime if the stop check is true."""
     if sp.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
-    products, step = np.zeros((len(X), len(X))), max(int(MULTIPLICATIONS_PER_CHECK / len(X) ** 2), 1)
-    for first in range(0, X.shape[1], step):
-        if interrupted():
-            raise OutOfTime
-        block = X[:, first : first + step]
-        products += block @ block.T
-    return products
+    return gram(X.T, interrupted)
 
 
 def _units(shared: SharedRows, cap: float) -> Iterator[float]:

@@ -27,13 +27,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...numerics.norms import norm
+from ...numerics.stop_check import OutOfTime
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
 from ..linear_algebra.centred_rows import CentredRows
 from .interior_point import interior_points
 from .iterate import Reached
 from .proximal_point import Start, proximal_points
-from .quadratic_program import OutOfTime, SpanBasis, is_wide
+from .quadratic_program import SpanBasis, is_wide
 
 # Excess of the groups, relative to the objective, up to which it is rounding: some tens of roundings of float64.
 ROUNDING = 1e-14

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ...numerics.sparse_columns import with_constant_column
 from ...problem.problem import Problem
 from .centred_rows import add_sparse_products, unsigned
-from .factors import TINY, factor
+from .factors import TINY, factor, gram, lower_factor, solved_lower
 
 # MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonal entries relative to the sums of squares of
 # their columns, whose elimination would cancel digits. With a larger number the factor of that size costs more than the
@@ -56,7 +56,9 @@ def _dense(A: Any) -> np.ndarray:
     return A if isinstance(A, np.ndarray) else A.toarray()
 
 
-def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def solver(
+    B: Any, weight: np.ndarray, diagonal: np.ndarray, interrupted: Callable[[], bool]
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from p to the solution x of (diag(diagonal) + B' diag(weight) B) x = p.
 
     Of more than MIN_KEPT + 2 n columns, MIN_KEPT + 2 n are kept; the others, those of the largest diagonal relative to
@@ -68,12 +70,21 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     B : ndarray or CSR matrix of shape (n, d)
     weight : ndarray of shape (n,), non-negative
     diagonal : ndarray of shape (d,), positive
+    interrupted : callable
+        Returns whether to stop; called within the products and the factors of large matrices.
+
+    Raises
+    ------
+    LinAlgError
+        If there is no factor.
+    OutOfTime
+        If the stop check is true.
     """
     n, d = B.shape
     H = times_rows(B, np.sqrt(weight))  # H'H = B' diag(weight) B
     count = MIN_KEPT + 2 * n
     if d <= count:
-        return _by_columns(H, diagonal)
+        return _by_columns(H, diagonal, interrupted)
     kept = np.full(d, False)
     ratio = diagonal / np.maximum(column_squares(H, np.ones(n)), TINY)
     kept[np.argpartition(ratio, count)[:count]] = True
@@ -82,15 +93,15 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     # L L' = I + G D^-1 G', L in `lower`. The Schur complement of the kept columns K is their diagonal plus J'J, with
     # J = L^-1 K
     rest = times_columns(H[:, ~kept], 1.0 / root)
-    M = _dense(rest @ rest.T)
+    M = gram(rest.T, interrupted) if isinstance(rest, np.ndarray) else _dense(rest @ rest.T)
     M[np.diag_indices(n)] += 1.0
-    lower = np.linalg.cholesky(M)
+    lower = lower_factor(M, interrupted)
 
     def inner(x: np.ndarray) -> np.ndarray:  # L^-1 x
         return _linalg.solve_triangular(lower, x, lower=True, check_finite=False)
 
-    J = inner(_dense(H[:, kept]))
-    solve_kept = _by_columns(J, diagonal[kept])
+    J = solved_lower(lower, _dense(H[:, kept]), interrupted)
+    solve_kept = _by_columns(J, diagonal[kept], interrupted)
 
     def solve(p: np.ndarray) -> np.ndarray:
         # with the index 1 for eliminated and 2 for kept columns:
@@ -109,7 +120,7 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
 
 
 def row_solver(
-    A: Any, weight: np.ndarray, diagonal: np.ndarray
+    A: Any, weight: np.ndarray, diagonal: np.ndarray, interrupted: Callable[[], bool]
 ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Return the function from p to the solution x of (A diag(weight) A' + diag(diagonal)) x = p, and diag(weight) A'x.
 
@@ -122,17 +133,19 @@ def row_solver(
     A : ndarray or CSR matrix of shape (n, d)
     weight : ndarray of shape (d,), non-negative
     diagonal : ndarray of shape (n,), positive
+    interrupted : callable
+        As of `solver`, whose errors are raised.
     """
     n, d = A.shape
     if n <= d:
-        solve_rows = solver(A.T, weight, diagonal)
+        solve_rows = solver(A.T, weight, diagonal, interrupted)
 
         def solve(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             x = solve_rows(p)
             return x, (weight * (A.T @ x).T).T
 
         return solve
-    solve_columns = solver(A, 1.0 / diagonal, 1.0 / np.maximum(weight, TINY))
+    solve_columns = solver(A, 1.0 / diagonal, 1.0 / np.maximum(weight, TINY), interrupted)
 
     def solve_by_columns(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scaled = (p.T / diagonal).T
@@ -142,7 +155,9 @@ def row_solver(
     return solve_by_columns
 
 
-def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def woodbury_solver(
+    B: Any, weight: np.ndarray, diagonal: np.ndarray, interrupted: Callable[[], bool]
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return the same function as `solver` by Woodbury's identity, whose matrix has n columns.
 
     Digits cancel where the diagonal is small relative to the squares of the columns: for steps that a line search
@@ -151,9 +166,12 @@ def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callabl
     if not weight.size:
         return lambda p: (p.T / diagonal).T
     scaled = times_columns(B, 1.0 / diagonal)
-    M = _dense(scaled @ B.T)
+    if isinstance(B, np.ndarray):
+        M = gram(times_columns(B, 1.0 / np.sqrt(diagonal)).T, interrupted)
+    else:
+        M = _dense(scaled @ B.T)
     M[np.diag_indices(weight.size)] += 1.0 / weight
-    solve_rows = factor(M)
+    solve_rows = factor(M, interrupted)
     if solve_rows is None:
         raise np.linalg.LinAlgError
 
@@ -164,16 +182,20 @@ def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callabl
     return solve
 
 
-def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def _by_columns(
+    H: Any, diagonal: np.ndarray, interrupted: Callable[[], bool]
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from p to the solution of (diag(diagonal) + H'H) x = p, by a Cholesky factor of size d.
 
     Raises
     ------
     LinAlgError
-        If there is no factor, also with a ridge (`factor`).
+        If there is no factor, also with a ridge (`factor`), or the stop check is true.
+    OutOfTime
+        If the stop check is true within the product.
     """
     if isinstance(H, np.ndarray):
-        M = H.T @ H
+        M = gram(H, interrupted)
     else:
         n, d = H.shape
         sums = np.zeros((d + 1, d + 1))
@@ -181,7 +203,7 @@ def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarr
         add_sparse_products(indptr, indices, H.data, np.arange(n, dtype=np.uint64), np.ones(n), sums)
         M = sums[:-1, :-1] + np.tril(sums[:-1, :-1], -1).T
     M[np.diag_indices(diagonal.size)] += diagonal
-    solve = factor(M)
+    solve = factor(M, interrupted)
     if solve is None:
         raise np.linalg.LinAlgError
     return solve

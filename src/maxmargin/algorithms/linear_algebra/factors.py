@@ -15,12 +15,15 @@ import scipy.linalg
 
 from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
+from ...numerics.stop_check import OutOfTime
 
 EPS = float(np.finfo(float).eps)
 # Number of equations up to which LAPACK takes less than a tenth of a second, so that the stop check is not called.
 MAX_UNINTERRUPTED = 1500
 # Columns of larger matrices that are factored between two stop checks: half a second at 20,000 equations.
 PANEL_COLUMNS = 128
+# Multiplications of a product of matrices between two stop checks: some hundredths of a second.
+MULTIPLICATIONS_PER_CHECK = 2e8
 # A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
 # few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
 PIVOT_ROUNDING = 1e-13
@@ -29,6 +32,45 @@ TINY = 1e-300  # the smallest divisor, which avoids a division by 0, and the lea
 _linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
 
 Solve = Callable[[np.ndarray], np.ndarray]  # from right-hand sides to solutions
+
+
+def gram(B: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+    """Return B'B, of shape (k, k), for B of shape (n, k); the stop check is called between blocks of rows.
+
+    Raises
+    ------
+    OutOfTime
+        If the stop check is true.
+    """
+    step = max(int(MULTIPLICATIONS_PER_CHECK / max(B.shape[1], 1) ** 2), 1)
+    if len(B) <= step:
+        return B.T @ B
+    products = np.zeros((B.shape[1], B.shape[1]))
+    for first in range(0, len(B), step):
+        if interrupted():
+            raise OutOfTime
+        products += B[first : first + step].T @ B[first : first + step]
+    return products
+
+
+def solved_lower(lower: np.ndarray, right: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+    """Return L^-1 B for a lower triangular L of shape (n, n) and B of shape (n, k), by blocks of columns.
+
+    Raises
+    ------
+    OutOfTime
+        If the stop check is true.
+    """
+    step = max(int(MULTIPLICATIONS_PER_CHECK / max(len(lower), 1) ** 2), 1)
+    solved = np.empty(right.shape)
+    for first in range(0, right.shape[1], step):
+        if first and interrupted():
+            raise OutOfTime
+        block = right[:, first : first + step]
+        solved[:, first : first + step] = _linalg.solve_triangular(
+            lower, block, lower=True, check_finite=False
+        )
+    return solved
 
 
 def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> Solve | None:
@@ -60,22 +102,39 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
         return None
     for ridge in RIDGES:
         scaled.flat[:: root.size + 1] = 1.0 + ridge
-        if len(scaled) <= MAX_UNINTERRUPTED:
-            # scaled.T is the same matrix, in the column order of LAPACK
-            lower, failed = _linalg.lapack.dpotrf(scaled.T, lower=1)
-        else:
-            lower, failed = _factor_by_panels(scaled, interrupted)
-            if interrupted():
-                return None
-        if not failed:
-            return lambda right, lower=lower: (
-                (root * _linalg.lapack.dpotrs(lower, (root * right.T).T, lower=1)[0].T).T
-            )
+        try:
+            lower = lower_factor(scaled, interrupted)
+        except np.linalg.LinAlgError:
+            continue
+        except OutOfTime:
+            return None
+        return lambda right, lower=lower: (
+            (root * _linalg.lapack.dpotrs(lower, (root * right.T).T, lower=1)[0].T).T
+        )
     return None
 
 
-def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tuple[np.ndarray, bool]:
-    """Return the lower Cholesky factor L, computed by panels of columns, and whether it failed or was interrupted.
+def lower_factor(matrix: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+    """Return the lower Cholesky factor L of a symmetric matrix; entries above the diagonal have no meaning.
+
+    Raises
+    ------
+    LinAlgError
+        If the matrix is not positive definite.
+    OutOfTime
+        If the stop check is true.
+    """
+    if len(matrix) > MAX_UNINTERRUPTED:
+        return _factor_by_panels(matrix, interrupted)
+    # the transpose is the same matrix, in the column order of LAPACK
+    lower, failed = _linalg.lapack.dpotrf(matrix.T, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError
+    return lower
+
+
+def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+    """Return the lower Cholesky factor L, computed by panels of columns.
 
     The left-looking form (Golub, Van Loan, "Matrix Computations", section 4.2.5): with the columns L[:, :k] known, a
     panel of m columns is P = A[k:, k:k+m] - L[k:, :k] L[k:k+m, :k]'. LAPACK factors its upper block, P[:m] = L11 L11',
@@ -86,16 +145,16 @@ def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tu
     for first in range(0, n, PANEL_COLUMNS):
         last = min(first + PANEL_COLUMNS, n)
         if interrupted():
-            return lower, True
+            raise OutOfTime
         panel = matrix[first:, first:last] - lower[first:, :first] @ lower[first:last, :first].T
         corner, failed = _linalg.lapack.dpotrf(panel[: last - first], lower=1)
         if failed:
-            return lower, True
+            raise np.linalg.LinAlgError
         lower[first:last, first:last] = corner
         lower[last:, first:last] = _linalg.solve_triangular(
             corner, panel[last - first :].T, lower=True, check_finite=False
         ).T
-    return lower, False
+    return lower
 
 
 class PivotedQR:
