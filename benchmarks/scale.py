@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from maxmargin import MaxMarginClassifier
 from maxmargin.data.partitions import ArrayPartitions
 from maxmargin.estimators.partitioned import encode_labels, fit_partitions
+from maxmargin.fit.deadline import Deadline
 from maxmargin.fit.partitioned.cached_loops import COPIES as LOOP_COPIES
 from maxmargin.fit.partitioned.cached_loops import NUMBERS_BYTES, VECTORS
 from maxmargin.fit.partitioned.cached_loops import ROWS_SHARE as LOOP_SHARE
@@ -77,7 +78,7 @@ def real_set(X: Any, y: np.ndarray, loss: str, C: float, max_time: float) -> tup
         C=C, loss=loss, tol=TOLS[-1], memory=memory, max_time=max_time, max_iter=40, random_state=0
     )
     begin = time.perf_counter()
-    fit_partitions(model, problem, partitions, classes, np.ones(classes.size))
+    fit_partitions(model, problem, partitions, classes, np.ones(classes.size), Deadline(model.max_time))
     return passes_to(model.history_), time.perf_counter() - begin
 
 

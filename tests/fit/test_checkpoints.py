@@ -16,6 +16,7 @@ from sklearn.base import clone
 from maxmargin import MaxMarginClassifier, Status, verify
 from maxmargin.data.partitions import ArrayPartitions
 from maxmargin.estimators.partitioned import encode_labels, fit_partitions
+from maxmargin.fit.deadline import Deadline
 from maxmargin.fit.partitioned import driver
 
 N = 4_000
@@ -231,7 +232,9 @@ def test_progress_within_a_pass_is_reported_and_can_stop_it(name, monkeypatch):
         return report.presentations > rows + rows // 3
 
     model = MaxMarginClassifier(**parameters, random_state=0, callback=within_the_second_pass)
-    fit_partitions(model, model._problem(), partitions, classes, np.ones(classes.size))
+    fit_partitions(
+        model, model._problem(), partitions, classes, np.ones(classes.size), Deadline(model.max_time)
+    )
     visits = [report.presentations for report in reports]
     assert visits == sorted(visits)
     assert len(set(visits)) >= 4

@@ -16,6 +16,7 @@ from maxmargin.certificates.certificate import CertificateError
 from maxmargin.certificates.verification import verify_verdicts
 from maxmargin.data.partitions import ArrayPartitions, Partition
 from maxmargin.estimators.partitioned import encode_labels, fit_partitions, weights_of_classes
+from maxmargin.fit.deadline import Deadline
 from maxmargin.fit.partitioned.bounds import dual_side
 from maxmargin.fit.partitioned.coordinates import Coordinates
 from maxmargin.fit.partitioned.sums import Block
@@ -33,7 +34,7 @@ def partitioned_fit(model, X, y, weights=None, blocks=3):
     size = int(row_bytes * -(-X.shape[0] // blocks))
     partitions = ArrayPartitions(X, codes, weights, factors, block_bytes=max(size, 1))
     model.n_features_in_ = X.shape[1]
-    fit_partitions(model, problem, partitions, classes, factors)
+    fit_partitions(model, problem, partitions, classes, factors, Deadline(model.max_time))
     return model
 
 

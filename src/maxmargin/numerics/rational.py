@@ -214,9 +214,12 @@ class ExactRows(ABC):
         The largest number of bits of an entry; the constant coordinate is 2^bits.
     inexact : float
         Error bound of the entries of `scaled`, in units of the last digit.
+    interrupted : callable
+        Whether to stop; called before the integers of a row are computed, and OutOfTime is raised then.
     """
 
     inexact: float
+    interrupted: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, n: int, d: int, y: np.ndarray, bias: bool, bits: int) -> None:
         self.n, self.d, self.y, self.bias, self.bits = n, d, y, bias, bits
@@ -239,6 +242,8 @@ class ExactRows(ABC):
     def row(self, i: int) -> tuple[list[int], list[int]]:
         """Return places and values of the entries of row i, computed at the first call."""
         if i not in self._rows:
+            if self.interrupted():
+                raise OutOfTime
             places, values = self.coordinates(i)
             if self.bias:
                 places, values = [*places, self.d], [*values, 1 << self.bits]
@@ -303,7 +308,7 @@ class IntegerRows(ExactRows):
     def __init__(
         self, X: Any, y: np.ndarray, bias: bool, interrupted: Callable[[], bool] = lambda: False
     ) -> None:
-        self._X, (n, d) = X, X.shape
+        self._X, (n, d), self.interrupted = X, X.shape, interrupted
         top, least = np.full(d, -(2**62)), np.full(d, 2**62)
         step = max(NUMBERS_PER_CHECK * n // max(X.nnz if sp.issparse(X) else X.size, 1), 1)
         for begin in range(0, n, step):
