@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from problems import bounds_of
 from scipy.optimize import linprog
 
-from maxmargin import MaxMarginClassifier, Status, verify
+from maxmargin import MaxMarginClassifier, MaxMarginClassifierCV, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.algorithms.linear_algebra.factors import factor
@@ -132,3 +132,14 @@ def test_interrupt_stops_a_large_factorisation():
     polls = itertools.count()
     assert factor(A @ A.T + np.diag(np.linspace(1.0, 1e6, 1600)), lambda: next(polls) >= 3) is None
     assert next(polls) <= 6
+
+
+def test_interrupt_in_a_fold_restores_the_attributes_of_the_estimator():
+    X, y = half_at_the_margin(0.5, 60, 5)
+    model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, y)
+    model.set_params(callback=lambda report: signal.raise_signal(signal.SIGINT))
+    before = dict(vars(model))
+    with pytest.raises(KeyboardInterrupt) as raised:
+        model.fit(X[:, :3], y)
+    assert vars(model) == before
+    assert not hasattr(raised.value, "result")  # the path of one fold is no result of the search

@@ -23,8 +23,12 @@ def replaced_handlers() -> Iterator[None]:
     signal.signal(signal.SIGINT, _leave)
     try:
         yield
-    finally:  # the process ends: a KeyboardInterrupt in its last steps would show a traceback
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    finally:
+        # The process ends: in its last steps a KeyboardInterrupt would show a traceback, and SIGTERM or SIGHUP would
+        # replace the exit code of a command that is done.
+        for number in (signal.SIGINT, *_as_interrupt()):
+            if callable(signal.getsignal(number)):  # a handler, not the default
+                signal.signal(number, signal.SIG_IGN)
 
 
 def begin_command() -> None:
@@ -35,9 +39,8 @@ def begin_command() -> None:
     if signal.getsignal(signal.SIGINT) is not _leave:
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
+    for number in _as_interrupt():
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
             signal.signal(number, lambda *received: signal.raise_signal(signal.SIGINT))
 
 
@@ -49,6 +52,11 @@ def terminal_may_be_closed() -> Iterator[None]:
     except OSError as error:
         if error.errno != errno.EIO:
             raise
+
+
+def _as_interrupt() -> list[int]:
+    """Return the numbers of the signals that do what Ctrl-C does; Windows has no SIGHUP."""
+    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def _leave(*received: Any) -> None:

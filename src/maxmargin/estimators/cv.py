@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
-from ..fit.deadline import Interruption
+from ..fit.deadline import FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
@@ -203,7 +203,10 @@ class _FoldPaths:
             return [], []
         self.begin(fold + 1)
         weights = None if self.weights is None else self.weights[train]
-        path = self.fit_path(self.X[train], self.y[train], sample_weight=weights)
+        try:
+            path = self.fit_path(self.X[train], self.y[train], sample_weight=weights)
+        except FitInterruptedError:  # its result, a part of the path of one fold, chooses nothing
+            raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.") from None
         if Status.INTERRUPTED in path.statuses_:
             self.interrupted.set()
             return [], []

@@ -37,7 +37,8 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
     ----------
     failure : type
         If the method raises this, the estimator gets back the attributes it had before: BaseException, or Exception
-        where Ctrl-C keeps the state reached so far. After `FitInterruptedError` it keeps the best model so far.
+        where Ctrl-C keeps the state reached so far. After a `FitInterruptedError` whose result is the estimator, it
+        keeps the best model so far.
     """
 
     def decorate(method: Method) -> Method:
@@ -49,9 +50,9 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
             try:
                 with one_thread:
                     return managed(estimator, *args, **kwargs)
-            except FitInterruptedError:
-                raise
-            except failure:
+            except failure as error:
+                if isinstance(error, FitInterruptedError) and error.result is estimator:
+                    raise
                 vars(estimator).clear()
                 vars(estimator).update(before)
                 raise
