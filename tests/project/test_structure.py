@@ -33,10 +33,11 @@ GOALS = {
 # are stopped, verdicts that a cluster verifies and exact numbers on clusters (170), cached loops after Newton's method
 # (40), verdicts as VIPR files (270), tables without a header, delimiters and
 # pipes (350), damaged arrays (110), stops of fits and commands by signals and within long products (190), files that
-# killed processes leave and caches that are replaced meanwhile (100). The chain of imports goes from the command line
+# killed processes leave and caches that are replaced meanwhile (100), the hinge and hard margins in exact
+# arithmetic (240). The chain of imports goes from the command line
 # to the in-memory solver, which partitioned fits call, and to the module that writes files, also those of compiled
 # code.
-LIMITS = GOALS | {"code lines": 28_770, "modules in the longest chain of imports": 25}
+LIMITS = GOALS | {"code lines": 29_020, "modules in the longest chain of imports": 25}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
