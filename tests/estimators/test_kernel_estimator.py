@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from maxmargin import PUMMA, CertificateError, KernelMaxMarginClassifier, Status, verify
 from maxmargin.algorithms import Perceptron
 from maxmargin.certificates.sample import Sample
-from maxmargin.kernels.functions import Gaussian
+from maxmargin.kernels.functions import Gaussian, Linear
 
 INF = np.inf
 
@@ -258,3 +258,14 @@ def test_contradictory_rows_are_inseparable_unless_one_has_no_weight(kernel):
     assert not hasattr(model, "verdict_")
     y[1:3] = -2  # a class before the others; of a pair the first class is the positive one
     assert model.set_params(multi_class="ovo").fit(data, y).verdict_[-1, 1].classes == (1, -1)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.5)], ids=["linear", "rbf"])
+def test_kernel_of_very_wide_sparse_rows_equals_that_of_their_columns(kernel):
+    """Rows as wide as an index of 32 bits allows: an array of that length would take 8 GB or more."""
+    entries = sp.random_array((7, 6), density=0.5, random_state=0, format="csr")
+    places = np.array([0, 5, 1000, 10**6, 2**30, 2**31 - 2], dtype=np.int32)
+    wide = sp.csr_matrix((entries.data, places[entries.indices], entries.indptr), shape=(7, 2**31 - 1))
+    narrow = entries.toarray()
+    values = kernel.block(wide[:3], wide)
+    np.testing.assert_allclose(values, kernel.block(narrow[:3], narrow), rtol=1e-14)

@@ -34,7 +34,6 @@ NORM_ERROR = Fraction(1, 10**11)
 # Between bounds that cross: `Problem.gap` takes a difference of this size for rounding.
 CROSSED = 1e-6
 SCALES = [Fraction(t) for t in (0.5, 0.999, 1.001, 2.0, -1.0)]  # of the model, for other hyperplanes
-WITH_ORACLE = 4  # one problem of so many is solved by Clarabel as well, which takes longer than the fit
 
 
 @dataclass

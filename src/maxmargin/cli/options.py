@@ -20,10 +20,10 @@ from typer import Argument, BadParameter, Option
 
 from ..numerics.stop_check import ReadingStoppedError
 from .inputs import read_once
-from .signals import begin_command, terminal_may_be_closed
+from .signals import INTERRUPTED, begin_command, terminal_may_be_closed
 
-# exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
-STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
+# exit codes: stopped before the tolerance; bad input or a failed check
+STOPPED, BAD_INPUT = 3, 2
 
 
 def _number_or(option: str, takes: str, *words: str) -> Callable[[Any], float | str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+INTERRUPTED = 130  # exit code of Ctrl-C: 128 + SIGINT, as shells have it
+
 
 @contextmanager
 def replaced_handlers() -> Iterator[None]:
@@ -61,4 +63,4 @@ def _as_interrupt() -> list[int]:
 
 def _leave(*received: Any) -> None:
     """End the process with the exit code of Ctrl-C; no file is open yet."""
-    os._exit(130)
+    os._exit(INTERRUPTED)

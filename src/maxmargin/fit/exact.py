@@ -126,7 +126,7 @@ def _finish_in_rationals(run: Run, certifier: Certifier, rounding: float) -> Non
     except (
         OutOfTime,
         ArithmeticError,
-    ):  # the latter beyond the range of float64; the points found before stay
+    ):  # the latter beyond the range of float64: the points found before stay
         return
     if found is None:
         return

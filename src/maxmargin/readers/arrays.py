@@ -20,9 +20,8 @@ from .files import Digest, require_memory
 from .table import Expected, Table, check_finite, checked, listed
 
 _SPARSE = ("data", "indices", "indptr", "shape")
-_MORE_THAN_ANY = (
-    10**30
-)  # bytes: more than any memory, and a float64 number where the product of a shape is none
+# Bytes of an array whose shape has a product that float64 may not hold: more than any memory.
+_MORE_THAN_ANY = 10**30
 
 
 def read_npz(path: Path, expected: Expected) -> Table:

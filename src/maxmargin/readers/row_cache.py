@@ -234,7 +234,7 @@ def _mapped(path: Path) -> np.ndarray:
     """Return the array of a file, mapped into memory if it has entries."""
     try:
         array: Any = np.load(path, mmap_mode="r")
-        is_file_of(array, path.stat())  # what has this name now
+        is_file_of(array, path.stat())  # the first call remembers the file of the map
     except ValueError:  # an empty file cannot be mapped
         return np.load(path)
     return array
