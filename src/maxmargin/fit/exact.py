@@ -123,10 +123,7 @@ def _finish_in_rationals(run: Run, certifier: Certifier, rounding: float) -> Non
     margins = y * (Plain.scores(rows, w) + b)
     try:
         found = exact_optimum(problem, rows, y, problem.caps(run.weights)[used], start, margins, interrupted)
-    except (
-        OutOfTime,
-        ArithmeticError,
-    ):  # the latter beyond the range of float64: the points found before stay
+    except (OutOfTime, ArithmeticError):  # or beyond the range of float64: earlier points stay
         return
     if found is None:
         return
