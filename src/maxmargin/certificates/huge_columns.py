@@ -1,8 +1,8 @@
 """Real dual variables near the stored ones whose huge columns cancel exactly.
 
 The lower bound of a soft problem, sum alpha - 1/2 |v|^2 with v = sum alpha_i y_i x_i, requires v_j to be small in
-every column. Where entries are huge, no float64 dual variables have this property: the rounding of alpha alone changes
-v_j by far too much. Real dual variables have it, and the bound requires only that they exist.
+every column; |v| is the p-norm. Where entries are huge, no float64 dual variables have this property: the rounding of
+alpha alone changes v_j by far too much. Real dual variables have it, and the bound requires only that they exist.
 
 Theorem. The *equations* are linear in alpha: sum alpha_i y_i x_ij = 0 for each huge column j, and sum alpha_i y_i = 0
 where the intercept is free, or where the constant coordinate of an augmented one is huge. Let A be the matrix of the
@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from ..numerics.sparse_columns import with_constant_column
 from ..numerics.sums import Compensated, Plain, _two_product
 from ..problem.problem import Problem
-from .bounds import EPS, Side, ordinary_limit
+from .bounds import EPS, Side, norm_interval, ordinary_limit
 
 if TYPE_CHECKING:
     from .sample import Sample
@@ -61,15 +61,12 @@ def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndar
 
     A column is huge if sum alpha_i |x_ij| is above `ordinary_limit`; where one is, the mask includes columns down to
     NEARLY_HUGE times this limit. With an augmented intercept the mask has one more entry, for the constant coordinate.
-    None also for hard margins and p != 2.
+    None also for hard margins.
     """
     total = float(alpha.sum())
-    limit = ordinary_limit(total)
-    if (
-        problem.hard
-        or not problem.euclidean
-        or max(float(alpha @ sample.norms), problem.rho * total) <= limit
-    ):
+    # |v| is at most sqrt(total) near the optimum, or 1 for the norm to the first power
+    limit = ordinary_limit(total if problem.power == 2 else 1.0)
+    if problem.hard or max(float(alpha @ sample.norms), problem.rho * total) <= limit:
         return None
     size = Plain.combine(abs(sample.X), alpha)
     if problem.rho:
@@ -82,12 +79,13 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
 
     The bound is the dual value of alpha without its huge columns, minus a bound of the change by c:
     sum |c_i| + sum |c_i| (2 alpha_i + |c_i|) / (4 C s_i) of the gains (the second sum of the squared hinge only), and
-    the increase of 1/2 |v|^2 in the other columns.
+    the increase of 1/2 |v|^2 in the other columns. For the norm to the first power, the changed gains are divided by
+    max(1, |v|), if they are positive.
 
     Parameters
     ----------
     problem : Problem
-        Soft, with p = 2.
+        Soft.
     sample : Sample
     alpha : ndarray of shape (n,)
         Feasible.
@@ -117,19 +115,24 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     terms = alpha.size + v.size + 8
     up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
     v_error = Compensated.error(v, float(size.sum()), terms)
-    before, after = Plain.square(v), Plain.square(np.abs(v) + v_error + shift * up) * up
+    length = norm_interval(np.abs(v) + v_error + shift * up, problem.p, Plain).high
+    before, after = Plain.square(v, problem.p), length * length * up
     gains = problem.gains(alpha, weights)
     # the change of the dual value by c: of sum alpha and 1/2 |v|^2, and of the squared losses' sum alpha^2 / (4 C s)
-    cost = float(change.sum()) + 0.5 * max(after - before, 0.0)
+    cost = float(change.sum()) + (0.5 * max(after - before, 0.0) if problem.power == 2 else 0.0)
     if problem.loss == "squared_hinge":
         cost += float((change * ((2.0 * alpha + change) / (4.0 * problem.C * weights))).sum())
-    value = Compensated.total(gains) - 0.5 * before
+    value = Compensated.total(gains) - (0.5 * before if problem.power == 2 else 0.0)
     # `whole` is at least the sum of the absolute values of all terms
     whole = float(np.abs(gains).sum() + alpha.sum()) + before + after
     # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + over: alpha / (1 + over) is feasible
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
     rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
-    return Side(float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost, value)
+    bound, rounding = float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost
+    if problem.power == 2:
+        return Side(bound, rounding, value)
+    divisor = max(length, 1.0) * up
+    return Side(bound / divisor, rounding / divisor, value / divisor) if bound > 0.0 else None
 
 
 def _equations(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A problem on rows that are centred and divided by the largest p-norm of a row, for solvers with absolute scales."""
+"""A problem on rows that are centred and divided by the longest ordinary row, for solvers with absolute scales."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from ...problem.problem import Problem
 from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import signed_rows
 
+# Largest entry of a row, relative to the median of all rows, above which the row is left out of the mean and the unit.
+# A smaller value would change the units of ordinary data, a larger one would leave more rounding. A round value; not
+# tuned.
+LONG_ROW = 1e3
+
 
 class UnitRows(NamedTuple):
     """The rows y_i x_i, without the mean of the columns where the intercept is free, divided by `unit`.
@@ -25,9 +30,10 @@ class UnitRows(NamedTuple):
     costs : ndarray of shape (n,)
         C s_i unit^power, the costs of the divided rows; ones for the hard margin.
     unit : float
-        The largest p-norm of a row.
+        The largest p-norm of an ordinary row (`ordinary_rows`): one far longer row would make the others tiny.
     mean : ndarray of shape (d,)
-        What was subtracted from the rows x_i.
+        The mean of the ordinary rows, which was subtracted from the rows x_i: the mean with a far longer row would
+        cancel the digits of the others.
     """
 
     problem: Problem
@@ -42,10 +48,10 @@ class UnitRows(NamedTuple):
         mean = np.zeros(X.shape[1])
         if may_be_dense(X):
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-            mean = X.mean(axis=0) if problem.free else mean
+            mean = X[ordinary_rows(X)].mean(axis=0) if problem.free else mean
             X = X - mean
         A = signed_rows(problem, X, y)
-        unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
+        unit = float(row_norms(A[ordinary_rows(A)], problem.p).max(initial=0.0)) or 1.0
         with np.errstate(over="ignore"):  # costs of inf end the iterations
             costs = (
                 np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
@@ -56,3 +62,13 @@ class UnitRows(NamedTuple):
         """Return a point of this problem in the units of X."""
         w, b, alpha = point.restored(self.problem, self.unit)
         return Point(w, b - float(self.mean @ w), alpha)
+
+
+def ordinary_rows(X: Any) -> np.ndarray:
+    """Return a mask, of shape (n,), of the rows whose largest entry is at most LONG_ROW times the median of all rows.
+
+    All rows count as ordinary where the median is 0.
+    """
+    largest = row_norms(X, np.inf)
+    median = float(np.median(largest)) if largest.size else 0.0
+    return largest <= (LONG_ROW * median if median > 0.0 else np.inf)

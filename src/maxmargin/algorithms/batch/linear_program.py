@@ -38,10 +38,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import OptimizeResult, linprog
 
-from ...numerics.norms import norm
+from ...numerics.norms import norm, row_norms
 from ...numerics.stop_check import seconds_left
 from ...problem.problem import Problem
-from ..linear_algebra.diagonal_plus_gram import signed_rows
+from ..any_norm.unit_rows import ordinary_rows
+from ..linear_algebra.diagonal_plus_gram import signed_rows, times_rows
 from .iterate import Point
 
 TIME_OR_ITERATIONS = 1  # `OptimizeResult.status` where the time or iteration limit ended the call
@@ -79,7 +80,7 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Program:
-    """The linear program of a problem, in units of the largest entry: HiGHS has absolute tolerances.
+    """The linear program of a problem, in units of the largest ordinary entry: HiGHS has absolute tolerances.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class Program:
     costs : ndarray of shape (n,)
         Costs c_i of the slacks in these units; infinite for the hard margin.
     unit : float
-        The power of two nearest to the largest entry of a row.
+        The power of two nearest to the largest entry of the ordinary rows (`ordinary_rows`).
     """
 
     problem: Problem
@@ -107,7 +108,8 @@ class Program:
         if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
             raise ValueError("only the hard margin and the hinge with norm_power=1 are linear.")
         A = signed_rows(problem, X, y)
-        unit = float(abs(A).max()) if A.size else 1.0
+        largest = row_norms(A, np.inf)
+        unit = float(largest[ordinary_rows(A)].max(initial=0.0))
         unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
         # |w|_q + C sum xi in these units: w is `unit` times as large, and so is the coefficient of a slack
         return cls(problem, A / unit, y, problem.C * weights * unit, unit)
@@ -182,11 +184,15 @@ def solve_program(
     price, lower = (1.0, -np.inf) if hard else (min(theta, program.loss_at_zero()), 0.0)
     margin = [(np.full((n, 1), -1.0), -price, lower, np.inf)] if unit_ball else []
     slack = [] if hard else [(sp.eye_array(n), program.costs, 0.0, np.inf)]
+    # rows longer than the unit are divided by the root of their length, to a power of two: the tolerances of HiGHS are
+    # absolute, and it drops entries below 1e-9, which division by the length itself would make of the other ones
+    length = 2.0 ** np.round(0.5 * np.log2(np.maximum(row_norms(program.A, np.inf), 1.0)))
     blocks = [*weights, *intercept, *margin, *slack]
     cost = np.concatenate([np.broadcast_to(block[1], block[0].shape[1]) for block in blocks])
     bounds = np.concatenate([np.tile(block[2:], (block[0].shape[1], 1)) for block in blocks])
     # G x <= h: the rows a_i.w + y_i b - g + eta_i >= 0, or a_i.w + y_i b + xi_i >= 1, with the sign changed
-    G, h = -sp.hstack([block[0] for block in blocks], format="csc"), np.full(n, 0.0 if unit_ball else -1.0)
+    G = sp.csc_array(times_rows(sp.hstack([block[0] for block in blocks], format="csr"), -1.0 / length))
+    h = (0.0 if unit_ball else -1.0) / length
     if unit_ball and split:  # one more row, |w|_1 <= 1; at p = 1 the bounds of the variables are |w_j| <= 1
         G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
     for method, tolerance in settings.attempts:
@@ -202,7 +208,7 @@ def solve_program(
     # rows are divided by the unit, and w is not: b in units of the program is a multiple
     b = margin_unit * float(result.x[end]) if problem.free else 0.0
     # HiGHS returns the derivatives of the cost by h, which are not positive
-    alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0)
+    alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0) / length
     if hard:
         return Point(w, b, alpha)
     if unit_ball:  # w = u / g; g = 0 stands for w = 0
