@@ -63,3 +63,14 @@ def test_columns_from_tiny_to_huge_are_certified(p):
     model = MaxMarginClassifier(p=p, loss="hinge", tol=1e-6).fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= model.tol
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_losses_that_are_rounding_take_nothing_from_the_bound(seed):
+    """The optimum of separable rows is about 1e-31: the square of one rounding of a margin is a large part of it."""
+    X, y = overlapping(seed=seed)
+    X *= 1e16
+    y = np.where(X.sum(axis=1) > 0.0, 1.0, -1.0)
+    model = MaxMarginClassifier(p=3.0, loss="squared_hinge").fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= model.tol
