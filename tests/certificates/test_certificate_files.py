@@ -154,6 +154,21 @@ def test_delimited_text_is_checked_by_the_names_of_its_columns(tmp_path):
     assert checked(tmp_path / "proof.json", tmp_path / "data.csv") == (0, "VALID")
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("p", "power"), [(1.0, 2), (1.5, 1), (2.0, 2), (3.0, 2), (np.inf, 1)])
+def test_dual_variables_of_huge_columns_cancel_exactly(tmp_path, p, power, loss):
+    """No float64 dual variables prove the bound of the fit, which `verify` proves by a theorem; rational ones do."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 4))
+    y = (X.sum(axis=1) + rng.normal(size=60) > 0.0).astype(int)
+    X *= 10.0 ** np.array([-12.0, 0.0, 9.0, 12.0])
+    model = MaxMarginClassifier(p=p, norm_power=power, loss=loss, random_state=0).fit(X, y)
+    ((lower, _),) = write_certificate(tmp_path / "proof.json", model, X, y)
+    assert lower >= model.certificate_.lower * (1.0 - 1e-9) > 0.0
+    write_rows(tmp_path / "data.svm", X, y)
+    assert checked(tmp_path / "proof.json", tmp_path / "data.svm") == (0, "VALID")
+
+
 def test_inseparable_data_have_an_upper_bound_of_zero(tmp_path):
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)

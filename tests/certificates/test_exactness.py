@@ -13,6 +13,7 @@ from effort import examples, thorough
 from oracle import exact_bounds
 
 from maxmargin import CertificateError, MaxMarginClassifier, Status, verify
+from maxmargin.certificates.bounds import EPS
 from maxmargin.certificates.huge_columns import exact_bound, huge_columns
 from maxmargin.certificates.sample import Sample
 from maxmargin.problem.problem import Problem
@@ -112,3 +113,25 @@ def test_changes_that_cancel_a_huge_column_are_subtracted():
     assert proof.bound == pytest.approx(2.5, rel=ROUNDING, abs=0.0)
     far = np.array([1e-3, 1e-3, 1e-3, 1e-3, 1.0])  # their changes would exceed their distance from 0
     assert exact_bound(problem, Sample(X, y, ones), far, np.ones(1, bool)) is None
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, np.inf])
+def test_changes_that_cancel_a_huge_column_lengthen_the_other_columns(p, power):
+    """The same changes in a huge column and two ordinary ones, in which v is v* + u / 1024, shorter than v*.
+
+    Let the first four dual variables sum to s, and the fifth be t <= 1. The huge column cancels where s = 1.5 t: the
+    gains are 2.5 t, and v = t v*. The largest dual value has t = 1.
+    """
+    shortest = np.array([0.5, 0.3125]) * (2.0 if power == 1 else 1.0)  # v*
+    u = -0.5 * shortest
+    X = np.column_stack([[1e150] * 4 + [-1.5e150], np.vstack([[u] * 4, shortest - 1.5 * u])])
+    alpha = np.array([0.25, 0.25, 0.5 + 2.0**-10, 0.5, 1.0])
+    length = float(np.linalg.norm(shortest, p))
+    optimum = 2.5 - 0.5 * length**2 if power == 2 else 2.5 / max(1.0, length)
+    problem = Problem("hinge", 1.0, p=p, power=power, intercept="none")
+    bound = exact_bound(
+        problem, Sample(X, np.ones(5), np.ones(5)), alpha, np.array([True, False, False])
+    ).bound
+    assert bound <= optimum * (1.0 + 8.0 * EPS)
+    assert bound == pytest.approx(optimum, rel=ROUNDING, abs=0.0)

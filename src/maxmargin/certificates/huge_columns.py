@@ -19,12 +19,14 @@ zero in the huge columns, and its dual value bounds the optimum. Neither c nor a
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ..numerics.rational import null_vector
 from ..numerics.sparse_columns import with_constant_column
 from ..numerics.sums import Compensated, Plain, _two_product
 from ..problem.problem import Problem
@@ -153,6 +155,60 @@ def _equations(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.
         equation = equation + 0.0  # no negative zero
         equations.setdefault(equation.tobytes(), equation)
     return np.array(list(equations.values())) * y
+
+
+def cancelled_exactly(
+    problem: Problem, sample: Sample, alpha: dict[int, Fraction], huge: np.ndarray
+) -> dict[int, Fraction]:
+    """Return exactly feasible dual variables near alpha, by row, whose huge columns cancel exactly.
+
+    As many dual variables as there are equations change, those that the pivots of a QR factorisation choose among the
+    rows, weighted by their distances from their bounds.
+
+    Parameters
+    ----------
+    problem : Problem
+        Soft.
+    sample : Sample
+    alpha : dict of Fraction
+        Exactly feasible dual variables by row.
+    huge : ndarray of bool
+        As `huge_columns` returns it.
+
+    Returns
+    -------
+    dict of Fraction
+        Alpha itself where too many equations depend on one another, or dual variables would leave their bounds.
+    """
+    used = np.array(sorted(alpha))
+    if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
+        return alpha
+    X = with_constant_column(sample.X[used], problem.rho)
+    equations = _independent(_equations(problem, X, sample.y[used], huge))
+    values = [alpha[i] for i in used.tolist()]
+    weights = sample.weights[used].tolist()
+    caps: list[Any] = [
+        math.inf if math.isinf(problem.cap) else Fraction(problem.cap) * Fraction(s) for s in weights
+    ]
+    slack = np.array([float(min(a, cap - a)) for a, cap in zip(values, caps, strict=True)])
+    pivots = _linalg.qr(equations * slack, mode="r", pivoting=True, check_finite=False)[1][: len(equations)]
+    # A c = t in integers, A with the columns of the pivots: the null vector of (A, -t) is a multiple of (c, 1)
+    lines = []
+    for equation in equations:
+        factors = [Fraction(factor) for factor in equation.tolist()]
+        total = sum((a * factor for a, factor in zip(values, factors, strict=True)), Fraction())
+        line = [*(factors[k] for k in pivots), -total]
+        lines.append([int(number * math.lcm(*(other.denominator for other in line))) for number in line])
+    solution = null_vector(lines)
+    if solution is None or not solution[-1]:
+        return alpha
+    found = alpha.copy()
+    for k, value in zip(pivots.tolist(), solution[:-1], strict=True):
+        changed = values[k] - Fraction(value, solution[-1])
+        if not 0 <= changed <= caps[k]:
+            return alpha
+        found[int(used[k])] = changed
+    return found
 
 
 def _independent(equations: np.ndarray) -> np.ndarray:

@@ -47,8 +47,8 @@ def certificate(
     parts = fitted.certificate_.certificates
     if any(lower == 0.0 < part.lower for (lower, _), part in zip(found, parts, strict=True)):
         lines.append(
-            "a lower bound of the fit is not in the file: columns are so large that no float64 dual variables prove "
-            "it; scale the features."
+            "a lower bound of the fit is not in the file: no dual variables whose products with very large columns "
+            "cancel were found; scale the features."
         )
     if kind_of(data) in OTHER_THAN_TEXT or data.suffix.lower() in {*COMPRESSED} - {".gz"}:
         lines.append("checker/check.py reads svmlight and delimited text: write the rows as text for it.")

@@ -23,7 +23,7 @@ from ..data.units import Units
 from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .certifier import Certifier, Incumbent
+from .certifier import CertifiedPoint, Certifier, Incumbent
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
 from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
@@ -332,24 +332,26 @@ class RowAttempt(Attempt):
             self.rounds += 1
             reason = "nothing was found before the end: an approximate solution at p = 2"
             self._report(DualCoordinateDescent.name, reason)
-        point = Point(*best.result()[2], best.alpha)
-        w, b, alpha, certificate = self.certifier.final(point, tol)
-        if (
-            status is Status.CERTIFIED
-            and not certificate.gap <= tol
-            and not (self.problem.hard or self.job.last)
-        ):
-            # losses of margins that are 1 up to rounding: a multiple of (w, b) has none
-            larger = point._replace(w=point.w * SCALE_ABOVE_ROUNDING, b=point.b * SCALE_ABOVE_ROUNDING)
-            scaled = self.certifier.certify(larger, tol)
-            if scaled.certificate.gap < certificate.gap:
-                w, b, alpha, certificate = scaled
+        w, b, alpha, certificate = self._certified(Point(*best.result()[2], best.alpha), status)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
             status = self.stopping.deadline.status() or Status.MAX_TIME
         finite = np.isfinite(w).all() and np.isfinite(b)
         status = proved_status(status, self.problem, certificate, tol, finite)
         results = self.run.algorithm.measure(self.run)
         return Solution(w, b, alpha, status, self.rounds, self.history, certificate, results=results)
+
+    def _certified(self, point: Point, status: Status) -> CertifiedPoint:
+        """Return the certified point of the solution, at which losses that are rounding of the margins may be removed.
+
+        Margins of 1, rounded, have losses that a multiple of (w, b) has not (`SCALE_ABOVE_ROUNDING`).
+        """
+        tol = self.stopping.tol
+        found = self.certifier.final(point, tol)
+        proved = found.certificate.gap <= tol or status is not Status.CERTIFIED
+        if proved or self.problem.hard or self.job.last:
+            return found
+        larger = point._replace(w=point.w * SCALE_ABOVE_ROUNDING, b=point.b * SCALE_ABOVE_ROUNDING)
+        return min(found, self.certifier.certify(larger, tol), key=lambda one: one.certificate.gap)
 
 
 class GramAttempt(Attempt):

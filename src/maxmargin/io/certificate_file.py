@@ -19,6 +19,7 @@ from ..certificates.certificate import require
 from ..certificates.dual_variables import implied_by_points
 from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
 from ..certificates.exact.vipr_file import number_text
+from ..certificates.huge_columns import cancelled_exactly, huge_columns
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
@@ -128,7 +129,9 @@ def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fract
     else:
         alpha = np.zeros(sample.y.size)
         alpha[support] = dual
-    return exactly_feasible(claim.problem, sample.y, sample.weights, alpha)
+    exact = exactly_feasible(claim.problem, sample.y, sample.weights, alpha)
+    huge = huge_columns(claim.problem, sample, alpha)
+    return exact if huge is None else cancelled_exactly(claim.problem, sample, exact, huge)
 
 
 def _part(

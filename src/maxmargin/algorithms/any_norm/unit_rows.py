@@ -48,10 +48,12 @@ class UnitRows(NamedTuple):
         mean = np.zeros(X.shape[1])
         if may_be_dense(X):
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-            mean = X[ordinary_rows(X)].mean(axis=0) if problem.free else mean
+            if problem.free:
+                ordinary = ordinary_rows(X).astype(float)
+                mean = ordinary @ X / ordinary.sum()
             X = X - mean
         A = signed_rows(problem, X, y)
-        unit = float(row_norms(A[ordinary_rows(A)], problem.p).max(initial=0.0)) or 1.0
+        unit = float(row_norms(A, problem.p)[ordinary_rows(A)].max(initial=0.0)) or 1.0
         with np.errstate(over="ignore"):  # costs of inf end the iterations
             costs = (
                 np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
