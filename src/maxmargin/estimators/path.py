@@ -143,7 +143,8 @@ def margin_path(
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C; the attribute `result` of the error is the path so far, including the interrupted point.
+        After Ctrl-C; the attribute `result` of the error is the path so far, including the interrupted point. Before
+        the first point has a model there is no such attribute.
     ValueError
         If `Cs` or `ps` is empty, a parameter is not known, or `MaxMarginClassifier` cannot use the data.
 
@@ -174,16 +175,21 @@ def margin_path(
     found: dict[tuple[int, int], tuple[MaxMarginClassifier, float, int, int]] = {}
     order = np.argsort(costs, kind="stable").tolist()
     last: MaxMarginClassifier | None = None
-    for i, k in product(range(len(norms)), order):
-        if k == order[0]:  # the first point of a norm starts from the first point of the norm before
-            last = found[i - 1, k][0] if i else None
-        name, points = f"C = {costs[k]:.3g}, p = {norms[i]}", len(norms) * len(order)
-        announce(name, len(found) + 1, points, level=1, verbose=parameters.get("verbose", 0))
-        begun = perf_counter()
-        last, rows, features = fits.fit(last, float(costs[k]), norms[i])
-        found[i, k] = last, perf_counter() - begun, rows, features
-        if fits.interruption.received or last.status_ is Status.INTERRUPTED:
-            break
+    try:
+        for i, k in product(range(len(norms)), order):
+            if k == order[0]:  # the first point of a norm starts from the first point of the norm before
+                last = found[i - 1, k][0] if i else None
+            name, points = f"C = {costs[k]:.3g}, p = {norms[i]}", len(norms) * len(order)
+            announce(name, len(found) + 1, points, level=1, verbose=parameters.get("verbose", 0))
+            begun = perf_counter()
+            last, rows, features = fits.fit(last, float(costs[k]), norms[i])
+            found[i, k] = last, perf_counter() - begun, rows, features
+            if fits.interruption.received or last.status_ is Status.INTERRUPTED:
+                break
+    except KeyboardInterrupt:  # between two fits
+        if not found:
+            raise
+        fits.interruption.received = True
     path = MarginPath([found[key] for key in sorted(found)])
     fits.interruption.raise_with(path)
     return path

@@ -272,14 +272,12 @@ def compare(
     if problem.hard:
         refuse_rounded(X)
     X, y = validate_rows(models[running[0]], X, y, order="C")
-    entries: list[Entry] = []
-    fitted: dict[str, Any] = {}
-    left, before = list(running), COMPILATION.seconds
+    fitted: dict[str, Any] = {}  # one store for each algorithm: Ctrl-C comes before it or after it
+    before = COMPILATION.seconds
     interruption = Interruption()
     try:
-        while left:
-            name = left[0]
-            announce(name, len(running) - len(left) + 1, len(running))
+        for number, name in enumerate(running, 1):
+            announce(name, number, len(running))
             # The first Ctrl-C raises at once: compilation does not notice the flag of a deadline. A deadline replaces
             # the default handler only; `partial` makes this one another object.
             with interrupts_handled(partial(signal.default_int_handler)):
@@ -291,13 +289,14 @@ def compare(
                 if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
                     # the times of the first fit contain compilation
                     model.fit(X, y, sample_weight)
-            entries += _entries(left.pop(0), model, problem)
             fitted[name] = model
             if interruption.received or model.status_ is Status.INTERRUPTED:
                 break
     except KeyboardInterrupt:
         interruption.received = True
+    left = [name for name in running if name not in fitted]
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
+    entries = [entry for name, model in fitted.items() for entry in _entries(name, model, problem)]
     seconds = COMPILATION.seconds - before
     if fitted and cls is WithoutExactStep:
         found = bounds_of_models(fitted, X, y, sample_weight)
