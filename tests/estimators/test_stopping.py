@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -30,6 +32,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.algorithms import ALGORITHMS
+from maxmargin.numerics.progress import LISTENERS
 
 pytestmark = pytest.mark.usefixtures("rules_alone")
 
@@ -231,6 +234,17 @@ def test_second_ctrl_c_leaves_the_estimator_as_it_was():
     assert not hasattr(model, "status_")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_second_ctrl_c_that_c_code_ignores_is_raised_at_the_end():
+    """C code that calls Python, as LLVM does where it loads compiled code, ignores errors."""
+    presses = ctypes.CFUNCTYPE(None)(lambda: (press(), press()))
+    model = endless(callback=lambda report: presses(), max_time=60.0)
+    with interrupted() as error:
+        model.fit(*overlapping())
+    assert not hasattr(error.value, "result")
+    assert not hasattr(model, "status_")
+
+
 @pytest.mark.parametrize(
     "search",
     [
@@ -259,6 +273,54 @@ def test_ctrl_c_keeps_what_paths_comparisons_and_eliminations_have_found():
         selector.fit(X, y)
     assert error.value.result is selector
     assert (selector.n_features_, "interrupted" in selector.reason_) == (X.shape[1], True)
+
+
+def test_ctrl_c_between_two_points_of_a_path_keeps_those_before():
+    X, y = clouds(40, 3, gap=0.4)
+
+    def pressed(step):
+        if step.number == number:
+            press()
+
+    LISTENERS.append(pressed)
+    try:
+        for number in (1, 3):
+            with interrupted() as error:
+                margin_path(X, y, [1.0, 10.0, 100.0])
+            found = getattr(error.value, "result", ())
+            assert [model.C for model in found] == [1.0, 10.0][: number - 1]
+    finally:
+        LISTENERS.remove(pressed)
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="another tracer, as of coverage, is active")
+def test_ctrl_c_between_any_two_lines_of_a_comparison_leaves_no_algorithm_out():
+    X, y = clouds(40, 3, gap=0.4)
+    names, counts = ["dcd", "newton"], set()
+    # the lines from the first step on, up to the end of the loop and what follows without an error
+    for line in range(1, 30):
+        seen = []
+
+        def trace(frame, event, argument, line=line, seen=seen):
+            if event == "call":
+                return trace if frame.f_code is compare.__code__ else None
+            if event == "line" and (seen or "number" in frame.f_locals):
+                seen.append(frame.f_lineno)
+                if len(seen) == line:
+                    raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            result = compare(X, y, names, random_state=0)
+        except KeyboardInterrupt as error:
+            result = getattr(error, "result", None)
+        finally:
+            sys.settrace(None)
+        if result is not None:  # else all algorithms had run
+            assert [entry.algorithm for entry in result.entries] + list(result.refused) == names
+            counts.add(len(result.entries))
+    assert counts == {0, 1, 2}
 
 
 def test_user_signal_handlers_are_kept():

@@ -5,9 +5,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the arguments of the process name."""
-    from .signals import replaced_handlers
+    try:
+        from .signals import replaced_handlers
 
-    with replaced_handlers():
-        from .app import main as run
+        with replaced_handlers():
+            from .app import main as run
 
-        run()
+            run()
+    except KeyboardInterrupt:  # before a handler is in its place, or between two of them
+        from .signals import INTERRUPTED
+
+        raise SystemExit(INTERRUPTED) from None

@@ -5,32 +5,41 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 INTERRUPTED = 130  # exit code of Ctrl-C: 128 + SIGINT, as shells have it
+AGAIN = 0.05  # seconds until an ignored Ctrl-C is sent again: C code may call Python again at once, and ignore it again
 
 
 @contextmanager
 def replaced_handlers() -> Iterator[None]:
-    """Replace the handler of Ctrl-C, by one for the time before the command begins and one for that after it.
+    """Replace the handlers of these signals, by one for the time before the command begins and one for that after it.
 
-    Where Ctrl-C is ignored, as in background jobs of a shell, nothing is replaced.
+    Where Ctrl-C is ignored, as in background jobs of a shell, nothing is replaced. `nohup` ignores SIGHUP, which stays
+    ignored.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
+    numbers = [signal.SIGINT, *(one for one in _as_interrupt() if signal.getsignal(one) is signal.SIG_DFL)]
     # A KeyboardInterrupt within the loading of modules would show a traceback.
-    signal.signal(signal.SIGINT, _leave)
+    for number in numbers:
+        signal.signal(number, _leave)
     try:
         yield
     finally:
         # The process ends: in its last steps a KeyboardInterrupt would show a traceback, and SIGTERM or SIGHUP would
         # replace the exit code of a command that is done.
-        for number in (signal.SIGINT, *_as_interrupt()):
-            if callable(signal.getsignal(number)):  # a handler, not the default
-                signal.signal(number, signal.SIG_IGN)
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        # CPython remembers a KeyboardInterrupt that passes through an `exec` of text, as within the import of a
+        # dataclass, even if it is caught later, and ends the process by SIGINT; another `exec` of text resets that
+        # (run_eval_code_obj of Python/pythonrun.c).
+        exec("")
 
 
 def begin_command() -> None:
@@ -40,9 +49,10 @@ def begin_command() -> None:
     """
     if signal.getsignal(signal.SIGINT) is not _leave:
         return
+    sys.unraisablehook = _interrupt_again
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in _as_interrupt():
-        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
+        if signal.getsignal(number) is _leave:
             signal.signal(number, lambda *received: signal.raise_signal(signal.SIGINT))
 
 
@@ -59,6 +69,16 @@ def terminal_may_be_closed() -> Iterator[None]:
 def _as_interrupt() -> list[int]:
     """Return the numbers of the signals that do what Ctrl-C does; Windows has no SIGHUP."""
     return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _interrupt_again(ignored: Any) -> None:
+    """Send Ctrl-C again if C code that called Python, as LLVM does, has ignored its KeyboardInterrupt."""
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)
+        return
+    again = threading.Timer(AGAIN, signal.raise_signal, [signal.SIGINT])
+    again.daemon = True  # the command may be done before
+    again.start()
 
 
 def _leave(*received: Any) -> None:

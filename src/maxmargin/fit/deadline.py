@@ -41,7 +41,7 @@ class Deadline:
         self.began = time.perf_counter()
         self.end = math.inf if max_time is None else self.began + max_time
         self.stopped = stopped or threading.Event()
-        self._received = False  # Ctrl-C
+        self._received = 0  # signals of Ctrl-C
         self._within = ExitStack()
 
     def __enter__(self) -> Deadline:
@@ -49,17 +49,19 @@ class Deadline:
 
         def interrupt(*received: Any) -> None:
             """Set the flag at the first signal, raise KeyboardInterrupt at the second."""
-            if self._received:
-                raise KeyboardInterrupt
-            self._received = True
+            self._received += 1
             self.stopped.set()
+            if self._received > 1:
+                raise KeyboardInterrupt
 
         self._within.enter_context(interrupts_handled(interrupt))
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        """Restore the handler of Ctrl-C."""
+        """Restore the handler of Ctrl-C; raise KeyboardInterrupt if C code has ignored that of the second one."""
         self._within.close()
+        if self._received > 1 and exception[0] is None:
+            raise KeyboardInterrupt
 
     def raise_interrupt(self, result: Any) -> None:
         """Raise `FitInterruptedError` with the result if Ctrl-C set the flag."""
