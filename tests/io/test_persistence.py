@@ -309,22 +309,25 @@ class TestAtomicWriting:
         assert subprocess.run([sys.executable, "-c", script, path], check=False).returncode == 9
         (stray,) = tmp_path.iterdir()
         assert stray.read_bytes() == b"half"
-        head, host, process, number = stray.name.rsplit(".", 3)
+        head, machine, process, number = stray.name.rsplit(".", 3)
         token = process.split("-")[1]
         here = f"{os.getpid()}-{token}"  # of an earlier process of this number, as in a container
         strays = [
-            ".".join(parts) for parts in ((".other", host, process, number), (head, host, here, number))
+            ".".join(parts) for parts in ((".other", machine, process, number), (head, machine, here, number))
         ]
+        abandoned = ".".join((head, "maxmargin-eeeeee", process, number))  # of another machine
         kept = [
             stray.name[1:],  # not hidden: not ours
             stray.name + "1",
             stray.name + ".npy",
-            ".".join((head, "maxmargin-ffffff", process, number)),  # another machine
+            ".".join((head, "maxmargin-ffffff", process, number)),  # another machine may be writing it
         ]
         if os.name != "nt":  # Windows refuses to delete what another process has open
-            kept.append(".".join((head, host, f"1-{token}", number)))  # a process that runs
-        for name in strays + kept:
+            kept.append(".".join((head, machine, f"1-{token}", number)))  # a process that runs
+        for name in [*strays, abandoned, *kept]:
             (tmp_path / name).touch()
+        for name in [abandoned, *kept[:3]]:
+            os.utime(tmp_path / name, (0, 0))
         (tmp_path / strays[0]).unlink()
         (tmp_path / strays[0]).mkdir()
         (tmp_path / strays[0] / "X.npy").touch()

@@ -8,16 +8,20 @@ import re
 import secrets
 import shutil
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
+# Days after which what another machine, or this one before a restart, has left is deleted: fewer might delete files in
+# use, more keep their space. systemd-tmpfiles deletes files in /tmp at this age.
+OLD_DAYS = 10
 OLD = ".old"  # ends the temporary name of a folder that is to be deleted
 _PROCESS = secrets.token_hex(4)  # tells this process from an earlier one of the same number
 _TEMPORARY = re.compile(
-    r"\..*\.maxmargin-(?P<host>[0-9a-f]{6})\.(?P<process>\d{1,10})-(?P<token>[0-9a-f]{8})\.[0-9a-f]{8}(\.old)?",
+    r"\..*\.maxmargin-(?P<machine>[0-9a-f]{6})\.(?P<process>\d{1,10})-(?P<token>[0-9a-f]{8})\.[0-9a-f]{8}(\.old)?",
     re.DOTALL,
 )
 
@@ -70,7 +74,7 @@ def temporary_name(target: Path) -> Path:
     # Most file systems limit a name to 255 bytes, not characters. The parts after the target take 51 at most, ".old"
     # included: a process has at most 10 digits.
     begin = os.fsencode(target.name)[:200].decode(errors="ignore")
-    name = f".{begin}.maxmargin-{_host()}.{os.getpid()}-{_PROCESS}.{secrets.token_hex(4)}"
+    name = f".{begin}.maxmargin-{_machine()}.{os.getpid()}-{_PROCESS}.{secrets.token_hex(4)}"
     return target.with_name(name)
 
 
@@ -94,12 +98,14 @@ def folder_of_this_process(parent: Path, name: str) -> Path:
 def delete_left_over(folder: Path) -> None:
     """Delete the temporary files and folders here that processes of this machine that have ended have left over.
 
-    Nothing is deleted but names of `temporary_name`. What cannot be deleted, as files of other users, stays.
+    Those of other machines are deleted where they are older than OLD_DAYS. Nothing is deleted but names of
+    `temporary_name`. What cannot be deleted, as files of other users, stays.
     """
     with suppress(OSError):  # a folder that may not be listed
-        for name in filter(_is_left_over, os.listdir(folder)):
+        for name in os.listdir(folder):
             with suppress(OSError):
-                _delete(folder / name)
+                if _is_left_over(folder / name):
+                    _delete(folder / name)
 
 
 def _delete(path: Path) -> None:
@@ -112,19 +118,28 @@ def _delete(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _host() -> str:
-    """Return a digest of the name of this machine: others may share a folder, and not its processes."""
-    return sha256(socket.gethostname().encode()).hexdigest()[:6]
+def _machine() -> str:
+    """Return a digest of what has its own process numbers: others may share a folder, and not its processes.
 
-
-def _is_left_over(name: str) -> bool:
-    """Return whether a name is one of `temporary_name`, of this machine, whose process has ended.
-
-    After a restart, as of a container, a process may have the number of the one that was killed.
+    Two containers may have one host name; on Linux they have different namespaces of process numbers, or, on two
+    machines, different numbers of the boot.
     """
-    found = _TEMPORARY.fullmatch(name)
-    if found is None or found["host"] != _host():
+    facts = [socket.gethostname()]
+    with suppress(OSError):  # Linux alone has these files
+        facts += [os.readlink("/proc/self/ns/pid"), Path("/proc/sys/kernel/random/boot_id").read_text()]
+    return sha256("\n".join(facts).encode()).hexdigest()[:6]
+
+
+def _is_left_over(path: Path) -> bool:
+    """Return whether a file or folder has a name of `temporary_name` whose process has ended.
+
+    After a restart, a process may have the number of the one that was killed.
+    """
+    found = _TEMPORARY.fullmatch(path.name)
+    if found is None:
         return False
+    if found["machine"] != _machine():
+        return time.time() - path.lstat().st_mtime > OLD_DAYS * 86400
     process = int(found["process"])
     return found["token"] != _PROCESS if process == os.getpid() else not _is_running(process)
 
