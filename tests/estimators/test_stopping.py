@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -232,6 +233,16 @@ def test_second_ctrl_c_leaves_the_estimator_as_it_was():
         model.set_params(max_time=60.0).fit(*overlapping())
     assert not hasattr(error.value, "result")
     assert not hasattr(model, "status_")
+
+
+def test_ctrl_c_in_a_worker_is_sent_to_its_parent_without_the_result():
+    model = endless(callback=lambda report: press(), max_time=60.0)  # the callback cannot be pickled
+    with interrupted() as error:
+        model.fit(*overlapping())
+    assert error.value.result is model
+    sent = pickle.loads(pickle.dumps(error.value))
+    assert type(sent) is KeyboardInterrupt
+    assert "another process" in str(sent)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

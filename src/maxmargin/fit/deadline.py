@@ -113,6 +113,13 @@ class FitInterruptedError(KeyboardInterrupt):
     def __str__(self) -> str:
         return f"Ctrl-C; the best result so far is kept: {type(self.result).__name__}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a KeyboardInterrupt without the result, which stays in its process.
+
+        A result that cannot be pickled, as with a local function as callback, would end the worker of a process pool.
+        """
+        return KeyboardInterrupt, ("Ctrl-C ended a fit in another process",)
+
 
 class Interruption:
     """Delay of the KeyboardInterrupt of fits that Ctrl-C ended, until a caller has stored what is found so far.
