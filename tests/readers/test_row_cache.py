@@ -378,6 +378,29 @@ class TestReuse:
             damage()
             assert same(open_rows(path), read(path))
 
+    @pytest.mark.parametrize("facts", [{"classes": []}, {"n_features": 1}, {"arrays": None}, {"layout": 3}])
+    def test_changed_headers_are_written_again(self, tmp_path, facts):
+        path = write(tmp_path / "a.svm")
+        rows, header = open_rows(path), tmp_path / "a.svm.maxmargin-cache" / "header.json"
+        header.write_text(json.dumps(json.loads(header.read_text()) | facts))
+        again = open_rows(path)
+        assert same(again, read(path))
+        assert (again.classes.tolist(), again.layout) == (rows.classes.tolist(), rows.layout)
+
+    @pytest.mark.parametrize("letter", ["a", "\u00e9"])
+    def test_the_longest_names_have_caches(self, tmp_path, letter):
+        paths = [tmp_path / (letter * (254 // len(letter.encode())) + end) for end in "xy"]
+        for seed, path in enumerate(paths):
+            try:
+                path.write_text(svm_text(seed=seed))
+            except OSError:
+                pytest.skip("the file system has no names of 255 bytes")
+        for _ in range(2):
+            assert all(same(open_rows(path), read(path)) for path in paths)
+        assert len(left(tmp_path)) == 2
+        assert same(open_rows(paths[0], cache_dir=tmp_path / "other"), read(paths[0]))
+        assert len(clear_cache(paths)) == 2
+
     def test_a_folder_for_caches_keeps_names_apart(self, tmp_path):
         for name in ("one", "two"):
             (tmp_path / name).mkdir()

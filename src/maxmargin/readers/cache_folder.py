@@ -19,18 +19,22 @@ SUFFIX = ".maxmargin-cache"
 FORMAT, VERSION = "maxmargin rows", 1
 HEADER = "header.json"
 ARRAYS = ("X.npy", "data.npy", "indices.npy", "indptr.npy", "codes.npy")
+LONGEST = 255  # bytes of a name on most file systems
 _NAMES = {HEADER, "numbers.npy", *ARRAYS}  # nothing else is in a cache
 
 
 def cache_place(sources: Sequence[Path], cache_dir: str | os.PathLike[str] | None) -> Path:
     """Return the folder of the cache of these sources.
 
-    Where one folder may hold caches of several sources of one name, the name has a part that depends on their paths.
+    Where one folder may hold caches of several sources of one name, or the name would be too long, it has a part that
+    depends on their paths.
     """
-    paths, tag = [path.absolute() for path in sources], ""
-    if len(paths) > 1 or cache_dir is not None:
-        tag = "-" + sha256("\n".join(map(str, paths)).encode()).hexdigest()[:10]
-    return Path(cache_dir or paths[0].parent) / (paths[0].name + tag + SUFFIX)
+    paths, tag, name = [path.absolute() for path in sources], "", os.fsencode(sources[0].name)
+    if len(paths) > 1 or cache_dir is not None or len(name) + len(SUFFIX) > LONGEST:
+        tag = "-" + sha256(b"\n".join(map(os.fsencode, paths))).hexdigest()[:10]
+    begin = name[: LONGEST - len(tag) - len(SUFFIX)]
+    shown = os.fsdecode(begin) if begin == name else begin.decode(errors="ignore")  # whole characters
+    return Path(cache_dir or paths[0].parent) / (shown + tag + SUFFIX)
 
 
 def file_record(path: Path) -> dict[str, Any]:
@@ -48,13 +52,24 @@ def read_header(folder: Path) -> dict[str, Any] | None:
         return None
 
 
+def header_bytes(header: dict[str, Any]) -> bytes:
+    """Return the content of the header of a cache, with its digest."""
+    return json.dumps(header | {"digest": _digest(header)}).encode()
+
+
+def _digest(header: dict[str, Any]) -> str:
+    return sha256(json.dumps(header).encode()).hexdigest()
+
+
 def valid_header(folder: Path, options: dict[str, Any], files: Sequence[Path]) -> dict[str, Any] | None:
     """Return the header of a cache that was made of these files with these options; None where there is none.
 
     A file of another time but the same size is read, and its digest compared.
     """
     header = read_header(folder)
-    if header is None or header["options"] != options or len(header["files"]) != len(files):
+    if header is None or header.pop("digest", None) != _digest(header):
+        return None
+    if header["options"] != options or len(header["files"]) != len(files):
         return None
     if any(not _has_size(folder / name, size) for name, size in header["arrays"].items()):
         return None
@@ -70,7 +85,7 @@ def valid_header(folder: Path, options: dict[str, Any], files: Sequence[Path]) -
         old |= new
     if touched:
         with suppress(OSError), written_whole(folder / HEADER) as file:  # else compared again the next time
-            file.write(json.dumps(header).encode())
+            file.write(header_bytes(header))
     return header
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import tempfile
@@ -33,6 +32,7 @@ from .cache_folder import (
     SUFFIX,
     VERSION,
     cache_place,
+    header_bytes,
     new_folder,
     valid_header,
 )
@@ -257,7 +257,7 @@ def _written(
         with new_folder(folder) as temporary:
             header = facts | writer.write(temporary, size)
             with open(temporary / HEADER, "xb") as file:
-                file.write(json.dumps(header).encode())
+                file.write(header_bytes(header))
                 os.fsync(file.fileno())
             place = identity(temporary.stat())
         return header, place
