@@ -37,7 +37,8 @@ GOALS = {
 # arithmetic (240). The chain of imports goes from the command line
 # to the in-memory solver, which partitioned fits call, and to the module that writes files, also those of compiled
 # code.
-LIMITS = GOALS | {"code lines": 29_020, "modules in the longest chain of imports": 25}
+# 35 more: signals within imports and C code, machines with one host name, digests of the headers of caches.
+LIMITS = GOALS | {"code lines": 29_055, "modules in the longest chain of imports": 25}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
