@@ -256,6 +256,17 @@ class TestDamage:
         with pytest.raises(ModelFileError, match=r"this is not a complete model|models of class 'Popen'"):
             load(saved)
 
+    @pytest.mark.parametrize(("name", "value"), [("indices", 3), ("indices", -1), ("indptr", 2**20)])
+    def test_sparse_vectors_with_entries_out_of_range_are_refused(self, path, name, value):
+        """SciPy would read and write memory beyond the arrays."""
+        save(KernelMaxMarginClassifier(random_state=0).fit(sp.csr_matrix(X), Y), path)
+        record, arrays = unpack(path, path.read_bytes())
+        arrays[f"vectors.{name}"] = changed = arrays[f"vectors.{name}"].copy()
+        changed[1] = value
+        path.write_bytes(pack(arrays, record))
+        with pytest.raises(ModelFileError, match="this is not a complete model"):
+            load(path)
+
     @pytest.mark.parametrize(
         ("old", "new"),
         [

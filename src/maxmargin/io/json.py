@@ -112,7 +112,8 @@ def to_json(model: Any, path: str | os.PathLike[str]) -> None:
     """
     text = json.dumps(to_dict(model), indent=1, allow_nan=False, ensure_ascii=False)
     with written_whole(path) as file:
-        file.write(f"{text}\n".encode())
+        # lone surrogates become JSON escapes: UTF-8 has no form of them
+        file.write(f"{text}\n".encode(errors="backslashreplace"))
 
 
 def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:

@@ -293,6 +293,7 @@ def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
     else:
         parts = tuple(arrays[f"vectors.{name}"] for name in ("data", "indices", "indptr"))
         model.support_vectors_ = sp.csr_matrix(parts, shape=(count, record["n_features_in"]))
+        model.support_vectors_.check_format(full_check=True)  # SciPy reads memory at indices out of range
     if model.dual_coef_.shape[1] != count:
         raise ValueError(f"dual coefficients have shape {model.dual_coef_.shape}")
     if "support" in arrays and model.support_.size != count:

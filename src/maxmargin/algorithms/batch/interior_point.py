@@ -390,7 +390,8 @@ class RowSystem(System):
 
     def matrix(self, weights: np.ndarray) -> np.ndarray:
         rows = np.arange(weights.size, dtype=np.uint32)
-        return self.blocks.regularised(self.blocks.all_products(weights, rows, self.interrupted))
+        products = self.blocks.all_products(weights, rows, self.interrupted)
+        return self.blocks.regularised(products, self.interrupted)
 
     def reached(self, current: Residuals, tol: float) -> Reached:
         """Return an iterate in the problem's own units, with its gap: inf where the dual objective is not positive."""

@@ -37,7 +37,7 @@ from ..linear_algebra.centred_rows import (
     upper_median,
 )
 from ..linear_algebra.diagonal_plus_gram import column_squares
-from ..linear_algebra.factors import gram
+from ..linear_algebra.gram import gram
 
 # The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
 #

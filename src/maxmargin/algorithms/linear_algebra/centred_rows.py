@@ -7,14 +7,17 @@ Small dense rows are copied once, centred and scaled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...engine.jit import compiled, writable
+from ...numerics.stop_check import OutOfTime
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
+from .gram import parts_of, sparse_gram, unsigned
 
 # Bytes of the rows of one chunk: they stay in the cache, and larger chunks would save few calls of NumPy. Chosen on the
 # data sets of docs/measurements/regimes.md.
@@ -169,7 +172,7 @@ class CentredRows:
         For the copy of `SmallDenseRows`, a_k is b_k.
         """
         if sp.issparse(self.X):
-            return self._sparse_products(weights, rows)
+            return self._sparse_products(weights, rows, lambda: False)
         some = np.empty((weights.size, self.size))
         weigh_rows(writable(self.X), unsigned(rows), weights, self.mean, self.constant, some)
         return some.T @ some
@@ -187,6 +190,10 @@ class CentredRows:
         interrupted : callable
             Whether to stop; called after each chunk. The sum is then incomplete.
         """
+        if sp.issparse(self.X):
+            with suppress(OutOfTime):
+                return self._sparse_products(weights[rows], rows, interrupted)
+            return np.zeros((self.size, self.size))
         if rows.size <= self.chunk:
             return self.products(weights[rows], rows)
         matrix = np.zeros((self.size, self.size))
@@ -197,25 +204,34 @@ class CentredRows:
                 break
         return matrix
 
-    def regularised(self, matrix: np.ndarray) -> np.ndarray:
-        """Return R + M, where M is the sum of products divided by units; the argument may be overwritten."""
-        return matrix / self.units / self.units[:, None] + np.diag(self.regular)
+    def regularised(self, matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> np.ndarray:
+        """Return R + M, where M is the sum of products divided by units; the argument is overwritten.
 
-    def _sparse_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        `interrupted` returns whether to stop; the result is then incomplete.
+        """
+        for part in parts_of(matrix, interrupted):
+            matrix[part] /= self.units
+            matrix[part] /= self.units[part, None]
+        if not interrupted():
+            matrix.flat[:: self.size + 1] += self.regular
+        return matrix
+
+    def _sparse_products(
+        self, weights: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool]
+    ) -> np.ndarray:
         """Return `products` for CSR rows, from the products of their entries and a correction for the mean.
 
         With S = sum c x x', s = sum c x and t = sum c,
         sum c (x - mean)(x - mean)' = S - (s - t mean / 2) mean' - mean (s - t mean / 2)'.
         """
-        X, found = self.X, np.zeros((self.d + 1, self.d + 1))
-        add_sparse_products(unsigned(X.indptr), unsigned(X.indices), X.data, unsigned(rows), weights, found)
-        found += np.tril(found, -1).T
+        found = sparse_gram(self.X, weights, rows, interrupted)
         sums, total = found[-1, :-1].copy(), float(found[-1, -1])
-        correction = np.outer(sums - 0.5 * total * self.mean, self.mean)
-        found[:-1, :-1] -= correction + correction.T
+        shift = sums - 0.5 * total * self.mean
+        for part in parts_of(found[:-1], interrupted):
+            found[part, :-1] -= np.outer(shift[part], self.mean) + np.outer(self.mean[part], shift)
         found[-1, :-1] = found[:-1, -1] = self.constant * (sums - total * self.mean)
         found[-1, -1] = self.constant**2 * total
-        return found[: self.size, : self.size]
+        return np.ascontiguousarray(found[: self.size, : self.size])
 
     def primal(self, z: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the (w, b) of z in the units of the problem."""
@@ -267,7 +283,7 @@ class SmallDenseRows(CentredRows):
         weigh_rows(self.rows, unsigned(rows), weights, np.zeros(self.size), 0.0, some)
         return some.T @ some
 
-    def regularised(self, matrix: np.ndarray) -> np.ndarray:
+    def regularised(self, matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> np.ndarray:
         matrix.flat[:: self.size + 1] += self.regular
         return matrix
 
@@ -319,11 +335,6 @@ def upper_median(values: np.ndarray) -> np.ndarray:
     return np.partition(values, middle, axis=0)[middle]
 
 
-def unsigned(a: np.ndarray) -> np.ndarray:
-    """Return a view of indices as unsigned integers: compiled loops then do not test for negative indices."""
-    return a.view(f"u{a.dtype.itemsize}")
-
-
 @compiled()
 def centre(X, mean, constant, inverse, rows):
     """Set every row of `rows` to (x - mean, constant) * inverse, several times as fast as NumPy's broadcasting."""
@@ -345,21 +356,6 @@ def weigh_rows(X, indices, weights, mean, constant, out):
             out[k, j] = root * (row[j] - mean[j])
         for j in range(d, out.shape[1]):
             out[k, j] = root * constant
-
-
-@compiled()
-def add_sparse_products(indptr, indices, data, rows, c, matrix):
-    """Add sum c_k (x_k, 1)(x_k, 1)' over these rows of a CSR matrix, with sorted indices, to the lower triangle."""
-    last = matrix.shape[0] - 1
-    for k in range(rows.size):
-        i, weight = rows[k], c[k]
-        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        for j in range(begin, end):
-            place, value = indices[j], weight * data[j]
-            for other in range(begin, j + np.uint64(1)):
-                matrix[place, indices[other]] += value * data[other]
-            matrix[last, place] += value
-        matrix[last, last] += weight
 
 
 @compiled()

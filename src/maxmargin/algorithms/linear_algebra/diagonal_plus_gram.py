@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from ...numerics.sparse_columns import with_constant_column
 from ...problem.problem import Problem
-from .centred_rows import add_sparse_products, unsigned
-from .factors import TINY, factor, gram, lower_factor, solved_lower
+from .factors import TINY, factor, lower_factor, solved_lower
+from .gram import gram, sparse_gram
 
 # MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonal entries relative to the sums of squares of
 # their columns, whose elimination would cancel digits. With a larger number the factor of that size costs more than the
@@ -197,11 +197,8 @@ def _by_columns(
     if isinstance(H, np.ndarray):
         M = gram(H, interrupted)
     else:
-        n, d = H.shape
-        sums = np.zeros((d + 1, d + 1))
-        indptr, indices = unsigned(H.indptr), unsigned(H.indices)
-        add_sparse_products(indptr, indices, H.data, np.arange(n, dtype=np.uint64), np.ones(n), sums)
-        M = sums[:-1, :-1] + np.tril(sums[:-1, :-1], -1).T
+        n = H.shape[0]
+        M = sparse_gram(H, np.ones(n), np.arange(n), interrupted)[:-1, :-1]
     M[np.diag_indices(diagonal.size)] += diagonal
     solve = factor(M, interrupted)
     if solve is None:

@@ -16,14 +16,13 @@ import scipy.linalg
 from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
 from ...numerics.stop_check import OutOfTime
+from .gram import MULTIPLICATIONS_PER_CHECK, parts_of
 
 EPS = float(np.finfo(float).eps)
 # Number of equations up to which LAPACK takes less than a tenth of a second, so that the stop check is not called.
 MAX_UNINTERRUPTED = 1500
 # Columns of larger matrices that are factored between two stop checks: half a second at 20,000 equations.
 PANEL_COLUMNS = 128
-# Multiplications of a product of matrices between two stop checks: some hundredths of a second.
-MULTIPLICATIONS_PER_CHECK = 2e8
 # A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
 # few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
 PIVOT_ROUNDING = 1e-13
@@ -32,25 +31,6 @@ TINY = 1e-300  # the smallest divisor, which avoids a division by 0, and the lea
 _linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
 
 Solve = Callable[[np.ndarray], np.ndarray]  # from right-hand sides to solutions
-
-
-def gram(B: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
-    """Return B'B, of shape (k, k), for B of shape (n, k); the stop check is called between blocks of rows.
-
-    Raises
-    ------
-    OutOfTime
-        If the stop check is true.
-    """
-    step = max(int(MULTIPLICATIONS_PER_CHECK / max(B.shape[1], 1) ** 2), 1)
-    if len(B) <= step:
-        return B.T @ B
-    products = np.zeros((B.shape[1], B.shape[1]))
-    for first in range(0, len(B), step):
-        if interrupted():
-            raise OutOfTime
-        products += B[first : first + step].T @ B[first : first + step]
-    return products
 
 
 def solved_lower(lower: np.ndarray, right: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
@@ -97,8 +77,12 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return None
     root = 1.0 / np.sqrt(diagonal)  # M = diag(1 / root) scaled diag(1 / root)
-    scaled = matrix * root * root[:, None]
-    if not np.isfinite(scaled).all():
+    scaled = np.empty_like(matrix)
+    for part in parts_of(matrix, interrupted):
+        scaled[part] = matrix[part] * root * root[part, None]
+        if not np.isfinite(scaled[part]).all():
+            return None
+    if interrupted():
         return None
     for ridge in RIDGES:
         scaled.flat[:: root.size + 1] = 1.0 + ridge
