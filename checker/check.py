@@ -1,7 +1,4 @@
-"""Check a certificate file of maxmargin against the data, in exact arithmetic: python check.py proof.json data.svm
-
-docs/certificate_format.md has the format, docs/explanation/exact_checks.md the proofs of the inequalities.
-"""
+"""Check a certificate file of maxmargin against the data, in exact arithmetic: python check.py proof.json data.svm"""
 
 import csv
 import gzip
@@ -12,9 +9,11 @@ import re
 import sys
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from types import SimpleNamespace as Part
 
-BITS = 1074  # every float64 number is an integer in units of 2^-1074
-ONE = 1 << BITS
+ONE = 1 << 1074  # every float64 number is an integer in units of 2^-1074
+LEAST = {"C": 1 / ONE, "scaling": 1 / ONE, "p": 1, "lower": 0, "upper": 0, "weights": 0, "dual": 0}
+POWERS = {"hinge": 1, "squared_hinge": 2, "hard": 0}  # of the slacks max(0, 1 - m_i) in a loss
 
 
 def require(holds, failure):
@@ -22,187 +21,124 @@ def require(holds, failure):
         sys.exit("INVALID: " + failure)
 
 
-def number(text):
+def number(name, text):
     """Return the number that a text states: a hexadecimal float, an integer, a quotient of integers, or inf."""
-    form = r"inf|-?\d+(/\d+)?|-?0x[01]\.[0-9a-f]+p[+-]\d{1,4}"
-    require(re.fullmatch(form, text, re.ASCII), f"{text[:40]} is no number of a certificate.")
-    return math.inf if text == "inf" else Fraction(float.fromhex(text)) if "x" in text else Fraction(text)
-
-
-def units(value):
-    require(value != math.inf and ONE % value.denominator == 0, f"{value} is no float64 number.")
-    return int(value * ONE)
+    form = r"-?\d+(/\d+)?|-?0x[01]\.[0-9a-f]+p[+-]\d{1,4}" + "|inf" * (name in ("C", "p", "upper"))
+    require(re.fullmatch(form, text, re.ASCII), f"{name} {text[:40]} is no number of a certificate.")
+    value = math.inf if text == "inf" else Fraction(float.fromhex(text) if "x" in text else text)
+    require(name == "dual" or float(value) == value, f"{name} {text[:40]} is no float64 number.")
+    require(LEAST.get(name, value) <= value, f"{name} {text[:40]} is too small.")
+    return value
 
 
 def read_certificate(path):
-    """Return the header, and the parts, whose "w", "weights" and "dual" are dictionaries by position, from 0."""
+    """Return the header and the parts; docs/certificate_format.md has the format."""
     with open(path, encoding="utf-8") as file:
-        header, *lines, end = [json.loads(line) for line in file]
-    require(
-        header["format"] == "maxmargin certificate" and header["version"] == 1, "unknown format or version."
-    )
-    require(end == {"end": len(lines) + 1}, "the certificate is cut off.")
-    parts, sizes = [], {"w": header["columns"], "weights": header["rows"], "dual": header["rows"]}
+        head, *lines, end = map(json.loads, file)
+    require((head["format"], head["version"]) == ("maxmargin certificate", 1), "unknown format.")
+    parts, sizes = [], {"w": head["columns"], "weights": head["rows"], "dual": head["rows"]}
     for line in lines:
         if "positive" in line:
-            parts.append(
-                line | {"w": {}, "weights": {}, "dual": {}, "margins": [], "v": {}, "imbalance": 0, "seen": 0}
-            )
+            facts = line | {x: number(x, line[x]) for x in ("C", "p", "scaling", "b", "lower", "upper")}
+            parts.append(Part(**facts, w={}, weights={}, dual={}, v={}, G=0, losses=0, least=math.inf))
             continue
         ((name, pairs),) = line.items()
+        size, found = sizes[name], getattr(parts[-1], name)
         for place, text in pairs:
-            there = type(place) is int and 0 < place <= sizes[name] and place - 1 not in parts[-1][name]
-            require(there, f"{name} {place} is wrong.")
-            parts[-1][name][place - 1] = number(text)
-    require(len(parts) == header["parts"] > 0, "parts are missing.")
-    for part in parts:
-        kinds = part["loss"] in ("hinge", "squared_hinge", "hard") and part["power"] in (1, 2)
-        require(kinds and part["intercept"] in ("none", "free", "augmented"), "unknown kind of problem.")
-        part |= {name: number(part[name]) for name in ("C", "scaling", "p", "b", "lower", "upper")}
-        finite = all(0 <= x < math.inf for x in (part["lower"], *part["weights"].values()))
-        finite = (
-            finite and (0 < part["C"] < math.inf or part["loss"] == "hard") and 0 < part["scaling"] < math.inf
-        )
-        require(finite and part["upper"] >= 0 and part["p"] >= 1, "a number is negative or not finite.")
-        exact = all(x == math.inf or Fraction(float(x)) == x for x in (part["lower"], part["upper"]))
-        require(exact, "a bound is no float64 number.")
-        part |= {"b": units(part["b"]) << BITS, "w": {j: units(x) for j, x in part["w"].items()}}
-        require(part["intercept"] != "none" or part["b"] == 0, "the problem has no intercept.")
-        part["D"] = math.lcm(*(a.denominator for a in part["dual"].values()))
-    return header, parts
+            require(type(place) is int and 0 < place <= size and place not in found, "a wrong position.")
+            found[place] = number(name, text)
+    require(end == {"end": len(lines) + 1} and len(parts) == head["parts"] > 0, "the certificate is cut off.")
+    for part in parts:  # the intercept is the column 0 of entries rho; w has the unit 1 / W, and alpha 1 / D
+        rho = {"none": 0, "free": 1, "augmented": part.scaling}[part.intercept]
+        require(part.power in (1, 2) and (rho or part.b == 0), "a wrong power, or an intercept of none.")
+        part.w[0], part.rho = part.b / (rho or 1), int(rho * ONE)
+        part.W, part.D = (math.lcm(*(x.denominator for x in xs.values())) for xs in (part.w, part.dual))
+        part.w = {j: int(x * part.W) for j, x in part.w.items()}
+    return head, parts
 
 
-def label_of(text):
-    """Return the text of a label: whole numbers without sign or point, other numbers in hexadecimal, else as it is."""
-    try:
-        value = float(text if "_" not in text else "text")
-    except ValueError:
-        return text.strip()
-    return str(int(value)) if value.is_integer() else value.hex()
-
-
-def rows_of(path, header):
-    """Yield the label and the dictionary of entries of each row of svmlight or delimited text."""
+def rows_of(path, head):
+    """Yield the label and the entries of each row of svmlight or delimited text."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
-        if header["label"] is None:
+        if head["label"] is None:
             for words in filter(None, (line.split("#")[0].split() for line in file)):
                 pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
-                entries = {int(j) - header["first_index"]: float(x) for j, x in pairs}
-                require(len(entries) == len(pairs), "a row has a column twice.")
-                yield label_of(words[0]), entries
+                yield words[0], [(int(j) - head["first_index"] + 1, float(x)) for j, x in pairs]
             return
         first = file.readline()
         delimiter = max(",;\t", key=first.count)
         names = next(csv.reader([first], delimiter=delimiter))
         require(len({*names}) == len(names), "two columns have the same name.")
-        label, places = names.index(header["label"]), [names.index(name) for name in header["names"]]
-        for cells in filter(None, csv.reader(file, delimiter=delimiter)):
-            yield label_of(cells[label]), {j: float(cells[place]) for j, place in enumerate(places)}
+        for row in csv.DictReader(file, names, delimiter=delimiter):
+            yield row[head["label"]], [(j, float(row[x])) for j, x in enumerate(head["names"], 1)]
 
 
-def norm_at_most(v, p, square):
-    """Decide |v|_p^2 <= square for integers v: exactly for whole p, else by logarithms, True only where proved."""
-    v = [abs(x) for x in v if x]
-    if not v or square <= 0:
-        return square >= 0 and not v
-    if p == math.inf:
-        return max(v) ** 2 <= square
+def norm_at_most(v, unit, p, power, limit):
+    """Decide |v / unit|_p <= limit, or half its square <= limit; if p is not whole, by logarithms with a slack."""
+    v, square = [abs(x) for x in v if x], (limit * abs(limit) if power == 1 else 2 * limit) * unit**2
+    if not v or square <= 0 or p == math.inf:
+        return max(v, default=0) ** 2 <= square
     if p.denominator == 1 and p <= 64:
         return sum(x ** int(p) for x in v) ** 2 <= square ** int(p)
-    with localcontext(Context(prec=60, Emax=10**9, Emin=-(10**9))):
-        # sum (v_j / max)^p <= (square / max^2)^(p / 2); the slack exceeds the errors of the logarithms
-        exponent, largest = Decimal(p.numerator) / Decimal(p.denominator), Decimal(max(v))
-        total = sum((exponent * (Decimal(x) / largest).ln()).exp() for x in v)
-        limit = (Decimal(square.numerator) / Decimal(square.denominator) / largest**2).ln()
-        return total.ln() + Decimal("1e-40") * (1 + exponent) <= exponent / 2 * limit
+    with localcontext(Context(prec=60, Emax=10**9, Emin=-(10**9), traps=[])):
+        p, square = (Decimal(x.numerator) / Decimal(x.denominator) for x in (p, square))
+        total = sum((p / 2 * (Decimal(x) ** 2 / square).ln()).exp() for x in v)
+        return total.ln() + Decimal("1e-40") * (1 + p) <= 0
 
 
-def bounds_hold(part):
-    """Decide both bounds: "margins" are in units of 2^-2148, and "v", sum alpha_i y_i x_i, in units of 2^-1074 / D."""
-    hard, squared, weights, dual = (
-        part["loss"] == "hard",
-        part["loss"] == "squared_hinge",
-        part["weights"],
-        part["dual"],
-    )
-    C, rho, p, lower, upper = (part[name] for name in ("C", "scaling", "p", "lower", "upper"))
-    q = 1 if p == math.inf else math.inf if p == 1 else p / (p - 1)
-    require(part["intercept"] != "free" or part["imbalance"] == 0, "the dual variables are not balanced.")
-    for i, a in dual.items():
-        feasible = a >= 0 and weights.get(i, 1) > 0 and (hard or squared or a <= C * weights.get(i, 1))
-        require(feasible, f"dual variable {i + 1} is out of its bounds.")
-    w, w_unit, v, v_unit = (
-        list(part["w"].values()),
-        Fraction(ONE),
-        list(part["v"].values()),
-        Fraction(ONE * part["D"]),
-    )
-    if part["intercept"] == "augmented":  # the coordinate b / rho of w, and rho sum alpha_i y_i of v
-        w, w_unit = [x * units(rho) for x in w] + [part["b"]], units(rho) * Fraction(ONE)
-        v.append(int(part["imbalance"] * part["D"] * units(rho)))
-    gains = sum(dual.values())
-    if hard:  # lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper
-        smallest = Fraction(min(m for i, m in enumerate(part["margins"]) if weights.get(i, 1) > 0), ONE * ONE)
-        below = not lower or (smallest > 0 and norm_at_most(w, q, (smallest / lower * w_unit) ** 2))
-        return below, upper == math.inf or (gains > 0 and norm_at_most(v, p, (upper * gains * v_unit) ** 2))
-    if squared:  # alpha_i^2 / (4 C s_i) is subtracted, rounded up to a multiple of 2^-1400
-        terms = (a * a / (4 * C * weights.get(i, 1)) for i, a in dual.items())
-        gains -= Fraction(sum(-((-term.numerator << 1400) // term.denominator) for term in terms), 1 << 1400)
-    slacks = enumerate(max(ONE * ONE - m, 0) for m in part["margins"])
-    losses = sum(units(weights.get(i, Fraction(1))) * (x * x if squared else x) for i, x in slacks if x)
-    rest = 0 if upper == math.inf else upper - C * Fraction(losses, ONE ** (5 if squared else 3))
-    # lower <= gains - 1/2 |v|_p^2, and 1/2 |w|_q^2 + losses <= upper
-    limits = 2 * (gains - lower), 2 * rest
-    if part["power"] == 1:  # lower <= gains / max(1, |v|_p), and |w|_q + losses <= upper
-        limits = (gains / (lower or 1)) ** 2, rest * abs(rest)
-    below = not lower or (gains >= lower and norm_at_most(v, p, limits[0] * v_unit**2))
-    return below, upper == math.inf or norm_at_most(w, q, limits[1] * w_unit**2)
+def check_bounds(part):
+    """Require the inequalities of docs/explanation/exact_checks.md, which prove the bounds."""
+    require(part.intercept != "free" or part.v.get(0, 0) == 0, "the dual variables are not balanced.")
+    q = 1 if part.p == math.inf else math.inf if part.p == 1 else part.p / (part.p - 1)
+    w = [x for j, x in part.w.items() if j or part.intercept == "augmented"], part.W, q
+    v = part.v.values(), part.D * ONE, part.p
+    lower, upper, G = part.lower or Fraction(1), 0 if part.upper == math.inf else part.upper, part.G
+    if part.loss == "hard":  # lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper
+        below = 0 < part.least < math.inf and norm_at_most(*w, 1, part.least / (lower * part.W * ONE))
+        above = G > 0 and norm_at_most(*v, 1, upper * G)
+    else:  # lower <= G - |v|_p^2 / 2 or G / max(1, |v|_p), and |w|_q^2 / 2 or |w|_q <= upper - losses
+        losses = part.C * Fraction(part.losses, ONE * (part.W * ONE) ** POWERS[part.loss])
+        below = lower <= G and norm_at_most(*v, part.power, G / lower if part.power == 1 else G - lower)
+        above = norm_at_most(*w, part.power, upper - losses)
+    require(below or part.lower == 0, "the lower bound is not proved.")
+    require(above or part.upper == math.inf, "the upper bound is not proved.")
 
 
 def check(proof, data):
-    header, parts = read_certificate(proof)
-    digest, n = hashlib.sha256(), 0
-    for n, (label, entries) in enumerate(rows_of(data, header), 1):
-        ratios = [(j, *x.as_integer_ratio()) for j, x in sorted(entries.items()) if x]
-        require(
-            all(0 <= j < header["columns"] for j, *_ in ratios),
-            f"row {n} has a column that is not in the problem.",
-        )
-        digest.update(f"{label}{''.join(f' {j + 1}:{entries[j].hex()}' for j, *_ in ratios)}\n".encode())
-        ratios = [(j, a, BITS + 1 - b.bit_length()) for j, a, b in ratios]  # a 2^shift is the entry in units
+    head, parts = read_certificate(proof)
+    digest, labels, n = hashlib.sha256(), set(), 0
+    for n, (label, row) in enumerate(rows_of(data, head), 1):
+        try:  # whole numbers have neither sign nor point, other numbers are hexadecimal
+            value = float(label.replace("_", "text"))
+            label = str(int(value)) if value.is_integer() else value.hex()
+        except ValueError:
+            label = label.strip()
+        labels.add(label)
+        require(len(dict(row)) == len(row), f"row {n} has a column twice.")
+        row = sorted((j, x.hex(), *x.as_integer_ratio()) for j, x in row if x)
+        require(all(0 < j <= head["columns"] for j, *_ in row), f"row {n} has a column of no feature.")
+        digest.update(f"{label}{''.join(f' {j}:{text}' for j, text, *_ in row)}\n".encode())
+        units = [(j, a * (ONE // b)) for j, _, a, b in row]
         for part in parts:
-            sign, w, v, a = (
-                1 if label == part["positive"] else -1,
-                part["w"],
-                part["v"],
-                part["dual"].get(n - 1, 0),
-            )
-            part["margins"].append(
-                sign * sum(((x * w[j]) << shift for j, x, shift in ratios if j in w), part["b"])
-            )
-            part["imbalance"] += sign * a
-            part["seen"] += sign > 0
-            for j, x, shift in ratios if a else ():
-                v[j] = v.get(j, 0) + ((int(a * part["D"]) * sign * x) << shift)
-    require(
-        n == header["rows"] and digest.hexdigest() == header["sha256"],
-        "these are not the data of the certificate.",
-    )
+            sign, entries = 1 if label == part.positive else -1, [*units, (0, part.rho)]
+            a, s, power = part.dual.get(n, 0), part.weights.get(n, 1), POWERS[part.loss]
+            margin = sign * sum(x * part.w[j] for j, x in entries if j in part.w)
+            part.least = min(part.least, margin) if s else part.least
+            part.losses += int(s * ONE) * max(part.W * ONE - margin, 0) ** power
+            if a:
+                require(s and (power != 1 or a <= part.C * s < math.inf), f"dual variable {n} is infeasible.")
+                cost = a * a / (4 * part.C * s) if power == 2 else 0
+                part.G += a - Fraction(math.ceil(cost * 2**1400), 2**1400)
+                a = sign * int(a * part.D)
+                part.v |= {j: part.v.get(j, 0) + a * x for j, x in entries}
+    require(n == head["rows"] and digest.hexdigest() == head["sha256"], "these are not the data.")
     for part in parts:
-        below, above = bounds_hold(part)
-        require(below, "the lower bound is not proved.")
-        require(above, "the upper bound is not proved.")
-        require(part["seen"], f"no row is of the class {part['positive']!r}.")
-    for part in parts:
-        problem = ", ".join(f"{name} {part[name]}" for name in ("loss", "power", "intercept"))
-        numbers = ", ".join(f"{name} = {float(part[name]):.17g}" for name in ("C", "p", "scaling"))
-        print(
-            f"class {part['positive']!r} of {n} rows, {len(part['weights'])} of them weighted: {problem}, {numbers}"
-        )
-        lower = f"{float(part['lower']):.17g} <= " if part["lower"] else ""  # 0 states nothing
-        print(
-            f"  {lower}best {'margin' if part['loss'] == 'hard' else 'objective'} <= {float(part['upper']):.17g}"
-        )
+        check_bounds(part)
+        require(part.positive in labels, f"no row is of the class {part.positive!r}.")
+        rest = ", ".join(f"{x} = {float(getattr(part, x)):.17g}" for x in ("C", "p", "scaling"))
+        print(f"class {part.positive!r}: {part.loss}, power {part.power}, intercept {part.intercept}, {rest}")
+        lower = f"{float(part.lower):.17g} <= " if part.lower else ""  # 0 states nothing
+        print(f"  {lower}best {'margin' if part.loss == 'hard' else 'objective'} <= {float(part.upper):.17g}")
 
 
 if __name__ == "__main__":

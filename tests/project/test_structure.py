@@ -39,6 +39,8 @@ GOALS = {
 # code.
 # 35 more: signals within imports and C code, machines with one host name, digests of the headers of caches.
 LIMITS = GOALS | {"code lines": 29_055, "modules in the longest chain of imports": 25}
+# lines of the programs in checker/: whoever trusts a certificate reads one of them
+CHECKERS = {"check.py": 150, "check.c": 590}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
@@ -53,6 +55,12 @@ def test_structure_stays_within_its_limits():
     assert all(LIMITS[what] >= goal for what, goal in GOALS.items())
     measured = structure.measure()
     assert {what: measured[what] for what, limit in LIMITS.items() if measured[what] > limit} == {}
+
+
+def test_the_certificate_checkers_are_short_enough_to_be_read():
+    folder = structure.ROOT.parents[1] / "checker"
+    lines = {name: len((folder / name).read_text().splitlines()) for name in CHECKERS}
+    assert {name: count for name, count in lines.items() if count > CHECKERS[name]} == {}
 
 
 def test_every_folder_is_a_layer():
