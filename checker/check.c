@@ -1,9 +1,8 @@
 /* Check a certificate file of maxmargin against the data, in exact arithmetic: check proof.json data.svm
 
-   Independent of check.py, in C99 with GMP: cc -O2 -o check check.c -lgmp -lm. The objects of the certificate hold the
-   keys in the order in which maxmargin writes them. docs/certificate_format.md has the format,
-   docs/explanation/exact_checks.md the proofs. The exit status is 0 for VALID, 1 for INVALID and 3 for UNSUPPORTED:
-   compressed data, or a comparison of a p-norm with p other than infinity and the integers up to 64. */
+   Independent of check.py, in C99 with GMP: cc -O2 -o check check.c -lgmp -lm. docs/certificate_format.md has the format,
+   and what is not supported here; docs/explanation/exact_checks.md has the proofs. The exit status is 0 for VALID, 1 for
+   INVALID and 3 for UNSUPPORTED. The objects of the certificate hold the keys in the order in which maxmargin writes them. */
 #include <gmp.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,37 +11,37 @@
 #include <string.h>
 
 enum { BITS = 1074 }; /* every float64 number is an integer in units of 2^-1074 */
+enum { SIGNED = 1, RATIONAL = 2, UNBOUNDED = 4, POSITIVE = 8 }; /* what a number of the certificate may, or has to be */
 #define DIGITS "0123456789"
 #define SPACES " \t\n\v\f\r"
 typedef long long whole;
-typedef enum { ABSENT, FINITE, INFINITE } state;
-typedef struct { state is; mpq_t q; } number;
-typedef struct { whole column; size_t order; double x; mpz_t mantissa; int shift; } entry;
-typedef struct { /* of a binary problem; arrays by position, from 0; offset, smallest: in units of 2^-2148 */
+typedef struct { enum { ABSENT, FINITE, INFINITE } is; mpq_t q; } number;
+typedef struct { whole column; double x; mpz_t units; } entry;
+typedef struct { /* of a binary problem; the intercept is the column 0, of entries rho */
     char *positive, *loss, *intercept;
-    int hard, squared, power, margins, seen;
-    number C, scaling, p, b, lower, upper, *w, *weights, *dual, *v;
-    mpz_t D, offset, imbalance, losses, smallest;
+    int exponent, power, seen, some; /* some: there is a row with weight */
+    number C, p, scaling, b, lower, upper, *w, *weights, *dual, *v;
+    mpz_t rho, W, D, least, losses; /* w has the unit 1 / W, alpha 1 / D */
+    mpq_t G;
 } part;
 
 static part *parts;
-static entry *row; /* the entries of the present row */
+static entry *row; /* the entries of the present row, from 1 */
 static size_t part_count, name_count, entry_count, entry_room;
 static whole rows, columns, first_index, rows_read;
-static char **names, *label, *digest;
+static char **names, *label, *digest, *cursor;
 static int undecided;
 
 static void require(int holds, const char *failure) { if (!holds) fprintf(stderr, "INVALID: %s\n", failure), exit(1); }
+
+static void support(int holds, const char *limit) { if (!holds) fprintf(stderr, "UNSUPPORTED: %s\n", limit), exit(3); }
 
 static void *resized(void *old, size_t count, size_t size) {
     require(count <= SIZE_MAX / 2 / size && (old = realloc(old, count * size + 1)), "the memory does not suffice.");
     return old;
 }
 
-/* Text. Spaces and digits beyond ASCII, which Python reads as such, and underscores in numbers are refused. */
-
-static char *content(const char *path) { /* a file of UTF-8 without its byte order mark */
-    static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000}; /* the first character of 1 ... 4 bytes */
+static char *content(const char *path) {
     size_t size = 0, room = 1 << 16, got;
     char *text = resized(NULL, room, 1);
     FILE *file = fopen(path, "rb");
@@ -51,16 +50,8 @@ static char *content(const char *path) { /* a file of UTF-8 without its byte ord
         if ((size += got) == room - 1) text = resized(text, room *= 2, 1);
     require(!ferror(file) && !fclose(file), "a file cannot be read.");
     text[size] = 0;
-    for (unsigned char *s = (unsigned char *)text, *end = s + size; s < end;) {
-        unsigned long c = *s++;
-        int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0;
-        if (n > 1) c &= 0x7F >> n;
-        for (int k = 1; k < n; k++, c = c << 6 | (*s++ & 0x3F)) require((*s & 0xC0) == 0x80, "a file is not UTF-8.");
-        require(n && c && c >= least[n] && c <= 0x10FFFF && c >> 11 != 0x1B, "a file is not UTF-8, or holds NUL.");
-        int space = (c >= 0x1C && c < 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-                    c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-        require(!space, "a file holds a space other than those of ASCII.");
-    }
+    for (unsigned char *s = (unsigned char *)text; s < (unsigned char *)text + size; s++)
+        support(*s && *s < 0x80 && (*s < 0x1C || *s > 0x1F), "a file holds characters other than those of ASCII text.");
     return text;
 }
 
@@ -72,23 +63,21 @@ static char *next_line(char **rest) { /* without its end, "\n", "\r" or "\r\n"; 
     return line;
 }
 
-static char *stripped(char *text) {
-    text += strspn(text, SPACES);
-    for (size_t n = strlen(text); n && strchr(SPACES, text[n - 1]);) text[--n] = 0;
-    return text;
-}
+/* Numbers and labels */
 
-static int read_real(char *text, double *x) { /* text without spaces around it */
-    char *s = text + (*text == '+' || *text == '-'), *letter;
+static int read_real(char *text, double *x) { /* as float of Python, except underscores */
     static const char *words[] = {"infinity", "inf", "nan"};
-    for (int k = 0; k < 3; k++) {
+    char *end, *s = text += strspn(text, SPACES);
+    s += *s == '+' || *s == '-';
+    int known = strspn(s, DIGITS ".eE+-") > 0 && strpbrk(s, DIGITS) && *s != '+' && *s != '-';
+    for (int k = 0; k < 3 && !known; k++) {
         size_t n = strlen(words[k]), i = 0;
         while (i < n && (s[i] | 0x20) == words[k][i]) i++;
-        if (i == n && !s[n]) return *x = strtod(text, NULL), 1;
+        known = i == n && !s[n + strspn(s + n, SPACES)];
     }
-    int known = strspn(s, DIGITS ".eE+-") == strlen(s) && strpbrk(s, DIGITS); /* then strtod and Python agree */
-    *x = known ? strtod(text, &letter) : 0;
-    return known && !*letter;
+    if (known && s[0] == '0' && (s[1] | 0x20) == 'x') known = 0; /* which strtod reads */
+    *x = known ? strtod(text, &end) : 0;
+    return known && !end[strspn(end, SPACES)];
 }
 
 static char *hexadecimal(double x, char *text) { /* of a number other than 0, as by float.hex in Python */
@@ -104,104 +93,79 @@ static char *hexadecimal(double x, char *text) { /* of a number other than 0, as
 
 static char *label_of(char *text, char *room) { /* whole numbers without sign or point, others in hexadecimal */
     double x;
-    mpz_t integer;
-    text = stripped(text);
-    if (!read_real(text, &x)) return text;
+    int is_number = read_real(text, &x);
+    text += strspn(text, SPACES);
+    for (size_t n = strlen(text); n && strchr(SPACES, text[n - 1]);) text[--n] = 0;
+    if (!is_number) return text;
     if (!isfinite(x) || x != floor(x)) return hexadecimal(x, room);
-    mpz_init_set_d(integer, x);
-    mpz_get_str(room, 10, integer);
-    mpz_clear(integer);
+    sprintf(room, "%.0f", x == 0 ? 0 : x); /* exact in the C libraries that print all digits */
     return room;
 }
 
-static void read_number(char *text, number *a) { /* a hexadecimal float, an integer, a quotient of integers, or inf */
-    char *s = text + (*text == '+' || *text == '-'), *end;
-    size_t n = strspn(s, DIGITS);
+static void read_number(number *a, const char *text, int may) { /* a hexadecimal float, a quotient of integers, or inf */
+    const char *s = text + (*text == '-');
+    size_t n = strspn(s, DIGITS), below = s[n] == '/' ? strspn(s + n + 1, DIGITS) : 0;
     mpq_init(a->q);
-    a->is = strcmp(text, "inf") ? FINITE : INFINITE;
+    a->is = may & UNBOUNDED && !strcmp(text, "inf") ? INFINITE : FINITE;
+    if (a->is == INFINITE) return;
     if (s[0] == '0' && s[1] == 'x') {
-        double x = strtod(text, &end);
-        require(s[2] && end > s + 2 && !*end && isfinite(x), "a number of the certificate is not understood.");
+        n = strspn(s + 4 * (strlen(s) > 4), DIGITS "abcdef");
+        require(strlen(s) > 6 && (s[2] == '0' || s[2] == '1') && s[3] == '.' && n && s[4 + n] == 'p', "a wrong number.");
+        const char *power = s + 6 + n;
+        size_t most = strspn(power, DIGITS);
+        require((power[-1] == '+' || power[-1] == '-') && most && most < 5 && !power[most], "a wrong number.");
+        double x = strtod(text, NULL);
+        require(isfinite(x), "a number is beyond the float64 numbers.");
         mpq_set_d(a->q, x);
-    } else if (a->is == FINITE) {
-        size_t below = s[n] == '/' ? strspn(s + n + 1, DIGITS) : 0;
-        require(n && (!s[n] || (below && !s[n + 1 + below])), "a number of the certificate is not understood.");
-        require(!mpq_set_str(a->q, text + (*text == '+'), 10) && mpz_sgn(mpq_denref(a->q)), "a quotient by 0.");
+    } else {
+        require(n && (!s[n] || (below && !s[n + 1 + below])) && !mpq_set_str(a->q, text, 10), "a wrong number.");
+        require(mpz_sgn(mpq_denref(a->q)), "a quotient by 0.");
         mpq_canonicalize(a->q);
+        mpz_srcptr den = mpq_denref(a->q);
+        int dyadic = mpz_popcount(den) == 1 && mpz_sizeinbase(den, 2) <= BITS + 1;
+        size_t bits = mpz_sizeinbase(mpq_numref(a->q), 2), zeros = bits > 1 ? mpz_scan1(mpq_numref(a->q), 0) : 0;
+        int fits = dyadic && bits <= 1023 + mpz_sizeinbase(den, 2) && bits - zeros <= 53;
+        require(may & RATIONAL || fits, "a number is no float64 number.");
     }
+    require(may & SIGNED || mpq_sgn(a->q) >= (may & POSITIVE ? 1 : 0), "a number is too small.");
 }
 
-static void to_units(mpz_t units, number *a) { /* units may be the numerator of a */
-    size_t shift = mpz_sizeinbase(mpq_denref(a->q), 2) - 1;
-    int holds = a->is == FINITE && mpz_popcount(mpq_denref(a->q)) == 1 && shift <= BITS;
-    require(holds, "a number is no float64 number.");
-    mpz_mul_2exp(units, mpq_numref(a->q), BITS - shift);
+static void to_units(mpz_t units, const mpq_t a) { /* of 2^-1074; a is a float64 number */
+    mpz_mul_2exp(units, mpq_numref(a), BITS + 1 - mpz_sizeinbase(mpq_denref(a), 2));
 }
 
-/* JSON: lines of objects with texts, integers, null and arrays; strings are decoded in place */
-
-static char *cursor;
+/* The certificate */
 
 static int taken(char c) { return *(cursor += strspn(cursor, " \t\n\r")) == c ? cursor++, 1 : 0; }
 
-static int at_end(void) { return !*(cursor += strspn(cursor, " \t\n\r")); }
+static void token(char c) { require(taken(c), "a line of the certificate is not understood."); }
 
-static unsigned long four_digits(void) {
-    char digits[5] = {0};
-    require(strspn(strncpy(digits, cursor, 4), DIGITS "abcdefABCDEF") == 4, "a text of the certificate is wrong.");
-    cursor += 4;
-    return strtoul(digits, NULL, 16);
-}
-
-static char *string(void) {
-    static const char *escapes = "\"\\/bfnrt", *meanings = "\"\\/\b\f\n\r\t";
-    char *start = cursor, *to = start, *escape;
-    for (unsigned long c; (c = (unsigned char)*cursor++) != '"';) {
-        require(c >= 0x20, "a text of the certificate is wrong.");
-        if (c != '\\') { *to++ = (char)c; continue; }
-        if (*cursor && (escape = strchr(escapes, *cursor))) { *to++ = meanings[escape - escapes], cursor++; continue; }
-        require(*cursor++ == 'u', "a text of the certificate is wrong.");
-        if ((c = four_digits()) >> 10 == 0x36) { /* the first of two surrogates */
-            require(*cursor == '\\' && cursor[1] == 'u', "a text of the certificate is wrong."), cursor += 2;
-            unsigned long low = four_digits();
-            require(low >> 10 == 0x37, "a text of the certificate is wrong.");
-            c = 0x10000 + ((c & 0x3FF) << 10 | (low & 0x3FF));
-        } else require(c && c >> 10 != 0x37, "a text of the certificate is wrong.");
-        int n = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* further bytes */
-        *to++ = (char)(n ? (0xFF00 >> (n + 1) & 0xFF) | c >> 6 * n : c);
-        while (n--) *to++ = (char)(0x80 | (c >> 6 * n & 0x3F));
+static char *string(void) { /* decoded in place */
+    char *to, *start = to = (token('"'), cursor);
+    for (; *cursor != '"'; *to++ = *cursor++) {
+        require(*cursor >= 0x20, "a text of the certificate is wrong.");
+        if (*cursor == '\\') support(*++cursor == '"' || *cursor == '\\', "a text of the certificate has an escape.");
     }
-    *to = 0;
+    cursor++, *to = 0;
     return start;
 }
 
-
-static void token(char c) { require(taken(c), "a line of the certificate is not understood."); }
-
-static char *text_after(char before, const char *key) { /* the keys have the order in which maxmargin writes them */
-    token(before), token('"');
-    require(!strcmp(string(), key), "a line of the certificate has other keys than expected.");
+static void key(char before, const char *name) {
+    token(before);
+    require(!strcmp(string(), name), "a line of the certificate has other keys than expected.");
     token(':');
-    return taken('"') ? string() : NULL; /* NULL: the value is no text, and is read next */
 }
 
-static char *required_after(char before, const char *key) {
-    char *text = text_after(before, key);
-    require(text != NULL, "a text of the certificate is missing.");
-    return text;
-}
-
-static whole integer_after(const char *key) { /* key: NULL for an integer within an array */
-    require(!key || !text_after(',', key), "an integer of the certificate is missing.");
+static whole integer(void) {
     cursor += strspn(cursor, " \t\n\r");
     size_t minus = *cursor == '-', n = strspn(cursor + minus, DIGITS);
     require(n > 0 && n < 19 && (n == 1 || cursor[minus] != '0'), "an integer of the certificate is wrong.");
     return strtoll(cursor, &cursor, 10);
 }
 
-static char *null(void) {
-    require(!strncmp(cursor, "null", 4), "a line of the certificate is not understood.");
-    return cursor += 4, NULL;
+static int null(void) {
+    cursor += strspn(cursor, " \t\n\r");
+    return strncmp(cursor, "null", 4) ? 0 : (cursor += 4, 1);
 }
 
 static number *absent(whole count) {
@@ -212,76 +176,81 @@ static number *absent(whole count) {
 
 static void read_part(part *a) { /* all but the key "positive" */
     a->positive = string();
-    a->loss = required_after(',', "loss");
-    read_number(required_after(',', "C"), &a->C), read_number(required_after(',', "p"), &a->p);
-    a->power = (int)integer_after("power");
-    a->intercept = required_after(',', "intercept");
-    read_number(required_after(',', "scaling"), &a->scaling), read_number(required_after(',', "b"), &a->b);
-    read_number(required_after(',', "lower"), &a->lower), read_number(required_after(',', "upper"), &a->upper);
-    a->hard = !strcmp(a->loss, "hard"), a->squared = !strcmp(a->loss, "squared_hinge"), a->margins = 0;
-    a->w = absent(columns), a->v = absent(columns + 1), a->weights = absent(rows), a->dual = absent(rows);
-    mpz_init_set_ui(a->D, 1), mpz_init(a->offset), mpz_init(a->imbalance), mpz_init(a->losses), mpz_init(a->smallest);
-    int bare = !strcmp(a->intercept, "none"), known = a->hard || a->squared || !strcmp(a->loss, "hinge");
-    known = known && (bare || !strcmp(a->intercept, "free") || !strcmp(a->intercept, "augmented"));
-    require(known && (a->power == 1 || a->power == 2), "unknown kind of problem.");
-    known = (a->C.is == INFINITE || mpq_sgn(a->C.q) > 0) && (a->scaling.is == INFINITE || mpq_sgn(a->scaling.q) > 0);
-    known = known && (a->p.is == INFINITE || mpq_cmp_ui(a->p.q, 1, 1) >= 0) && a->lower.is == FINITE;
-    require(known && mpq_sgn(a->lower.q) >= 0 && mpq_sgn(a->upper.q) >= 0, "a number is negative or not finite.");
-    for (number *x = &a->lower; x; x = x == &a->lower ? &a->upper : NULL) {
-        size_t most = mpz_sizeinbase(mpq_denref(x->q), 2) + 1023;
-        require(mpz_sizeinbase(mpq_numref(x->q), 2) <= most, "a bound is beyond the float64 numbers.");
-    }
-    to_units(a->offset, &a->b);
-    mpz_mul_2exp(a->offset, a->offset, BITS);
-    require(!bare || !mpz_sgn(a->offset), "the problem has no intercept.");
+    key(',', "loss"), a->loss = string();
+    key(',', "C"), read_number(&a->C, string(), UNBOUNDED | POSITIVE);
+    key(',', "p"), read_number(&a->p, string(), UNBOUNDED);
+    key(',', "power"), a->power = (int)integer();
+    key(',', "intercept"), a->intercept = string();
+    key(',', "scaling"), read_number(&a->scaling, string(), POSITIVE);
+    key(',', "b"), read_number(&a->b, string(), SIGNED);
+    key(',', "lower"), read_number(&a->lower, string(), 0);
+    key(',', "upper"), read_number(&a->upper, string(), UNBOUNDED);
+    a->w = absent(columns), a->v = absent(columns), a->weights = absent(rows), a->dual = absent(rows);
+    a->seen = a->some = 0, a->exponent = !strcmp(a->loss, "hard") ? 0 : !strcmp(a->loss, "hinge") ? 1 : 2;
+    mpz_init(a->rho), mpz_init_set_ui(a->W, 1), mpz_init_set_ui(a->D, 1), mpz_init(a->least), mpz_init(a->losses);
+    mpq_init(a->G), mpq_init(a->w[0].q), a->w[0].is = FINITE, mpq_set(a->w[0].q, a->b.q);
+    int none = !strcmp(a->intercept, "none"), free = !strcmp(a->intercept, "free");
+    if (free) mpz_setbit(a->rho, BITS);
+    else if (!none) to_units(a->rho, a->scaling.q), mpq_div(a->w[0].q, a->b.q, a->scaling.q);
+    int known = (none || free || !strcmp(a->intercept, "augmented")) && (a->power == 1 || a->power == 2);
+    require(known && (a->exponent < 2 || !strcmp(a->loss, "squared_hinge")), "unknown kind of problem.");
+    require(!none || !mpq_sgn(a->b.q), "an intercept of a problem without one.");
+    require(a->p.is == INFINITE || mpq_cmp_ui(a->p.q, 1, 1) >= 0, "the exponent p is less than 1.");
+    support(!a->exponent || a->C.is == FINITE, "a loss has no finite C.");
 }
 
 static void read_certificate(char *rest) {
-    whole lines = 1, count;
-    int ended = 0;
+    whole lines = 1, ended = 0;
     require((cursor = next_line(&rest)) != NULL, "the certificate is empty.");
-    int known = !strcmp(required_after('{', "format"), "maxmargin certificate") && integer_after("version") == 1;
-    require(known, "unknown format or version.");
-    rows = integer_after("rows"), columns = integer_after("columns");
-    digest = required_after(',', "sha256");
-    if (!(label = text_after(',', "label"))) null();
-    require(!text_after(',', "names"), "the names are not an array.");
-    if (!taken('[')) null();
-    else for (; !taken(']'); names[name_count++] = string()) {
-        if (name_count) token(',');
-        token('"'), names = resized(names, name_count + 1, sizeof *names);
-    }
-    first_index = integer_after("first_index"), count = integer_after("parts");
-    for (token('}'); require(at_end(), "a line has more than an object."), cursor = next_line(&rest); lines++) {
+    key('{', "format"), require(!strcmp(string(), "maxmargin certificate"), "unknown format.");
+    key(',', "version"), require(integer() == 1, "unknown version.");
+    key(',', "rows"), rows = integer(), key(',', "columns"), columns = integer();
+    key(',', "sha256"), digest = string();
+    key(',', "label"), label = null() ? NULL : string();
+    key(',', "names");
+    if (!null())
+        for (token('['); !taken(']'); names[name_count++] = string()) {
+            if (name_count) token(',');
+            names = resized(names, name_count + 1, sizeof *names);
+        }
+    key(',', "first_index"), first_index = integer(), key(',', "parts");
+    whole count = integer();
+    for (token('}'); require(!*(cursor += strspn(cursor, SPACES)), "a line has more than an object."), cursor = next_line(&rest);
+         lines++, token('}')) {
         require(!ended, "lines follow the end of the certificate.");
-        token('{'), token('"');
-        char *key = string();
+        token('{');
+        char *name = string();
         token(':');
-        if ((ended = !strcmp(key, "end"))) require(integer_after(NULL) == lines, "the certificate is cut off.");
-        else if (!strcmp(key, "positive")) {
+        if ((ended = !strcmp(name, "end"))) require(integer() == lines, "the certificate is cut off.");
+        else if (!strcmp(name, "positive")) {
             parts = resized(parts, ++part_count, sizeof *parts);
-            token('"'), read_part(&parts[part_count - 1]);
+            read_part(&parts[part_count - 1]);
         } else {
-            int of_w = !strcmp(key, "w"), of_weights = !strcmp(key, "weights"), first = 1;
-            require(part_count && (of_w || of_weights || !strcmp(key, "dual")), "a line has no place.");
+            int of_w = !strcmp(name, "w"), of_weights = !strcmp(name, "weights"), first = 1;
+            require(part_count && (of_w || of_weights || !strcmp(name, "dual")), "a line has no place.");
             part *a = &parts[part_count - 1];
-            number *array = of_w ? a->w : of_weights ? a->weights : a->dual, *x;
+            number *array = of_w ? a->w : of_weights ? a->weights : a->dual;
             for (token('['); !taken(']'); first = 0, token(']')) {
                 if (!first) token(',');
                 token('[');
-                whole place = integer_after(NULL);
-                require(0 < place && place <= (of_w ? columns : rows), "a position is wrong.");
-                require((x = &array[place - 1])->is == ABSENT, "a position is repeated.");
-                token(','), token('"'), read_number(string(), x);
-                if (of_w) to_units(mpq_numref(x->q), x);
-                if (of_weights) require(mpq_sgn(x->q) >= 0, "a weight is negative.");
-                if (array == a->dual) require(x->is == FINITE, "a dual variable is not finite.");
-                if (array == a->dual) mpz_lcm(a->D, a->D, mpq_denref(x->q));
+                whole place = integer();
+                int free = 0 < place && place <= (of_w ? columns : rows) && array[place].is == ABSENT;
+                require(free, "a position is wrong, or repeated.");
+                token(','), read_number(&array[place], string(), of_w ? SIGNED : of_weights ? 0 : RATIONAL);
+                if (!of_weights) mpz_lcm(of_w ? a->W : a->D, of_w ? a->W : a->D, mpq_denref(array[place].q));
             }
         }
-        token('}');
     }
     require(ended && count > 0 && (uint64_t)count == part_count, "the certificate is cut off, or parts are missing.");
+    for (part *a = parts; a < parts + part_count; a++) {
+        mpz_lcm(a->W, a->W, mpq_denref(a->w[0].q));
+        for (whole j = 0; j <= columns; j++) {
+            if (a->w[j].is == ABSENT) continue;
+            mpz_t unit;
+            mpz_init(unit), mpz_divexact(unit, a->W, mpq_denref(a->w[j].q));
+            mpz_mul(mpq_numref(a->w[j].q), mpq_numref(a->w[j].q), unit), mpz_clear(unit);
+        }
+    }
 }
 
 /* SHA-256: the constants are the first bits of the fractional parts of roots of the first primes */
@@ -336,78 +305,79 @@ static void end_hash(char *text) { /* 65 characters */
 /* Data */
 
 static int by_column(const void *a, const void *b) {
-    const entry *x = a, *y = b;
-    return x->column != y->column ? (x->column > y->column) - (x->column < y->column)
-                                  : (x->order > y->order) - (x->order < y->order);
+    whole j = ((const entry *)a)->column, k = ((const entry *)b)->column;
+    return (j > k) - (j < k);
 }
 
 static void add_entry(whole column, char *text) {
-    if (entry_count == entry_room) {
+    if (entry_count + 2 > entry_room) {
         row = resized(row, entry_room = 2 * entry_room + 16, sizeof *row);
-        for (size_t k = entry_count; k < entry_room; k++) mpz_init(row[k].mantissa);
+        for (size_t k = entry_count; k < entry_room; k++) mpz_init(row[k].units);
     }
-    entry *e = &row[entry_count];
-    e->column = column, e->order = entry_count++;
-    require(read_real(text, &e->x), "an entry of a row is not understood.");
+    support(!strchr(text, '_'), "an entry has an underscore.");
+    row[entry_count].column = column;
+    require(read_real(text, &row[entry_count++].x), "an entry of a row is not understood.");
 }
 
-/* Add the present row to the digest, the margins and the sums. */
-static void add_row(char *cell) {
-    char room[400], text[64];
-    size_t n = 0;
+/* Add the present row to the sums of a problem: losses, the least margin, the gains G, and v, that of alpha_i y_i x_i. */
+static void add_to_sums(part *a, const char *name, size_t n) {
+    number *alpha = &a->dual[rows_read], *weight = &a->weights[rows_read]; /* positions count from 1 */
+    int negative = strcmp(name, a->positive) != 0, counts = weight->is == ABSENT || mpq_sgn(weight->q);
     mpz_t sum, term;
+    mpq_t s, cost;
+    mpz_init(sum), mpz_init(term), mpq_init(s), mpq_init(cost);
+    mpq_set_ui(s, 1, 1);
+    if (weight->is != ABSENT) mpq_set(s, weight->q);
+    a->seen |= !negative;
+    mpz_set(row[0].units, a->rho), row[0].column = 0;
+    for (size_t k = 0; k < n; k++)
+        if (a->w[row[k].column].is != ABSENT) mpz_addmul(sum, mpq_numref(a->w[row[k].column].q), row[k].units);
+    if (negative) mpz_neg(sum, sum);
+    if (counts && (!a->some++ || mpz_cmp(sum, a->least) < 0)) mpz_set(a->least, sum);
+    mpz_mul_2exp(term, a->W, BITS), mpz_sub(sum, term, sum); /* the slack */
+    if (mpz_sgn(sum) > 0) mpz_pow_ui(sum, sum, (unsigned long)a->exponent), to_units(term, s), mpz_addmul(a->losses, term, sum);
+    if (alpha->is != ABSENT && mpq_sgn(alpha->q)) {
+        if (a->exponent) mpq_mul(s, s, a->C.q); /* the cap of hinge losses */
+        require(counts && (a->exponent != 1 || mpq_cmp(alpha->q, s) <= 0), "a dual variable is out of its bounds.");
+        if (a->exponent == 2) { /* alpha_i^2 / (4 C s_i), rounded up to a multiple of 2^-1400 */
+            mpq_mul(cost, alpha->q, alpha->q), mpq_div(cost, cost, s), mpq_mul_2exp(cost, cost, 1398);
+            mpz_cdiv_q(mpq_numref(cost), mpq_numref(cost), mpq_denref(cost)), mpz_set_ui(mpq_denref(cost), 1);
+            mpq_div_2exp(cost, cost, 1400);
+        }
+        mpq_sub(cost, alpha->q, cost), mpq_add(a->G, a->G, cost);
+        mpz_divexact(term, a->D, mpq_denref(alpha->q)), mpz_mul(term, term, mpq_numref(alpha->q));
+        if (negative) mpz_neg(term, term);
+        for (size_t k = 0; k < n; k++) {
+            number *v = &a->v[row[k].column];
+            if (v->is == ABSENT) mpq_init(v->q), v->is = FINITE;
+            mpz_addmul(mpq_numref(v->q), term, row[k].units);
+        }
+    }
+    mpz_clear(sum), mpz_clear(term), mpq_clear(s), mpq_clear(cost);
+}
+
+static void add_row(char *cell) { /* to the digest, and to the sums of all problems */
+    char room[400], text[64];
+    size_t n = 1;
     const char *name = label_of(cell, room);
-    qsort(row, entry_count, sizeof *row, by_column);
+    mpq_t x;
+    mpq_init(x);
+    qsort(row + 1, entry_count - 1, sizeof *row, by_column);
     add_to_hash(name, strlen(name));
-    for (size_t k = 0; k < entry_count; k++) {
+    for (size_t k = 1; k < entry_count; k++) {
         entry e = row[k];
         require(k + 1 == entry_count || row[k + 1].column != e.column, "a row has a column twice.");
         if (e.x == 0) continue;
-        require(isfinite(e.x) && 0 <= e.column && e.column < columns, "a row has an entry that is not in the problem.");
-        add_to_hash(text, (size_t)sprintf(text, " %lld:", e.column + 1));
+        require(isfinite(e.x) && 0 < e.column && e.column <= columns, "a row has an entry that is not in the problem.");
+        add_to_hash(text, (size_t)sprintf(text, " %lld:", e.column));
         hexadecimal(e.x, text), add_to_hash(text, strlen(text));
-        double mantissa = frexp(e.x, &e.shift); /* mantissa 2^shift is the entry in units */
-        e.shift += BITS - 53;
-        mpz_set_d(e.mantissa, ldexp(mantissa, e.shift < 0 ? 53 + e.shift : 53));
-        e.shift = e.shift < 0 ? 0 : e.shift;
+        mpq_set_d(x, e.x), to_units(e.units, x);
         row[k] = row[n], row[n++] = e;
     }
     add_to_hash("\n", 1);
-    require(rows_read < rows, "these are not the data of the certificate.");
-    mpz_init(sum), mpz_init(term);
-    for (part *a = parts; a < parts + part_count; a++) {
-        number *alpha = &a->dual[rows_read], *weight = &a->weights[rows_read];
-        int negative = strcmp(name, a->positive) != 0, counts = weight->is != FINITE || mpq_sgn(weight->q);
-        a->seen |= !negative;
-        mpz_set(sum, a->offset);
-        for (size_t k = 0; k < n; k++) {
-            number *w = &a->w[row[k].column];
-            if (w->is == ABSENT) continue;
-            mpz_mul(term, mpq_numref(w->q), row[k].mantissa), mpz_mul_2exp(term, term, (mp_bitcnt_t)row[k].shift);
-            mpz_add(sum, sum, term);
-        }
-        if (negative) mpz_neg(sum, sum);
-        if (counts && (!a->margins++ || mpz_cmp(sum, a->smallest) < 0)) mpz_set(a->smallest, sum);
-        mpz_set_ui(term, 1), mpz_mul_2exp(term, term, 2 * BITS), mpz_sub(sum, term, sum);
-        if (!a->hard && mpz_sgn(sum) > 0) { /* the slack */
-            if (a->squared) mpz_mul(sum, sum, sum);
-            if (weight->is == ABSENT) mpz_mul_2exp(term, sum, BITS);
-            else to_units(term, weight), mpz_mul(term, term, sum);
-            mpz_add(a->losses, a->losses, term);
-        }
-        if (alpha->is == ABSENT) continue;
-        mpz_divexact(term, a->D, mpq_denref(alpha->q)), mpz_mul(sum, term, mpq_numref(alpha->q));
-        if (negative) mpz_neg(sum, sum);
-        mpz_add(a->imbalance, a->imbalance, sum); /* in units of 1 / D */
-        for (size_t k = 0; k < n && mpz_sgn(sum); k++) {
-            number *v = &a->v[row[k].column];
-            if (v->is == ABSENT) mpq_init(v->q), v->is = FINITE;
-            mpz_mul(term, sum, row[k].mantissa), mpz_mul_2exp(term, term, (mp_bitcnt_t)row[k].shift);
-            mpz_add(mpq_numref(v->q), mpq_numref(v->q), term);
-        }
-    }
-    mpz_clear(sum), mpz_clear(term);
-    entry_count = 0, rows_read++;
+    require(rows_read++ < rows, "these are not the data of the certificate.");
+    for (size_t k = 0; k < part_count; k++) add_to_sums(&parts[k], name, n);
+    entry_count = 1, mpq_clear(x);
 }
 
 static void read_svmlight(char *rest) {
@@ -418,67 +388,62 @@ static void read_svmlight(char *rest) {
         while ((word = strtok(NULL, SPACES))) {
             if (!strncmp(word, "qid:", 4)) continue;
             size_t sign = *word == '+' || *word == '-', digits = strspn(word + sign, DIGITS);
-            char *colon = word + sign + digits;
-            require(digits && *colon == ':', "an entry of a row is not understood.");
-            whole j = strtoll(word, NULL, 10), far = (whole)1 << 62; /* positions as far as that are refused */
-            add_entry((j > far ? far : j < -far ? -far : j) - first_index, colon + 1);
+            support(!strchr(word, '_'), "an entry has an underscore.");
+            require(digits && word[sign + digits] == ':', "an entry of a row is not understood.");
+            support(digits < 19, "a row has a column beyond 10^18.");
+            add_entry(strtoll(word, NULL, 10) - first_index + 1, word + sign + digits + 1);
         }
         add_row(name);
     }
 }
 
-static char **cells;
-static size_t cell_count;
-
-static int read_cells(char **rest, char delimiter) { /* of the next record, as the module csv of Python; 0: no more */
-    char *s = *rest + strspn(*rest, "\r\n"), *to = s, *start = s; /* blank lines are no records */
-    if (!*s) return 0;
-    for (cell_count = 0;;) {
-        int quoted = *s == '"', end;
-        for (s += quoted; *s && (quoted || !strchr("\r\n", *s)) && (quoted || *s != delimiter); s++)
-            if (!quoted || *s != '"') *to++ = *s;
-            else if (s[1] == '"') *to++ = *++s;
-            else quoted = 0;
-        cells = resized(cells, cell_count + 1, sizeof *cells);
-        cells[cell_count++] = start;
-        end = *s != delimiter;
-        if (*s) s += 1 + (s[0] == '\r' && s[1] == '\n');
-        *to++ = 0, start = to;
-        if (end) return *rest = s, 1;
-    }
-}
-
-static size_t place_of(const char *name) {
-    for (size_t k = 0; k < cell_count; k++)
-        if (!strcmp(cells[k], name)) return k;
-    return require(0, "a column is missing."), 0;
+static char *next_cell(char **line, char delimiter) { /* NULL after the last one */
+    char *cell = *line, *end = cell ? strchr(cell, delimiter) : NULL;
+    *line = end ? *end = 0, end + 1 : NULL;
+    return cell;
 }
 
 static void read_delimited(char *rest) {
-    size_t length = strcspn(rest, "\r\n"), most = 0, *places = resized(NULL, name_count + 1, sizeof *places);
-    char delimiter = ',', *line;
+    char delimiter = ',', *line = NULL, *cell;
+    size_t most = 0, count = 0, *places = resized(NULL, name_count + 1, sizeof *places), head;
+    char **found = NULL;
+    support(!strchr(rest, '"'), "delimited text has quotes.");
+    require((line = next_line(&rest)) && names, "there is no header.");
     for (const char *d = ",;\t"; *d; d++) {
-        size_t count = 0;
-        for (size_t k = 0; k < length; k++) count += rest[k] == *d;
-        if (count > most) delimiter = *d, most = count;
+        size_t times = 0;
+        for (const char *s = line; *s; s++) times += *s == *d;
+        if (times > most) delimiter = *d, most = times;
     }
-    require((line = next_line(&rest)) != NULL && names && read_cells(&line, delimiter), "there is no header.");
-    for (size_t k = 0; k <= name_count; k++) places[k] = place_of(k < name_count ? names[k] : label);
-    while (read_cells(&rest, delimiter)) {
-        for (size_t k = 0; k <= name_count; k++) require(places[k] < cell_count, "a row is too short.");
-        for (size_t k = 0; k < name_count; k++) add_entry((whole)k, stripped(cells[places[k]]));
-        add_row(cells[places[name_count]]);
+    for (; (cell = next_cell(&line, delimiter)); found[count++] = cell) {
+        found = resized(found, count + 1, sizeof *found);
+        for (size_t k = 0; k < count; k++) require(strcmp(found[k], cell), "two columns have the same name.");
+    }
+    for (size_t k = 0; k <= name_count; k++) {
+        for (head = 0; head < count && strcmp(found[head], k < name_count ? names[k] : label);) head++;
+        require((places[k] = head) < count, "a column is missing.");
+    }
+    while ((line = next_line(&rest))) {
+        if (!*line) continue; /* blank lines are no rows */
+        for (head = 0; head < count; head++) found[head] = next_cell(&line, delimiter);
+        for (size_t k = 0; k <= name_count; k++) require(found[places[k]] != NULL, "a row is too short.");
+        for (size_t k = 0; k < name_count; k++) add_entry((whole)k + 1, found[places[k]]);
+        add_row(found[places[name_count]]);
     }
 }
 
 /* Bounds */
 
-static int norm_at_most(const number *v, const number *p, mpq_t square) { /* |v|_p^2 <= square for integers v */
+/* Decide |v / unit|_p <= limit, or for power 2 half its square <= limit, for integers v by position. */
+static int norm_at_most(const number *v, int from, const mpz_t unit, const number *p, int power, const mpq_t limit) {
     unsigned long exponent = p->is == INFINITE ? 1 : mpz_get_ui(mpq_numref(p->q));
-    int some = 0, known = p->is == INFINITE || (mpz_cmp_ui(mpq_denref(p->q), 1) == 0 && mpq_cmp_ui(p->q, 64, 1) <= 0);
+    int some = 0, known = p->is == INFINITE || (!mpz_cmp_ui(mpq_denref(p->q), 1) && mpq_cmp_ui(p->q, 64, 1) <= 0);
     mpz_t total, term;
-    mpz_init(total), mpz_init(term);
-    for (whole j = 0; j <= columns; j++) {
+    mpq_t square;
+    mpz_init(total), mpz_init(term), mpq_init(square);
+    mpq_abs(square, limit), mpq_mul(square, square, limit);
+    if (power == 2) mpq_mul_2exp(square, limit, 1);
+    mpz_mul(term, unit, unit), mpz_mul(mpq_numref(square), mpq_numref(square), term); /* of which |v|_p^2 is at most */
+    for (whole j = from; j <= columns; j++) {
         if (v[j].is == ABSENT || !mpz_sgn(mpq_numref(v[j].q))) continue;
         some = 1;
         if (!known || mpq_sgn(square) <= 0) break;
@@ -494,81 +459,35 @@ static int norm_at_most(const number *v, const number *p, mpq_t square) { /* |v|
     return mpz_cmp(total, term) <= 0;
 }
 
-static void check_dual_variables(part *a, mpq_t gains) { /* and set gains, the sum or that of squared hinge losses */
-    mpq_t x, limit;
-    mpz_t terms;
-    mpq_init(x), mpq_init(limit), mpz_init(terms);
-    require(strcmp(a->intercept, "free") || !mpz_sgn(a->imbalance), "the dual variables are not balanced.");
-    for (whole i = 0; i < rows; i++) {
-        number *alpha = &a->dual[i], *weight = &a->weights[i];
-        if (alpha->is == ABSENT) continue;
-        int unbounded = a->hard || a->C.is == INFINITE || weight->is == INFINITE;
-        require(mpq_sgn(alpha->q) >= 0, "a dual variable is negative.");
-        require(weight->is != FINITE || mpq_sgn(weight->q), "a dual variable of a row without weight.");
-        require(!a->squared || !unbounded, "a squared hinge loss without bound.");
-        mpz_divexact(mpq_numref(x), a->D, mpq_denref(alpha->q)), mpz_set_ui(mpq_denref(x), 1);
-        mpz_addmul(mpq_numref(gains), mpq_numref(x), mpq_numref(alpha->q));
-        if (unbounded) continue;
-        if (weight->is == FINITE) mpq_mul(limit, a->C.q, weight->q);
-        else mpq_set(limit, a->C.q);
-        require(a->squared || mpq_cmp(alpha->q, limit) <= 0, "a dual variable is out of its bounds.");
-        if (!a->squared) continue;
-        /* alpha_i^2 / (4 C s_i), rounded up to a multiple of 2^-1400 */
-        mpz_mul(mpq_numref(x), mpq_numref(alpha->q), mpq_numref(alpha->q));
-        mpz_mul(mpq_numref(x), mpq_numref(x), mpq_denref(limit)), mpz_mul_2exp(mpq_numref(x), mpq_numref(x), 1398);
-        mpz_mul(mpq_denref(x), mpq_denref(alpha->q), mpq_denref(alpha->q));
-        mpz_mul(mpq_denref(x), mpq_denref(x), mpq_numref(limit));
-        mpz_cdiv_q(mpq_numref(x), mpq_numref(x), mpq_denref(x)), mpz_add(terms, terms, mpq_numref(x));
-    }
-    mpz_set(mpq_denref(gains), a->D), mpq_canonicalize(gains);
-    mpz_set(mpq_numref(x), terms), mpz_set_ui(mpq_denref(x), 1), mpq_div_2exp(x, x, 1400);
-    mpq_sub(gains, gains, x);
-}
-
 static void check_bounds(part *a) {
-    mpq_t gains, w_unit, v_unit, x, y;
-    number q, *extra_w = &a->w[columns], *extra_v = &a->v[columns];
-    int below = !mpq_sgn(a->lower.q), above = a->upper.is == INFINITE;
-    mpq_init(gains), mpq_init(w_unit), mpq_init(v_unit), mpq_init(x), mpq_init(y), mpq_init(q.q);
-    check_dual_variables(a, gains);
-    mpq_set_ui(q.q, 1, 1), mpq_set_ui(x, 1, 1);
-    q.is = a->p.is == FINITE && !mpq_cmp(a->p.q, x) ? INFINITE : FINITE;
-    if (q.is == FINITE && a->p.is == FINITE) mpq_sub(x, a->p.q, x), mpq_div(q.q, a->p.q, x); /* p / (p - 1) */
-    mpq_set_ui(w_unit, 1, 1), mpq_mul_2exp(w_unit, w_unit, BITS);
-    mpq_set_z(v_unit, a->D), mpq_mul_2exp(v_unit, v_unit, BITS);
-    if (!strcmp(a->intercept, "augmented")) { /* the coordinate b / scaling of w, and scaling sum alpha_i y_i of v */
-        to_units(mpq_numref(x), &a->scaling), mpz_set_ui(mpq_denref(x), 1);
-        for (whole j = 0; j < columns; j++)
-            if (a->w[j].is != ABSENT) mpz_mul(mpq_numref(a->w[j].q), mpq_numref(a->w[j].q), mpq_numref(x));
-        extra_w->is = extra_v->is = FINITE, mpq_init(extra_w->q), mpq_init(extra_v->q);
-        mpz_set(mpq_numref(extra_w->q), a->offset), mpz_mul(mpq_numref(extra_v->q), a->imbalance, mpq_numref(x));
-        mpq_mul(w_unit, w_unit, x);
-    }
-    require(!a->hard || a->margins, "all weights are 0.");
-    if (a->hard) { /* lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper */
-        if (!below && mpz_sgn(a->smallest) > 0) {
-            mpq_set_z(x, a->smallest), mpq_div_2exp(x, x, 2 * BITS);
-            mpq_div(x, x, a->lower.q), mpq_mul(x, x, w_unit), mpq_mul(x, x, x), below = norm_at_most(a->w, &q, x);
-        }
-        mpq_mul(y, a->upper.q, gains), mpq_mul(y, y, v_unit), mpq_mul(y, y, y);
-        if (!above) above = mpq_sgn(gains) > 0 && norm_at_most(a->v, &a->p, y);
-    } else { /* lower <= gains - 1/2 |v|_p^2, and 1/2 |w|_q^2 + losses <= upper */
-        mpq_sub(x, gains, a->lower.q), mpq_mul_2exp(x, x, 1);
-        if (a->power == 1 && !below) mpq_div(x, gains, a->lower.q), mpq_mul(x, x, x);
-        mpq_mul(x, x, v_unit), mpq_mul(x, x, v_unit);
-        if (!below) below = mpq_cmp(gains, a->lower.q) >= 0 && norm_at_most(a->v, &a->p, x);
-        mpq_set_z(y, a->losses), mpq_div_2exp(y, y, (a->squared ? 5 : 3) * BITS), mpq_mul(y, y, a->C.q);
-        mpq_sub(y, a->upper.q, y); /* gains / max(1, |v|_p), and |w|_q + losses with power 1 */
-        if (a->power == 1) mpq_abs(x, y), mpq_mul(y, y, x);
-        else mpq_mul_2exp(y, y, 1);
-        mpq_mul(y, y, w_unit), mpq_mul(y, y, w_unit);
-        if (!above) above = a->C.is == FINITE && norm_at_most(a->w, &q, y);
+    number q;
+    mpz_t v_unit;
+    mpq_t x, y, one;
+    int below = !mpq_sgn(a->lower.q), above = a->upper.is == INFINITE, from = strcmp(a->intercept, "augmented") != 0;
+    mpz_init(v_unit), mpq_init(x), mpq_init(y), mpq_init(one), mpq_init(q.q);
+    mpq_set_ui(one, 1, 1), mpq_set_ui(q.q, 1, 1), mpz_mul_2exp(v_unit, a->D, BITS);
+    q.is = a->p.is == FINITE && mpq_equal(a->p.q, one) ? INFINITE : FINITE;
+    if (q.is == FINITE && a->p.is == FINITE) mpq_sub(x, a->p.q, one), mpq_div(q.q, a->p.q, x); /* p / (p - 1) */
+    int balanced = strcmp(a->intercept, "free") || a->v[0].is == ABSENT || !mpz_sgn(mpq_numref(a->v[0].q));
+    require(balanced, "the dual variables are not balanced.");
+    if (!a->exponent) { /* lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper */
+        mpq_set_z(x, a->least), mpq_div_2exp(x, x, BITS);
+        mpq_set_z(y, a->W), mpq_div(x, x, y);
+        if (!below) mpq_div(x, x, a->lower.q), below = a->some && mpq_sgn(x) > 0 && norm_at_most(a->w, from, a->W, &q, 1, x);
+        mpq_mul(y, a->upper.q, a->G);
+        if (!above) above = mpq_sgn(a->G) > 0 && norm_at_most(a->v, from, v_unit, &a->p, 1, y);
+    } else { /* lower <= G - |v|_p^2 / 2 or G / max(1, |v|_p), and |w|_q^2 / 2 or |w|_q <= upper - losses */
+        mpq_sub(x, a->G, a->lower.q);
+        if (a->power == 1 && !below) mpq_div(x, a->G, a->lower.q);
+        if (!below) below = mpq_cmp(a->G, a->lower.q) >= 0 && norm_at_most(a->v, from, v_unit, &a->p, a->power, x);
+        mpz_mul_2exp(v_unit, a->W, BITS), mpz_pow_ui(v_unit, v_unit, (unsigned long)a->exponent);
+        mpq_set_z(y, a->losses), mpq_set_z(x, v_unit), mpq_div(y, y, x), mpq_div_2exp(y, y, BITS);
+        mpq_mul(y, y, a->C.q), mpq_sub(y, a->upper.q, y);
+        if (!above) above = norm_at_most(a->w, from, a->W, &q, a->power, y);
     }
     require(below, "the lower bound is not proved.");
     require(above, "the upper bound is not proved.");
     require(a->seen, "no row is of the class of a part.");
-    mpq_set_d(x, mpq_get_d(a->lower.q)), mpq_set_d(y, a->upper.is == FINITE ? mpq_get_d(a->upper.q) : 0);
-    require(mpq_equal(x, a->lower.q) && (a->upper.is != FINITE || mpq_equal(y, a->upper.q)), "a bound is no float64 number.");
     double upper = a->upper.is == INFINITE ? INFINITY : mpq_get_d(a->upper.q);
     printf("class %s: %.17g <= best <= %.17g\n", a->positive, mpq_get_d(a->lower.q), upper);
 }
@@ -576,15 +495,18 @@ static void check_bounds(part *a) {
 int main(int count, char **paths) {
     char text[80];
     require(count == 3, "the arguments are the certificate and the file of the data.");
-    size_t n = strlen(paths[2]);
-    if (n >= 3 && !strcmp(paths[2] + n - 3, ".gz")) return fprintf(stderr, "UNSUPPORTED: unzip the data.\n"), 3;
+    size_t n = strlen(paths[2]), mark;
+    support(n < 3 || strcmp(paths[2] + n - 3, ".gz"), "unzip the data.");
     start_hash();
     read_certificate(content(paths[1]));
     char *data = content(paths[2]);
-    (label ? read_delimited : read_svmlight)(data + (strncmp(data, "\xEF\xBB\xBF", 3) ? 0 : 3));
+    row = resized(NULL, entry_room = 16, sizeof *row);
+    for (mark = 0; mark < entry_room; mark++) mpz_init(row[mark].units);
+    entry_count = 1; /* that of the intercept */
+    (label ? read_delimited : read_svmlight)(data);
     end_hash(text);
     require(rows_read == rows && !strcmp(text, digest), "these are not the data of the certificate.");
     for (size_t k = 0; k < part_count; k++) check_bounds(&parts[k]);
-    if (undecided) return fprintf(stderr, "UNSUPPORTED: the norm has an exponent that is not whole, or above 64.\n"), 3;
+    support(!undecided, "the norm has an exponent that is not whole, or above 64.");
     return puts("VALID"), 0;
 }

@@ -37,10 +37,12 @@ GOALS = {
 # arithmetic (240). The chain of imports goes from the command line
 # to the in-memory solver, which partitioned fits call, and to the module that writes files, also those of compiled
 # code.
-# 35 more: signals within imports and C code, machines with one host name, digests of the headers of caches.
-LIMITS = GOALS | {"code lines": 29_055, "modules in the longest chain of imports": 25}
-# lines of the programs in checker/: whoever trusts a certificate reads one of them
-CHECKERS = {"check.py": 150, "check.c": 590}
+# 35 more: signals within imports and C code, machines with one host name, digests of the headers of caches; 55 more: dual
+# variables that cancel exactly in huge columns.
+LIMITS = GOALS | {"code lines": 29_110, "modules in the longest chain of imports": 25}
+# lines of the programs in checker/: whoever trusts a certificate reads one of them. The one in C has its own readers of
+# JSON, numbers and tables (220), SHA-256 (50) and the memory of GMP.
+CHECKERS = {"check.py": 150, "check.c": 520}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
