@@ -91,9 +91,7 @@ class Settings:
     damping_factor: float = 10.0
     max_damping: float = 1e3
     short_step: float = 0.3
-    newton_damping: float = (
-        1e-3  # the first damping of the Newton steps on the model; it changes in the same way
-    )
+    newton_damping: float = 1e-3  # the first one of the Newton steps on the model; it changes in the same way
     max_halvings: int = 12  # of the length of a step, at most; the next step then has a larger damping
     max_trials: int = 4  # of a Newton step on the non-zero weights, with rising damping
     # A point of the last stage is yielded when its gap is at most this share of that of the last one, or after so many
