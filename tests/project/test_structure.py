@@ -37,9 +37,9 @@ GOALS = {
 # arithmetic (240). The chain of imports goes from the command line
 # to the in-memory solver, which partitioned fits call, and to the module that writes files, also those of compiled
 # code.
-# 90 more: signals within imports and C code, machines with one host name, digests of the headers of caches (35), and
-# dual variables that cancel exactly in huge columns.
-LIMITS = GOALS | {"code lines": 29_110, "modules in the longest chain of imports": 25}
+# 125 more: signals within imports and C code, machines with one host name, digests of the headers of caches (35), and
+# dual variables that cancel exactly in huge columns; samples that prove that many rows have no separator (35).
+LIMITS = GOALS | {"code lines": 29_145, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them. The one in C has its own readers of
 # JSON, numbers and tables (220), SHA-256 (50) and the memory of GMP.
 CHECKERS = {"check.py": 150, "check.c": 520}
@@ -48,9 +48,10 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced
 # steps and the reason why a fit ended; and (169, 37) with the question whether the rows are in partitions; (172, 38),
 # (237, 44) and (72, 17) with the question whether they are in files, and intercepts that evaluations move; (174, 38)
-# with the part of the fit that files which fit in memory share; one more each with the error after Ctrl-C. The
-# rounding of another processor may enter a few functions more.
-VISITED_LIMITS = {"linear fit": (176, 38), "kernel fit": (239, 45), "separate": (74, 17)}
+# with the part of the fit that files which fit in memory share; one more each with the error after Ctrl-C, and one of
+# `separate` with samples of the rows, whose number the policy of fits knows. The rounding of another processor may
+# enter a few functions more.
+VISITED_LIMITS = {"linear fit": (176, 38), "kernel fit": (239, 45), "separate": (76, 18)}
 
 
 def test_structure_stays_within_its_limits():

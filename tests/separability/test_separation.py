@@ -12,7 +12,15 @@ from edge import KINDS, cancels, edges, separates, simplex
 from effort import examples, thorough
 from scipy.spatial import ConvexHull
 
-from maxmargin import CertificateError, Inseparable, MaxMarginClassifier, Separable, Undecided, separate
+from maxmargin import (
+    CertificateError,
+    Inseparable,
+    MaxMarginClassifier,
+    Separable,
+    Status,
+    Undecided,
+    separate,
+)
 from maxmargin.numerics.rational import IntegerRows, null_vector
 from maxmargin.separability import search
 from maxmargin.separability.nearest_point import least_row
@@ -157,6 +165,24 @@ class TestMethods:
         assert separate(S, y).verify(X, y).separable is separate(X, y).verify(S, y).separable is False
         assert separate(S, X[:, 0] > 0.5).verify(X, X[:, 0] > 0.5).w[7] == 0.0
         assert S.nnz == count
+
+    @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+    def test_few_of_many_rows_prove_that_there_is_no_separator(self, storage):
+        """Three of 20,000 labels are wrong. The proof holds for all rows, of which it has one more than unknowns."""
+        X, y = flipped(20_000, 3, 3)
+        verdict = separate(storage(X), y)
+        assert isinstance(verdict, Inseparable)
+        assert verdict.support.size <= 5
+        assert cancels(X, y, dict(zip(verdict.support.tolist(), verdict.weights, strict=True)), True)
+        assert verdict.verify(X, y) is verdict
+        model = MaxMarginClassifier(np.inf, random_state=0).fit(storage(X), y)
+        assert model.status_ is Status.INSEPARABLE
+
+    def test_many_rows_with_a_tiny_margin_are_separable(self):
+        X, y = flipped(20_000, 3, 0)
+        verdict = separate(X, y, tol=np.inf)
+        assert isinstance(verdict, Separable)
+        assert separates(X, y, [Fraction(v) for v in verdict.w.tolist()], Fraction(verdict.b))
 
     def test_large_data_are_decided_by_a_linear_program(self, monkeypatch):
         monkeypatch.setattr(search, "MAX_DENSE_ENTRIES", 0)

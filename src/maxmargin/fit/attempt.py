@@ -239,13 +239,13 @@ class RowAttempt(Attempt):
         """Return whether to end the attempt because no separator exists, or none could be proved.
 
         Separability is decided once, after `ROUNDS_BEFORE_VERDICT` rounds and `Stage.verdict_after` row visits without
-        a separator; for an algorithm that decides it by itself, after its end.
+        a separator, or after one round where that is 0; for an algorithm that decides it by itself, after its end.
         """
         run, stage = self.run, self._stage
         assert stage is not None
-        if not self._separability_open or run.best.lower > 0.0 or self.rounds < ROUNDS_BEFORE_VERDICT:
+        if not self._separability_open or run.best.lower > 0.0 or run.algorithm.decides:
             return False
-        if run.algorithm.decides:
+        if self.rounds < (ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1):
             return False
         # a round of a `Program` costs as much as the verdict
         if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:

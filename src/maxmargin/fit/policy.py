@@ -92,6 +92,10 @@ PASSES_BEFORE_HANDOVER, ENTRIES_BEFORE_HANDOVER = 200, 1e6
 # Full passes without a separator after which separability is decided, however large that budget is. More delay the
 # verdict on data without a separator, fewer ask for it where the algorithm would find one.
 MAX_PASSES_BEFORE_VERDICT = 100
+# A sample on which separability is decided first has at least MIN_SAMPLE_ROWS rows, SAMPLE_ROWS_PER_COLUMN for each
+# column, and at most the share MAX_SAMPLE_SHARE of the rows: larger samples take longer, smaller ones more often have a
+# separator where all rows have none. Round values; not tuned.
+MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COLUMN, MAX_SAMPLE_SHARE = 500, 20, 0.05
 # The reasons of exact stages that run to the optimum, in reports: of linear problems, and of kernel problems.
 OPTIMUM_REASON = "p = 2, a small problem: the optimality conditions on the support"
 KERNEL_OPTIMUM_REASON = "few rows, or features: the optimality conditions on the support"
@@ -156,7 +160,8 @@ class Stage:
     skippable : bool, default=False
         Whether an exact stage is omitted if the stage before ended with a status within its budget.
     verdict_after : float, default=inf
-        Row visits after which separability is decided for a hard margin without a separator.
+        Row visits after which separability is decided for a hard margin without a separator; 0 for one round, where
+        samples of the rows may decide it (`sample_rows`).
     """
 
     algorithm: Algorithm | Decomposition | None
@@ -189,7 +194,7 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
     # the budget before an exact stage (`WORK_SHARE_BEFORE_EXACT`), in row visits
     n, side, entries = patterns.n, min(patterns.n, patterns.d + 1), patterns.entries / max(patterns.n, 1)
     visits = WORK_SHARE_BEFORE_EXACT * n * side * side / max(entries, 1.0) + PASSES_BEFORE_EXACT * n
-    verdict_after = min(visits, MAX_PASSES_BEFORE_VERDICT * n)
+    verdict_after = 0.0 if sample_rows(n, patterns.d) else min(visits, MAX_PASSES_BEFORE_VERDICT * n)
     budget = np.inf if last is None else last.row_visits
     exact, main = (
         Stage(None, OPTIMUM_REASON),
@@ -210,6 +215,12 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
         before = replace(main, max_row_visits=visits, min_rounds=MIN_ROUNDS_BEFORE_EXACT)
         return [before, exact, *planned]
     return planned
+
+
+def sample_rows(n: int, d: int) -> int:
+    """Return the number of rows of the samples on which separability is decided first; 0 where samples save no time."""
+    count = max(MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COLUMN * (d + 1))
+    return count if count <= MAX_SAMPLE_SHARE * n else 0
 
 
 def gram_stages(job: KernelJob, n: int) -> list[Stage]:

@@ -24,7 +24,7 @@ from ..certificates.verdicts import Inseparable, Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.driver import solve
-from ..fit.policy import Choice, choose
+from ..fit.policy import Choice, choose, sample_rows
 from ..fit.report import Job, Solution, Stopping
 from ..kernels.functions import Linear
 from ..numerics.norms import norm, row_norms
@@ -32,7 +32,7 @@ from ..numerics.progress import announce
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
-from ..numerics.sums import Compensated
+from ..numerics.sums import Compensated, Plain
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from .nearest_point import UNDERFLOW
@@ -42,6 +42,9 @@ from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificat
 # further, fewer end sooner with a wider one. A round value; not tuned.
 MARGIN_ROUNDS = 200
 STAGE_WORDS = {"exact": "the optimality conditions on the support"}  # stages of a fit, as `method` names them
+# Samples on which separability is decided first, at most: more take longer where few rows do not contradict each other,
+# with fewer a contradiction may be missed. A round value; 1,000,000 x 3 with 5 wrong labels takes two.
+MAX_SAMPLES = 10
 # Rows of a certificate whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
 MAX_BALL_ROWS = 400
 # Relative error of the inverse above which no ball is given: the radius allows for it with a factor of 1.02, an upper
@@ -77,8 +80,11 @@ class LinearSearch(SeparatorSearch):
 
     @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
     def verdict(self) -> Verdict:
-        """Look for a trivial certificate, then decide in exact arithmetic from candidates of floating point."""
+        """Decide on samples, look for a trivial certificate, then decide in exact arithmetic from floating point."""
         self.features = self.columns.count
+        contradiction = self._contradiction_of_few_rows()
+        if contradiction is not None:
+            return contradiction
         weights, self.distinct = trivial_certificate(self.X, self.y, self.problem.free)
         found = self.decide_exactly() if weights is None else self.inseparable(weights, TRIVIAL)
         if isinstance(found, str):
@@ -90,6 +96,29 @@ class LinearSearch(SeparatorSearch):
             radius = inner_radius(self.X, self.y, found.support, found.weights, self.problem)
             return replace(found, radius=radius)
         return found
+
+    def _contradiction_of_few_rows(self) -> Inseparable | None:
+        """Return the verdict on a sample of the rows that has no separator, which holds for all rows; else None.
+
+        Rows on the wrong side of the separator of a sample join it, those of the smallest margins first.
+        """
+        n, d = self.X.shape
+        count = sample_rows(n, d)
+        if self.algorithm is not None or not count:
+            return None
+        rows = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
+        for _ in range(MAX_SAMPLES):
+            found = replace(self, X=self.X[rows], y=self.y[rows], tol=np.inf).verdict()
+            if isinstance(found, Inseparable):
+                return replace(found, support=rows[found.support], rows=n)
+            if not isinstance(found, LinearSeparator):  # the deadline has passed
+                return None
+            margins = self.y * Plain.scores(self.X, found.w, found.b)
+            wrong = np.flatnonzero(margins <= 0.0)
+            if not wrong.size:
+                return None
+            rows = np.union1d(rows, wrong[np.argsort(margins[wrong])[:count]])
+        return None
 
     def exact_rows(self) -> IntegerRows:
         places = self.distinct.places

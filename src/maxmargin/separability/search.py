@@ -5,7 +5,8 @@ alpha >= 0, not all zero, with sum alpha_i y_i (phi(x_i), 1) = 0. Floating point
 verdict is given before one of them is proved: a separator by its margin, rounded downwards, weights by the weighted sum
 of the rows in rational numbers. The steps are
 
-1. trivial certificates: one or two rows that contradict each other (`trivial_certificate`);
+1. without a kernel, for many rows: a sample of the rows, which rows on the wrong side of its separator join, until it
+   has no separator; then trivial certificates: one or two rows that contradict each other (`trivial_certificate`);
 2. with a kernel: a separator by one working set of decomposition;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_point`), which decides every problem that it can represent;
