@@ -374,3 +374,10 @@ c = certify(Problem("hinge", 1.0), sample, np.array([1.0]), 0.0, np.array([0.5, 
 assert c.lower <= 0.5 <= c.upper and c.upper - c.lower < 1e-14  # 45 eps of sums of two
 """
     subprocess.run([sys.executable, "-c", code, maxmargin.__path__[0]], check=True, timeout=120)
+
+
+def test_hard_margins_whose_sums_overflow_prove_nothing():
+    X, y = np.array([[1.7e308, 1.0], [1.7e308, -1.0], [-1.7e308, 1.0]]), np.array([1.0, -1.0, 1.0])
+    sample = Sample(X, y, np.ones(3))
+    found = certify(Problem("hinge", np.inf), sample, np.array([1e10, 1e10]), 0.0, np.full(3, 1e10))
+    assert (found.lower, found.upper) == (-np.inf, np.inf)

@@ -20,6 +20,7 @@ from maxmargin import (
     KernelMaxMarginClassifier,
     LinearSeparator,
     MaxMarginClassifier,
+    Status,
     Undecided,
     separate,
 )
@@ -205,6 +206,8 @@ def check_fit(problem: Case) -> str:
         model.fit(problem.X, problem.y, problem.weights)
     except ValueError as error:
         return refusal(error)
+    if model.status_ is Status.NOT_FINITE:  # weights have overflowed
+        return "not_finite"
     X = (problem.X.toarray() if sp.issparse(problem.X) else problem.X).astype(float)
     factors = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
     weights = np.array([factors.get(label, 0.0) for label in problem.y.tolist()])

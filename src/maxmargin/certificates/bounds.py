@@ -166,6 +166,8 @@ def largest_margin_bound(sums: DualSums) -> Side:
         return Side(np.inf, 0.0, np.inf)
     value = sums.length.value / sums.gains
     upper = sums.length.high / total * (1.0 + 4.0 * EPS)
+    if not upper < np.inf:  # sums have overflowed: NaN is no bound
+        return Side(np.inf, 0.0, np.inf)
     return Side(upper, upper - value, value)
 
 
@@ -254,7 +256,9 @@ def attained_margin_bound(sums: PrimalSums) -> Side:
     divisor = length.high if sums.worst > 0.0 else length.low
     lower = sums.worst / divisor if divisor > 0.0 else -np.inf
     lower -= 4.0 * EPS * abs(lower)
-    return Side(lower, value - lower if math.isfinite(lower) else 0.0, value)
+    if not math.isfinite(lower):  # sums have overflowed: NaN is no bound
+        return Side(-np.inf, 0.0, value)
+    return Side(lower, value - lower, value)
 
 
 def objective_bound(problem: Problem, sums: PrimalSums) -> Side:

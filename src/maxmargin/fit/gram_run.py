@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..data.rows import KernelPatterns
 from ..data.task import GramTask
 from ..engine.state import BIAS, STOPPED
 from ..engine.sweep import score_rows
+from ..numerics.stop_check import OutOfTime
 from .state import State
 from .tracker import GramTracker
 
@@ -84,7 +86,8 @@ class GramRun(State):
     def normalised_patterns(self) -> NormalisedProducts:
         """Return the patterns divided by their lengths, with the constant coordinate."""
         used = self.patterns.used
-        return NormalisedProducts(lambda c: self._product(c)[used], self.patterns.square, self.y, self.rho)
+        product = partial(self._product, interrupted=self.interrupted)
+        return NormalisedProducts(lambda c: product(c)[used], self.patterns.square, self.y, self.rho)
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         self.h.alpha[:] = alpha
@@ -153,12 +156,17 @@ class GramRun(State):
 
     # rows of the kernel
 
-    def _product(self, c: np.ndarray) -> np.ndarray:
-        """Return sum_i c_i k(x_i, x_j) over the rows i used, for every row j of the task."""
+    def _product(self, c: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> np.ndarray:
+        """Return sum_i c_i k(x_i, x_j) over the rows i used, for every row j of the task.
+
+        OutOfTime is raised if the stop check, called between blocks of rows, is true.
+        """
         patterns, out = self.patterns, np.zeros(self.patterns.rows.n)
         patterns.forget()
         nonzero, size = np.flatnonzero(c), max(1, patterns.rows.capacity // 2)
         for first in range(0, nonzero.size, size):
+            if first and interrupted():
+                raise OutOfTime
             block = nonzero[first : first + size]
             add_rows(patterns.rows.rows, patterns.fetch(patterns.used[block]), c[block], out)
         return out

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..base import Algorithm, Bias, Facts, Plan, is_finite, is_positive_finite, require
 from .patterns import Iterate, NormalisedPatterns, until_decided
@@ -81,13 +83,14 @@ class NormalisedAlgorithm(Algorithm):
         except ValueError:  # the square of a length is 0, or not finite
             return
         due, last, iterate = 0, None, None
-        for count, iterate in enumerate(self.until_end(patterns, run.interrupted)):
-            run.steps = iterate.step
-            if count >= due:
-                yield patterns.solution(iterate)
-                due, last = count + min(count + 1, MAX_STEPS_PER_ROUND), iterate
-            else:
-                run.presentations += run.n
+        with suppress(OutOfTime):  # within a product with the rows of a kernel
+            for count, iterate in enumerate(self.until_end(patterns, run.interrupted)):
+                run.steps = iterate.step
+                if count >= due:
+                    yield patterns.solution(iterate)
+                    due, last = count + min(count + 1, MAX_STEPS_PER_ROUND), iterate
+                else:
+                    run.presentations += run.n
         if iterate is not None and iterate is not last:
             yield patterns.solution(iterate)
         run.converged = True
