@@ -98,23 +98,23 @@ def check_certificate(path: Path, *_: Any) -> str:
     return "valid"
 
 
-def check_bounds(part: dict[str, Any]) -> None:
+def check_bounds(part: Any) -> None:
     """Require that no point of other fits refutes the bounds of a part of a certificate."""
-    signs = np.where(LABELS.astype(str) == part["positive"], 1, -1)
-    weights = np.array([float(part["weights"].get(i, 1)) for i in range(LABELS.size)])
-    hard = part["loss"] == "hard"
+    signs = np.where(LABELS.astype(str) == part.positive, 1, -1)
+    weights = np.array([float(part.weights.get(i, 1)) for i in range(1, LABELS.size + 1)])
+    hard = part.loss == "hard"
     problem = Problem(
-        "hinge" if hard else part["loss"],
-        np.inf if hard else float(part["C"]),
-        float(part["p"]),
-        part["intercept"],
-        float(part["scaling"]),
-        2 if hard else part["power"],
+        "hinge" if hard else part.loss,
+        np.inf if hard else float(part.C),
+        float(part.p),
+        part.intercept,
+        float(part.scaling),
+        2 if hard else part.power,
     )
     for w, b in feasible_points():
         b = Fraction(0) if problem.intercept == "none" else b
         found = value(problem, ROWS, signs, weights, w, b)
-        holds = part["upper"] >= found if hard else part["lower"] <= found
+        holds = part.upper >= found if hard else part.lower <= found
         require(holds, f"({w}, {b}) refutes a bound of {problem}")
 
 
