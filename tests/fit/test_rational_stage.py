@@ -10,7 +10,7 @@ import pytest
 from problems import INTERCEPTS
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch.exact_active_set import exact_optimum
+from maxmargin.algorithms.batch.exact_active_set import ExactSearch
 from maxmargin.numerics.stop_check import OutOfTime
 
 
@@ -57,7 +57,7 @@ def test_powers_of_columns_are_certified():
     model = MaxMarginClassifier(C=1000.0, loss="hinge", fit_intercept=False, tol=1e-6).fit(X, y)
     found = model.certificate_.certificates[0]
     problem, caps = Problem(C=1000.0, loss="hinge", intercept="none"), np.full(120, 1000.0)
-    optimum = exact_optimum(problem, X, y, caps, np.zeros(120), y * (X @ model.coef_[0]))
+    optimum = ExactSearch(problem, X, y, caps, np.zeros(120), y * (X @ model.coef_[0])).optimum()
     assert optimum is not None
     lower, upper = exact_bounds(problem, X, y, caps, optimum)
     assert model.status_ is Status.CERTIFIED
@@ -99,7 +99,7 @@ def test_optimum_of_lattice_points(intercept, C, seed):
     problem = Problem(C=C, loss="hinge", intercept=intercept)
     caps = np.full(n, C) * (rng.integers(1, 4, n) if np.isfinite(C) else 1.0)
     start, margins = rng.random(n) * min(C, 1.0), 1.0 + rng.integers(-1, 2, n)
-    point = exact_optimum(problem, X, y, caps, start, margins)
+    point = ExactSearch(problem, X, y, caps, start, margins).optimum()
     assert point is not None
     assert (point.alpha >= 0.0).all()
     assert (point.alpha <= caps).all()
@@ -112,11 +112,11 @@ def test_optimum_of_lattice_points(intercept, C, seed):
 def test_inseparable_classes_have_no_hard_margin():
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
     problem = Problem(C=inf, loss="hinge", intercept="free")
-    assert exact_optimum(problem, X, y, np.full(3, inf), np.ones(3), np.ones(3)) is None
+    assert ExactSearch(problem, X, y, np.full(3, inf), np.ones(3), np.ones(3)).optimum() is None
 
 
 def test_stop_check_ends_the_method():
     X, y, _ = lattice(3, 0, 100, 3)
     problem, n = Problem(C=inf, loss="hinge", intercept="free"), len(y)
     with pytest.raises(OutOfTime):
-        exact_optimum(problem, X, y, np.full(n, inf), np.ones(n), np.ones(n), lambda: True)
+        ExactSearch(problem, X, y, np.full(n, inf), np.ones(n), np.ones(n), lambda: True).optimum()

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
-from ..algorithms.batch.exact_active_set import exact_optimum
+from ..algorithms.batch.exact_active_set import ExactSearch
 from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.quadratic_program import Quadratic, quadratic, quadratics
 from ..algorithms.linear_algebra.factors import low_rank_factor
@@ -122,7 +122,8 @@ def _finish_in_rationals(run: Run, certifier: Certifier, rounding: float) -> Non
     rows = X[used].toarray() if sp.issparse(X) else X[used]
     margins = y * (Plain.scores(rows, w) + b)
     try:
-        found = exact_optimum(problem, rows, y, problem.caps(run.weights)[used], start, margins, interrupted)
+        caps = problem.caps(run.weights)[used]
+        found = ExactSearch(problem, rows, y, caps, start, margins, interrupted).optimum()
     except (OutOfTime, ArithmeticError):  # or beyond the range of float64: earlier points stay
         return
     if found is None:

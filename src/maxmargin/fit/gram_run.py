@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -86,8 +85,9 @@ class GramRun(State):
     def normalised_patterns(self) -> NormalisedProducts:
         """Return the patterns divided by their lengths, with the constant coordinate."""
         used = self.patterns.used
-        product = partial(self._product, interrupted=self.interrupted)
-        return NormalisedProducts(lambda c: product(c)[used], self.patterns.square, self.y, self.rho)
+        return NormalisedProducts(
+            lambda c: self._product(c, self.interrupted)[used], self.patterns.square, self.y, self.rho
+        )
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         self.h.alpha[:] = alpha

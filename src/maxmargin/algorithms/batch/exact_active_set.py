@@ -45,16 +45,8 @@ class ExactPoint(NamedTuple):
     alpha: np.ndarray
 
 
-def exact_optimum(
-    problem: Problem,
-    X: np.ndarray,
-    y: np.ndarray,
-    caps: np.ndarray,
-    start: np.ndarray,
-    margins: np.ndarray,
-    interrupted: Callable[[], bool] = lambda: False,
-) -> ExactPoint | None:
-    """Return the optimum of a hard margin or of the hinge at p = 2, each number rounded once.
+class ExactSearch:
+    """The search for the optimum of a hard margin or of the hinge at p = 2, in exact arithmetic.
 
     Parameters
     ----------
@@ -69,25 +61,13 @@ def exact_optimum(
     interrupted : callable
         Returns whether to stop.
 
-    Returns
-    -------
-    ExactPoint or None
-        None after MAX_STEPS steps, or where the classes are inseparable (hard margin).
-
-    Raises
-    ------
-    OutOfTime
-        If it was time to stop.
-    OverflowError
-        If float64 cannot hold a number of the optimum.
+    Attributes
+    ----------
+    a : list of Fraction
+        Dual variables of all rows.
+    free : list of int
+        The rows whose dual variables are off their bounds.
     """
-    search = _Search(problem, X, y, caps, start, margins, interrupted)
-    beta = search.minimise()
-    return None if beta is None else search.point(beta)
-
-
-class _Search:
-    """The state of the method: dual variables `a` (fractions) and the list `free` of rows off their bounds."""
 
     def __init__(
         self,
@@ -97,7 +77,7 @@ class _Search:
         caps: np.ndarray,
         start: np.ndarray,
         margins: np.ndarray,
-        interrupted: Callable[[], bool],
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         self.problem, self.y, self.interrupted = problem, [int(v) for v in y], interrupted
         rows = [[Fraction(v) for v in row] for row in X.tolist()]
@@ -150,6 +130,24 @@ class _Search:
                     a[i] -= change
                     excess -= change * self.y[i]
         return a
+
+    def optimum(self) -> ExactPoint | None:
+        """Return the optimum, each number rounded once.
+
+        Returns
+        -------
+        ExactPoint or None
+            None after MAX_STEPS steps, or where the classes are inseparable (hard margin).
+
+        Raises
+        ------
+        OutOfTime
+            If it was time to stop.
+        OverflowError
+            If float64 cannot hold a number of the optimum.
+        """
+        beta = self.minimise()
+        return None if beta is None else self.point(beta)
 
     def minimise(self) -> list[Fraction] | None:
         """Move `a` to the optimum; return the multipliers of the equations there, or None if it was not reached."""
