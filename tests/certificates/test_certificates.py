@@ -381,3 +381,14 @@ def test_hard_margins_whose_sums_overflow_prove_nothing():
     sample = Sample(X, y, np.ones(3))
     found = certify(Problem("hinge", np.inf), sample, np.array([1e10, 1e10]), 0.0, np.full(3, 1e10))
     assert (found.lower, found.upper) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf])
+def test_rows_whose_squares_underflow_count_in_bounds_of_hard_margins(p):
+    """One positive number for each row: the largest margin is the smallest of them."""
+    for least in (5e-324, 1e-310, 1e-300, 1e-200):
+        X, y = np.array([[1.0], [-0.5], [0.25], [-least]]), np.array([1, 0, 1, 0])
+        model = MaxMarginClassifier(C=np.inf, p=p, fit_intercept=False, random_state=0).fit(X, y)
+        assert model.certificate_.lower <= least <= model.certificate_.upper
+        assert np.isfinite(model.coef_).all()
+        assert model.score(X, y) == 1.0

@@ -217,6 +217,23 @@ def test_eps_ends_at_the_first_whole_pass_with_small_projected_gradients(loss, e
 # the clock
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "parameters"),
+    [("fmp", {"C": np.inf, "p": 3}), ("ima", {"C": np.inf, "p": 1}), ("flexible-ima", {"C": 1.0})],
+)
+def test_sweeps_by_parts_give_the_same_model(algorithm, parameters, monkeypatch):
+    """The stop check is called between the parts; it changes nothing else."""
+    X, y = separated(5, n=200, gap=0.05)
+
+    def coefficients():
+        model = MaxMarginClassifier(algorithm=algorithm, max_iter=8, point="last", random_state=0, **parameters)
+        return model.fit(sp.csr_matrix(X), y).coef_
+
+    whole = coefficients()
+    monkeypatch.setattr(maxmargin.fit.presentation, "ENTRIES_PER_CALL", 3000.0)
+    np.testing.assert_array_equal(coefficients(), whole)
+
+
 @interpreted
 @pytest.mark.parametrize(
     ("name", "schedule"), [("dcd", "gap"), ("mpu", "two-level"), ("perceptron", "active")]

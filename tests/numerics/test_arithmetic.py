@@ -1,5 +1,6 @@
 """Sums against rational arithmetic: plain sums to n eps, compensated sums to twice the digits."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -86,6 +87,20 @@ def test_long_sums_are_added_in_parts(arithmetic, n):
     assert arithmetic.terms(X, few, 0) == few
     for stored in (sp.csr_matrix(X), X.astype(np.float32)):  # summed sequentially
         assert arithmetic.terms(stored, 5000, 0) == 5000
+
+
+@pytest.mark.parametrize("n", [1025, 40_000])
+def test_long_compensated_totals_are_rounded_once(n):
+    """Of numbers of all sizes, which cancel, and where parts of them would overflow."""
+    rng = np.random.default_rng(n)
+    values = rng.normal(size=n) * 10.0 ** rng.uniform(-320.0, 250.0, n)
+    cancelling = rng.permutation(np.concatenate([values, -values[3:]]))
+    tiny, huge = np.full(n, 5e-324), np.full(n, 1e303)
+    for v in (values, cancelling, tiny, huge, np.zeros(n)):
+        assert Compensated.total(v) == math.fsum(v.tolist())
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert Compensated.total(np.full(n, 1e308)) == np.inf
+        assert np.isnan(Compensated.total(np.r_[values, np.inf, np.nan]))
 
 
 numbers = st.lists(st.floats(-1e60, 1e60).filter(lambda v: v == 0.0 or abs(v) > 1e-60), max_size=30)

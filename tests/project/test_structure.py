@@ -39,7 +39,7 @@ GOALS = {
 # code.
 # 125 more: signals within imports and C code, machines with one host name, digests of the headers of caches (35), and
 # dual variables that cancel exactly in huge columns; samples that prove that many rows have no separator (35).
-LIMITS = GOALS | {"code lines": 29_145, "modules in the longest chain of imports": 25}
+LIMITS = GOALS | {"code lines": 29_205, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them. The one in C has its own readers of
 # JSON, numbers and tables (220), SHA-256 (50) and the memory of GMP.
 CHECKERS = {"check.py": 150, "check.c": 520}

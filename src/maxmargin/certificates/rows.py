@@ -12,7 +12,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..numerics.sums import Arithmetic, Compensated, CutShortError, Plain, cut_short_unless
+from ..numerics.stop_check import OutOfTime
+from ..numerics.sums import Arithmetic, Compensated, Plain, cut_short_if
 from ..problem.problem import Problem
 from . import bounds as formulas
 from .bounds import SMALLEST_FLOAT, Bounds, Length, Side
@@ -138,7 +139,7 @@ def with_more_digits(
     if affords(Compensated.SECONDS * sample.entries):
         if problem.free:  # the multiple has rounded the dual variables once more
             even_out(alpha, sample.y, problem.caps(sample.weights))
-        with suppress(CutShortError), cut_short_unless(lambda: affords(0.0)):
+        with suppress(OutOfTime), cut_short_if(lambda: not affords(0.0)):
             found = bounds(problem, sample, w, b, alpha, Compensated)
     return alpha, found
 

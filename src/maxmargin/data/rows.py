@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,7 +31,7 @@ from ..engine.storage import Biased, Dense, Gram, Sparse
 from ..engine.vectors import EuclideanVector, QNormVector
 from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import canonical
-from ..numerics.sums import row_squares
+from ..numerics.sums import Plain, row_squares
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -163,6 +164,11 @@ class Patterns(_RowSet):
         self._squares: dict[float, np.ndarray] = {2.0: square}
         self._shared: dict[Hashable, Any] = {}
         self._making = Lock()
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """|x_i|, shape (n,), also where squares over- or underflow."""
+        return Plain.row_norms(self.X, self.square)
 
     def some(self, places: np.ndarray) -> Patterns:
         """Return these rows, in this order."""

@@ -328,9 +328,8 @@ class LinearTasks:
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
         n, selected = targets.y.size, targets.selected
         self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
-        norms = np.sqrt(self.patterns.square)
         # the labels, for which the weights stand here, differ from task to task (`with_labels`)
-        self.sample = Sample(X, targets.weights, targets.weights, norms, columns=columns)
+        self.sample = Sample(X, targets.weights, targets.weights, self.patterns.lengths, columns=columns)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
             self.selected = SelectedRows(selected, n)

@@ -147,7 +147,7 @@ class Certifier:
     def _reduced_sample(self) -> Sample:
         """The data of the presolved task, for certificates."""
         task = self.task
-        return Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
+        return Sample(task.patterns.X, task.y, task.weights, task.patterns.lengths)
 
     def certify(self, point: Point, gap: float, plain: bool = False) -> CertifiedPoint:
         """Certify a point of the presolved task on the caller's data.

@@ -19,7 +19,8 @@ from ..certificates.rows import bounds
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.units import attempts
-from ..numerics.sums import Compensated
+from ..numerics.stop_check import OutOfTime
+from ..numerics.sums import Arithmetic, Compensated, Plain, cut_short_if
 from ..problem.status import Status
 from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, RowAttempt
 from .certifier import CertifiedPoint, Certifier, Incumbent, rank
@@ -183,7 +184,7 @@ def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:
     if isinstance(verdict, Inseparable):
         alpha = np.zeros(sample.y.size)
         alpha[verdict.support] = verdict.alpha
-        certificate = certify(job.task.problem, sample, found.w, found.b, alpha)
+        certificate = certify(job.task.problem, sample, found.w, found.b, alpha, affords=deadline.can_afford)
         return replace(
             found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
         )
@@ -211,14 +212,22 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
         alpha = verdict.certificate.alpha
         if job.selected is not None:
             alpha = job.selected.restore(Point(verdict.w, verdict.b, alpha)).alpha
-    # Compensated sums in any case, as in the verdict: `certify` omits them where they do not change a gap near one, but
-    # they may be needed to prove that a small margin is positive.
     dual = feasible(problem, sample.y, sample.weights, alpha)
-    candidates = []
-    for w, b in [*_scaled_separators(job, verdict), (found.w, found.b)]:
-        bounded = bounds(problem, sample, w, b, dual, Compensated)
-        candidates.append(CertifiedPoint(w, b, alpha, sample.certificate(problem, dual, bounded)))
-    first, second, own = candidates
+
+    def certified(arithmetic: Arithmetic) -> list[CertifiedPoint]:
+        """Return the two separators and the point found, certified by sums in this arithmetic."""
+        points = [*_scaled_separators(job, verdict, arithmetic), (found.w, found.b)]
+        sides = [bounds(problem, sample, w, b, dual, arithmetic) for w, b in points]
+        certificates = [sample.certificate(problem, dual, one) for one in sides]
+        return [CertifiedPoint(w, b, alpha, one) for (w, b), one in zip(points, certificates, strict=True)]
+
+    # Compensated sums while there is time, as in the verdict: `certify` omits them where they do not change a gap near
+    # one, but they may be needed to prove that a small margin is positive.
+    try:
+        with cut_short_if(job.stopping.deadline.interrupted):
+            first, second, own = certified(Compensated)
+    except OutOfTime:
+        first, second, own = certified(Plain)
     separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - ROUNDING) else second
     best = min([own, separator], key=lambda one: rank(one.certificate))
     status = found.status
@@ -233,7 +242,9 @@ def status_at_end(stopping: Stopping, rounds: int) -> Status:
     return stopping.deadline.status() or (Status.MAX_ITER if rounds >= stopping.max_iter else Status.STALLED)
 
 
-def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndarray, float]]:
+def _scaled_separators(
+    job: Job, verdict: LinearSeparator, arithmetic: Arithmetic
+) -> list[tuple[np.ndarray, float]]:
     """Return two multiples of the verdict's separator: with smallest margin one, and by a power of two.
 
     Division by the smallest margin rounds every entry of w, which may change the margin. Multiplication by a power of
@@ -241,6 +252,6 @@ def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndar
     """
     w, b = verdict.w, verdict.b
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        least = float((job.task.y * Compensated.scores(job.task.patterns.X, w, b)).min())
+        least = float((job.task.y * arithmetic.scores(job.task.patterns.X, w, b)).min())
         power = -int(np.frexp(least)[1])
         return [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power)))]

@@ -17,10 +17,11 @@ from ..algorithms.batch.exact_active_set import ExactSearch
 from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.quadratic_program import Quadratic, quadratic, quadratics
 from ..algorithms.linear_algebra.factors import low_rank_factor
+from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
-from .tracker import ROUNDING, GramTracker, Primal
+from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
 
 if TYPE_CHECKING:
     from ..certificates.gram import KernelSample
@@ -203,7 +204,8 @@ def _primal_points(
     b = best_intercept(problem, z, y, run.weights) if problem.free else b
     smallest = float((y * (z + b)).min())
     if smallest > 0.0:
-        yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
+        t = canonical_multiple(smallest, norm(w, problem.q))
+        yield t * w, t * b
     else:
         yield run.best.primal  # w does not separate the classes: use the best w so far
 

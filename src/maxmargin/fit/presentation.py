@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..engine.order import shuffled, strides
+from ..engine.state import Motion
 from ..engine.sweep import batches, begin, repeat, shrinking_sweeps
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
-# Time of an entry in other norms, whose powers are computed, relative to one at p = 2: about 50 ns and 1 ns.
+# Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
 POWER_COST = 50
 # Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
 # the end of a fit; fewer cost more evaluations.
@@ -65,15 +66,21 @@ class Presentation(ABC):
         """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
         return max(MAX_VISITS, self.passes_per_evaluation * self.n)
 
+    @property
+    def visit_cost(self) -> float:
+        """Entries that cost as much as a row visit: those of a row, or the powers of a step in any norm."""
+        if self.problem.euclidean and self.algorithm.motion is not Motion.FLEXIBLE:
+            return max(self.patterns.entries / self.n, 1.0 / self.n)
+        return POWER_COST * self.patterns.d
+
     def passes_per_call(self, size: int) -> int:
-        """Return the number of passes over `size` rows that visit `ENTRIES_PER_CALL` entries."""
-        return max(1, int(ENTRIES_PER_CALL * self.n / max(size * self.patterns.entries, 1)))
+        """Return the number of passes over `size` rows that cost as much as `ENTRIES_PER_CALL` entries."""
+        return max(1, int(ENTRIES_PER_CALL / max(size * self.visit_cost, 1.0)))
 
     @property
     def rows_per_call(self) -> int:
         """The number of rows that are presented between two checks of the deadline, of a pass over many."""
-        entries = self.patterns.entries * (1 if self.problem.euclidean else POWER_COST)
-        return max(1, int(ENTRIES_PER_CALL * self.n / max(entries, 1)))
+        return max(1, int(ENTRIES_PER_CALL / self.visit_cost))
 
     def sweep(self, h: Any, order: np.ndarray) -> int:
         """Present these rows of h once; return the number of steps.
@@ -120,6 +127,11 @@ class Presentation(ABC):
 
         `passes` is the largest number of sweeps. The order of `rows` is overwritten.
         """
+        while rows.size > self.rows_per_call:
+            steps, passes = self._pass_by_parts(h, rows, self.rows_per_call), passes - 1
+            if min(steps, passes) <= 0 or self.interrupted():
+                return
+            rows = self.moved[:steps].copy()
         size, passes_per_call, goes_on = rows.size, self.passes_per_call(rows.size), True
         while goes_on:
             size, presented, made, sweeps = shrinking_sweeps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from math import exp, log
 from typing import Any
@@ -18,6 +19,7 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..engine.state import BIAS, FACTOR, TINY, Motion, refresh
 from ..numerics.norms import norm
+from ..numerics.stop_check import OutOfTime, require_time
 from ..numerics.sums import Plain
 from .extrapolation import DEPTH, Extrapolation
 from .state import State
@@ -113,25 +115,32 @@ class Run(State):
             return
         z = Plain.scores(task.patterns.X, w)
 
-        def at(k: float) -> tuple[Primal, float]:
+        def evaluate_multiple(log_k: float) -> float:
+            k = exp(log_k)
             w_k, b_k, bound = primal_point(task, k * w, k * b, k * z)
-            return Primal(w_k, b_k), bound
+            self.best.update_primal(Primal(w_k, b_k), bound)
+            return bound
+
+        def evaluate_in_time(log_k: float) -> float:
+            bound = evaluate_multiple(log_k)
+            require_time(self.interrupted)
+            return bound
 
         if problem.hard:
-            self.best.update_primal(*at(1.0))
+            evaluate_multiple(0.0)
             return
         losses = problem.C * float(self.weights.sum())
         longest = (losses if problem.power == 1 else (2.0 * losses) ** 0.5) / length
         least = MIN_MULTIPLE * min(longest, 1.0 / max(float(np.abs(z).max()), TINY))
         if not 0.0 < least < longest < float("inf"):
             return
-        best = minimize_scalar(
-            lambda k: at(exp(k))[1],
-            bounds=(log(least), log(longest)),
-            method="bounded",
-            options={"xatol": MULTIPLE_ACCURACY},
-        )
-        self.best.update_primal(*at(exp(float(best.x))))
+        with suppress(OutOfTime):
+            minimize_scalar(
+                evaluate_in_time,
+                bounds=(log(least), log(longest)),
+                method="bounded",
+                options={"xatol": MULTIPLE_ACCURACY},
+            )
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         vector, c = self.h.space.vector, alpha * self.y

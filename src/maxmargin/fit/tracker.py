@@ -32,6 +32,9 @@ DECREASE = 0.999
 # Gap above which iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort. A
 # smaller value costs fewer sorts and leaves bounds near the end inaccurate. A round value; not tuned.
 ROUGH_GAP = 1e-2
+# Largest |w| of a separator in canonical scale, near the end of float64: only with margins below 1e-300 |w| is less
+# than canonical, as it would overflow.
+LONGEST = 1e300
 
 
 class Primal(NamedTuple):
@@ -283,8 +286,16 @@ def best_primal(
         return 1.0, b, problem.primal(problem.penalty(length), margins, weights)
     smallest = float(margins[weights > 0.0].min())
     bound = smallest / length if length > 0.0 else -np.inf
-    # canonical scale: the multiple with smallest margin one
-    return (1.0 / smallest, b / smallest, bound) if smallest > 0.0 else (1.0, b, bound)
+    t = canonical_multiple(smallest, length)
+    return t, t * b, bound
+
+
+def canonical_multiple(smallest: float, length: float) -> float:
+    """Return the multiple of w whose smallest margin is one, the canonical scale of a hard margin.
+
+    It is 1 where w does not separate the classes, and less than canonical where |w| would exceed LONGEST.
+    """
+    return min(1.0 / smallest, LONGEST / length) if smallest > 0.0 else 1.0
 
 
 def best_dual(

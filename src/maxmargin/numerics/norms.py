@@ -46,12 +46,12 @@ def row_norms(X: Any, r: float) -> np.ndarray:
     norms : ndarray of shape (n,)
     """
     if not sp.issparse(X):
-        size = np.abs(np.asarray(X, dtype=float))
-        top = size.max(axis=1, initial=0.0)
+        X = np.asarray(X, dtype=float)
+        top = np.maximum(X.max(axis=1, initial=0.0), -X.min(axis=1, initial=0.0))
         if np.isinf(r):
             return top
         safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
-        return np.sum((size / safe[:, None]) ** r, axis=1) ** (1.0 / r) * safe
+        return np.sum((np.abs(X) / safe[:, None]) ** r, axis=1) ** (1.0 / r) * safe
     size = np.abs(X.data.astype(float))
     lines = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     top = np.zeros(X.shape[0])

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .stop_check import OutOfTime
+from .stop_check import require_time
 
 # The largest primes below 2^26: a sum of 2^11 products of two residues fits 64 bits.
 PRIMES = 67108859, 67108837, 67108819, 67108777
@@ -65,8 +65,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
     k = len(matrix[0])
     if k > MAX_COLUMNS:
         raise BeyondReachError(f"a proof may take over {MAX_COLUMNS} rows, too many for exact arithmetic")
-    if interrupted():
-        raise OutOfTime
+    require_time(interrupted)
     whole = np.array(matrix, dtype=object).reshape(-1, k)
     for prime in PRIMES:
         rows, columns, free = _pivots((whole % prime).astype(np.int64), prime)
@@ -160,8 +159,7 @@ def _solve(
         digits += 1
         if digits < attempt and digits < max_digits:
             continue
-        if interrupted():
-            raise OutOfTime
+        require_time(interrupted)
         found = _fractions(solution.tolist(), power)
         if found is not None and not (B @ np.array(found[0], dtype=object) - found[1] * c).any():
             return found
@@ -242,8 +240,7 @@ class ExactRows(ABC):
     def row(self, i: int) -> tuple[list[int], list[int]]:
         """Return places and values of the entries of row i, computed at the first call."""
         if i not in self._rows:
-            if self.interrupted():
-                raise OutOfTime
+            require_time(self.interrupted)
             places, values = self.coordinates(i)
             if self.bias:
                 places, values = [*places, self.d], [*values, 1 << self.bits]
@@ -312,8 +309,7 @@ class IntegerRows(ExactRows):
         top, least = np.full(d, -(2**62)), np.full(d, 2**62)
         step = max(NUMBERS_PER_CHECK * n // max(X.nnz if sp.issparse(X) else X.size, 1), 1)
         for begin in range(0, n, step):
-            if interrupted():
-                raise OutOfTime
+            require_time(interrupted)
             rows = X[begin : begin + step]
             values = np.asarray(rows.data if sp.issparse(X) else rows, dtype=float).ravel()
             columns = rows.indices if sp.issparse(X) else np.tile(np.arange(d), rows.shape[0])

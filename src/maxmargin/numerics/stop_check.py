@@ -15,6 +15,12 @@ class OutOfTime(Exception):
     """The stop check was true within a long computation, which has no result."""
 
 
+def require_time(interrupted: Callable[[], bool]) -> None:
+    """Raise OutOfTime if the stop check is true."""
+    if interrupted():
+        raise OutOfTime
+
+
 READING_STOPPED = (
     "max_time, or the callback, ended the fit while the rows were read for the first time: the labels are not known, "
     "and there is no model. Give more time."

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 from .norms import MIN_SQUARES
 from .norms import norm as any_norm
 from .norms import row_norms as any_row_norms
+from .stop_check import require_time
 
 _EPS = float(np.finfo(float).eps)
 # Absolute value above which numbers are split in smaller units, since the factor 2^27 of the splitting may overflow: a
@@ -28,6 +30,7 @@ LARGE = 1e290
 # Entries that are converted, or taken into compensated sums, at a time: temporaries of 2 MiB stay in the second cache.
 # A larger block is read from memory several times, a smaller one takes more calls of NumPy.
 _BLOCK = 1 << 18
+_SUMMED = 1 << 14  # the same for sums of a vector, whose temporaries are several
 # Terms of a plain sum before it is added to other sums: the error bound of a long sum grows with this number and with
 # the number of parts, not with the length. A smaller one would take more calls of BLAS, a larger one loses digits.
 TERMS = 1 << 10
@@ -135,11 +138,13 @@ class Plain:
     norm = staticmethod(any_norm)
 
     @staticmethod
-    def row_norms(X: Any) -> np.ndarray:
-        """Return |x_i| of every row, also where squares would over- or underflow."""
-        squares = row_squares(X)
-        ordinary = MIN_SQUARES < squares.max(initial=0.0) < np.inf
-        return np.sqrt(squares) if ordinary else any_row_norms(X, 2.0)
+    def row_norms(X: Any, squares: np.ndarray | None = None) -> np.ndarray:
+        """Return |x_i| of every row, also where squares over- or underflow; `squares` are |x_i|^2 if known."""
+        squares = row_squares(X) if squares is None else squares
+        norms, ordinary = np.sqrt(squares), (squares > MIN_SQUARES) & (squares < np.inf)
+        if not ordinary.all():
+            norms[~ordinary] = any_row_norms(X[~ordinary], 2.0)
+        return norms
 
 
 def successive_additions(terms: int, size: int) -> int:
@@ -200,7 +205,8 @@ class Compensated:
     def total(v: np.ndarray) -> float:
         """Return the sum of the entries of v, rounded once; infinite or NaN where plain sums are."""
         try:
-            return math.fsum(v.tolist())
+            blocks = (v[first : first + _SUMMED] for first in range(0, v.size, _SUMMED))
+            return math.fsum(v.tolist() if v.size <= TERMS else chain.from_iterable(map(_exact_sums, blocks)))
         except (OverflowError, ValueError):  # a partial sum overflows, or infinite terms cancel
             return float(np.sum(v))
 
@@ -241,36 +247,31 @@ def _scaled_square(v: np.ndarray) -> tuple[float, float]:
     return float(_rounded_once(*_exact_terms(v, v, np.sum))), scale
 
 
-class CutShortError(Exception):
-    """Sums over rows that were stopped before their end."""
-
-
-_goes_on: ContextVar[Callable[[], bool]] = ContextVar("goes_on", default=lambda: True)
+_interrupted: ContextVar[Callable[[], bool]] = ContextVar("interrupted", default=lambda: False)
 
 
 @contextmanager
-def cut_short_unless(goes_on: Callable[[], bool]) -> Iterator[None]:
-    """Make compensated sums over rows end with CutShortError once `goes_on` returns False.
+def cut_short_if(interrupted: Callable[[], bool]) -> Iterator[None]:
+    """Make compensated sums over rows end with OutOfTime once `interrupted` returns True.
 
     They take many times as long as any other pass over the data. It is called before every block of rows.
     """
-    before = _goes_on.set(goes_on)
+    before = _interrupted.set(interrupted)
     try:
         yield
     finally:
-        _goes_on.reset(before)
+        _interrupted.reset(before)
 
 
 def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield rows a block at a time, as long as the sums over them may go on."""
+    """Yield rows a block at a time; raise OutOfTime where the sums over them are cut short."""
     n, d = X.shape
-    goes_on = _goes_on.get()
+    interrupted = _interrupted.get()
     # dense rows need a dozen temporary arrays as large as a block: an eighth of the entries
     step = n * _BLOCK // max(X.nnz, 1) if sp.issparse(X) else _BLOCK // 8 // max(d, 1)
     step = max(1, min(step, n))
     for start in range(0, n, step):
-        if not goes_on():
-            raise CutShortError
+        require_time(interrupted)
         rows = slice(start, min(start + step, n))
         yield rows, X[rows]
 
@@ -306,6 +307,21 @@ def _exact_terms(a: np.ndarray, b: np.ndarray, add: Callable[[np.ndarray], Any])
         rest = rest - part if ordinary or np.isfinite(part).all() else np.zeros_like(rest)
     rest += error
     return sums[0], sums[1], add(rest)
+
+
+def _exact_sums(v: np.ndarray) -> list[float]:
+    """Return a few numbers that have exactly the sum of v: sums of high-order parts, until no remainder is left."""
+    top, bits, sums = max(v.max(), -v.min()), np.ceil(np.log2(v.size + 2.0)), []
+    if not top < LARGE:  # parts may overflow
+        return v.tolist()
+    while top > 0.0:
+        sigma = 2.0 ** (np.ceil(np.log2(top)) + bits)  # as in `_exact_terms`
+        part = sigma + v
+        part -= sigma
+        sums.append(float(part.sum()))
+        v = v - part
+        top = max(v.max(), -v.min())
+    return sums
 
 
 def _rounded_once(*terms: Any) -> Any:

@@ -32,7 +32,7 @@ from ..numerics.progress import announce
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
-from ..numerics.sums import Compensated, Plain
+from ..numerics.sums import Compensated, Plain, cut_short_if
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from .nearest_point import UNDERFLOW
@@ -130,10 +130,11 @@ class LinearSearch(SeparatorSearch):
         assert isinstance(rows, IntegerRows)
         if not _may_separate(rows, w):
             return None
-        w, b = _unscaled(w, rows), 0.0
-        if self.problem.free:
-            b = best_intercept(self.problem, Compensated.scores(self.X, w), self.y, np.ones(self.y.size))
-        lower = attained_margin(self.problem, self._sample, w, b)
+        w, b, y = _unscaled(w, rows), 0.0, self.y
+        with cut_short_if(self.deadline.interrupted):
+            if self.problem.free:
+                b = best_intercept(self.problem, Compensated.scores(self.X, w), y, np.ones(y.size))
+            lower = attained_margin(self.problem, self._sample, w, b)
         return self._separable(w, b, lower, method) if lower > 0.0 else None
 
     def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
@@ -157,7 +158,7 @@ class LinearSearch(SeparatorSearch):
         """Return the certificate of (w, b) with the last dual weights, which are 0 on copies of rows."""
         alpha = np.zeros(self.y.size)
         alpha[self.distinct.places] = self.alpha
-        return certify(self.problem, self._sample, w, b, alpha)
+        return certify(self.problem, self._sample, w, b, alpha, affords=self.deadline.can_afford)
 
     def _separable(self, w: np.ndarray, b: float, lower: float, method: str) -> LinearSeparator:
         """Return the verdict on a separator of at least this margin.

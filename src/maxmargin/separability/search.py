@@ -49,7 +49,8 @@ from ..kernels.functions import Kernel
 from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import may_be_dense
-from ..numerics.stop_check import OutOfTime, StopCheck
+from ..numerics.stop_check import OutOfTime, StopCheck, require_time
+from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .nearest_point import as_floats, nearest_points
@@ -279,11 +280,14 @@ def candidates(
     """
     X: Any = rows.scaled
     y, spread = rows.y, np.ones(rows.d)
+    require_time(deadline.interrupted)
     if rows.bias and not sp.issparse(X):
         top, bottom = X.max(axis=0), X.min(axis=0)
         spread = 0.5 * (top - bottom)
         spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
-        X = (X - 0.5 * (top + bottom)) / spread
+        X = X - 0.5 * (top + bottom)
+        X /= spread
+        require_time(deadline.interrupted)
     found, used = None, slice(None)
     if start is not None and algorithm is not None:
         found = Candidate(np.zeros(rows.d), start, algorithm.words)
@@ -293,6 +297,7 @@ def candidates(
         found = _last_iterate(SmoothedPerceptron(), X, y, rows.bias, deadline, SMOOTHED_STEPS + 1)
     if found is not None and (algorithm is not None or found.w.any()):
         yield found._replace(w=found.w / spread)
+    require_time(deadline.interrupted)
     if found is not None and algorithm is not None and np.unique(y[found.alpha > 0.0]).size == 2:
         used = np.flatnonzero(found.alpha > 0.0)
     nearest = _by_least_squares(X[used], y[used], rows.bias, deadline)
@@ -336,9 +341,8 @@ def _last_iterate(
     equal. None is returned where the squared length of a row underflows.
     """
     announce(algorithm.words)
-    square = X.multiply(X) if sp.issparse(X) else X * X
     try:
-        patterns = NormalisedRows(X, y, float(square.sum() / y.size) ** 0.5 if bias else 0.0)
+        patterns = NormalisedRows(X, y, float(row_squares(X).mean()) ** 0.5 if bias else 0.0)
     except ValueError:
         return None
     *_, last = islice(algorithm.until_end(patterns, deadline.interrupted), most)

@@ -99,7 +99,10 @@ def path_points(
     Point
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
-    rows = UnitRows.of(problem, X, y, weights)
+    try:
+        rows = UnitRows.of(problem, X, y, weights, interrupted)
+    except OutOfTime:
+        return
     path = _Path(problem, rows.A, y, rows.costs, interrupted, settings)
     for point in path.points():
         yield rows.restored(point)

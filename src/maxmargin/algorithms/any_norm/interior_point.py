@@ -108,8 +108,9 @@ def norm_points(
     Point
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
-    rows = UnitRows.of(problem, X, y, weights)
-    if interrupted():  # copies of large data take a second
+    try:
+        rows = UnitRows.of(problem, X, y, weights, interrupted)
+    except OutOfTime:
         return
     with np.errstate(all="ignore"):
         iteration = _Iteration(problem, rows.A, y, rows.costs, interrupted, settings)

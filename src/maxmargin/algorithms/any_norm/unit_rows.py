@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
+from ...numerics.stop_check import require_time
 from ...problem.problem import Problem
 from ..batch.iterate import Point
 from ..linear_algebra.diagonal_plus_gram import signed_rows
@@ -17,6 +19,8 @@ from ..linear_algebra.diagonal_plus_gram import signed_rows
 # A smaller value would change the units of ordinary data, a larger one would leave more rounding. A round value; not
 # tuned.
 LONG_ROW = 1e3
+# Entries whose powers are computed together, in 2 MiB of memory: more delay an interrupt, fewer take more calls.
+BLOCK = 1 << 18
 
 
 class UnitRows(NamedTuple):
@@ -43,17 +47,28 @@ class UnitRows(NamedTuple):
     mean: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> UnitRows:
-        """Return the rows of a problem on X, of shape (n, d), with labels -1.0 and 1.0 and positive sample weights."""
+    def of(
+        cls,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> UnitRows:
+        """Return the rows of a problem on X, of shape (n, d), with labels -1.0 and 1.0 and positive sample weights.
+
+        OutOfTime is raised where `interrupted` returns True: copies and powers of large data take a second.
+        """
         mean = np.zeros(X.shape[1])
         if may_be_dense(X):
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
             if problem.free:
-                ordinary = ordinary_rows(X).astype(float)
+                ordinary = ordinary_rows(row_norms(X, np.inf)).astype(float)
                 mean = ordinary @ X / ordinary.sum()
             X = X - mean
+        require_time(interrupted)
         A = signed_rows(problem, X, y)
-        unit = float(row_norms(A, problem.p)[ordinary_rows(A)].max(initial=0.0)) or 1.0
+        unit = _longest(A, ordinary_rows(row_norms(A, np.inf)), problem.p, interrupted) or 1.0
         with np.errstate(over="ignore"):  # costs of inf end the iterations
             costs = (
                 np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
@@ -66,11 +81,20 @@ class UnitRows(NamedTuple):
         return Point(w, b - float(self.mean @ w), alpha)
 
 
-def ordinary_rows(X: Any) -> np.ndarray:
-    """Return a mask, of shape (n,), of the rows whose largest entry is at most LONG_ROW times the median of all rows.
+def _longest(A: Any, chosen: np.ndarray, p: float, interrupted: Callable[[], bool]) -> float:
+    """Return the largest p-norm of the rows of A that the mask `chosen` selects, from blocks of rows."""
+    longest, step = 0.0, max(1, BLOCK // max(A.shape[1], 1))
+    for first in range(0, A.shape[0], step):
+        require_time(interrupted)
+        rows = slice(first, first + step)
+        longest = max(longest, float(row_norms(A[rows], p)[chosen[rows]].max(initial=0.0)))
+    return longest
 
-    All rows count as ordinary where the median is 0.
+
+def ordinary_rows(largest: np.ndarray) -> np.ndarray:
+    """Return a mask of the rows whose largest entry is at most LONG_ROW times the median of all rows.
+
+    `largest` has the largest absolute value of each row. All rows count as ordinary where the median is 0.
     """
-    largest = row_norms(X, np.inf)
     median = float(np.median(largest)) if largest.size else 0.0
     return largest <= (LONG_ROW * median if median > 0.0 else np.inf)

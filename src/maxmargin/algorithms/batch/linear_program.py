@@ -109,7 +109,7 @@ class Program:
             raise ValueError("only the hard margin and the hinge with norm_power=1 are linear.")
         A = signed_rows(problem, X, y)
         largest = row_norms(A, np.inf)
-        unit = float(largest[ordinary_rows(A)].max(initial=0.0))
+        unit = float(largest[ordinary_rows(largest)].max(initial=0.0))
         unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
         # |w|_q + C sum xi in these units: w is `unit` times as large, and so is the coefficient of a slack
         return cls(problem, A / unit, y, problem.C * weights * unit, unit)

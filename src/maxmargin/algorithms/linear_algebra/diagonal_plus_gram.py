@@ -93,7 +93,7 @@ def solver(
     # L L' = I + G D^-1 G', L in `lower`. The Schur complement of the kept columns K is their diagonal plus J'J, with
     # J = L^-1 K
     rest = times_columns(H[:, ~kept], 1.0 / root)
-    M = gram(rest.T, interrupted) if isinstance(rest, np.ndarray) else _dense(rest @ rest.T)
+    M = _gram(rest.T, interrupted)
     M[np.diag_indices(n)] += 1.0
     lower = lower_factor(M, interrupted)
 
@@ -166,10 +166,7 @@ def woodbury_solver(
     if not weight.size:
         return lambda p: (p.T / diagonal).T
     scaled = times_columns(B, 1.0 / diagonal)
-    if isinstance(B, np.ndarray):
-        M = gram(times_columns(B, 1.0 / np.sqrt(diagonal)).T, interrupted)
-    else:
-        M = _dense(scaled @ B.T)
+    M = _gram(times_columns(B, 1.0 / np.sqrt(diagonal)).T, interrupted)
     M[np.diag_indices(weight.size)] += 1.0 / weight
     solve_rows = factor(M, interrupted)
     if solve_rows is None:
@@ -194,13 +191,18 @@ def _by_columns(
     OutOfTime
         If the stop check is true within the product.
     """
-    if isinstance(H, np.ndarray):
-        M = gram(H, interrupted)
-    else:
-        n = H.shape[0]
-        M = sparse_gram(H, np.ones(n), np.arange(n), interrupted)[:-1, :-1]
+    M = _gram(H, interrupted)
     M[np.diag_indices(diagonal.size)] += diagonal
     solve = factor(M, interrupted)
     if solve is None:
         raise np.linalg.LinAlgError
     return solve
+
+
+def _gram(H: Any, interrupted: Callable[[], bool]) -> np.ndarray:
+    """Return H'H of a dense or sparse H, as a dense matrix; raise OutOfTime if the stop check is true."""
+    if isinstance(H, np.ndarray):
+        return gram(H, interrupted)
+    H = sp.csr_array(H)
+    H.sort_indices()
+    return sparse_gram(H, np.ones(H.shape[0]), np.arange(H.shape[0]), interrupted)[:-1, :-1]

@@ -15,7 +15,7 @@ import scipy.linalg
 
 from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
-from ...numerics.stop_check import OutOfTime
+from ...numerics.stop_check import OutOfTime, require_time
 from .gram import MULTIPLICATIONS_PER_CHECK, parts_of
 
 EPS = float(np.finfo(float).eps)
@@ -128,8 +128,7 @@ def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> np
     lower = np.empty((n, n), order="F")
     for first in range(0, n, PANEL_COLUMNS):
         last = min(first + PANEL_COLUMNS, n)
-        if interrupted():
-            raise OutOfTime
+        require_time(interrupted)
         panel = matrix[first:, first:last] - lower[first:, :first] @ lower[first:last, :first].T
         corner, failed = _linalg.lapack.dpotrf(panel[: last - first], lower=1)
         if failed:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.jit import compiled
-from ...numerics.stop_check import OutOfTime
+from ...numerics.stop_check import require_time
 
 # Multiplications of a product of matrices between two stop checks: some hundredths of a second.
 MULTIPLICATIONS_PER_CHECK = 2e8
@@ -31,8 +31,7 @@ def gram(B: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
         return B.T @ B
     products = np.zeros((B.shape[1], B.shape[1]))
     for first in range(0, len(B), step):
-        if interrupted():
-            raise OutOfTime
+        require_time(interrupted)
         products += B[first : first + step].T @ B[first : first + step]
     return products
 
@@ -65,15 +64,13 @@ def sparse_gram(X: Any, weights: np.ndarray, rows: np.ndarray, interrupted: Call
     indptr, indices = unsigned(X.indptr), unsigned(X.indices)
     step = max(int(SCATTERED_PER_CHECK / (1.0 + X.nnz / max(X.shape[0], 1)) ** 2), 1)
     for first in range(0, rows.size, step):
-        if interrupted():
-            raise OutOfTime
+        require_time(interrupted)
         some = slice(first, first + step)
         add_sparse_products(indptr, indices, X.data, unsigned(rows[some]), weights[some], found)
     for part in parts_of(found, interrupted):  # the upper triangle
         found[part, part] += np.tril(found[part, part], -1).T
         found[part, part.stop :] = found[part.stop :, part].T
-    if interrupted():
-        raise OutOfTime
+    require_time(interrupted)
     return found
 
 

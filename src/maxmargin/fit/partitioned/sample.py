@@ -235,7 +235,7 @@ def solve_in_memory(
     if not y.size or abs(y.sum()) == y.size:
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)
-    sample = Sample(X, y, drawn.factors, np.sqrt(patterns.square))
+    sample = Sample(X, y, drawn.factors, patterns.lengths)
     job = Job(
         Task(problem, patterns, y, drawn.factors),
         Choice(*choose(problem, patterns, y, deadline.interrupted), True),
