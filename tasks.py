@@ -37,7 +37,7 @@ DIST_TESTS = "tests/project/test_package.py tests/io tests/estimators/test_sciki
 BUILD = "python -m build --outdir dist"
 BENCHMARKS = (
     "streaming sorted_streams norms any_norm norm_peers kernels defaults harsh hardset crossover regimes large_text "
-    "floor threads path"
+    "floor threads path stopping"
 )
 
 # Name: one line of help, the extra it needs, its commands. `NAME=value` before a command sets an environment variable.
