@@ -226,7 +226,9 @@ def test_sweeps_by_parts_give_the_same_model(algorithm, parameters, monkeypatch)
     X, y = separated(5, n=200, gap=0.05)
 
     def coefficients():
-        model = MaxMarginClassifier(algorithm=algorithm, max_iter=8, point="last", random_state=0, **parameters)
+        model = MaxMarginClassifier(
+            algorithm=algorithm, max_iter=8, point="last", random_state=0, **parameters
+        )
         return model.fit(sp.csr_matrix(X), y).coef_
 
     whole = coefficients()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 ENTRIES_PER_CALL = 1e7
 # Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
 POWER_COST = 50
-# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
-# the end of a fit; fewer cost more evaluations.
-MAX_VISITS = 50_000
+# Largest number of row visits between two evaluations, and of entries that cost as much (0.3 s), unless one pass or one
+# evaluation costs more. More visits delay the end of a fit and the next call of its callback; fewer cost evaluations.
+MAX_VISITS, MAX_ENTRIES = 50_000, 3e8
 
 
 class Presentation(ABC):
@@ -64,7 +64,8 @@ class Presentation(ABC):
     @property
     def max_visits(self) -> int:
         """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
-        return max(MAX_VISITS, self.passes_per_evaluation * self.n)
+        visits = min(MAX_VISITS, int(MAX_ENTRIES / self.visit_cost))
+        return max(visits, self.passes_per_evaluation * self.n)
 
     @property
     def visit_cost(self) -> float:
