@@ -272,17 +272,22 @@ print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules
         assert np.array_equal(load(tmp_path / "p").coef_, load(tmp_path / "m").coef_)
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-    @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-    def test_first_signal_saves_the_best_model_so_far(self, tmp_path, name):
+    @pytest.mark.parametrize(
+        ("name", "ignored"), [("SIGINT", False), ("SIGTERM", False), ("SIGTERM", True), ("SIGHUP", False)]
+    )
+    def test_first_signal_saves_the_best_model_so_far(self, tmp_path, name, ignored):
         """The progress line is shown on a terminal; a signal after it ends the fit with a model.
 
-        A terminal that is closed sends SIGHUP, and nothing can be written to it any more.
+        A terminal that is closed sends SIGHUP, and nothing can be written to it any more. Ctrl-C is `ignored` in
+        background jobs of scripts.
         """
         if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
             pytest.skip(f"the tests ignore {name}, as under nohup")
         np.savez(tmp_path / "hard", X=RNG.normal(size=(2000, 100)), y=RNG.integers(0, 2, 2000))
         options = "--algorithm cutting-plane --loss hinge --C 1e4 --tol 1e-14 --max-time 99 --max-iter 9999"
         words = [*COMMAND, *f"fit {tmp_path / 'hard.npz'} -o {tmp_path / 'm'} {options}".split()]
+        if ignored:
+            words = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words]
         terminal, end = os.openpty()
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
         shown_there = {"stdout": end if name == "SIGHUP" else subprocess.PIPE, "stderr": end}

@@ -19,13 +19,14 @@ AGAIN = 0.05  # seconds until an ignored Ctrl-C is sent again: C code may call P
 def replaced_handlers() -> Iterator[None]:
     """Replace the handlers of these signals, by one for the time before the command begins and one for that after it.
 
-    Where Ctrl-C is ignored, as in background jobs of a shell, nothing is replaced. `nohup` ignores SIGHUP, which stays
-    ignored.
+    Ignored signals stay ignored: Ctrl-C in background jobs of scripts, SIGHUP under `nohup`. Where a program has a
+    handler of Ctrl-C, nothing is replaced.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, signal.SIG_IGN):
         yield
         return
-    numbers = [signal.SIGINT, *(one for one in _as_interrupt() if signal.getsignal(one) is signal.SIG_DFL)]
+    first = signal.default_int_handler, signal.SIG_DFL  # the handlers with which Python begins
+    numbers = [number for number in _stop_signals() if signal.getsignal(number) in first]
     # A KeyboardInterrupt within the loading of modules would show a traceback.
     for number in numbers:
         signal.signal(number, _leave)
@@ -43,17 +44,14 @@ def replaced_handlers() -> Iterator[None]:
 
 
 def begin_command() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, and SIGTERM and SIGHUP do what Ctrl-C does.
+    """Let Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt.
 
     Without `replaced_handlers`, as where a program calls a command, all handlers stay.
     """
-    if signal.getsignal(signal.SIGINT) is not _leave:
-        return
-    sys.unraisablehook = _interrupt_again
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in _as_interrupt():
+    for number in _stop_signals():
         if signal.getsignal(number) is _leave:
-            signal.signal(number, lambda *received: signal.raise_signal(signal.SIGINT))
+            signal.signal(number, signal.default_int_handler)
+            sys.unraisablehook = _interrupt_again
 
 
 @contextmanager
@@ -66,17 +64,18 @@ def terminal_may_be_closed() -> Iterator[None]:
             raise
 
 
-def _as_interrupt() -> list[int]:
-    """Return the numbers of the signals that do what Ctrl-C does; Windows has no SIGHUP."""
-    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+def _stop_signals() -> list[int]:
+    """Return the numbers of the signals that end a command; Windows has no SIGHUP."""
+    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def _interrupt_again(ignored: Any) -> None:
-    """Send Ctrl-C again if C code that called Python, as LLVM does, has ignored its KeyboardInterrupt."""
+    """Send a signal again if C code that called Python, as LLVM does, has ignored its KeyboardInterrupt."""
     if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
         return
-    again = threading.Timer(AGAIN, signal.raise_signal, [signal.SIGINT])
+    number = next(one for one in _stop_signals() if callable(signal.getsignal(one)))
+    again = threading.Timer(AGAIN, signal.raise_signal, [number])
     again.daemon = True  # the command may be done before
     again.start()
 

@@ -162,25 +162,29 @@ def result_of(run: Callable[[], T]) -> T:
 def interrupts_handled(handler: Callable[..., None], always: bool = False) -> Iterator[None]:
     """Handle Ctrl-C by `handler` within the block, in the main thread, which alone receives signals.
 
-    A handler that a program has set stays, unless `always`.
+    So are other signals that raise KeyboardInterrupt, as SIGTERM does in commands. A handler that a program has set for
+    Ctrl-C stays, unless `always`.
     """
-    previous = signal.getsignal(signal.SIGINT)
-    # None stands for a handler that is not Python's, and cannot be set again
-    allowed = previous is signal.default_int_handler or (always and previous is not None)
-    if replaced := allowed and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handler)
+    previous = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    numbers = [number for number, one in previous.items() if one is signal.default_int_handler]
+    if always and callable(previous[signal.SIGINT]):
+        numbers = list({*numbers, signal.SIGINT})
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    for number in numbers:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        if replaced:
-            signal.signal(signal.SIGINT, previous)
+        for number in numbers:
+            signal.signal(number, previous[number])
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[None]:
     """Defer Ctrl-C to the end of the block; in threads other than the main thread, which receive none, do nothing."""
-    received: list[Any] = []
-    with interrupts_handled(lambda *call: received.append(call), always=True):
+    received: list[int] = []
+    with interrupts_handled(lambda number, frame: received.append(number), always=True):
         yield
     if received:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(received[0])
