@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maxmargin import MaxMarginClassifier, verify
-from maxmargin.estimators import partitioned
+from maxmargin.fit import deadline
 from maxmargin.numerics.progress import LISTENERS
 from maxmargin.numerics.stop_check import ReadingStoppedError
 
@@ -43,7 +43,7 @@ def fitted(folder, **parameters):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_callback_ends_the_reading(tmp_path, monkeypatch, name):
     X, y = written(tmp_path / name)
-    monkeypatch.setattr(partitioned, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(deadline, "POLL_SECONDS", 0.0)
     reports = []
     model = fitted(tmp_path, callback=lambda report: reports.append(report) or len(reports) == 2)
     before = dict(vars(model))
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_the_reading(tmp_path, name):
 
 def test_a_callback_ends_the_reading_of_arrow_data(tmp_path, monkeypatch):
     pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
-    monkeypatch.setattr(partitioned, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(deadline, "POLL_SECONDS", 0.0)
     model = fitted(tmp_path, callback=lambda report: report.round == 0)
     with pytest.raises(ReadingStoppedError):
         model.fit(pa.table({"a": np.arange(9.0), "label": np.arange(9) % 2}))

@@ -8,17 +8,20 @@ import threading
 import time
 import tracemalloc
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems import bounds_of
 from scipy.optimize import linprog
+from sklearn.base import clone
 
-from maxmargin import MaxMarginClassifier, MaxMarginClassifierCV, Status, verify
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, MaxMarginClassifierCV, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.algorithms.linear_algebra.factors import factor
+from maxmargin.fit import deadline
 from maxmargin.problem.problem import Problem
 
 RELEASE_AFTER = 30.0  # seconds after which an abandoned call ends by itself, and its test fails
@@ -80,18 +83,23 @@ def test_cycling_programs_end_at_max_time():
 
 @pytest.mark.parametrize("interrupt", [False, True])
 @pytest.mark.parametrize("options", LINEAR_PROGRAMS)
-def test_highs_is_abandoned_and_the_fit_has_a_valid_certificate(endless_solver, options, interrupt):
-    """At max_time, or on Ctrl-C."""
-    if interrupt:
-        endless_solver.at_work = lambda: signal.raise_signal(signal.SIGINT)
+def test_highs_is_abandoned_and_the_fit_has_a_valid_certificate(
+    endless_solver, monkeypatch, options, interrupt
+):
+    """At max_time, when the clock of the deadline is put forward, or on Ctrl-C."""
+    ahead = [0.0]
+    clock = SimpleNamespace(perf_counter=lambda: time.perf_counter() + ahead[-1])
+    monkeypatch.setattr(deadline, "time", clock)
+    press, advance = (lambda: signal.raise_signal(signal.SIGINT)), (lambda: ahead.append(1000.0))
+    endless_solver.at_work = press if interrupt else advance
     before, (X, y) = signal.getsignal(signal.SIGINT), half_at_the_margin(0.5, 60, 5)
-    model = MaxMarginClassifier(**options, max_time=None if interrupt else 0.2)
+    model = MaxMarginClassifier(**options, max_time=None if interrupt else 900.0)
     with pytest.raises(KeyboardInterrupt) if interrupt else nullcontext():
         model.fit(X, y)
     assert not endless_solver.release.is_set()
     assert model.status_ is (Status.INTERRUPTED if interrupt else Status.MAX_TIME)
     assert len(endless_solver.limits) == 1
-    assert interrupt or 0.0 < endless_solver.limits[0] <= 0.2
+    assert 0.0 < endless_solver.limits[0] <= 900.0
     assert signal.getsignal(signal.SIGINT) is before
     assert np.isfinite(model.coef_).all()
     assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-9)
@@ -132,6 +140,34 @@ def test_interrupt_stops_a_large_factorisation():
     polls = itertools.count()
     assert factor(A @ A.T + np.diag(np.linspace(1.0, 1e6, 1600)), lambda: next(polls) >= 3) is None
     assert next(polls) <= 6
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginClassifier(C=np.inf, algorithm="interior-point", random_state=0),
+        MaxMarginClassifier(loss="hinge", p=1, norm_power=1, algorithm="lp", random_state=0),
+        KernelMaxMarginClassifier(C=100.0, loss="hinge", random_state=0),
+    ],
+)
+def test_callbacks_are_called_within_rounds(model, monkeypatch):
+    """With the last report, or one of round 0 before the first; each call may end the fit."""
+    rng = np.random.default_rng(0)
+    X, y, reports = rng.standard_normal((300, 20)), np.arange(300) % 2, []
+    model = clone(model).set_params(tol=1e-12, callback=reports.append).fit(X, y)
+    assert [report.round for report in reports if report.round] == [one.round for one in model.history_]
+    monkeypatch.setattr(deadline, "POLL_SECONDS", 0.0)
+    reports.clear()
+    model.fit(X, y)
+    rounds = [report.round for report in reports]
+    assert (rounds[0], reports[0].upper) == (0, np.inf)
+    assert sorted(set(rounds)) == [0, *(one.round for one in model.history_)]
+    assert len(rounds) > len(set(rounds))
+    assert np.all(np.diff(rounds) >= 0)
+    assert np.all(np.diff([report.seconds for report in reports]) >= 0.0)
+    model.set_params(callback=lambda report: report.round == 0).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert verify(model, X, y).upper >= model.certificate_.lower
 
 
 def test_interrupt_in_a_fold_restores_the_attributes_of_the_estimator():

@@ -109,7 +109,8 @@ default="rbf"
         of a kind on a machine needs, and which cannot be interrupted.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
-        Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
+        Within a round that takes long it is called again with the last report, a few times a second; before the first
+        one with a report of round 0. Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
         docs/howto/callbacks.md).
     n_jobs : int, default=None
         Threads, no more than there are processors, for pairs of classes in `fit` and for blocks of rows in prediction.
@@ -255,6 +256,7 @@ default="rbf"
         attributes = partial(self._fitted, tasks)
         reporter = Reporter(self, (X, y, sample_weight), tasks.names, tasks.sequential, attributes)
         with Deadline(self.max_time) as deadline:
+            reporter.poll(deadline)
             found = tasks.solve(reporter, deadline)
         self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
         self._store(tasks.names, found, None if precomputed else X)

@@ -114,8 +114,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         without labels there is no model.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
-        Fits of rows in blocks call it twice a second within a pass as well. Callbacks and progress bars of scikit-learn
-        are set with ``set_callbacks`` (scikit-learn 1.9; docs/howto/callbacks.md).
+        Within a round that takes long it is called again with the last report, a few times a second; before the first
+        one with a report of round 0. Callbacks and progress bars of scikit-learn are set with ``set_callbacks``
+        (scikit-learn 1.9; docs/howto/callbacks.md).
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
@@ -276,6 +277,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
         reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
+        reporter.poll(deadline)
         with deadline:
             solve_task = partial(tasks.solve, reporter)
             solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
-from ..fit.deadline import Deadline
+from ..fit.deadline import Deadline, Poll
 from ..fit.partitioned.described_rows import READING, Reading
-from ..fit.partitioned.driver import PROGRESS_SECONDS, PartitionedFit, PartitionedSolution
+from ..fit.partitioned.driver import PartitionedFit, PartitionedSolution
 from ..fit.partitioned.soft_margins import solve_soft_margins
-from ..fit.report import Report, Stopping
+from ..fit.report import Report, Stopping, report_before
 from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage
@@ -79,8 +79,8 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
         raise ValueError(LABELS_OF_FILES)
-    interrupted = FirstReading(model.callback, deadline).interrupted
-    stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=interrupted)
+    poll_first_reading(model.callback, deadline)
+    stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=deadline.interrupted)
     fit_stored(model, problem, stored, deadline)
 
 
@@ -185,38 +185,23 @@ def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None, reading:
     return DaskRows(X, y, sample_weight, reading)
 
 
-class FirstReading:
-    """The check whether to stop the first reading of rows, of files or on a cluster, by time limit or callback.
+def poll_first_reading(callback: Callable[[Report], Any] | None, deadline: Deadline) -> None:
+    """Let the deadline call the callback within the first reading of rows, with reports of round 0, without bounds."""
 
-    The callback gets a report of round 0, without bounds, as often as within a pass.
+    def ask() -> bool:
+        report = report_before(deadline, FIRST_READING, "no labels are known yet")
+        return is_true(callback(report))
 
-    Parameters
-    ----------
-    callback : callable or None
-    deadline : Deadline
-    """
-
-    def __init__(self, callback: Callable[[Report], Any] | None, deadline: Deadline) -> None:
-        self._callback, self._deadline, self._reported = callback, deadline, 0.0
-
-    def interrupted(self) -> bool:
-        """Return whether to stop."""
-        seconds = time.perf_counter() - self._deadline.began
-        if self._callback is not None and seconds - self._reported > PROGRESS_SECONDS:
-            self._reported = seconds
-            report = Report(
-                0, seconds, -np.inf, np.inf, np.inf, 0, 0, FIRST_READING, reason="no labels are known yet"
-            )
-            if is_true(self._callback(report)):
-                self._deadline.stopped.set()
-        return self._deadline.interrupted()
+    if callback is not None:
+        deadline.poll = Poll(ask, Lock())
 
 
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
     # a hard margin would prove a statement about rows that were rounded where they are
-    reading = Reading(FirstReading(model.callback, deadline).interrupted, problem.hard)
+    poll_first_reading(model.callback, deadline)
+    reading = Reading(deadline.interrupted, problem.hard)
     with closing(cluster_rows(X, y, sample_weight, reading=reading)) as rows:
         if rows.rounded is not None:
             raise ValueError(f"{rows.rounded}, {NOT_EXACT}")
@@ -331,6 +316,7 @@ def fit_partitions(
         return {"classes_": classes, "coef_": coef, "intercept_": intercept, "n_features_in_": width}
 
     reporter = Reporter(model, (None, None, None), names, False, fitted)
+    deadline.poll = None  # `PartitionedFit` reports within passes
     with deadline:
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
         solutions = _solve(model, problem, partitions, classes, stopping)

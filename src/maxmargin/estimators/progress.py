@@ -7,9 +7,10 @@ of tasks; with an older version nothing is called.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isfinite, log10
 from threading import Lock
 from typing import Any, TypeVar
@@ -18,8 +19,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ..engine.jit import COMPILATION
-from ..fit.deadline import Deadline
-from ..fit.report import Report
+from ..fit.deadline import Deadline, Poll
+from ..fit.report import Report, report_before
 from ..numerics.progress import announce
 from ..problem.status import Status
 
@@ -191,6 +192,8 @@ class Reporter(_Tree):
         self._decades = max(1, ceil(-log10(self._tol) - 1e-9))
         self._tasks = {label: _TaskProgress() for label in labels}
         self._lock = Lock()
+        self._poll: Poll | None = None
+        self._last: Report | None = None
         self._compiled = COMPILATION.seconds  # at the last line printed
         if hasattr(model, "_skl_callbacks"):
             alone = len(labels) == 1
@@ -199,6 +202,18 @@ class Reporter(_Tree):
             self._begin_fit(model, data, max_subtasks=subtasks, sequential_subtasks=sequential)
             if alone:
                 self._tasks[labels[0]].context = self.root
+
+    def poll(self, deadline: Deadline) -> None:
+        """Let the deadline call the callback within rounds, with the last report, or one of round 0 before the first."""
+        if self._model.callback is None:
+            return
+        first = report_before(deadline, "start", "there are no bounds yet", next(iter(self._tasks)))
+
+        def ask() -> bool:
+            seconds = time.perf_counter() - deadline.began
+            return is_true(self._model.callback(replace(self._last or first, seconds=seconds)))
+
+        self._poll = deadline.poll = Poll(ask, self._lock)
 
     def report(self, report: Report, best: Callable[[], Any], deadline: Deadline) -> None:
         """Print the report of a round if `verbose`, and pass it to the callbacks.
@@ -214,8 +229,11 @@ class Reporter(_Tree):
         with self._lock:
             if self._model.verbose:
                 self._print(report)
+            self._last = report
             if self._model.callback is not None and is_true(self._model.callback(report)):
                 deadline.stopped.set()
+            if self._poll is not None:
+                self._poll.postpone()
             if self.root is not None and self._show(report, best, deadline.remaining()):
                 deadline.stopped.set()
 

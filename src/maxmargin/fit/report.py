@@ -30,7 +30,7 @@ class Report:
     Attributes
     ----------
     round : int
-        Counted from one; 0 within the first reading of files, or of rows on a cluster, before there are bounds.
+        Counted from one; 0 before there are bounds, also within the first reading of files or of rows on a cluster.
     seconds : float
         Time since the fit began.
     lower, upper, gap : float
@@ -61,6 +61,12 @@ class Report:
     label: Any = None
     margin: float = np.nan
     reason: str = ""
+
+
+def report_before(deadline: Deadline, stage: str, reason: str, label: Any = None) -> Report:
+    """Return a report of round 0, which has no bounds."""
+    seconds = time.perf_counter() - deadline.began
+    return Report(0, seconds, -np.inf, np.inf, np.inf, 0, 0, stage, label, reason=reason)
 
 
 @dataclass(frozen=True)
