@@ -1,512 +1,331 @@
 /* Check a certificate file of maxmargin against the data, in exact arithmetic: check proof.json data.svm
 
-   Independent of check.py, in C99 with GMP: cc -O2 -o check check.c -lgmp -lm. docs/certificate_format.md has the format,
-   and what is not supported here; docs/explanation/exact_checks.md has the proofs. The exit status is 0 for VALID, 1 for
-   INVALID and 3 for UNSUPPORTED. The objects of the certificate hold the keys in the order in which maxmargin writes them. */
+   Independent of check.py, in C99 with GMP and OpenSSL: cc -std=c99 -O2 -o check checker/check.c -lcrypto -lgmp -lm
+   docs/certificate_format.md has the format, and what is not supported here; docs/explanation/exact_checks.md has the
+   proofs. The exit status is 0 for VALID, 1 for INVALID and 3 for UNSUPPORTED. The certificate has to be laid out as
+   maxmargin writes it, up to each space and end of line. */
+#include <ctype.h>
+#include <float.h>
 #include <gmp.h>
-#include <inttypes.h>
 #include <math.h>
+#include <openssl/evp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS = 1074 }; /* every float64 number is an integer in units of 2^-1074 */
-enum { SIGNED = 1, RATIONAL = 2, UNBOUNDED = 4, POSITIVE = 8 }; /* what a number of the certificate may, or has to be */
 #define DIGITS "0123456789"
 #define SPACES " \t\n\v\f\r"
+#define LAYOUT "a file is not laid out as this program reads it."
+#define EXPECT(...) support(scan(__VA_ARGS__), LAYOUT)
+enum { W, WEIGHTS, DUAL, HARD = 0, AUGMENTED = 0, FREE, NONE }; /* of KINDS, LOSSES and INTERCEPTS */
 typedef long long whole;
-typedef struct { enum { ABSENT, FINITE, INFINITE } is; mpq_t q; } number;
-typedef struct { whole column; double x; mpz_t units; } entry;
-typedef struct { /* of a binary problem; the intercept is the column 0, of entries rho */
-    char *positive, *loss, *intercept;
-    int exponent, power, seen, some; /* some: there is a row with weight */
-    number C, p, scaling, b, lower, upper, *w, *weights, *dual, *v;
-    mpz_t rho, W, D, least, losses; /* w has the unit 1 / W, alpha 1 / D */
-    mpq_t G;
+typedef struct { /* a binary problem; the intercept is the column 0, of entries rho and with the weight b / rho */
+    char *positive, **texts[3]; /* texts: the numbers of the lines of each kind by position, from 1; NULL if left out */
+    double C, p, rho, lower, upper;
+    whole power, exponent, intercept, seen, some; /* exponent: of slacks; seen: the class; some: rows with weight */
+    mpq_t *w, *v, G, least, losses; /* v_j = sum_i alpha_i y_i x_ij; G: the gains of alpha; least: the least margin */
 } part;
 
+static char *LOSSES[] = {"hard", "hinge", "squared_hinge"}, *INTERCEPTS[] = {"augmented", "free", "none"};
+static char *KINDS[] = {"{'w': [", "{'weights': [", "{'dual': ["}; /* of lines with numbers */
 static part *parts;
-static entry *row; /* the entries of the present row, from 1 */
-static size_t part_count, name_count, entry_count, entry_room;
-static whole rows, columns, first_index, rows_read;
-static char **names, *label, *digest, *cursor;
-static int undecided;
+static struct { whole column; double x; } *row; /* the entries other than 0 of the present row, from 1 */
+static char **names, *label, *digest, *cursor, *name, canonical[400]; /* name: the label of the present row */
+static whole rows, columns, part_count, name_count, first_index, row_count, entry_count, last_column;
+static EVP_MD_CTX *hash;
 
 static void require(int holds, const char *failure) { if (!holds) fprintf(stderr, "INVALID: %s\n", failure), exit(1); }
-
 static void support(int holds, const char *limit) { if (!holds) fprintf(stderr, "UNSUPPORTED: %s\n", limit), exit(3); }
 
-static void *resized(void *old, size_t count, size_t size) {
-    require(count <= SIZE_MAX / 2 / size && (old = realloc(old, count * size + 1)), "the memory does not suffice.");
-    return old;
+static void *zeros(whole last, size_t size) { /* for the positions 0 to last */
+    void *array = calloc((size_t)last + 1, size);
+    return support(array != NULL, "the memory does not suffice."), array;
 }
 
-static char *content(const char *path) {
-    size_t size = 0, room = 1 << 16, got;
-    char *text = resized(NULL, room, 1);
+static char *content(const char *path, const char *spaces) {
     FILE *file = fopen(path, "rb");
-    require(file != NULL, "a file cannot be opened.");
-    while ((got = fread(text + size, 1, room - 1 - size, file)) > 0)
-        if ((size += got) == room - 1) text = resized(text, room *= 2, 1);
-    require(!ferror(file) && !fclose(file), "a file cannot be read.");
-    text[size] = 0;
-    for (unsigned char *s = (unsigned char *)text; s < (unsigned char *)text + size; s++)
-        support(*s && *s < 0x80 && (*s < 0x1C || *s > 0x1F), "a file holds characters other than those of ASCII text.");
-    return text;
+    long size = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+    support(size >= 0, "a file cannot be opened, or is a pipe.");
+    char *text = zeros(size, 1), *s = text;
+    rewind(file), support(fread(text, 1, (size_t)size, file) == (size_t)size, "a file cannot be read.");
+    while (*s && (isprint((unsigned char)*s) || strchr(spaces, *s))) s++;
+    support(s == text + size, "a file holds characters other than those of ASCII text.");
+    return fclose(file), text;
 }
 
-static char *next_line(char **rest) { /* without its end, "\n", "\r" or "\r\n"; NULL after the last line */
-    char *line = *rest, *end = line + strcspn(line, "\r\n");
-    if (!*line) return NULL;
-    *rest = end + (end[0] == '\r' && end[1] == '\n' ? 2 : *end != 0);
-    *end = 0;
-    return line;
+static whole find(const char *text, char **list, whole count) {
+    whole k = 0;
+    while (k < count && strcmp(list[k], text)) k++;
+    return require(k < count, "an unknown loss or intercept, or a column that is not in the header of the data."), k;
 }
 
-/* Numbers and labels */
-
-static int read_real(char *text, double *x) { /* as float of Python, except underscores */
-    static const char *words[] = {"infinity", "inf", "nan"};
-    char *end, *s = text += strspn(text, SPACES);
-    s += *s == '+' || *s == '-';
-    int known = strspn(s, DIGITS ".eE+-") > 0 && strpbrk(s, DIGITS) && *s != '+' && *s != '-';
-    for (int k = 0; k < 3 && !known; k++) {
-        size_t n = strlen(words[k]), i = 0;
-        while (i < n && (s[i] | 0x20) == words[k][i]) i++;
-        known = i == n && !s[n + strspn(s + n, SPACES)];
-    }
-    if (known && s[0] == '0' && (s[1] | 0x20) == 'x') known = 0; /* which strtod reads */
-    *x = known ? strtod(text, &end) : 0;
-    return known && !end[strspn(end, SPACES)];
+static int is_number(const char *text, double *x) { /* as float of Python */
+    char *end;
+    *x = strtod(text, &end);
+    int read = end > text && !end[strspn(end, SPACES)], decimal = !text[strspn(text, DIGITS ".eE+-" SPACES)];
+    return support(!read || (decimal && isfinite(*x)), "a number of the data is infinite, NaN or hexadecimal."), read;
 }
 
-static char *hexadecimal(double x, char *text) { /* of a number other than 0, as by float.hex in Python */
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    int exponent = (int)(bits >> 52 & 0x7FF);
-    const char *sign = x < 0 ? "-" : "";
-    if (exponent == 0x7FF) sprintf(text, "%s%s", sign, x == x ? "inf" : "nan");
-    else sprintf(text, "%s0x%d.%013" PRIx64 "p%+d", sign, exponent > 0, bits & (((uint64_t)1 << 52) - 1),
-                 (exponent ? exponent : 1) - 1023);
-    return text;
+static char *hexadecimal(double x) { /* as float.hex of Python */
+    sprintf(canonical, x == 0 ? "%.1a" : "%.13a", x);
+    support(!(fabs(x) < DBL_MIN) || strstr(canonical, "0x0."), "the C library shifts the least numbers.");
+    return canonical;
 }
 
-static char *label_of(char *text, char *room) { /* whole numbers without sign or point, others in hexadecimal */
-    double x;
-    int is_number = read_real(text, &x);
-    text += strspn(text, SPACES);
-    for (size_t n = strlen(text); n && strchr(SPACES, text[n - 1]);) text[--n] = 0;
-    if (!is_number) return text;
-    if (!isfinite(x) || x != floor(x)) return hexadecimal(x, room);
-    sprintf(room, "%.0f", x == 0 ? 0 : x); /* exact in the C libraries that print all digits */
-    return room;
+static double real(const char *text) { /* a float64 number of the certificate, which may be infinite or NaN */
+    double x = strtod(text, NULL);
+    return support(!strcmp(hexadecimal(x), text), LAYOUT), x;
 }
 
-static void read_number(number *a, const char *text, int may) { /* a hexadecimal float, a quotient of integers, or inf */
-    const char *s = text + (*text == '-');
-    size_t n = strspn(s, DIGITS), below = s[n] == '/' ? strspn(s + n + 1, DIGITS) : 0;
-    mpq_init(a->q);
-    a->is = may & UNBOUNDED && !strcmp(text, "inf") ? INFINITE : FINITE;
-    if (a->is == INFINITE) return;
-    if (s[0] == '0' && s[1] == 'x') {
-        n = strspn(s + 4 * (strlen(s) > 4), DIGITS "abcdef");
-        require(strlen(s) > 6 && (s[2] == '0' || s[2] == '1') && s[3] == '.' && n && s[4 + n] == 'p', "a wrong number.");
-        const char *power = s + 6 + n;
-        size_t most = strspn(power, DIGITS);
-        require((power[-1] == '+' || power[-1] == '-') && most && most < 5 && !power[most], "a wrong number.");
-        double x = strtod(text, NULL);
-        require(isfinite(x), "a number is beyond the float64 numbers.");
-        mpq_set_d(a->q, x);
-    } else {
-        require(n && (!s[n] || (below && !s[n + 1 + below])) && !mpq_set_str(a->q, text, 10), "a wrong number.");
-        require(mpz_sgn(mpq_denref(a->q)), "a quotient by 0.");
-        mpq_canonicalize(a->q);
-        mpz_srcptr den = mpq_denref(a->q);
-        int dyadic = mpz_popcount(den) == 1 && mpz_sizeinbase(den, 2) <= BITS + 1;
-        size_t bits = mpz_sizeinbase(mpq_numref(a->q), 2), zeros = bits > 1 ? mpz_scan1(mpq_numref(a->q), 0) : 0;
-        int fits = dyadic && bits <= 1023 + mpz_sizeinbase(den, 2) && bits - zeros <= 53;
-        require(may & RATIONAL || fits, "a number is no float64 number.");
-    }
-    require(may & SIGNED || mpq_sgn(a->q) >= (may & POSITIVE ? 1 : 0), "a number is too small.");
+static void read_number(mpq_t a, const char *text, whole kind) { /* dual variables may be quotients of integers */
+    int quotient = kind == DUAL && !text[strspn(text, DIGITS "/")];
+    double x = quotient ? 0 : real(text);
+    require(isfinite(x) && (x >= 0 || kind == W), "a number is out of its bounds."), mpq_set_d(a, x);
+    support(!quotient || (!mpq_set_str(a, text, 10) && mpz_sgn(mpq_denref(a))), LAYOUT);
+    mpq_canonicalize(a);
 }
 
-static void to_units(mpz_t units, const mpq_t a) { /* of 2^-1074; a is a float64 number */
-    mpz_mul_2exp(units, mpq_numref(a), BITS + 1 - mpz_sizeinbase(mpq_denref(a), 2));
-}
-
-/* The certificate */
-
-static int taken(char c) { return *(cursor += strspn(cursor, " \t\n\r")) == c ? cursor++, 1 : 0; }
-
-static void token(char c) { require(taken(c), "a line of the certificate is not understood."); }
-
-static char *string(void) { /* decoded in place */
-    char *to, *start = to = (token('"'), cursor);
-    for (; *cursor != '"'; *to++ = *cursor++) {
-        require(*cursor >= 0x20, "a text of the certificate is wrong.");
-        if (*cursor == '\\') support(*++cursor == '"' || *cursor == '\\', "a text of the certificate has an escape.");
-    }
-    cursor++, *to = 0;
-    return start;
-}
-
-static void key(char before, const char *name) {
-    token(before);
-    require(!strcmp(string(), name), "a line of the certificate has other keys than expected.");
-    token(':');
+static void raise(mpq_t x, whole power) {
+    mpz_pow_ui(mpq_numref(x), mpq_numref(x), (unsigned long)power);
+    mpz_pow_ui(mpq_denref(x), mpq_denref(x), (unsigned long)power);
 }
 
 static whole integer(void) {
-    cursor += strspn(cursor, " \t\n\r");
-    size_t minus = *cursor == '-', n = strspn(cursor + minus, DIGITS);
-    require(n > 0 && n < 19 && (n == 1 || cursor[minus] != '0'), "an integer of the certificate is wrong.");
+    size_t n = strspn(cursor, DIGITS);
+    support(n > 0 && n < 19 && (n == 1 || *cursor != '0'), "an integer has a sign, leading zeros, or 19 digits.");
     return strtoll(cursor, &cursor, 10);
 }
 
-static int null(void) {
-    cursor += strspn(cursor, " \t\n\r");
-    return strncmp(cursor, "null", 4) ? 0 : (cursor += 4, 1);
+static char *string(void) {
+    char *start = cursor + 1, *end = *cursor == '"' ? start + strcspn(start, "\"\\\n") : cursor;
+    support(end > cursor && *end == '"', "a text of the certificate has an escape, or no end.");
+    return *end = 0, cursor = end + 1, start;
 }
 
-static number *absent(whole count) {
-    number *array = count < 0 || (uint64_t)count > SIZE_MAX / 2 ? NULL : calloc((size_t)count + 1, sizeof *array);
-    require(array != NULL, "the memory does not suffice.");
-    return array;
-}
-
-static void read_part(part *a) { /* all but the key "positive" */
-    a->positive = string();
-    key(',', "loss"), a->loss = string();
-    key(',', "C"), read_number(&a->C, string(), UNBOUNDED | POSITIVE);
-    key(',', "p"), read_number(&a->p, string(), UNBOUNDED);
-    key(',', "power"), a->power = (int)integer();
-    key(',', "intercept"), a->intercept = string();
-    key(',', "scaling"), read_number(&a->scaling, string(), POSITIVE);
-    key(',', "b"), read_number(&a->b, string(), SIGNED);
-    key(',', "lower"), read_number(&a->lower, string(), 0);
-    key(',', "upper"), read_number(&a->upper, string(), UNBOUNDED);
-    a->w = absent(columns), a->v = absent(columns), a->weights = absent(rows), a->dual = absent(rows);
-    a->seen = a->some = 0, a->exponent = !strcmp(a->loss, "hard") ? 0 : !strcmp(a->loss, "hinge") ? 1 : 2;
-    mpz_init(a->rho), mpz_init_set_ui(a->W, 1), mpz_init_set_ui(a->D, 1), mpz_init(a->least), mpz_init(a->losses);
-    mpq_init(a->G), mpq_init(a->w[0].q), a->w[0].is = FINITE, mpq_set(a->w[0].q, a->b.q);
-    int none = !strcmp(a->intercept, "none"), free = !strcmp(a->intercept, "free");
-    if (free) mpz_setbit(a->rho, BITS);
-    else if (!none) to_units(a->rho, a->scaling.q), mpq_div(a->w[0].q, a->b.q, a->scaling.q);
-    int known = (none || free || !strcmp(a->intercept, "augmented")) && (a->power == 1 || a->power == 2);
-    require(known && (a->exponent < 2 || !strcmp(a->loss, "squared_hinge")), "unknown kind of problem.");
-    require(!none || !mpq_sgn(a->b.q), "an intercept of a problem without one.");
-    require(a->p.is == INFINITE || mpq_cmp_ui(a->p.q, 1, 1) >= 0, "the exponent p is less than 1.");
-    support(!a->exponent || a->C.is == FINITE, "a loss has no finite C.");
-}
-
-static void read_certificate(char *rest) {
-    whole lines = 1, ended = 0;
-    require((cursor = next_line(&rest)) != NULL, "the certificate is empty.");
-    key('{', "format"), require(!strcmp(string(), "maxmargin certificate"), "unknown format.");
-    key(',', "version"), require(integer() == 1, "unknown version.");
-    key(',', "rows"), rows = integer(), key(',', "columns"), columns = integer();
-    key(',', "sha256"), digest = string();
-    key(',', "label"), label = null() ? NULL : string();
-    key(',', "names");
-    if (!null())
-        for (token('['); !taken(']'); names[name_count++] = string()) {
-            if (name_count) token(',');
-            names = resized(names, name_count + 1, sizeof *names);
-        }
-    key(',', "first_index"), first_index = integer(), key(',', "parts");
-    whole count = integer();
-    for (token('}'); require(!*(cursor += strspn(cursor, SPACES)), "a line has more than an object."), cursor = next_line(&rest);
-         lines++, token('}')) {
-        require(!ended, "lines follow the end of the certificate.");
-        token('{');
-        char *name = string();
-        token(':');
-        if ((ended = !strcmp(name, "end"))) require(integer() == lines, "the certificate is cut off.");
-        else if (!strcmp(name, "positive")) {
-            parts = resized(parts, ++part_count, sizeof *parts);
-            read_part(&parts[part_count - 1]);
-        } else {
-            int of_w = !strcmp(name, "w"), of_weights = !strcmp(name, "weights"), first = 1;
-            require(part_count && (of_w || of_weights || !strcmp(name, "dual")), "a line has no place.");
-            part *a = &parts[part_count - 1];
-            number *array = of_w ? a->w : of_weights ? a->weights : a->dual;
-            for (token('['); !taken(']'); first = 0, token(']')) {
-                if (!first) token(',');
-                token('[');
-                whole place = integer();
-                int free = 0 < place && place <= (of_w ? columns : rows) && array[place].is == ABSENT;
-                require(free, "a position is wrong, or repeated.");
-                token(','), read_number(&array[place], string(), of_w ? SIGNED : of_weights ? 0 : RATIONAL);
-                if (!of_weights) mpz_lcm(of_w ? a->W : a->D, of_w ? a->W : a->D, mpq_denref(array[place].q));
-            }
-        }
+static int scan(const char *format, ...) { /* ' stands for ", %d for an integer, %s for a string, %a for a number */
+    int same = 1;
+    va_list to;
+    va_start(to, format);
+    for (char *start = cursor; same && *format; format++) {
+        if (*format != '%') same = *cursor == (*format == '\'' ? '"' : *format), cursor = same ? cursor + 1 : start;
+        else if (*++format == 'd') *va_arg(to, whole *) = integer();
+        else if (*format == 's') *va_arg(to, char **) = string();
+        else *va_arg(to, double *) = real(string());
     }
-    require(ended && count > 0 && (uint64_t)count == part_count, "the certificate is cut off, or parts are missing.");
-    for (part *a = parts; a < parts + part_count; a++) {
-        mpz_lcm(a->W, a->W, mpq_denref(a->w[0].q));
-        for (whole j = 0; j <= columns; j++) {
-            if (a->w[j].is == ABSENT) continue;
-            mpz_t unit;
-            mpz_init(unit), mpz_divexact(unit, a->W, mpq_denref(a->w[j].q));
-            mpz_mul(mpq_numref(a->w[j].q), mpq_numref(a->w[j].q), unit), mpz_clear(unit);
+    return va_end(to), same;
+}
+
+static void read_part(part *a) { /* but for the key "positive" */
+    char *loss, *intercept;
+    double b;
+    EXPECT("%s, 'loss': %s, 'C': %a, 'p': %a, 'power': %d, ", &a->positive, &loss, &a->C, &a->p, &a->power);
+    EXPECT("'intercept': %s, 'scaling': %a, 'b': %a, ", &intercept, &a->rho, &b);
+    EXPECT("'lower': %a, 'upper': %a}\n", &a->lower, &a->upper);
+    a->exponent = find(loss, LOSSES, 3), a->intercept = find(intercept, INTERCEPTS, 3);
+    int bounded = isfinite(b) && isfinite(a->lower) && a->lower >= 0 && a->upper >= 0 && a->C > 0 && a->p >= 1;
+    require(bounded && isfinite(a->rho) && a->rho > 0, "a number is out of its bounds.");
+    require((a->power == 1 || a->power == 2) && (a->intercept != NONE || b == 0), "a wrong power, or b.");
+    support(a->exponent == HARD || isfinite(a->C), "a loss has no finite C.");
+    for (whole k = W; k <= DUAL; k++) a->texts[k] = zeros(k == W ? columns : rows, sizeof *a->texts[k]);
+    a->w = zeros(columns, sizeof *a->w), a->v = zeros(columns, sizeof *a->v);
+    for (whole j = 0; j <= columns; j++) mpq_inits(a->w[j], a->v[j], NULL);
+    mpq_inits(a->G, a->least, a->losses, NULL), mpq_set_d(a->w[0], b), mpq_set_d(a->least, a->rho);
+    if (a->intercept == AUGMENTED) mpq_div(a->w[0], a->w[0], a->least);
+    else a->rho = a->intercept == FREE;
+}
+
+static void read_pairs(part *a) { /* of a position and a number */
+    whole place, kind;
+    char *text;
+    for (kind = W; !scan(KINDS[kind]); kind++) support(kind < DUAL, LAYOUT);
+    do {
+        EXPECT("[%d, %s]", &place, &text);
+        require(0 < place && place <= (kind == W ? columns : rows) && !a->texts[kind][place], "a wrong position.");
+        a->texts[kind][place] = text;
+        if (kind == W) read_number(a->w[place], text, W);
+    } while (scan(", "));
+    EXPECT("]}\n");
+}
+
+static void read_certificate(void) {
+    whole version, lines = 1, found = 0;
+    char *text;
+    EXPECT("{'format': %s, 'version': %d, 'rows': %d, 'columns': %d, ", &text, &version, &rows, &columns);
+    require(!strcmp(text, "maxmargin certificate") && version == 1, "unknown format.");
+    EXPECT("'sha256': %s, 'label': ", &digest);
+    label = scan("null") ? NULL : string();
+    if (!scan(", 'names': null")) {
+        EXPECT(", 'names': ["), names = zeros(columns, sizeof *names);
+        do names[name_count] = string();
+        while (++name_count <= columns && scan(", "));
+        EXPECT("]");
+    }
+    EXPECT(", 'first_index': %d, 'parts': %d}\n", &first_index, &part_count);
+    for (parts = zeros(part_count, sizeof *parts); !scan("{'end': "); lines++) {
+        int starts = scan("{'positive': ");
+        require(*cursor, "the certificate is cut off."), support(starts ? found < part_count : found > 0, LAYOUT);
+        if (starts) read_part(&parts[found++]);
+        else read_pairs(&parts[found - 1]);
+    }
+    require(integer() == lines && found == part_count && found > 0, "the certificate is cut off.");
+    support(scan("}\n") && !*cursor, LAYOUT);
+}
+
+static void add_to_hash(const char *text) { support(EVP_DigestUpdate(hash, text, strlen(text)), "SHA-256 fails."); }
+
+static void start_row(char *cell) { /* with the label: whole numbers without sign or point, others in hexadecimal */
+    static char number[400];
+    double x;
+    name = cell + strspn(cell, SPACES), entry_count = 1, last_column = -first_index;
+    for (size_t n = strlen(name); n && strchr(SPACES, name[n - 1]);) name[--n] = 0;
+    int numeric = is_number(name, &x);
+    if (numeric) name = strcpy(number, hexadecimal(x));
+    if (numeric && x == floor(x)) sprintf(number, "%.0f", x == 0 ? 0 : x); /* exact where C prints all digits */
+    add_to_hash(name);
+}
+
+static void add_entry(whole column, const char *text) {
+    double x;
+    support(is_number(text, &x), "an entry of a row is no decimal number.");
+    support(column > last_column, "the columns of a row do not ascend.");
+    if (last_column = column, x == 0) return;
+    require(0 < column && column <= columns, "a row has a column of no feature.");
+    row[entry_count].column = column, row[entry_count++].x = x;
+    sprintf(canonical, " %lld:", column), add_to_hash(canonical), add_to_hash(hexadecimal(x));
+}
+
+static void add_multiple(mpq_t sum, const mpq_t a, double x) { /* sum + a x */
+    mpq_t term;
+    mpq_init(term), mpq_set_d(term, x), mpq_mul(term, term, a);
+    mpq_add(sum, sum, term), mpq_clear(term);
+}
+
+/* Add the present row to the sums of a problem: losses, the least margin, the gains G, and v. */
+static void add_to_sums(part *a) {
+    const char *weight = a->texts[WEIGHTS][row_count], *dual = a->texts[DUAL][row_count];
+    int sign = strcmp(name, a->positive) ? -1 : 1;
+    mpq_t s, alpha, sum, term;
+    mpq_inits(s, alpha, sum, term, NULL), mpq_set_ui(s, 1, 1);
+    if (weight) read_number(s, weight, WEIGHTS);
+    if (dual) read_number(alpha, dual, DUAL);
+    row[0].x = a->rho, a->seen |= sign == 1;
+    for (whole k = 0; k < entry_count; k++) add_multiple(sum, a->w[row[k].column], sign * row[k].x);
+    if (mpq_sgn(s) && (!a->some++ || mpq_cmp(sum, a->least) < 0)) mpq_set(a->least, sum);
+    mpq_set_ui(term, 1, 1), mpq_sub(sum, term, sum); /* the slack */
+    if (mpq_sgn(sum) > 0) raise(sum, a->exponent), mpq_mul(sum, sum, s), mpq_add(a->losses, a->losses, sum);
+    if (mpq_sgn(alpha)) {
+        if (a->exponent) mpq_set_d(term, a->C), mpq_mul(s, s, term); /* the cap of hinge losses */
+        require(mpq_sgn(s) && (a->exponent != 1 || mpq_cmp(alpha, s) <= 0), "a dual variable is infeasible.");
+        mpq_add(a->G, a->G, alpha);
+        if (a->exponent == 2) { /* less alpha_i^2 / (4 C s_i), rounded up to a multiple of 2^-1400 */
+            mpq_mul(term, alpha, alpha), mpq_div(term, term, s), mpq_mul_2exp(term, term, 1398);
+            mpz_cdiv_q(mpq_numref(term), mpq_numref(term), mpq_denref(term)), mpz_set_ui(mpq_denref(term), 1);
+            mpq_div_2exp(term, term, 1400), mpq_sub(a->G, a->G, term);
         }
+        for (whole k = 0; k < entry_count; k++) add_multiple(a->v[row[k].column], alpha, sign * row[k].x);
     }
+    mpq_clears(s, alpha, sum, term, NULL);
 }
 
-/* SHA-256: the constants are the first bits of the fractional parts of roots of the first primes */
-
-static uint32_t hash[8], factors[64], schedule[64];
-static uint64_t hashed;
-
-static void start_hash(void) {
-    mpz_t root;
-    mpz_init(root);
-    for (unsigned long p = 2, k = 0, d; k < 64; p++) {
-        for (d = 2; d < p && p % d; d++) {}
-        if (d < p) continue;
-        for (int cube = k < 8 ? 0 : 1; cube < 2; cube++) {
-            mpz_set_ui(root, p), mpz_mul_2exp(root, root, cube ? 96 : 64), mpz_root(root, root, cube ? 3 : 2);
-            *(cube ? &factors[k] : &hash[k]) = (uint32_t)(mpz_get_ui(root) & 0xFFFFFFFF);
-        }
-        k++;
-    }
-    mpz_clear(root);
+static void end_row(void) {
+    require(++row_count <= rows, "these are not the data of the certificate."); /* positions count from 1 */
+    for (whole k = 0; k < part_count; k++) add_to_sums(&parts[k]);
+    add_to_hash("\n");
 }
 
-#define TURN(x, n) ((x) >> (n) | (x) << (32 - (n)))
-
-static void add_to_hash(const char *text, size_t n) {
-    for (uint32_t *w = schedule, s[8], k; n--;) {
-        w[hashed / 4 % 16] = w[hashed / 4 % 16] << 8 | (unsigned char)*text++;
-        if (++hashed % 64) continue;
-        for (k = 16; k < 64; k++)
-            w[k] = w[k - 16] + (TURN(w[k - 15], 7) ^ TURN(w[k - 15], 18) ^ w[k - 15] >> 3) + w[k - 7] +
-                   (TURN(w[k - 2], 17) ^ TURN(w[k - 2], 19) ^ w[k - 2] >> 10);
-        for (memcpy(s, hash, sizeof s), k = 0; k < 64; k++) {
-            uint32_t t = s[7] + (TURN(s[4], 6) ^ TURN(s[4], 11) ^ TURN(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) +
-                         factors[k] + w[k];
-            uint32_t u = (TURN(s[0], 2) ^ TURN(s[0], 13) ^ TURN(s[0], 22)) +
-                         ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-            memmove(s + 1, s, 7 * sizeof *s), s[4] += t, s[0] = t + u;
-        }
-        for (k = 0; k < 8; k++) hash[k] += s[k];
-    }
-}
-
-static void end_hash(char *text) { /* 65 characters */
-    unsigned char size[9] = {0};
-    for (int k = 0; k < 8; k++) size[k] = (unsigned char)(8 * hashed >> (56 - 8 * k));
-    add_to_hash("\x80", 1);
-    while (hashed % 64 != 56) add_to_hash("", 1);
-    add_to_hash((char *)size, 8);
-    for (int k = 0; k < 8; k++) sprintf(text + 8 * k, "%08" PRIx32, hash[k]);
-}
-
-/* Data */
-
-static int by_column(const void *a, const void *b) {
-    whole j = ((const entry *)a)->column, k = ((const entry *)b)->column;
-    return (j > k) - (j < k);
-}
-
-static void add_entry(whole column, char *text) {
-    if (entry_count + 2 > entry_room) {
-        row = resized(row, entry_room = 2 * entry_room + 16, sizeof *row);
-        for (size_t k = entry_count; k < entry_room; k++) mpz_init(row[k].units);
-    }
-    support(!strchr(text, '_'), "an entry has an underscore.");
-    row[entry_count].column = column;
-    require(read_real(text, &row[entry_count++].x), "an entry of a row is not understood.");
-}
-
-/* Add the present row to the sums of a problem: losses, the least margin, the gains G, and v, that of alpha_i y_i x_i. */
-static void add_to_sums(part *a, const char *name, size_t n) {
-    number *alpha = &a->dual[rows_read], *weight = &a->weights[rows_read]; /* positions count from 1 */
-    int negative = strcmp(name, a->positive) != 0, counts = weight->is == ABSENT || mpq_sgn(weight->q);
-    mpz_t sum, term;
-    mpq_t s, cost;
-    mpz_init(sum), mpz_init(term), mpq_init(s), mpq_init(cost);
-    mpq_set_ui(s, 1, 1);
-    if (weight->is != ABSENT) mpq_set(s, weight->q);
-    a->seen |= !negative;
-    mpz_set(row[0].units, a->rho), row[0].column = 0;
-    for (size_t k = 0; k < n; k++)
-        if (a->w[row[k].column].is != ABSENT) mpz_addmul(sum, mpq_numref(a->w[row[k].column].q), row[k].units);
-    if (negative) mpz_neg(sum, sum);
-    if (counts && (!a->some++ || mpz_cmp(sum, a->least) < 0)) mpz_set(a->least, sum);
-    mpz_mul_2exp(term, a->W, BITS), mpz_sub(sum, term, sum); /* the slack */
-    if (mpz_sgn(sum) > 0) mpz_pow_ui(sum, sum, (unsigned long)a->exponent), to_units(term, s), mpz_addmul(a->losses, term, sum);
-    if (alpha->is != ABSENT && mpq_sgn(alpha->q)) {
-        if (a->exponent) mpq_mul(s, s, a->C.q); /* the cap of hinge losses */
-        require(counts && (a->exponent != 1 || mpq_cmp(alpha->q, s) <= 0), "a dual variable is out of its bounds.");
-        if (a->exponent == 2) { /* alpha_i^2 / (4 C s_i), rounded up to a multiple of 2^-1400 */
-            mpq_mul(cost, alpha->q, alpha->q), mpq_div(cost, cost, s), mpq_mul_2exp(cost, cost, 1398);
-            mpz_cdiv_q(mpq_numref(cost), mpq_numref(cost), mpq_denref(cost)), mpz_set_ui(mpq_denref(cost), 1);
-            mpq_div_2exp(cost, cost, 1400);
-        }
-        mpq_sub(cost, alpha->q, cost), mpq_add(a->G, a->G, cost);
-        mpz_divexact(term, a->D, mpq_denref(alpha->q)), mpz_mul(term, term, mpq_numref(alpha->q));
-        if (negative) mpz_neg(term, term);
-        for (size_t k = 0; k < n; k++) {
-            number *v = &a->v[row[k].column];
-            if (v->is == ABSENT) mpq_init(v->q), v->is = FINITE;
-            mpz_addmul(mpq_numref(v->q), term, row[k].units);
-        }
-    }
-    mpz_clear(sum), mpz_clear(term), mpq_clear(s), mpq_clear(cost);
-}
-
-static void add_row(char *cell) { /* to the digest, and to the sums of all problems */
-    char room[400], text[64];
-    size_t n = 1;
-    const char *name = label_of(cell, room);
-    mpq_t x;
-    mpq_init(x);
-    qsort(row + 1, entry_count - 1, sizeof *row, by_column);
-    add_to_hash(name, strlen(name));
-    for (size_t k = 1; k < entry_count; k++) {
-        entry e = row[k];
-        require(k + 1 == entry_count || row[k + 1].column != e.column, "a row has a column twice.");
-        if (e.x == 0) continue;
-        require(isfinite(e.x) && 0 < e.column && e.column <= columns, "a row has an entry that is not in the problem.");
-        add_to_hash(text, (size_t)sprintf(text, " %lld:", e.column));
-        hexadecimal(e.x, text), add_to_hash(text, strlen(text));
-        mpq_set_d(x, e.x), to_units(e.units, x);
-        row[k] = row[n], row[n++] = e;
-    }
-    add_to_hash("\n", 1);
-    require(rows_read++ < rows, "these are not the data of the certificate.");
-    for (size_t k = 0; k < part_count; k++) add_to_sums(&parts[k], name, n);
-    entry_count = 1, mpq_clear(x);
-}
-
-static void read_svmlight(char *rest) {
-    for (char *line, *word; (line = next_line(&rest));) {
-        line[strcspn(line, "#")] = 0;
-        if (!(word = strtok(line, SPACES))) continue;
-        char *name = word;
-        while ((word = strtok(NULL, SPACES))) {
-            if (!strncmp(word, "qid:", 4)) continue;
-            size_t sign = *word == '+' || *word == '-', digits = strspn(word + sign, DIGITS);
-            support(!strchr(word, '_'), "an entry has an underscore.");
-            require(digits && word[sign + digits] == ':', "an entry of a row is not understood.");
-            support(digits < 19, "a row has a column beyond 10^18.");
-            add_entry(strtoll(word, NULL, 10) - first_index + 1, word + sign + digits + 1);
-        }
-        add_row(name);
-    }
-}
-
-static char *next_cell(char **line, char delimiter) { /* NULL after the last one */
-    char *cell = *line, *end = cell ? strchr(cell, delimiter) : NULL;
-    *line = end ? *end = 0, end + 1 : NULL;
+static char *next_cell(char **rest, const char *delimiters) { /* NULL after the last one */
+    char *cell = *rest, *end = cell ? cell + strcspn(cell, delimiters) : NULL;
+    support(!cell || *delimiters == '\r' || end - cell <= 131072, "a cell is longer than Python's csv module reads.");
+    *rest = end && *end ? *end = 0, end + 1 : NULL;
     return cell;
 }
 
-static void read_delimited(char *rest) {
-    char delimiter = ',', *line = NULL, *cell;
-    size_t most = 0, count = 0, *places = resized(NULL, name_count + 1, sizeof *places), head;
-    char **found = NULL;
-    support(!strchr(rest, '"'), "delimited text has quotes.");
-    require((line = next_line(&rest)) && names, "there is no header.");
-    for (const char *d = ",;\t"; *d; d++) {
-        size_t times = 0;
-        for (const char *s = line; *s; s++) times += *s == *d;
-        if (times > most) delimiter = *d, most = times;
-    }
-    for (; (cell = next_cell(&line, delimiter)); found[count++] = cell) {
-        found = resized(found, count + 1, sizeof *found);
-        for (size_t k = 0; k < count; k++) require(strcmp(found[k], cell), "two columns have the same name.");
-    }
-    for (size_t k = 0; k <= name_count; k++) {
-        for (head = 0; head < count && strcmp(found[head], k < name_count ? names[k] : label);) head++;
-        require((places[k] = head) < count, "a column is missing.");
-    }
-    while ((line = next_line(&rest))) {
-        if (!*line) continue; /* blank lines are no rows */
-        for (head = 0; head < count; head++) found[head] = next_cell(&line, delimiter);
-        for (size_t k = 0; k <= name_count; k++) require(found[places[k]] != NULL, "a row is too short.");
-        for (size_t k = 0; k < name_count; k++) add_entry((whole)k + 1, found[places[k]]);
-        add_row(found[places[name_count]]);
+static void read_svmlight(char *rest) {
+    for (char *line; (line = next_cell(&rest, "\r\n"));) {
+        line[strcspn(line, "#")] = 0;
+        if (!(line = strtok(line, SPACES))) continue;
+        for (start_row(line); (cursor = strtok(NULL, SPACES));) {
+            if (scan("qid:")) continue;
+            whole column = integer() - first_index + 1;
+            EXPECT(":"), add_entry(column, cursor);
+        }
+        end_row();
     }
 }
 
-/* Bounds */
-
-/* Decide |v / unit|_p <= limit, or for power 2 half its square <= limit, for integers v by position. */
-static int norm_at_most(const number *v, int from, const mpz_t unit, const number *p, int power, const mpq_t limit) {
-    unsigned long exponent = p->is == INFINITE ? 1 : mpz_get_ui(mpq_numref(p->q));
-    int some = 0, known = p->is == INFINITE || (!mpz_cmp_ui(mpq_denref(p->q), 1) && mpq_cmp_ui(p->q, 64, 1) <= 0);
-    mpz_t total, term;
-    mpq_t square;
-    mpz_init(total), mpz_init(term), mpq_init(square);
-    mpq_abs(square, limit), mpq_mul(square, square, limit);
-    if (power == 2) mpq_mul_2exp(square, limit, 1);
-    mpz_mul(term, unit, unit), mpz_mul(mpq_numref(square), mpq_numref(square), term); /* of which |v|_p^2 is at most */
-    for (whole j = from; j <= columns; j++) {
-        if (v[j].is == ABSENT || !mpz_sgn(mpq_numref(v[j].q))) continue;
-        some = 1;
-        if (!known || mpq_sgn(square) <= 0) break;
-        mpz_abs(term, mpq_numref(v[j].q)), mpz_pow_ui(term, term, exponent);
-        if (p->is != INFINITE) mpz_add(total, total, term);
-        else if (mpz_cmp(term, total) > 0) mpz_set(total, term);
+static void read_delimited(char *rest) {
+    support(!strchr(rest, '"') && names, "delimited text has quotes, or no names of features.");
+    char *cell, *line = next_cell(&rest, "\r\n"), delimiter[] = {line[strcspn(line, ",;\t")], 0};
+    for (const char *d = ",;\t"; *d; d++)
+        support(*delimiter && (*d == *delimiter || !strchr(line, *d)), "the header has two delimiters, or none.");
+    char **cells = zeros((whole)strlen(line), sizeof *cells);
+    whole count = 0, *places = zeros(name_count, sizeof *places);
+    for (; (cell = next_cell(&line, delimiter)); cells[count++] = cell)
+        for (whole k = 0; k < count; k++) require(strcmp(cells[k], cell), "two columns have the same name.");
+    for (whole k = 0; k <= name_count; k++) places[k] = find(k ? names[k - 1] : label, cells, count);
+    while ((line = next_cell(&rest, "\r\n"))) {
+        if (!*line) continue; /* blank lines are no rows */
+        for (whole k = 0; k < count; k++) support((cells[k] = next_cell(&line, delimiter)) != NULL, "a row is short.");
+        support(!line, "a row has more cells than the header.");
+        for (whole k = 0; k <= name_count; k++) k ? add_entry(k, cells[places[k]]) : start_row(cells[places[0]]);
+        end_row();
     }
-    if (!some || mpq_sgn(square) <= 0) return mpq_sgn(square) >= 0 && !some;
-    if (!known) return undecided = 1;
-    mpz_mul(total, total, total); /* total^2 <= square^exponent */
-    mpz_pow_ui(term, mpq_denref(square), exponent), mpz_mul(total, total, term);
-    mpz_pow_ui(term, mpq_numref(square), exponent);
-    return mpz_cmp(total, term) <= 0;
+}
+
+/* Decide |v|_p <= limit, or for power 2 half its square <= limit, where inverse is 1 / p. */
+static int norm_at_most(mpq_t *v, whole from, const mpq_t inverse, whole power, const mpq_t limit) {
+    int known = mpz_cmp_ui(mpq_numref(inverse), 1) <= 0 && mpz_cmp_ui(mpq_denref(inverse), 64) <= 0;
+    whole p = known ? (whole)mpz_get_ui(mpq_denref(inverse)) : 1; /* 1 for the maximum */
+    mpq_t square, total, term;
+    mpq_inits(square, total, term, NULL), mpq_abs(square, limit), mpq_mul(square, square, limit);
+    if (power == 2) mpq_mul_2exp(square, limit, 1); /* of which |v|_p^2 is at most */
+    for (whole j = from; j <= columns; j++) {
+        mpq_abs(term, v[j]), raise(term, p);
+        if (mpq_sgn(inverse)) mpq_add(total, total, term);
+        else if (mpq_cmp(term, total) > 0) mpq_set(total, term);
+    }
+    support(known || mpq_sgn(square) <= 0 || !mpq_sgn(total), "the norm has an exponent not whole, or above 64.");
+    if (mpq_sgn(square) > 0) raise(total, 2), raise(square, p); /* (sum_j |v_j|^p)^2 <= square^p */
+    return mpq_cmp(total, square) <= 0;
 }
 
 static void check_bounds(part *a) {
-    number q;
-    mpz_t v_unit;
-    mpq_t x, y, one;
-    int below = !mpq_sgn(a->lower.q), above = a->upper.is == INFINITE, from = strcmp(a->intercept, "augmented") != 0;
-    mpz_init(v_unit), mpq_init(x), mpq_init(y), mpq_init(one), mpq_init(q.q);
-    mpq_set_ui(one, 1, 1), mpq_set_ui(q.q, 1, 1), mpz_mul_2exp(v_unit, a->D, BITS);
-    q.is = a->p.is == FINITE && mpq_equal(a->p.q, one) ? INFINITE : FINITE;
-    if (q.is == FINITE && a->p.is == FINITE) mpq_sub(x, a->p.q, one), mpq_div(q.q, a->p.q, x); /* p / (p - 1) */
-    int balanced = strcmp(a->intercept, "free") || a->v[0].is == ABSENT || !mpz_sgn(mpq_numref(a->v[0].q));
-    require(balanced, "the dual variables are not balanced.");
-    if (!a->exponent) { /* lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper */
-        mpq_set_z(x, a->least), mpq_div_2exp(x, x, BITS);
-        mpq_set_z(y, a->W), mpq_div(x, x, y);
-        if (!below) mpq_div(x, x, a->lower.q), below = a->some && mpq_sgn(x) > 0 && norm_at_most(a->w, from, a->W, &q, 1, x);
-        mpq_mul(y, a->upper.q, a->G);
-        if (!above) above = mpq_sgn(a->G) > 0 && norm_at_most(a->v, from, v_unit, &a->p, 1, y);
+    int below = a->lower == 0, above = isinf(a->upper), from = a->intercept != AUGMENTED;
+    mpq_t p, q, x, y; /* 1 / p and 1 / q = 1 - 1 / p */
+    mpq_inits(p, q, x, y, NULL), mpq_set_ui(q, 1, 1);
+    if (isfinite(a->p)) mpq_set_d(p, a->p), mpq_inv(p, p);
+    mpq_sub(q, q, p), mpq_set_d(x, below ? 1 : a->lower), mpq_set_d(y, above ? 0 : a->upper);
+    require(a->intercept != FREE || !mpq_sgn(a->v[0]), "the dual variables are not balanced.");
+    require(a->seen > 0, "no row is of the class of a part.");
+    if (a->exponent == HARD) { /* lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper */
+        mpq_div(x, a->least, x), mpq_mul(y, y, a->G);
+        below = below || (a->some && mpq_sgn(a->least) > 0 && norm_at_most(a->w, from, q, 1, x));
+        above = above || (mpq_sgn(a->G) > 0 && norm_at_most(a->v, from, p, 1, y));
     } else { /* lower <= G - |v|_p^2 / 2 or G / max(1, |v|_p), and |w|_q^2 / 2 or |w|_q <= upper - losses */
-        mpq_sub(x, a->G, a->lower.q);
-        if (a->power == 1 && !below) mpq_div(x, a->G, a->lower.q);
-        if (!below) below = mpq_cmp(a->G, a->lower.q) >= 0 && norm_at_most(a->v, from, v_unit, &a->p, a->power, x);
-        mpz_mul_2exp(v_unit, a->W, BITS), mpz_pow_ui(v_unit, v_unit, (unsigned long)a->exponent);
-        mpq_set_z(y, a->losses), mpq_set_z(x, v_unit), mpq_div(y, y, x), mpq_div_2exp(y, y, BITS);
-        mpq_mul(y, y, a->C.q), mpq_sub(y, a->upper.q, y);
-        if (!above) above = norm_at_most(a->w, from, a->W, &q, a->power, y);
+        int enough = mpq_cmp(a->G, x) >= 0;
+        (a->power == 1 ? mpq_div : mpq_sub)(x, a->G, x);
+        below = below || (enough && norm_at_most(a->v, from, p, a->power, x));
+        mpq_set_d(x, a->C), mpq_mul(x, x, a->losses), mpq_sub(y, y, x);
+        above = above || norm_at_most(a->w, from, q, a->power, y);
     }
     require(below, "the lower bound is not proved.");
     require(above, "the upper bound is not proved.");
-    require(a->seen, "no row is of the class of a part.");
-    double upper = a->upper.is == INFINITE ? INFINITY : mpq_get_d(a->upper.q);
-    printf("class %s: %.17g <= best <= %.17g\n", a->positive, mpq_get_d(a->lower.q), upper);
+    printf("class %s: %.17g <= best <= %.17g\n", a->positive, a->lower, a->upper);
 }
 
 int main(int count, char **paths) {
-    char text[80];
-    require(count == 3, "the arguments are the certificate and the file of the data.");
-    size_t n = strlen(paths[2]), mark;
-    support(n < 3 || strcmp(paths[2] + n - 3, ".gz"), "unzip the data.");
-    start_hash();
-    read_certificate(content(paths[1]));
-    char *data = content(paths[2]);
-    row = resized(NULL, entry_room = 16, sizeof *row);
-    for (mark = 0; mark < entry_room; mark++) mpz_init(row[mark].units);
-    entry_count = 1; /* that of the intercept */
-    (label ? read_delimited : read_svmlight)(data);
-    end_hash(text);
-    require(rows_read == rows && !strcmp(text, digest), "these are not the data of the certificate.");
-    for (size_t k = 0; k < part_count; k++) check_bounds(&parts[k]);
-    support(!undecided, "the norm has an exponent that is not whole, or above 64.");
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    unsigned size;
+    support(count == 3 && !strstr(paths[2], ".gz"), "the arguments are the certificate and the data, not compressed.");
+    hash = EVP_MD_CTX_new();
+    support(hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL), "SHA-256 fails.");
+    cursor = content(paths[1], "\n"), read_certificate();
+    row = zeros(columns, sizeof *row); /* row[0] is that of the intercept */
+    (label ? read_delimited : read_svmlight)(content(paths[2], SPACES));
+    support(EVP_DigestFinal_ex(hash, bytes, &size), "SHA-256 fails.");
+    for (unsigned k = 0; k < size; k++) sprintf(canonical + 2 * k, "%02x", bytes[k]);
+    require(row_count == rows && !strcmp(canonical, digest), "these are not the data of the certificate.");
+    for (whole k = 0; k < part_count; k++) check_bounds(&parts[k]);
     return puts("VALID"), 0;
 }
