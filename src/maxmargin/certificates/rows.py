@@ -119,8 +119,8 @@ def with_more_digits(
     """Recompute bounds by compensated sums where rounding is a large part of the gap; return alpha and the bounds.
 
     For a hard margin, also recompute them where rounding hides that (w, b) separates: the margin as computed is not
-    negative, its lower bound is not positive. Both only if `affords` allows the time. Alpha is balanced again first,
-    in place, where the intercept is free.
+    negative, its lower bound is not positive. Both only if `affords` allows the time. Alpha is balanced again first
+    where the intercept is free.
 
     Parameters
     ----------
@@ -137,10 +137,11 @@ def with_more_digits(
     if found.below + found.above <= allowed and not hides_separator:
         return alpha, found
     if affords(Compensated.SECONDS * sample.entries):
+        balanced = alpha.copy()
         if problem.free:  # the multiple has rounded the dual variables once more
-            even_out(alpha, sample.y, problem.caps(sample.weights))
+            even_out(balanced, sample.y, problem.caps(sample.weights))
         with suppress(OutOfTime), cut_short_if(lambda: not affords(0.0)):
-            found = bounds(problem, sample, w, b, alpha, Compensated)
+            found, alpha = bounds(problem, sample, w, b, balanced, Compensated), balanced
     return alpha, found
 
 

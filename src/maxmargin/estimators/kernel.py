@@ -110,8 +110,8 @@ default="rbf"
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Within a round that takes long it is called again with the last report, a few times a second; before the first
-        one with a report of round 0. Callbacks and progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9;
-        docs/howto/callbacks.md).
+        one with a report of round 0. Callbacks and progress bars of scikit-learn are set with ``set_callbacks``
+        (scikit-learn 1.9; docs/howto/callbacks.md).
     n_jobs : int, default=None
         Threads, no more than there are processors, for pairs of classes in `fit` and for blocks of rows in prediction.
         Results do not depend on it.

@@ -204,7 +204,7 @@ class Reporter(_Tree):
                 self._tasks[labels[0]].context = self.root
 
     def poll(self, deadline: Deadline) -> None:
-        """Let the deadline call the callback within rounds, with the last report, or one of round 0 before the first."""
+        """Let the deadline call the callback within rounds, with the last report, or one of round 0 at first."""
         if self._model.callback is None:
             return
         first = report_before(deadline, "start", "there are no bounds yet", next(iter(self._tasks)))

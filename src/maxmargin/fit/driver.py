@@ -19,6 +19,7 @@ from ..certificates.rows import bounds
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.units import attempts
+from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import Arithmetic, Compensated, Plain, cut_short_if
 from ..problem.status import Status
@@ -28,7 +29,7 @@ from .exact import is_small
 from .policy import OPTIMUM_REASON, Stage, fallback, handover, stages
 from .report import Job, Report, Solution, Stopping
 from .small_dense import small_dense_rows, solve_small_dense
-from .tracker import ROUNDING
+from .tracker import ROUNDING, canonical_multiple
 
 
 def solve(job: Job) -> Solution:
@@ -214,27 +215,31 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
             alpha = job.selected.restore(Point(verdict.w, verdict.b, alpha)).alpha
     dual = feasible(problem, sample.y, sample.weights, alpha)
 
-    def certified(arithmetic: Arithmetic) -> list[CertifiedPoint]:
-        """Return the two separators and the point found, certified by sums in this arithmetic."""
-        points = [*_scaled_separators(job, verdict, arithmetic), (found.w, found.b)]
-        sides = [bounds(problem, sample, w, b, dual, arithmetic) for w, b in points]
-        certificates = [sample.certificate(problem, dual, one) for one in sides]
-        return [CertifiedPoint(w, b, alpha, one) for (w, b), one in zip(points, certificates, strict=True)]
+    def certified(point: tuple[np.ndarray, float], arithmetic: Arithmetic) -> CertifiedPoint:
+        found_bounds = bounds(problem, sample, *point, dual, arithmetic)
+        return CertifiedPoint(*point, alpha, sample.certificate(problem, dual, found_bounds))
 
     # Compensated sums while there is time, as in the verdict: `certify` omits them where they do not change a gap near
     # one, but they may be needed to prove that a small margin is positive.
     try:
         with cut_short_if(job.stopping.deadline.interrupted):
-            first, second, own = certified(Compensated)
-    except OutOfTime:
-        first, second, own = certified(Plain)
+            points = [*_scaled_separators(job, verdict, Compensated), (found.w, found.b)]
+            first, second, own = [certified(point, Compensated) for point in points]
+    except (
+        OutOfTime
+    ):  # bounds that are proved already are kept: those of the point found, and the verdict's margin
+        first, second = [certified(point, Plain) for point in _scaled_separators(job, verdict, Plain)]
+        if problem.intercept != "augmented":  # else the margin of the verdict has another |w|
+            lower = max(second.certificate.lower, verdict.lo)
+            second = second._replace(certificate=replace(second.certificate, lower=lower))
+        own = CertifiedPoint(found.w, found.b, found.alpha, found.certificate)
     separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - ROUNDING) else second
     best = min([own, separator], key=lambda one: rank(one.certificate))
     status = found.status
     if best.certificate.lower > 0.0 and status in (Status.UNDECIDED, Status.NOT_FINITE):
         status = status_at_end(job.stopping, found.rounds)
     status = Status.CERTIFIED if best.certificate.gap <= job.stopping.tol else status
-    return replace(found, w=best.w, b=best.b, alpha=alpha, status=status, certificate=best.certificate)
+    return replace(found, w=best.w, b=best.b, alpha=best.alpha, status=status, certificate=best.certificate)
 
 
 def status_at_end(stopping: Stopping, rounds: int) -> Status:
@@ -247,11 +252,12 @@ def _scaled_separators(
 ) -> list[tuple[np.ndarray, float]]:
     """Return two multiples of the verdict's separator: with smallest margin one, and by a power of two.
 
-    Division by the smallest margin rounds every entry of w, which may change the margin. Multiplication by a power of
-    two is exact and leaves the margin as it was proved.
+    Multiplication by a factor that is no power of two rounds every entry of w, which may change the margin. That by a
+    power of two is exact and leaves the margin as it was proved.
     """
     w, b = verdict.w, verdict.b
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         least = float((job.task.y * arithmetic.scores(job.task.patterns.X, w, b)).min())
-        power = -int(np.frexp(least)[1])
-        return [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power)))]
+        multiple = canonical_multiple(least, norm(w, job.task.problem.q))
+        power = int(np.frexp(multiple)[1])
+        return [(multiple * w, multiple * b), (np.ldexp(w, power), float(np.ldexp(b, power)))]

@@ -119,11 +119,8 @@ class Run(State):
             k = exp(log_k)
             w_k, b_k, bound = primal_point(task, k * w, k * b, k * z)
             self.best.update_primal(Primal(w_k, b_k), bound)
-            return bound
-
-        def evaluate_in_time(log_k: float) -> float:
-            bound = evaluate_multiple(log_k)
-            require_time(self.interrupted)
+            if not problem.hard:
+                require_time(self.interrupted)
             return bound
 
         if problem.hard:
@@ -136,7 +133,7 @@ class Run(State):
             return
         with suppress(OutOfTime):
             minimize_scalar(
-                evaluate_in_time,
+                evaluate_multiple,
                 bounds=(log(least), log(longest)),
                 method="bounded",
                 options={"xatol": MULTIPLE_ACCURACY},

@@ -32,8 +32,8 @@ DECREASE = 0.999
 # Gap above which iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort. A
 # smaller value costs fewer sorts and leaves bounds near the end inaccurate. A round value; not tuned.
 ROUGH_GAP = 1e-2
-# Largest |w| of a separator in canonical scale, near the end of float64: only with margins below 1e-300 |w| is less
-# than canonical, as it would overflow.
+# Largest |w| of a separator in canonical scale, and largest multiple of w, near the end of float64: only with margins
+# below 1e-300 |w| is less than canonical, as it would overflow.
 LONGEST = 1e300
 
 
@@ -293,9 +293,11 @@ def best_primal(
 def canonical_multiple(smallest: float, length: float) -> float:
     """Return the multiple of w whose smallest margin is one, the canonical scale of a hard margin.
 
-    It is 1 where w does not separate the classes, and less than canonical where |w| would exceed LONGEST.
+    It is 1 where w does not separate the classes, and less than canonical where it, or |w|, would exceed LONGEST.
     """
-    return min(1.0 / smallest, LONGEST / length) if smallest > 0.0 else 1.0
+    if not smallest > 0.0 < length:
+        return 1.0
+    return min(1.0 / smallest, LONGEST / max(length, 1.0))
 
 
 def best_dual(

@@ -47,7 +47,7 @@ def row_norms(X: Any, r: float) -> np.ndarray:
     """
     if not sp.issparse(X):
         X = np.asarray(X, dtype=float)
-        top = np.maximum(X.max(axis=1, initial=0.0), -X.min(axis=1, initial=0.0))
+        top = np.maximum(X.max(axis=1, initial=0.0), np.abs(X.min(axis=1, initial=0.0)))
         if np.isinf(r):
             return top
         safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)

@@ -8,6 +8,7 @@ proof may hold a ball around the origin (`inner_radius`).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +32,7 @@ from ..numerics.norms import norm, row_norms
 from ..numerics.progress import announce
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
-from ..numerics.stop_check import StopCheck
+from ..numerics.stop_check import OutOfTime, StopCheck
 from ..numerics.sums import Compensated, Plain, cut_short_if
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
@@ -170,7 +171,9 @@ class LinearSearch(SeparatorSearch):
         if not lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
             found = self._fit()
             if found is not None and found.history:
-                fitted = attained_margin(self.problem, self._sample, found.w, found.b)
+                fitted = -np.inf
+                with suppress(OutOfTime), cut_short_if(self.deadline.interrupted):
+                    fitted = attained_margin(self.problem, self._sample, found.w, found.b)
                 if fitted > lower:
                     w, b, lower = found.w, found.b, fitted
                 certificate = min(found.certificate, certificate, key=lambda one: one.upper)

@@ -53,11 +53,11 @@ class UnitRows(NamedTuple):
         X: Any,
         y: np.ndarray,
         weights: np.ndarray,
-        interrupted: Callable[[], bool] = lambda: False,
+        interrupted: Callable[[], bool],
     ) -> UnitRows:
         """Return the rows of a problem on X, of shape (n, d), with labels -1.0 and 1.0 and positive sample weights.
 
-        OutOfTime is raised where `interrupted` returns True: copies and powers of large data take a second.
+        Copies and powers of large data take a second; OutOfTime is raised where `interrupted` returns True.
         """
         mean = np.zeros(X.shape[1])
         if may_be_dense(X):
@@ -83,7 +83,8 @@ class UnitRows(NamedTuple):
 
 def _longest(A: Any, chosen: np.ndarray, p: float, interrupted: Callable[[], bool]) -> float:
     """Return the largest p-norm of the rows of A that the mask `chosen` selects, from blocks of rows."""
-    longest, step = 0.0, max(1, BLOCK // max(A.shape[1], 1))
+    entries = A.nnz if sp.issparse(A) else A.size
+    longest, step = 0.0, max(1, A.shape[0] * BLOCK // max(entries, 1))
     for first in range(0, A.shape[0], step):
         require_time(interrupted)
         rows = slice(first, first + step)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...numerics.sparse_columns import with_constant_column
+from ...numerics.sparse_columns import canonical, with_constant_column
 from ...problem.problem import Problem
 from .factors import TINY, factor, lower_factor, solved_lower
 from .gram import gram, sparse_gram
@@ -203,6 +203,5 @@ def _gram(H: Any, interrupted: Callable[[], bool]) -> np.ndarray:
     """Return H'H of a dense or sparse H, as a dense matrix; raise OutOfTime if the stop check is true."""
     if isinstance(H, np.ndarray):
         return gram(H, interrupted)
-    H = sp.csr_array(H)
-    H.sort_indices()
+    H = canonical(sp.csr_array(H))
     return sparse_gram(H, np.ones(H.shape[0]), np.arange(H.shape[0]), interrupted)[:-1, :-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def sparse_gram(X: Any, weights: np.ndarray, rows: np.ndarray, interrupted: Call
     Parameters
     ----------
     X : CSR matrix of shape (n, d)
-        With sorted indices.
+        In canonical format: sorted entries, each once.
     weights : ndarray of shape (k,)
         The c_k.
     rows : ndarray of int of shape (k,)
@@ -62,10 +63,12 @@ def sparse_gram(X: Any, weights: np.ndarray, rows: np.ndarray, interrupted: Call
     for part in parts_of(found, interrupted):  # memory that is used for the first time takes long
         found[part] = 0.0
     indptr, indices = unsigned(X.indptr), unsigned(X.indices)
-    step = max(int(SCATTERED_PER_CHECK / (1.0 + X.nnz / max(X.shape[0], 1)) ** 2), 1)
-    for first in range(0, rows.size, step):
+    # parts of about SCATTERED_PER_CHECK products of entries, or of one row
+    products = np.cumsum((1.0 + np.diff(X.indptr)[rows]) ** 2)
+    ends = np.searchsorted(products, np.arange(0.0, products[-1], SCATTERED_PER_CHECK)) if rows.size else []
+    for first, last in pairwise([*np.unique(ends), rows.size]):
         require_time(interrupted)
-        some = slice(first, first + step)
+        some = slice(first, last)
         add_sparse_products(indptr, indices, X.data, unsigned(rows[some]), weights[some], found)
     for part in parts_of(found, interrupted):  # the upper triangle
         found[part, part] += np.tril(found[part, part], -1).T
