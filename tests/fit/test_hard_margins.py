@@ -213,7 +213,7 @@ def test_a_proved_separator_is_kept_where_no_time_is_left_to_certify_it_again(mo
     """Ordinary sums of these rows, far from the origin, prove nothing."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 3)) * 20.0 + 3e15, np.arange(12) % 2
-    X[y == 1, 0] += 60.0
+    X[y == 1, 0] += 20.0
     stopped = []
 
     def stop(problem, sample, w, b, alpha, arithmetic):

@@ -42,7 +42,7 @@ from ...numerics.norms import norm, row_norms
 from ...numerics.stop_check import seconds_left
 from ...problem.problem import Problem
 from ..any_norm.unit_rows import ordinary_rows
-from ..linear_algebra.diagonal_plus_gram import signed_rows, times_rows
+from ..linear_algebra.diagonal_plus_gram import signed_rows
 from .iterate import Point
 
 TIME_OR_ITERATIONS = 1  # `OptimizeResult.status` where the time or iteration limit ended the call
@@ -174,6 +174,8 @@ def solve_program(
     hard, split = problem.hard, bool(np.isinf(problem.p))
     unit_ball = hard or not split  # the constraint |w|_q <= 1 and the variable g, in place of the term |w|_q
     A = sp.csc_array(program.A / margin_unit)
+    if interrupted():  # copies of large data take a second
+        return None
     # blocks of variables: (columns in the constraints of the rows, cost, lower bound, upper bound)
     if split:  # w = w+ - w-
         weights: list[Any] = [(part, 0.0 if unit_ball else 1.0, 0.0, np.inf) for part in (A, -A)]
@@ -191,7 +193,8 @@ def solve_program(
     cost = np.concatenate([np.broadcast_to(block[1], block[0].shape[1]) for block in blocks])
     bounds = np.concatenate([np.tile(block[2:], (block[0].shape[1], 1)) for block in blocks])
     # G x <= h: the rows a_i.w + y_i b - g + eta_i >= 0, or a_i.w + y_i b + xi_i >= 1, with the sign changed
-    G = sp.csc_array(times_rows(sp.hstack([block[0] for block in blocks], format="csr"), -1.0 / length))
+    G = sp.hstack([sp.csc_array(block[0]) for block in blocks], format="csc")
+    G.data *= (-1.0 / length)[G.indices]
     h = (0.0 if unit_ball else -1.0) / length
     if unit_ball and split:  # one more row, |w|_1 <= 1; at p = 1 the bounds of the variables are |w_j| <= 1
         G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
