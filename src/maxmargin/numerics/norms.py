@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 # Smaller sums of squares may have lost digits: terms of 1e-16 of the sum are subnormal.
 MIN_SQUARES = 1e-290
-# Entries of dense rows whose norms are computed together: temporaries of 2 MiB stay in the second cache. A smaller block
+# Entries of dense rows whose norms are computed together: temporaries of 2 MiB stay in the second cache. A smaller one
 # takes more calls of NumPy, a larger one is read from memory several times.
 BLOCK = 1 << 18
 
