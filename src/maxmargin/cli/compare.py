@@ -59,8 +59,6 @@ def compare(
 
     if csv is not None:
         check_place(csv, data)
-        if picture is not None and csv.resolve() == picture.resolve():
-            raise ValueError(f"{picture}: --csv and --picture name the same file; use different files")
     drawn = None if picture is None else PictureFile(picture, data)
     hard = isinf(parameters["C"])
     names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]

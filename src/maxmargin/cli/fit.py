@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .options import ESTIMATOR_OPTIONS, FIELDS, STOPPED, ColumnOptions, Result, command, dashed
+from .refusals import refuse_cache_dir
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 @command(*ESTIMATOR_OPTIONS)
 def fit(
-    ctx: typer.Context,
     data: Path,
     *,
+    typed: dict[str, Any],
     output: Path,
     n_features: int | None = None,
     columns: ColumnOptions,
@@ -68,13 +69,10 @@ def fit(
     picture : Path
         Draw the certified bounds against time, as .png, .pdf or .svg; not with --online.
     """
-    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
-    commanded = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-    given = {name: ctx.params[name] for name in commanded}
     if online:
         from .online import fit_online
 
-        return fit_online(data, output, given)
+        return fit_online(data, output, typed)
 
     from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
@@ -88,12 +86,13 @@ def fit(
         names = "--classes, --hashing, --trail and --shuffle-buffer"
         raise ValueError(f"{names} need --online: add it, or leave them out")
     hard = isinf(parameters["C"])
-    chosen = {FIELDS.get(name, name): given[name] for name in ESTIMATOR_OPTIONS if name in given}
+    chosen = {FIELDS.get(name, name): typed[name] for name in ESTIMATOR_OPTIONS if name in typed}
     with Progress(quiet=quiet):
         table, stored = None, None
         if "memory" not in chosen:
             try:
                 table = read_labelled(data, n_features, columns, exact=hard)
+                refuse_cache_dir(parameters["cache_dir"])
             except TooLargeError as error:
                 chosen["memory"] = default_memory()
                 if not data.is_dir():

@@ -20,6 +20,7 @@ from typer import Argument, BadParameter, Option
 
 from ..numerics.stop_check import ReadingStoppedError
 from .inputs import read_once
+from .refusals import OUTPUTS, dashed, output_files, refuse_unused
 from .signals import INTERRUPTED, begin_command, terminal_may_be_closed
 
 # exit codes: stopped before the tolerance; bad input or a failed check
@@ -172,6 +173,8 @@ SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
         "parser": _number_or("--gamma", "a number, scale or auto", "scale", "auto"),
         "metavar": "NUMBER",
     },
+    # as typed: a path has no slash at its end; `output_files` makes the paths
+    **{name: {"parser": str, "metavar": "FILE"} for name in OUTPUTS},
 }
 
 
@@ -232,7 +235,8 @@ class Result(NamedTuple):
 def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | None]], Any]:
     """Make a function a command: errors of the input are one sentence, and its result is printed.
 
-    Its positional parameters become arguments, the others options. Their help texts are those of its docstring, or
+    Its positional parameters become arguments, the others options, but for `typed`, which has the options that the
+    command line sets. Their help texts are those of its docstring, or
     else of `CommonOptions`.
 
     Parameters
@@ -248,18 +252,24 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
 
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
-        def run(**given: Any) -> None:
+        def run(ctx: typer.Context, **given: Any) -> None:
+            typed = typed_options(ctx)
             for name in taken:
                 given[FIELDS.get(name, name)] = given.pop(name)
-            with errors_in_one_sentence(), read_once(given) as shown:
-                if "drop" in given:
-                    given["columns"] = column_options(given)
-                result = function(**given)
-                with terminal_may_be_closed():
-                    if result is not None and given.get("as_json"):
-                        typer.echo(json_text(result.facts))
-                    elif result is not None and not given.get("quiet"):
-                        typer.echo(shown("\n".join(result.lines)))
+            if "typed" in inspect.signature(function).parameters:
+                given["typed"] = typed
+            with errors_in_one_sentence():
+                output_files(given)
+                refuse_unused(typed, "kernel" in taken)
+                with read_once(given) as shown:
+                    if "drop" in given:
+                        given["columns"] = column_options(given)
+                    result = function(**given)
+                    with terminal_may_be_closed():
+                        if result is not None and given.get("as_json"):
+                            typer.echo(json_text(result.facts))
+                        elif result is not None and not given.get("quiet"):
+                            typer.echo(shown("\n".join(result.lines)))
             if result is not None and result.code:
                 raise typer.Exit(result.code)
 
@@ -273,9 +283,19 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
     return decorate
 
 
+def typed_options(ctx: typer.Context) -> dict[str, Any]:
+    """Return the arguments and options that the command line sets."""
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
+    return {
+        name: ctx.params[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"
+    }
+
+
 def column_options(given: dict[str, Any]) -> ColumnOptions:
     """Take the options about columns out of those that are given."""
     columns = ColumnOptions(*(given.pop(name) for name in COLUMNS))
+    if columns.use is not None and not "".join(columns.use).strip(" ,"):
+        raise ValueError("--columns names no column: name those to use, as in a,b,c, or leave it out")
     if columns.delimiter is None:
         return columns
 
@@ -286,21 +306,16 @@ def column_options(given: dict[str, Any]) -> ColumnOptions:
 
 def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -> inspect.Signature:
     """Return the parameters of a command for typer, with those that `columns` and ``**parameters`` stand for."""
-    found: list[inspect.Parameter] = []
+    found = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "n_features":
             found += options
         if name == "columns":
             found += [COMMON[one] for one in COLUMNS]
-        elif name != "parameters":
+        elif name not in ("parameters", "typed"):
             found.append(parameter)
     shown = _documented(CommonOptions)[1] | _documented(function)[1]
     return inspect.Signature([_for_typer(one, shown.get(one.name, {})) for one in found])
-
-
-def dashed(name: str) -> str:
-    """Return the option of a parameter as it is typed."""
-    return f"--{name.replace('_', '-')}"
 
 
 def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.Parameter:

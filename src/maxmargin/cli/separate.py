@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .options import STOPPED, ColumnOptions, Result, command
+from .refusals import refuse_cache_dir
 
 
 @command(
@@ -65,6 +66,7 @@ def separate(
         if parameters["memory"] is None:
             try:
                 table = read_labelled(data, n_features, columns, exact=True)
+                refuse_cache_dir(parameters["cache_dir"])
             except TooLargeError:
                 if parameters["kernel"] not in (None, "linear") or vipr is not None:
                     raise

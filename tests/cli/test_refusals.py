@@ -1,0 +1,77 @@
+"""Options that would lose a file or change nothing are refused before any work, by the names that are typed."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from command import refused, run
+
+SAME_FILE = (
+    ("fit data -o w.png --picture w.png", "--output and --picture"),
+    ("fit data -o z --memory 1KB --checkpoint ./z", "--output and --checkpoint"),
+    ("fit data -o z --memory 1KB --checkpoint link", "--output and --checkpoint"),
+    ("fit data -o z --picture p.png --memory 1KB --checkpoint p.png", "--picture and --checkpoint"),
+    ("compare data --csv z.png --picture z.png", "--csv and --picture"),
+)
+UNUSED = {
+    "fit data -o out --no-intercept --intercept augmented": "--intercept does not apply with --no-intercept",
+    "fit data -o out --no-intercept --intercept-scaling 2": "--intercept-scaling does not apply with --no-intercept",
+    "compare data --intercept-scaling 2": "--intercept-scaling applies only with --intercept augmented",
+    "fit data -o out --intercept free --intercept-scaling 2": "--intercept-scaling applies only with",
+    "fit data -o out --kernel linear --gamma 3": "--gamma is no parameter of --kernel linear",
+    "fit data -o out --kernel rbf --degree 5": "--degree is no parameter of --kernel rbf",
+    "separate data --kernel cosine --coef0 5": "--coef0 is no parameter of --kernel cosine",
+    "separate data --gamma 3": "--gamma applies only with --kernel",
+    "separate data --cache-dir folder": "--cache-dir applies only with --memory",
+    "fit data -o out --cache-dir folder": "--cache-dir applies only with --memory",
+    "fit table.csv -o out --columns=": "--columns names no column",
+}
+
+
+@pytest.fixture
+def folder(data, table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data.rename("data"), table.rename("table.csv")
+    Path("link").symlink_to("z")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "names"), SAME_FILE)
+def test_two_outputs_in_one_file_are_refused(words, names, folder):
+    before = set(os.listdir(folder))
+    assert f"{names} name the same file; use different files" in refused(words)
+    assert set(os.listdir(folder)) == before
+
+
+@pytest.mark.parametrize(("words", "message"), UNUSED.items())
+def test_options_that_change_nothing_are_refused(words, message, folder):
+    assert message in refused(words)
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("options", [
+    "--intercept augmented --intercept-scaling 2", "--kernel poly --gamma 1 --degree 2 --coef0 1",
+    "--C inf --loss hinge",
+    "--online --intercept-scaling 2",
+])  # fmt: skip
+def test_options_that_go_together_are_not_refused(options, folder):
+    assert run(
+        f"fit data -o out --max-iter 3 {options}".replace("--max-iter 3 --online", "--online")
+    ).exit_code in (0, 3)
+
+
+@pytest.mark.parametrize(
+    "command", ["fit data -o", "predict data data -o", "export data --to json -o", "demo --picture"]
+)
+def test_an_output_is_a_file_and_no_other_thing(command, folder):
+    assert "the sign - stands for standard input; name a file" in refused(f"{command} -")
+    assert "names a folder; name a file in it" in refused(f"{command} out.png/")
+    assert not Path("-").exists()
+    assert not Path("out.png").exists()
+
+
+def test_a_link_to_itself_is_not_replaced(folder):
+    Path("loop").symlink_to("loop")
+    assert refused("fit data -o loop") == f"loop: {os.strerror(errno.ELOOP)}"
+    assert Path("loop").is_symlink()
