@@ -11,7 +11,15 @@ from problems import rings
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, verify
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MarginRFE,
+    MaxMarginClassifier,
+    MaxMarginClassifierCV,
+    OnlineMarginClassifier,
+    separate,
+    verify,
+)
 
 INF, NAN = np.inf, np.nan
 X4, Y4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 1]
@@ -129,3 +137,31 @@ def test_magnitudes_and_kernels_without_a_certificate_are_refused(options, data,
     model = MaxMarginClassifier() if options is None else KernelMaxMarginClassifier(**options)
     with pytest.raises(ValueError, match=words):
         model.fit(data(X), y)
+
+
+DAYS = np.array([["2020-01-01"], ["2020-01-02"], ["2020-01-03"], ["NaT"]], dtype="M8[D]")
+
+
+@pytest.mark.parametrize("X", [DAYS, DAYS - DAYS[0], list(DAYS), pd.DataFrame(DAYS.astype("M8[s]"))])
+def test_dates_and_times_are_no_numbers_to_separate(X):
+    rows, labels = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    verdict, model = separate(rows, labels), MaxMarginClassifier().fit(rows, labels)
+    for call in (separate, verdict.verify, lambda X, y: verify(model, X, y)):
+        with pytest.raises(ValueError, match=r"column 0 of X holds .*, not numbers: encode"):
+            call(X, labels)
+
+
+def test_values_under_a_mask_are_not_used():
+    labels, weights = np.ma.array(Y4, mask=[0, 1, 0, 0]), np.ma.array(np.ones(4), mask=[0, 1, 0, 0])
+    verdict, model = separate(X4, [0, 0, 0, 1]), MaxMarginClassifier().fit(X4, Y4)
+    stored = MaxMarginClassifier(memory=1)  # in partitions
+    calls = [
+        lambda: separate(X4, labels), lambda: verdict.verify(X4, labels), lambda: verify(model, X4, labels),
+        lambda: verify(model, X4, Y4, weights), lambda: stored.fit(X4, labels), lambda: stored.fit(X4, Y4, weights),
+        *(lambda cls=cls: cls().fit(X4, Y4, sample_weight=weights) for cls in BOTH),
+        lambda: MarginRFE().fit(X4, Y4, sample_weight=weights),
+        lambda: MaxMarginClassifierCV().fit(X4, Y4, sample_weight=weights),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match="masked entries: fill them in"):
+            call()

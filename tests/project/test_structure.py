@@ -37,10 +37,10 @@ GOALS = {
 # arithmetic (240). The chain of imports goes from the command line
 # to the in-memory solver, which partitioned fits call, and to the module that writes files, also those of compiled
 # code.
-# 64 more: refusals of options that lose files or change nothing.
+# 80 more: refusals of options that lose files or change nothing, and of masked labels and weights.
 # 125 more: signals within imports and C code, machines with one host name, digests of the headers of caches (35), and
 # dual variables that cancel exactly in huge columns; samples that prove that many rows have no separator (35).
-LIMITS = GOALS | {"code lines": 29_269, "modules in the longest chain of imports": 25}
+LIMITS = GOALS | {"code lines": 29_329, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them. The one in C has its own readers of
 # certificates, numbers and tables (170) and the memory of GMP.
 CHECKERS = {"check.py": 150, "check.c": 331}

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.column_errors import check_finite, column_message
+from ..numerics.representable import not_numeric
 from ..numerics.sparse_columns import canonical, check_storage
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
@@ -54,6 +55,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     require(X.ndim == 2, f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if X.dtype not in (np.float32, np.float64):
+        require(X.dtype.kind not in "mM", not_numeric("column 0", X.dtype))
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -62,6 +64,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     X = canonical(X)
     check_finite(X, given, CertificateError)
     labels = labels_of(X, y)
+    check_storage(sample_weight)
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
         weights = np.full(labels.shape, float(weights))
@@ -79,6 +82,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
 
 def labels_of(X: Any, y: Any) -> np.ndarray:
     """Return the labels as an array of shape (n,); raise CertificateError unless there is one for each row of X."""
+    check_storage(y)
     labels = np.asarray(y)
     one_each = labels.shape == (X.shape[0],)
     require(one_each, f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}.")

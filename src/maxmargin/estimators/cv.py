@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ..fit.deadline import FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
+from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
@@ -135,6 +136,7 @@ max_time, callback, n_jobs, random_state, verbose
         if np.isinf(costs).any():
             refuse_rounded(X)
         X, y = validate_rows(self, X, y, order="C")
+        check_storage(sample_weight)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))

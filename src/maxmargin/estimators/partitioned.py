@@ -249,6 +249,7 @@ def weights_of_classes(model: Any, problem: Problem, classes: np.ndarray, totals
 
 def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
     """Return sample weights as an array, or raise ValueError where they cannot be used."""
+    check_storage(sample_weight)
     weights = np.asarray(sample_weight, dtype=float)
     if weights.shape != y.shape:
         raise ValueError(
@@ -272,6 +273,7 @@ def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
             f"rows larger than memory must be a matrix of real numbers; got shape {X.shape} and type {X.dtype}: "
             "convert the file once."
         )
+    check_storage(y)
     y = np.asarray(y)
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")

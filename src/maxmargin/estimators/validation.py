@@ -299,6 +299,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     """
     sample_weights = np.ones(X.shape[0])
     if sample_weight is not None:
+        check_storage(sample_weight)
         try:
             sample_weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True

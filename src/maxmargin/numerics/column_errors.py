@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .representable import COMPLEX
+from .representable import COMPLEX, ENCODE, not_numeric
 
-ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, or leave the column out"
 IMPUTE = "fill such entries in, with SimpleImputer in a pipeline for instance, or leave the rows out"
 FIRST = "(first in row {}; rows and columns are counted from 0)"
 FINITE = "give finite numbers, or leave the rows out"
@@ -33,7 +32,7 @@ def refuse_queries_and_dates(X: Any) -> None:
         temporal = kind.is_temporal() if hasattr(kind, "is_temporal") else getattr(kind, "kind", "O") in "mM"
         temporal = temporal or (hasattr(kind, "num_fields") and str(kind).startswith(ARROW_TIMES))
         if temporal:
-            raise ValueError(_not_numeric(f"column {name!r}", kind))
+            raise ValueError(not_numeric(f"column {name!r}", kind))
 
 
 def column_message(error: str, X: Any, y: Any) -> str | None:
@@ -108,7 +107,7 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
     """Describe the text, or the missing and infinite entries of one column; None where it has neither."""
     values = np.asarray(column).ravel()
     if values.dtype.kind not in "iubfOUST":
-        return _not_numeric(place, kind)
+        return not_numeric(place, kind)
     missing = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
     infinite = np.zeros(missing.size, dtype=bool)
     for i in np.flatnonzero(~missing).tolist():
@@ -127,10 +126,6 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
             count = f"{bad.sum()} of {bad.size} rows"
             return f"Input X contains {what}: {place} is {word} in {count}; {remedy} {FIRST.format(bad.argmax())}."
     return None
-
-
-def _not_numeric(place: str, kind: Any) -> str:
-    return f"{place} of X holds {kind}, not numbers: {ENCODE}."
 
 
 def is_missing(value: Any) -> bool:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from .sparse_columns import check_storage
 
+ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, or leave the column out"
 COMPLEX = "Complex data not supported: give real and imaginary parts of X columns of their own."
 WHOLE = 2**53  # float64 represents every integer up to this
 
@@ -27,7 +28,7 @@ NOT_EXACT = (  # the end of the refusal of a number
 
 
 def refuse_rounded(X: Any) -> None:
-    """Raise ValueError if a number of X is complex, or is changed by conversion to float64.
+    """Raise ValueError if X holds dates or times, or a number that is complex, or changed by conversion to float64.
 
     Arrays of float64, float32 and small integers take no time. Values that are not numbers are ignored.
 
@@ -40,21 +41,28 @@ def refuse_rounded(X: Any) -> None:
         raise ValueError(f"{found}, {NOT_EXACT}")
 
 
+def not_numeric(place: str, kind: Any) -> str:
+    """Return the error message for a column whose type is no number."""
+    return f"{place} of X holds {kind}, not numbers: {ENCODE}."
+
+
 def rounded_number(X: Any) -> str | None:
     """Return where X holds a number that conversion to float64 changes, and the number; None if there is none.
 
-    Raises ValueError for complex numbers.
+    Raises ValueError for complex numbers, dates and times.
     """
     check_storage(X)
+    # of Arrow tables, of other frames
+    names = getattr(X, "column_names", getattr(X, "columns", None))
     for k, values in enumerate(_parts(X)):
+        if values.dtype.kind in "mM":
+            raise ValueError(not_numeric(f"column {k if names is None else names[k]!r}", values.dtype))
         if values.dtype.kind == "c" or (
             values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)
         ):
             raise ValueError(COMPLEX)
         changed = first_rounded(values)
         if changed is not None:
-            # of Arrow tables, of other frames
-            names = getattr(X, "column_names", getattr(X, "columns", None))
             place = "X" if names is None else f"column {names[k]!r} of X"
             return f"{place} holds {changed!s}"
     return None

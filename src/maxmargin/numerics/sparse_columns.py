@@ -108,7 +108,7 @@ def check_storage(X: Any) -> None:
     NumPy reads the values under a mask, and compiled code would read outside of the arrays.
     """
     if np.ma.is_masked(X):
-        raise ValueError("X or y has masked entries: fill them in, or leave the rows out.")
+        raise ValueError("X, y or sample_weight has masked entries: fill them in, or leave the rows out.")
     kind: Any = type(X)
     try:
         if hasattr(X, "check_format"):

@@ -36,7 +36,7 @@ from ..numerics.column_errors import check_finite, column_message
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
 from ..numerics.sizes import parse_bytes
-from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sparse_columns import check_storage, without_empty_columns
 from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
@@ -327,6 +327,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     """
     # integers that float64 rounds would change the question
     refuse_rounded(X)
+    check_storage(y)
     given = X
     if not sp.issparse(X):
         try:
