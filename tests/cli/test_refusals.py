@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from command import refused, run
 
+from maxmargin import ModelFileError, load
+
 SAME_FILE = (
     ("fit data -o w.png --picture w.png", "--output and --picture"),
     ("fit data -o z --memory 1KB --checkpoint ./z", "--output and --checkpoint"),
@@ -30,9 +32,9 @@ UNUSED = {
 
 
 @pytest.fixture
-def folder(data, table, tmp_path, monkeypatch):
+def folder(data, table, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    data.rename("data"), table.rename("table.csv")
+    data.rename("data"), table.rename("table.csv"), model.rename("model")
     Path("link").symlink_to("z")
     return tmp_path
 
@@ -75,3 +77,44 @@ def test_a_link_to_itself_is_not_replaced(folder):
     Path("loop").symlink_to("loop")
     assert refused("fit data -o loop") == f"loop: {os.strerror(errno.ELOOP)}"
     assert Path("loop").is_symlink()
+
+
+TYPED = {
+    "fit data -o out --seed -1": "--seed must be",
+    "compare data --algorithms perceptron --seed -1": "--seed must be",
+    "select data --seed -1": "--seed must be",
+    "select data --n-jobs 0": "--n-jobs must not be 0",
+    "select data --keep 0": "--keep must be a whole number of at least 1; got 0.",
+    "compare data --algorithms foo": "--algorithms takes names separated by commas",
+    "compare data --algorithms ,": "--algorithms takes names separated by commas",
+    "separate three": "the labels are of 3 classes: give a file with two",
+    "separate data --kernel rbf --p 3": "--p must be 2; got 3.",
+    "report out data --top 0": "--top must be a whole number of at least 1; got 0.",
+    "fit data -o out --max-time 0": "--max-time must be a positive number of seconds; got 0.0.",
+    "fit data -o out --class-weight foo": "--class-weight must be balanced; got 'foo'.",
+    "fit data -o out --kernel foo": "'rbf', 'sigmoid'; got 'foo'.",
+    "fit data -o out --tol inf": "--tol must be positive and finite",
+    "fit large -o out": "the labels are larger than float64 holds exactly",
+    "check model others": "label 2 (counted from 1) is 0, no class of the model: give the data of the fit.",
+}
+
+
+def test_messages_name_the_options_that_are_typed(folder):
+    for name, labels in (("three", (1, 2, 3)), ("large", (2**53, 2**53 + 1)), ("others", (1, 0))):
+        Path(name).write_text("".join(f"{label} 1:{k} 4:1\n" for k, label in enumerate(labels)))
+    for words, message in TYPED.items():
+        found = refused(words)
+        assert message in found, words
+        assert "precomputed" not in found
+
+
+def test_a_checkpoint_that_is_not_used_is_a_notice(folder):
+    printed = run("fit data -o out --checkpoint c").stderr
+    assert printed.startswith("maxmargin: --checkpoint is not used")
+    assert printed.count("\n") == 1
+    assert run("fit data -o out --checkpoint c -q").stderr == ""
+
+
+def test_a_folder_is_no_model(folder):
+    with pytest.raises(ModelFileError, match="this is a folder"):
+        load(folder)

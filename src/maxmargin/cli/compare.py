@@ -61,7 +61,7 @@ def compare(
         check_place(csv, data)
     drawn = None if picture is None else PictureFile(picture, data)
     hard = isinf(parameters["C"])
-    names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
+    names = None if algorithms is None else _names(algorithms)
     with Progress("margin" if hard else "objective", parameters["tol"], quiet=quiet) as progress:
         table = read_labelled(data, n_features, columns, exact=hard)
 
@@ -83,6 +83,20 @@ def compare(
     if seconds:
         lines.append(f"(the table leaves out {seconds:.1f} s of compilation {COMPILATION.purpose})")
     return Result(_facts(comparison, table) | files, lines, 0 if comparison.certified else STOPPED)
+
+
+def _names(algorithms: str) -> list[str]:
+    """Return the names of ``--algorithms``; raise ValueError where one is unknown, or none is named."""
+    from ..algorithms import ALGORITHMS
+
+    names = [name for name in map(str.strip, algorithms.split(",")) if name]
+    unknown = [name for name in names if name not in ("auto", *ALGORITHMS)]
+    if unknown or not names:
+        known = ", ".join(ALGORITHMS)
+        raise ValueError(
+            f"--algorithms takes names separated by commas, of {known}; got {', '.join(unknown) or 'none'}"
+        )
+    return names
 
 
 def _facts(comparison: Comparison, table: Table) -> dict[str, Any]:

@@ -32,19 +32,19 @@ def read_once(given: dict[str, Any]) -> Iterator[Callable[[str], str]]:
     given : dict
         The arguments of a command. `data` is replaced by the file, except with ``online``, which reads pipes itself.
     """
-    data = given.get("data")
+    data, quiet = given.get("data"), bool(given.get("quiet"))
     if data is None:
         yield str
         return
     with warnings.catch_warnings():
         if given.get("online") or not _is_pipe(data):
-            _print_notices(str)
+            _print_notices(str, quiet)
             yield str
             return
         folder = folder_of_this_process(Path(tempfile.gettempdir()), "pipe")
         try:
             shown = partial(_without, f"{folder}{os.sep}")
-            _print_notices(shown)
+            _print_notices(shown, quiet)
             given["data"] = _copied(data, folder)
             try:
                 yield shown
@@ -59,14 +59,15 @@ def _is_pipe(data: Path) -> bool:
     return data == STANDARD_INPUT or (data.exists() and not data.is_file() and not data.is_dir())
 
 
-def _print_notices(shown: Callable[[str], str]) -> None:
-    """Print each notice of the readers as a line, once, as `shown` makes it."""
+def _print_notices(shown: Callable[[str], str], quiet: bool) -> None:
+    """Print each notice of readers as a line, once, as `shown` makes it; that of ``--checkpoint`` unless `quiet`."""
     from ..readers import DataNotice
+    from .refusals import as_typed
 
     printed = set[str]()
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
-        words = str(message)
+        words = as_typed(str(message), ())
         if words not in printed:
             typer.echo(f"maxmargin: {shown(words)}", err=True)
         printed.add(words)
@@ -74,8 +75,9 @@ def _print_notices(shown: Callable[[str], str]) -> None:
     before = warnings.showwarning
     warnings.simplefilter("always", DataNotice)
     warnings.showwarning = lambda message, category, *more, **rest: (
-        show if issubclass(category, DataNotice) else before
+        show if issubclass(category, UserWarning) else before
     )(message, category, *more, **rest)
+    warnings.filterwarnings("ignore" if quiet else "always", "checkpoint is not used", UserWarning)
 
 
 def _copied(data: Path, folder: Path) -> Path:

@@ -13,6 +13,7 @@ import typer
 
 from .options import BAD_INPUT, STOPPED, ColumnOptions, Result, command, json_text
 from .predictions import Predictions
+from .refusals import as_typed
 
 
 @command()
@@ -144,7 +145,7 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
                 verify_verdicts(fitted, table.X, table.y)
     except CertificateError as error:
         if as_json:
-            typer.echo(json_text({"verified": False, "reason": str(error)}))
+            typer.echo(json_text({"verified": False, "reason": as_typed(str(error), ())}))
         raise
     unproved, inseparable = nothing_proved(fitted, certificate), is_inseparable(fitted)
     certified = unproved is None and certificate.gap <= fitted.tol
@@ -203,6 +204,8 @@ def report(
     """
     from ..numerics.files import check_place
 
+    if top < 1:
+        raise ValueError(f"--top must be a whole number of at least 1; got {top}.")
     check_place(output, model, data)
     # a device or a pipe takes anything
     if output.suffix.lower() not in (".html", ".htm") and (output.is_file() or not output.exists()):

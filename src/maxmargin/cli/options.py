@@ -20,7 +20,7 @@ from typer import Argument, BadParameter, Option
 
 from ..numerics.stop_check import ReadingStoppedError
 from .inputs import read_once
-from .refusals import OUTPUTS, dashed, output_files, refuse_unused
+from .refusals import OUTPUTS, as_typed, dashed, output_files, refuse_unused
 from .signals import INTERRUPTED, begin_command, terminal_may_be_closed
 
 # exit codes: stopped before the tolerance; bad input or a failed check
@@ -372,10 +372,8 @@ def errors_in_one_sentence() -> Iterator[None]:
 
 
 def _bad_input(message: str) -> typer.Exit:
-    """Print the message of an error, with a parameter at its beginning named as the option is typed."""
-    parameter = rf"^(?:{'|'.join(ESTIMATOR_OPTIONS)})(?= must be )"
-    message = re.sub(parameter, lambda name: dashed(name[0]), " ".join(message.split()))
-    typer.echo(f"maxmargin: {message}", err=True)
+    """Print the message of an error in the words of the command line."""
+    typer.echo(f"maxmargin: {as_typed(message, ESTIMATOR_OPTIONS)}", err=True)
     return typer.Exit(BAD_INPUT)
 
 

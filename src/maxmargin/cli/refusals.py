@@ -1,14 +1,31 @@
-"""Refusal of options that lose a file or change nothing, before any work."""
+"""Refusal of options that lose a file or change nothing, and messages in the words of the command line."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 OUTPUTS = ("output", "csv", "picture", "vipr", "checkpoint")  # options that name a file to write
 KERNEL_OPTIONS = ("gamma", "degree", "coef0")
+# patterns of sentences that name what only Python has, and what stands in place of it
+WORDS = (
+    (r"^(?:random_state|Seed)(?= must be )", "--seed"),
+    (r"^(?:n_jobs == 0 in Parallel has no meaning)$", "--n-jobs must not be 0: -1 stands for all processors"),
+    (r"^algorithms(?= must )", "--algorithms"),
+    (r"^checkpoint(?= is not used)", "--checkpoint"),
+    (r"(?<=or give less )memory(?=\.$)", "--memory"),
+    (r"\bp must be 2; got p=", "--p must be 2; got "),
+    (r"; got \w+=(?=[^=]+$)", "; got "),
+    (r"^y must hold two classes and holds (\d+): ask for .*", r"the labels are of \1 classes: give a file with two"),
+    (r", or None(?=; got )", ""),
+    (r' must be a dict, "balanced" or None(?=; got )', " must be balanced"),
+    (r"'precomputed', |, or a function of two matrices(?=; got )|, or an object such as \w+\(\)(?=; got )", ""),
+    (r"(?<=, no class of the model: )give y of the fit", "give the data of the fit"),
+)  # fmt: skip
 
 
 def dashed(name: str) -> str:
@@ -81,3 +98,23 @@ def refuse_cache_dir(cache_dir: str | None) -> None:
     """Raise ValueError where ``--cache-dir`` is typed, and the rows are in memory."""
     if cache_dir is not None:
         raise ValueError("--cache-dir applies only with --memory, and the data fit in memory: leave it out")
+
+
+def as_typed(message: str, parameters: Iterable[str]) -> str:
+    """Return an error message of the library in the words of the command line.
+
+    Parameters
+    ----------
+    message : str
+    parameters : iterable of str
+        Names of options, which are dashed where one begins the sentence.
+    """
+    message = " ".join(message.split())
+    for pattern, words in WORDS:
+        message = re.sub(pattern, words, message)
+    message = re.sub(rf"^(?:{'|'.join(parameters)})(?= must be )", lambda name: dashed(name[0]), message)
+    if "(counted from 0)" in message:
+        from ..estimators.diagnosis import counted_from_one  # slow
+
+        message = counted_from_one(message)
+    return message

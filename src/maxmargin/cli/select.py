@@ -71,6 +71,8 @@ def select(
     drawn = None if picture is None else PictureFile(picture, data)
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that test rows are not training rows; got {folds}.")
+    if keep is not None and keep < 1:
+        raise ValueError(f"--keep must be a whole number of at least 1; got {keep}.")
     if top < 0:
         raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
     with Progress(quiet=quiet):

@@ -70,11 +70,11 @@ def counted_from_one(message: str, names: Sequence[str] | None = None) -> str:
 
     def place(found: re.Match[str]) -> str:
         number = int(found[2])
-        if names is None or found[1] in ("Row", "row"):
+        if names is None or found[1].lower() != "column":
             return f"{found[1]} {number + 1} (counted from 1)"
         return f"{found[1]} {names[number]!r}"
 
-    return re.sub(r"\b([Rr]ow|[Cc]olumn) (\d+) \(counted from 0\)", place, message)
+    return re.sub(r"\b([Rr]ow|[Ll]abel|[Cc]olumn) (\d+) \(counted from 0\)", place, message)
 
 
 def _remedies(model: Any, X: Any, names: Sequence[str] | None) -> list[str]:

@@ -91,7 +91,7 @@ BOOLEAN = (bool, np.bool_)
 # faster than to sort all labels (0.2 times the time at 245,000 labels of 2 classes). With fewer labels, small classes
 # are missed more often; with more classes than some tens, sorting is as fast.
 SAMPLED_LABELS, FEW_CLASSES = 10_000, 30
-TOL = "positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
+TOL = "positive and finite: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}
 COMMON: Checks = COST | {

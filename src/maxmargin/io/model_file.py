@@ -108,6 +108,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     OSError
         If there is no such file, or it cannot be read.
     """
+    if Path(path).is_dir():
+        raise ModelFileError(f"{os.fspath(path)}: this is a folder; name a model file in it.")
     record, arrays = unpack(path, Path(path).read_bytes())
     with faults_of(path, ModelFileError):
         try:
