@@ -188,6 +188,50 @@ def test_other_data_and_kernel_models_are_refused_and_no_file_is_left(tmp_path):
     assert not proof.exists()
 
 
+def small_certificate(folder, weights=None):
+    """Write a certificate and a table of the columns a, b and class, with one column more; return their paths."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]]), np.array(["no", "no", "yes", "yes"])
+    model = MaxMarginClassifier(random_state=0).fit(X, y, weights)
+    proof, data = folder / "proof.json", folder / "data.csv"
+    write_certificate(proof, model, X, y, weights, feature_names=["a", "b"], label="class")
+    rows = [f"{label},7,{a},{b}" for label, (a, b) in zip(y, X.tolist(), strict=True)]
+    data.write_text("\n".join(["class,other,a,b", *rows]) + "\n")
+    return proof, data
+
+
+def run_checker(*arguments):
+    command = [sys.executable, "-I", str(CHECKER), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_checker_says_when_it_was_called_wrongly_or_a_file_cannot_be_read(tmp_path):
+    proof, data = small_certificate(tmp_path)
+    (tmp_path / "text").write_text("1 1:0.5\n")
+    (tmp_path / "object").write_text('{"format": "other"}\n')
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "bytes").write_bytes(b"\x93NUMPY\xff")
+    (tmp_path / "text.gz").write_text("1 1:0.5\n")
+    for arguments in [(), (proof,), (proof, data, data)]:
+        done = run_checker(*arguments)
+        assert (done.returncode, done.stderr) == (2, "usage: check.py proof.json data\n")
+    unreadable = [(tmp_path / name, data) for name in ("text", "object", "empty", "bytes", "none")]
+    for files in [*unreadable, *((proof, tmp_path / name) for name in ("bytes", "none", "text.gz"))]:
+        done = run_checker(*files)
+        assert (done.returncode, done.stderr[:12]) == (2, "UNREADABLE: "), files
+    data.write_text(data.read_text().replace("class", "kind"))
+    done = run_checker(proof, data)
+    assert done.returncode == 1
+    assert "INVALID: the data have no column 'class'" in done.stderr
+
+
+def test_the_checker_prints_weights_and_the_columns_that_it_read(tmp_path):
+    text = run_checker(*small_certificate(tmp_path)).stdout
+    assert "label 'class', names ['a', 'b']" in text
+    assert " 0 rows have weights other than 1" in text
+    text = run_checker(*small_certificate(tmp_path, np.array([0.0, 1.0, 2.0, 1.0]))).stdout
+    assert " 2 rows have weights other than 1, 1 of them 0" in text
+
+
 FALSE = [
     ("hinge", "1.9", "inf", [[1.5, "1"], [1.25, "1"]]),  # rows between rows
     ("hinge", "0x1.0000000000000p-2", "inf", [[1, "1"], [1, "1"]]),  # a row twice
