@@ -232,6 +232,25 @@ def test_the_checker_prints_weights_and_the_columns_that_it_read(tmp_path):
     assert " 2 rows have weights other than 1, 1 of them 0" in text
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"feature_names": ["a"]},
+        {"feature_names": ["a", "a"]},
+        {"feature_names": ["a", "class"], "label": "class"},
+        {"label": "class"},
+        {"first_index": 2},
+        {"first_index": -1},
+    ],
+)
+def test_columns_that_no_checker_could_find_are_refused(tmp_path, options):
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"give|rename|leave"):
+        write_certificate(tmp_path / "proof.json", model, X, y, **options)
+    assert not (tmp_path / "proof.json").exists()
+
+
 FALSE = [
     ("hinge", "1.9", "inf", [[1.5, "1"], [1.25, "1"]]),  # rows between rows
     ("hinge", "0x1.0000000000000p-2", "inf", [[1, "1"], [1, "1"]]),  # a row twice

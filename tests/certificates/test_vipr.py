@@ -269,3 +269,11 @@ def test_viprchk_agrees_on_files_and_mutations(tmp_path):
                 differing.append((k, text is both[0], done.stdout[-200:], done.stderr[-200:]))
     assert differing == []
     assert 0 < refused <= FILES
+
+
+@pytest.mark.parametrize("first", [-1, 0.5, "1"])
+def test_rows_are_counted_from_a_whole_number(tmp_path, first):
+    X, y = np.array([[1.0], [-1.0]]), np.array([1, -1])
+    with pytest.raises(ValueError, match="give 0 or 1"):
+        separate(X, y).write_vipr(tmp_path / "proof.vipr", X, y, first=first)
+    assert not (tmp_path / "proof.vipr").exists()

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -102,17 +103,22 @@ class Checked(ABC):
         X, y
             As of `verify`.
         first : int, default=0
-            The number that the first row and the first column have in the file.
+            The number that the first row and the first column have in the file: 0 or larger.
 
         Raises
         ------
         CertificateError
             If the data are not those of the statement, or the proof fails.
         ValueError
-            If the statement is about a kernel, or no linear program states it; the message names a remedy.
+            If `first` is negative or no integer, the statement is about a kernel, or no linear program states it; the
+            message names a remedy.
         OSError
             If the file cannot be written.
         """
+        if not isinstance(first, Integral) or first < 0:
+            raise ValueError(
+                f"first must be an integer of at least 0, got {first!r}; give 0 or 1, as rows are counted."
+            )
         if not isinstance(self.kernel, Linear):
             raise ValueError(
                 "VIPR files state linear programs, so that verdicts on kernels have none: verify(X, y) checks them, "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
+from typing import Any
 
 from .options import ColumnOptions, Result, command
 
@@ -30,7 +32,6 @@ def certificate(
     """
     from ..io.certificate_file import write_certificate
     from ..numerics.files import check_place
-    from ..readers.files import COMPRESSED, OTHER_THAN_TEXT, kind_of
     from .data import read_certified
     from .display import Progress
 
@@ -50,6 +51,23 @@ def certificate(
             "a lower bound of the fit is not in the file: no dual variables whose products with very large columns "
             "cancel were found; scale the features."
         )
-    if kind_of(data) in OTHER_THAN_TEXT or data.suffix.lower() in {*COMPRESSED} - {".gz"}:
-        lines.append("checker/check.py reads svmlight and delimited text: write the rows as text for it.")
+    if not _read_by_checker(data, table):
+        lines.append(
+            "checker/check.py reads svmlight and delimited text, which has a header of different names and commas, "
+            "semicolons or tabs between the columns, plain or compressed as .gz: write the rows so for it."
+        )
     return Result({"certificate": str(output), "bounds": bounds}, [f"certificate: {output}", *lines])
+
+
+def _read_by_checker(data: Path, table: Any) -> bool:
+    """Return whether checker/check.py reads the file; the first line of a table has to name its columns."""
+    from ..readers.files import COMPRESSED, OTHER_THAN_TEXT, kind_of, open_data
+
+    if kind_of(data) in OTHER_THAN_TEXT or (data.suffix.lower() in COMPRESSED and data.suffix != ".gz"):
+        return False
+    if table.label_name is None:  # svmlight text
+        return True
+    with open_data(data) as file:
+        header = file.readline().decode()
+    names = next(csv.reader([header], delimiter=max(",;\t", key=header.count)))  # as the checker does
+    return len({*names}) == len(names) and {table.label_name, *table.feature_names} <= {*names}

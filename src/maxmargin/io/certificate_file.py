@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -62,7 +63,8 @@ def write_certificate(
     label : str, default=None
         The name of the label column of that file; by default that of the fit, if it read one.
     first_index : {0, 1}, default=None
-        The first index of a file of svmlight text; by default that of the fit, or 1.
+        The first index of a file of svmlight text; by default that of the fit, or 1. Given alone, it means svmlight
+        text, without a label column, whatever file the fit read.
 
     Returns
     -------
@@ -73,50 +75,88 @@ def write_certificate(
     ------
     CertificateError
         If the model has no certificate of a weight vector, or the data are not those of the fit.
+    ValueError
+        If a checker could not find the columns: `feature_names` has a wrong length, a name twice or the name of the
+        label, or is missing beside `label`; or `first_index` is neither 0 nor 1.
     OSError
         If the file cannot be written.
     """
     X, labels, weights = training_data(model, X, y, sample_weight)
-    linear = not hasattr(model, "n_support_")
-    require(
-        linear,
-        "certificate files hold weight vectors: fit a MaxMarginClassifier; `verify` checks kernel models.",
-    )
-    classes, coef = model.classes_, np.asarray(model.coef_, float)
-    texts = [label_text(name) for name in classes]
-    distinct = len(set(texts)) == len(texts)
-    require(
-        distinct, f"two of the labels {', '.join(texts)} are the same number: give the classes other names."
-    )
-    require(coef.shape[1] == X.shape[1], f"the model has {coef.shape[1]} weights for {X.shape[1]} features.")
+    texts = _texts_of_classes(model, X.shape[1])
+    columns = _columns(model, X.shape[1], feature_names, label, first_index)
     X = X.astype(np.float64)
-    names, positives = (classes[1:], texts[1:]) if len(coef) == 1 else (classes, texts)
-    verdicts, found, parts = verdicts_of(model), [], []
-    for k, (claim, name, text) in enumerate(
-        zip(model.certificate_.certificates, names, positives, strict=True)
-    ):
+    parts = []
+    for name, claim, w, b, verdict in _claims(model):
         sample = Sample(X, np.where(labels == name, 1.0, -1.0), weights)
-        b = float(np.ravel(model.intercept_)[k])
         check_claim(claim, sample, b)
-        alpha = _dual_variables(claim, sample, verdicts.get(None if len(coef) == 1 else name))
-        exact = ExactBounds(claim.problem, sample, coef[k], b, alpha)
-        found.append(exact.tightest(float(claim.lower), float(claim.upper)))
-        parts.append(_part(text, claim.problem, found[-1], coef[k], b, weights, alpha))
-    source = getattr(model, "source_", None) or {"label": None, "first_index": None}
-    label = source["label"] if label is None and first_index is None else label
-    first_index = source["first_index"] if first_index is None else first_index
-    given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+        alpha = _dual_variables(claim, sample, verdict)
+        exact = ExactBounds(claim.problem, sample, w, b, alpha)
+        bounds = exact.tightest(float(claim.lower), float(claim.upper))
+        parts.append(_Part(texts[name], claim.problem, bounds, w, b, weights, alpha))
     header = {
         "format": FORMAT, "version": VERSION, "rows": X.shape[0], "columns": X.shape[1],
-        "sha256": digest_of(X, labels), "label": label,
-        "names": None if given is None else list(map(str, given)),
-        "first_index": 1 if first_index is None else int(first_index), "parts": len(parts),
+        "sha256": digest_of(X, labels), **columns, "parts": len(parts),
     }  # fmt: skip
-    lines = [header, *(line for part in parts for line in part)]
+    lines = [header, *(line for part in parts for line in part.lines())]
     with written_whole(path) as file:
         for line in [*lines, {"end": len(lines)}]:
             file.write(json.dumps(line, ensure_ascii=True).encode() + b"\n")
-    return found
+    return [part.bounds for part in parts]
+
+
+def _texts_of_classes(model: Any, d: int) -> dict[Any, str]:
+    """Return the text of each label; raise CertificateError where a model of d columns has no certificate file."""
+    require(
+        not hasattr(model, "n_support_"),
+        "certificate files hold weight vectors: fit a MaxMarginClassifier; `verify` checks kernel models.",
+    )
+    texts = {name: label_text(name) for name in model.classes_.tolist()}
+    require(
+        len(set(texts.values())) == len(texts),
+        f"two of the labels {', '.join(texts.values())} are the same number: give the classes other names.",
+    )
+    found = np.shape(model.coef_)[1]
+    require(found == d, f"the model has {found} weights for {d} features.")
+    return texts
+
+
+def _columns(
+    model: Any, d: int, feature_names: Sequence[str] | None, label: str | None, first_index: int | None
+) -> dict[str, Any]:
+    """Return the facts of the header by which a checker finds the columns; raise ValueError where it could not."""
+    source = getattr(model, "source_", None) or {"label": None, "first_index": None}
+    if label is None and first_index is None:
+        label = source["label"]
+    first_index = source["first_index"] if first_index is None else first_index
+    given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    names = None if given is None else list(map(str, given))
+    if first_index not in (None, 0, 1):
+        raise ValueError(
+            f"first_index is the first index of svmlight text, 0 or 1; got {first_index!r}: leave it out for tables."
+        )
+    if label is not None and names is None:
+        raise ValueError(
+            f"label={label!r} names a column of delimited text, whose features have no names: give feature_names."
+        )
+    if names is not None and len(names) != d:
+        raise ValueError(
+            f"feature_names has {len(names)} names for {d} columns: give a name for each column of X."
+        )
+    if names is not None and len({*names, label}) != d + 1:
+        raise ValueError(
+            "feature_names has a name twice, or that of the label column: rename the columns of the file, so that all "
+            "names are different."
+        )
+    return {"label": label, "names": names, "first_index": 1 if first_index is None else int(first_index)}
+
+
+def _claims(model: Any) -> Iterator[tuple[Any, Any, np.ndarray, float, Any]]:
+    """Yield the positive class of each part, its claim, the point (w, b), and the verdict or None."""
+    coef, intercept, verdicts = np.asarray(model.coef_, float), np.ravel(model.intercept_), verdicts_of(model)
+    binary = len(coef) == 1
+    names = model.classes_.tolist()[1:] if binary else model.classes_.tolist()
+    for k, (name, claim) in enumerate(zip(names, model.certificate_.certificates, strict=True)):
+        yield name, claim, coef[k], float(intercept[k]), verdicts.get(None if binary else name)
 
 
 def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fraction]:
@@ -134,23 +174,35 @@ def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fract
     return exact if huge is None else cancelled_exactly(claim.problem, sample, exact, huge)
 
 
-def _part(
-    positive: str, problem: Any, bounds: tuple[float, float], w: np.ndarray, b: float, weights: np.ndarray,
-    alpha: dict[int, Fraction],
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield the lines of a binary problem: its facts, and the numbers other than 0, or 1 for weights, by position."""
-    lower, upper = bounds
-    yield {
-        "positive": positive, "loss": "hard" if problem.hard else problem.loss,
-        "C": float(problem.C).hex(), "p": float(problem.p).hex(), "power": problem.power,
-        "intercept": problem.intercept, "scaling": float(problem.intercept_scaling).hex(), "b": b.hex(),
-        "lower": float(lower).hex(), "upper": float(upper).hex(),
-    }  # fmt: skip
-    yield from _chunks("w", ((j, float(w[j]).hex()) for j in np.flatnonzero(w).tolist()))
-    yield from _chunks(
-        "weights", ((i, float(weights[i]).hex()) for i in np.flatnonzero(weights != 1.0).tolist())
-    )
-    yield from _chunks("dual", ((i, exact_text(alpha[i])) for i in sorted(alpha)))
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A binary problem: the text of its positive class, its bounds, and the point (w, b) and alpha that prove them."""
+
+    positive: str
+    problem: Any
+    bounds: tuple[float, float]
+    w: np.ndarray
+    b: float
+    weights: np.ndarray
+    alpha: dict[int, Fraction]
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the facts, and then the numbers other than 0, or 1 for weights, by position."""
+        problem, (lower, upper) = self.problem, self.bounds
+        yield {
+            "positive": self.positive, "loss": "hard" if problem.hard else problem.loss,
+            "C": float(problem.C).hex(), "p": float(problem.p).hex(), "power": problem.power,
+            "intercept": problem.intercept, "scaling": float(problem.intercept_scaling).hex(), "b": self.b.hex(),
+            "lower": float(lower).hex(), "upper": float(upper).hex(),
+        }  # fmt: skip
+        yield from _chunks("w", _hexadecimal(self.w, self.w != 0.0))
+        yield from _chunks("weights", _hexadecimal(self.weights, self.weights != 1.0))
+        yield from _chunks("dual", ((i, exact_text(self.alpha[i])) for i in sorted(self.alpha)))
+
+
+def _hexadecimal(values: np.ndarray, chosen: np.ndarray) -> Iterator[tuple[int, str]]:
+    """Yield the positions of the chosen entries and their texts."""
+    return ((i, float(values[i]).hex()) for i in np.flatnonzero(chosen).tolist())
 
 
 def _chunks(name: str, pairs: Iterable[tuple[int, str]]) -> Iterator[dict[str, Any]]:
