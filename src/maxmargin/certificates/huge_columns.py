@@ -28,7 +28,7 @@ import scipy.sparse as sp
 
 from ..numerics.rational import null_vector
 from ..numerics.sparse_columns import with_constant_column
-from ..numerics.sums import Compensated, Plain, _two_product
+from ..numerics.sums import Compensated, Plain, exact_dot
 from ..problem.problem import Problem
 from .bounds import EPS, Side, norm_interval, ordinary_limit
 
@@ -54,8 +54,17 @@ BOUND_DISTANCE = 1e-7
 DEPENDENT_RESIDUAL, FACTOR_UNIT = 1e-10, 2.0**-20
 # Fraction of the cost of the changes c by which a matrix M computed on another machine, as by `verify`, may change it.
 MATRIX_ROUNDING = 0.01
+# Largest eta of the theorem with which a proof is tried: it allows eta < 1, but its bound of the changes has the factor
+# eta / (1 - eta), which is at most 1 here. A larger value would admit bounds that are too large to be of use.
+MAX_ETA = 0.5
+# Newton steps that correct dual variables after they were moved from their bounds. The equations are linear: one step
+# solves them but for rounding and clipping, which the others correct; more of them would cost factorisations.
+NEWTON_STEPS = 3
+# Fraction of the distance BOUND_DISTANCE to which these steps may bring a dual variable back to a bound: a larger value
+# would clip more of the corrections, a smaller one would leave r_i too small again.
+KEPT_DISTANCE = 0.01
 # Error bound of a product that underflows, where the largest factors are about one.
-UNDERFLOW = 1e-290
+PRODUCT_UNDERFLOW = 1e-290
 
 
 def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndarray | None:
@@ -74,6 +83,11 @@ def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndar
     if problem.rho:
         size = np.append(size, problem.rho * total)
     return size > NEARLY_HUGE * limit if size.max() > limit else None
+
+
+def _too_much_work(rows: int, equations: Any) -> bool:
+    """Return whether a factorisation of the equations takes too long for a proof."""
+    return rows * equations**2 > MAX_WORK
 
 
 def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> Side | None:
@@ -101,7 +115,7 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
         where no proof is found or tried.
     """
     used = np.flatnonzero(alpha)
-    if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
+    if _too_much_work(used.size, np.count_nonzero(huge)):
         return None
     X, y = with_constant_column(sample.X[used], problem.rho), sample.y[used]
     weights, alpha = sample.weights[used], alpha[used]
@@ -115,26 +129,37 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     v = Compensated.combine(rest, alpha * y)
     size, shift = Plain.combine(abs(rest), alpha), Plain.combine(abs(rest), change)
     terms = alpha.size + v.size + 8
-    up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
+    round_up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
     v_error = Compensated.error(v, float(size.sum()), terms)
-    length = norm_interval(np.abs(v) + v_error + shift * up, problem.p, Plain).high
-    before, after = Plain.square(v, problem.p), length * length * up
+    length = norm_interval(np.abs(v) + v_error + shift * round_up, problem.p, Plain).high
+    before, after = Plain.square(v, problem.p), length * length * round_up
     gains = problem.gains(alpha, weights)
-    # the change of the dual value by c: of sum alpha and 1/2 |v|^2, and of the squared losses' sum alpha^2 / (4 C s)
-    cost = float(change.sum()) + (0.5 * max(after - before, 0.0) if problem.power == 2 else 0.0)
-    if problem.loss == "squared_hinge":
-        cost += float((change * ((2.0 * alpha + change) / (4.0 * problem.C * weights))).sum())
+    growth = 0.5 * max(after - before, 0.0) if problem.power == 2 else 0.0
+    cost = _cost_of_change(problem, alpha, weights, change, growth)
     value = Compensated.total(gains) - (0.5 * before if problem.power == 2 else 0.0)
-    # `whole` is at least the sum of the absolute values of all terms
-    whole = float(np.abs(gains).sum() + alpha.sum()) + before + after
-    # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + over: alpha / (1 + over) is feasible
-    over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
-    rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
-    bound, rounding = float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost
+    # `size_of_terms` is at least the sum of the absolute values of all terms
+    size_of_terms = float(np.abs(gains).sum() + alpha.sum()) + before + after
+    # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + cap_excess, by which it is divided
+    cap_excess = max(float(np.max(alpha / caps)) - 1.0, 0.0)
+    rounding = Compensated.error(value, size_of_terms, terms) + (8.0 * EPS + cap_excess) * size_of_terms
+    bound, rounding = float(value - cost * round_up - rounding), rounding + MATRIX_ROUNDING * cost
     if problem.power == 2:
         return Side(bound, rounding, value)
-    divisor = max(length, 1.0) * up
+    divisor = max(length, 1.0) * round_up
     return Side(bound / divisor, rounding / divisor, value / divisor) if bound > 0.0 else None
+
+
+def _cost_of_change(
+    problem: Problem, alpha: np.ndarray, weights: np.ndarray, change: np.ndarray, growth: float
+) -> float:
+    """Return a bound of the change of the dual value by c; `growth` is that of 1/2 |v|^2.
+
+    The other terms are sum alpha, and the sum of alpha^2 / (4 C s) of the squared losses.
+    """
+    cost = float(change.sum()) + growth
+    if problem.loss == "squared_hinge":
+        cost += float((change * ((2.0 * alpha + change) / (4.0 * problem.C * weights))).sum())
+    return cost
 
 
 def _equations(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
@@ -181,7 +206,7 @@ def cancelled_exactly(
         Alpha itself where too many equations depend on one another, or dual variables would leave their bounds.
     """
     used = np.array(sorted(alpha))
-    if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
+    if _too_much_work(used.size, np.count_nonzero(huge)):
         return alpha
     X = with_constant_column(sample.X[used], problem.rho)
     equations = _independent(_equations(problem, X, sample.y[used], huge))
@@ -193,13 +218,15 @@ def cancelled_exactly(
     slack = np.array([float(min(a, cap - a)) for a, cap in zip(values, caps, strict=True)])
     pivots = _linalg.qr(equations * slack, mode="r", pivoting=True, check_finite=False)[1][: len(equations)]
     # A c = t in integers, A with the columns of the pivots: the null vector of (A, -t) is a multiple of (c, 1)
-    lines = []
+    integer_equations = []
     for equation in equations:
         factors = [Fraction(factor) for factor in equation.tolist()]
         total = sum((a * factor for a, factor in zip(values, factors, strict=True)), Fraction())
         line = [*(factors[k] for k in pivots), -total]
-        lines.append([int(number * math.lcm(*(other.denominator for other in line))) for number in line])
-    solution = null_vector(lines)
+        integer_equations.append(
+            [int(number * math.lcm(*(other.denominator for other in line))) for number in line]
+        )
+    solution = null_vector(integer_equations)
     if solution is None or not solution[-1]:
         return alpha
     found = alpha.copy()
@@ -228,7 +255,7 @@ def _independent(equations: np.ndarray) -> np.ndarray:
     factors = np.append(np.rint(factors / FACTOR_UNIT) * FACTOR_UNIT, np.full((1, others.size), -1.0), axis=0)
     kept = list(basis)
     for k, factor in zip(others, factors.T, strict=True):
-        if any(_exact_sum(part, factor) != 0.0 for part in equations[[*basis, k]].T):
+        if any(exact_dot(part, factor) != 0.0 for part in equations[[*basis, k]].T):
             kept.append(k)
     return equations[kept]
 
@@ -242,27 +269,27 @@ def _bound_of_change(equations: np.ndarray, alpha: np.ndarray, slack: np.ndarray
     # units of about the largest dual variable, a power of two: division is exact
     unit = 2.0 ** np.floor(np.log2(float(alpha.max())))
     alpha, slack = alpha / unit, slack / unit
-    t = np.abs([_exact_sum(equation, alpha) for equation in equations]) * (1.0 + 4.0 * EPS)
+    t = np.abs([exact_dot(equation, alpha) for equation in equations]) * (1.0 + 4.0 * EPS)
     change = np.zeros(alpha.size)
     if not t.any():
         return change
-    t = t + alpha.size * UNDERFLOW
+    t = t + alpha.size * PRODUCT_UNDERFLOW
     free = np.flatnonzero(slack > MIN_FREE_SLACK * max(float(slack.max()), 0.0))
     m = len(equations)
-    if free.size < m or free.size * m * m > MAX_WORK:
+    if free.size < m or _too_much_work(free.size, m):
         return None
     A, r = equations[:, free], slack[free]
     try:
         M = _right_inverse(A, r)
     except np.linalg.LinAlgError:
         return None
-    up = 1.0 + 8.0 * (free.size + m) * EPS
+    round_up = 1.0 + 8.0 * (free.size + m) * EPS
     # eta >= |I - A M|_inf, the rounding of the product included
-    rounding = (free.size + 8) * EPS * ((np.abs(A) + UNDERFLOW) @ np.abs(M) + np.eye(m))
-    eta = float((np.abs(np.eye(m) - A @ M) + rounding).sum(axis=1).max()) * up
-    if not eta < 0.5:  # the theorem allows eta < 1, but near 1 its bound is too large to be of use
+    rounding = (free.size + 8) * EPS * ((np.abs(A) + PRODUCT_UNDERFLOW) @ np.abs(M) + np.eye(m))
+    eta = float((np.abs(np.eye(m) - A @ M) + rounding).sum(axis=1).max()) * round_up
+    if not eta < MAX_ETA:
         return None
-    c = np.abs(M) @ (t + eta / (1.0 - eta) * t.max()) * up
+    c = np.abs(M) @ (t + eta / (1.0 - eta) * t.max()) * round_up
     if not (c <= r).all():
         return None
     change[free] = c
@@ -278,31 +305,26 @@ def _right_inverse(A: np.ndarray, r: np.ndarray) -> np.ndarray:
 def away_from_bounds(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> np.ndarray:
     """Return dual variables near alpha, away from their bounds, that solve the equations up to float64 rounding.
 
-    They are clipped to the relative distance BOUND_DISTANCE from their bounds, and corrected by three Newton steps with
-    a right inverse, each clipped to a hundredth of that distance. Alpha is returned where there is too much work, or no
-    right inverse.
+    They are clipped to the relative distance BOUND_DISTANCE from their bounds, and corrected by Newton steps with a
+    right inverse, each clipped to the fraction KEPT_DISTANCE of that distance. Alpha is returned where there is too
+    much work, or no right inverse.
     """
     used = np.flatnonzero(sample.weights)
-    if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
+    if _too_much_work(used.size, np.count_nonzero(huge)):
         return alpha
     caps, near = problem.caps(sample.weights)[used], alpha[used]
     least = BOUND_DISTANCE * np.minimum(caps, float(near.max()))
     near = np.clip(near, least, caps - least)
     X = with_constant_column(sample.X[used], problem.rho)
     equations = _independent(_equations(problem, X, sample.y[used], huge))
-    for _ in range(3):
+    kept = KEPT_DISTANCE * least
+    for _ in range(NEWTON_STEPS):
         try:
             M = _right_inverse(equations, np.minimum(near, caps - near))
         except (np.linalg.LinAlgError, ValueError):
             return alpha
-        near = np.clip(near - M @ (equations @ near), 0.01 * least, caps - 0.01 * least)
+        near = np.clip(near - M @ (equations @ near), kept, caps - kept)
     near = np.where(np.isfinite(near), near, alpha[used])
     alpha = alpha.copy()
     alpha[used] = near
     return alpha
-
-
-def _exact_sum(a: np.ndarray, b: np.ndarray) -> float:
-    """Return sum_k a_k b_k, rounded once: zero only if the exact sum is zero, or if errors of products underflow."""
-    product, error = _two_product(a, b)
-    return math.fsum(np.concatenate([product, error]).tolist())

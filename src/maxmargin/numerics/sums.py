@@ -147,6 +147,11 @@ class Plain:
         return norms
 
 
+def exact_dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return sum_k a_k b_k, rounded once: zero only if the exact sum is zero, or if errors of products underflow."""
+    return Compensated.total(np.concatenate(_two_product(a, b)))
+
+
 def successive_additions(terms: int, size: int) -> int:
     """Return the largest number of successive additions in a sum in parts of `size` terms, `terms` of them not 0."""
     return min(terms, TERMS + -(-size // TERMS))
