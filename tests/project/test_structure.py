@@ -40,7 +40,10 @@ GOALS = {
 # 80 more: refusals of options that lose files or change nothing, and of masked labels and weights.
 # 125 more: signals within imports and C code, machines with one host name, digests of the headers of caches (35), and
 # dual variables that cancel exactly in huge columns; samples that prove that many rows have no separator (35).
-LIMITS = GOALS | {"code lines": 29_329, "modules in the longest chain of imports": 25}
+# 120 more: callbacks within rounds, long exact sums by extraction, stops within sweeps with powers and the set-up of
+# any norm, bounds that survive the deadline; checks of the columns of certificate files and names of the proofs for
+# huge columns (65).
+LIMITS = GOALS | {"code lines": 29_455, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them. The one in C has its own readers of
 # certificates, numbers and tables (170) and the memory of GMP.
 CHECKERS = {"check.py": 150, "check.c": 331}
@@ -52,7 +55,7 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # with the part of the fit that files which fit in memory share; one more each with the error after Ctrl-C, and one of
 # `separate` with samples of the rows, whose number the policy of fits knows. The rounding of another processor may
 # enter a few functions more.
-VISITED_LIMITS = {"linear fit": (176, 38), "kernel fit": (239, 45), "separate": (76, 18)}
+VISITED_LIMITS = {"linear fit": (178, 38), "kernel fit": (239, 45), "separate": (77, 19)}
 
 
 def test_structure_stays_within_its_limits():

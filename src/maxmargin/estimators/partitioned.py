@@ -188,12 +188,13 @@ def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None, reading:
 def poll_first_reading(callback: Callable[[Report], Any] | None, deadline: Deadline) -> None:
     """Let the deadline call the callback within the first reading of rows, with reports of round 0, without bounds."""
 
-    def ask() -> bool:
-        report = report_before(deadline, FIRST_READING, "no labels are known yet")
-        return is_true(callback(report))
+    if callback is None:
+        return
 
-    if callback is not None:
-        deadline.poll = Poll(ask, Lock())
+    def ask() -> bool:
+        return is_true(callback(report_before(deadline, FIRST_READING, "no labels are known yet")))
+
+    deadline.poll = Poll(ask, Lock())
 
 
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:

@@ -193,7 +193,7 @@ def solve_program(
     cost = np.concatenate([np.broadcast_to(block[1], block[0].shape[1]) for block in blocks])
     bounds = np.concatenate([np.tile(block[2:], (block[0].shape[1], 1)) for block in blocks])
     # G x <= h: the rows a_i.w + y_i b - g + eta_i >= 0, or a_i.w + y_i b + xi_i >= 1, with the sign changed
-    G = sp.hstack([sp.csc_array(block[0]) for block in blocks], format="csc")
+    G = sp.csc_array(sp.hstack([sp.csc_array(block[0]) for block in blocks], format="csc"))
     G.data *= (-1.0 / length)[G.indices]
     h = (0.0 if unit_ball else -1.0) / length
     if unit_ball and split:  # one more row, |w|_1 <= 1; at p = 1 the bounds of the variables are |w_j| <= 1
