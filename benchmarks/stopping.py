@@ -233,8 +233,8 @@ def measured(chosen: Sequence[Problem], seconds: float, orders: Sequence[str]) -
 ABOUT = """
 A fit that `max_time`, Ctrl-C or its callback stops ends with the best model so far. The table has the time from the
 order to the end of `fit`, with the certificate. At most 0.5 s and 5 % of the elapsed time are allowed. A callback is
-called once a round, and its time begins with the call that returns True; *wait* is the time to that call from the
-moment from which on it returns True. Compiled code is loaded before.
+called after each round, and a few times a second within long ones; its time begins with the call that returns True.
+*wait* is the time to that call from the moment from which on it returns True. Compiled code is loaded before.
 60 problems: 9 shapes of linear problems with 6 objectives, 2 of kernels with 3; all algorithms that solve them, and the
 default, but for fits that end before the order.
 """
