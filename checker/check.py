@@ -71,9 +71,7 @@ def rows_of(path, head):
         delimiter = max(",;\t", key=first.count)
         names = next(csv.reader([first], delimiter=delimiter))
         missing, distinct = {head["label"], *head["names"]} - {*names}, len({*names}) == len(names)
-        require(
-            distinct and not missing, f"the data have no column {', '.join(missing)!r}, or two of one name."
-        )
+        require(distinct and not missing, f"the data have no column {', '.join(missing)!r}, or a name twice.")
         for row in csv.DictReader(file, names, delimiter=delimiter):
             yield row[head["label"]], [(j, float(row[x])) for j, x in enumerate(head["names"], 1)]
 
@@ -136,7 +134,8 @@ def check(proof, data):
         rest = ", ".join(f"{x} = {float(getattr(part, x)):.17g}" for x in ("C", "p", "scaling"))
         print(f"class {part.positive!r}: {part.loss}, power {part.power}, intercept {part.intercept}, {rest}")
         print(f"  {len(weights)} rows have weights other than 1, {weights.count(0)} of them 0")
-        print(f"  {low:.17g} <= best {'margin' if part.loss == 'hard' else 'objective'} <= {high:.17g}")
+        what = "margin" if part.loss == "hard" else "objective"
+        print(f"  {f'{low:.17g} <= ' * (low > 0)}best {what} <= {high:.17g}")  # 0 states nothing
 
 
 if __name__ == "__main__":

@@ -316,6 +316,25 @@ def test_bounds_of_wide_data_meet_after_elimination_of_columns(monkeypatch, p):
         assert problem.gap(bounds[:, 0].max(), bounds[:, 1].min()) <= 1e-6
 
 
+@pytest.mark.parametrize("n", [1, 9, 40])
+def test_systems_of_sparse_rows_in_any_order_of_entries_are_solved(n):
+    """Entries unsorted, and some of them repeated; the rows are left as they are."""
+    rng = np.random.default_rng(n)
+    entries = sp.coo_array(
+        (rng.normal(size=4 * n), (rng.integers(n, size=4 * n), rng.integers(15, size=4 * n)))
+    )
+    entries.resize((n, 15))
+    order = np.argsort(entries.row, kind="stable")
+    starts = np.searchsorted(entries.row[order], np.arange(n + 1))
+    B = sp.csr_array((entries.data[order], entries.col[order], starts), shape=(n, 15))
+    before, dense = (B.data.copy(), B.indices.copy()), entries.toarray()
+    weight, diagonal, right = rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, 15), rng.normal(size=15)
+    exact = np.linalg.solve(np.diag(diagonal) + dense.T @ np.diag(weight) @ dense, right)
+    for solver in (diagonal_plus_gram.solver, diagonal_plus_gram.woodbury_solver):
+        np.testing.assert_allclose(solver(B, weight, diagonal, lambda: False)(right), exact, rtol=1e-9)
+    np.testing.assert_array_equal((B.data, B.indices), before)
+
+
 @pytest.mark.parametrize("p", [1.0, 1.1, 1.5, 2.0, 3.0, 10.0, np.inf])
 @pytest.mark.parametrize("shape", [(12, 200), (200, 12)])
 def test_interior_points_converge_in_few_steps_for_every_norm(p, shape):

@@ -156,7 +156,10 @@ class SeparatorSearch(ABC):
 
     @abstractmethod
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> Separable | None:
-        """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
+        """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin.
+
+        It may raise OutOfTime if the deadline passes.
+        """
 
     def decide_exactly(self) -> Inseparable | Separable | ExactDirection | str:
         """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
@@ -277,6 +280,11 @@ def candidates(
     algorithm : NormalisedAlgorithm, default=None
     start : ndarray of shape (n,), default=None
         Dual variables with which the algorithm has ended; None to run it.
+
+    Raises
+    ------
+    OutOfTime
+        If the deadline has passed between two candidates.
     """
     X: Any = rows.scaled
     y, spread = rows.y, np.ones(rows.d)

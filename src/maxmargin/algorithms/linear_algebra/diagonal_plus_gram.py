@@ -187,7 +187,7 @@ def _by_columns(
     Raises
     ------
     LinAlgError
-        If there is no factor, also with a ridge (`factor`), or the stop check is true.
+        If there is no factor, also with a ridge, or `factor` was stopped.
     OutOfTime
         If the stop check is true within the product.
     """
