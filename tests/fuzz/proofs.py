@@ -84,11 +84,13 @@ def check_certificate(path: Path, *_: Any) -> str:
     """
     data = path.with_name("data.svm")
     data.write_bytes(text_of_rows())
+    words = io.StringIO()
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(words):
             checker().check(str(path), str(data))
     except SystemExit as refusal:
-        require(str(refusal.code).startswith("INVALID: "), f"ended with {refusal.code!r}")
+        word = {1: "INVALID: ", 2: "UNREADABLE: "}.get(refusal.code, "no exit code of a refusal")
+        require(words.getvalue().startswith(word), f"ended with {refusal.code!r}, {words.getvalue()!r}")
         return "refused"
     except Exception:  # the program turns all of them into a refusal
         return "refused"

@@ -257,7 +257,7 @@ def test_command_prints_the_table_and_writes_csv_and_picture(data, tmp_path):
 def test_command_refuses_invalid_input_and_writes_no_file(data, tmp_path, monkeypatch):
     before = data.read_bytes()
     for options, words in (
-        ("--algorithms dcd,nix", "algorithm must be 'auto', one of 'dcd'"),
+        ("--algorithms dcd,nix", "--algorithms takes names separated by commas, of dcd"),
         ("--picture a.gif", "a.gif: a picture is a .png, .pdf or .svg"),
         ("--csv nowhere/a.csv", "there is no such folder"),
         ("--csv a.png --picture a.png", "--csv and --picture name the same file"),

@@ -156,10 +156,7 @@ class SeparatorSearch(ABC):
 
     @abstractmethod
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> Separable | None:
-        """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin.
-
-        It may raise OutOfTime if the deadline passes.
-        """
+        """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
 
     def decide_exactly(self) -> Inseparable | Separable | ExactDirection | str:
         """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
@@ -261,7 +258,7 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield floating-point candidates for separators and for weights of a proof, until the caller has proved one.
 
-    In this order:
+    OutOfTime is raised if the deadline passes. The order:
 
     1. the last iterate of `algorithm`. The next methods then use the rows with positive weights in it. Without an
        algorithm, on large data, a hundred steps of the smoothed Perceptron. Where the margin is not small, as in data
@@ -280,11 +277,6 @@ def candidates(
     algorithm : NormalisedAlgorithm, default=None
     start : ndarray of shape (n,), default=None
         Dual variables with which the algorithm has ended; None to run it.
-
-    Raises
-    ------
-    OutOfTime
-        If the deadline has passed between two candidates.
     """
     X: Any = rows.scaled
     y, spread = rows.y, np.ones(rows.d)
