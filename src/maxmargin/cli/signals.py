@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..numerics.signals import STOP_SIGNALS
+
 INTERRUPTED = 130  # exit code of Ctrl-C: 128 + SIGINT, as shells have it
 AGAIN = 0.05  # seconds until an ignored Ctrl-C is sent again: C code may call Python again at once, and ignore it again
 
@@ -26,7 +28,7 @@ def replaced_handlers() -> Iterator[None]:
         yield
         return
     first = signal.default_int_handler, signal.SIG_DFL  # the handlers with which Python begins
-    numbers = [number for number in _stop_signals() if signal.getsignal(number) in first]
+    numbers = [number for number in STOP_SIGNALS if signal.getsignal(number) in first]
     # A KeyboardInterrupt within the loading of modules would show a traceback.
     for number in numbers:
         signal.signal(number, _leave)
@@ -48,7 +50,7 @@ def begin_command() -> None:
 
     Without `replaced_handlers`, as where a program calls a command, all handlers stay.
     """
-    for number in _stop_signals():
+    for number in STOP_SIGNALS:
         if signal.getsignal(number) is _leave:
             signal.signal(number, signal.default_int_handler)
             sys.unraisablehook = _interrupt_again
@@ -64,17 +66,12 @@ def terminal_may_be_closed() -> Iterator[None]:
             raise
 
 
-def _stop_signals() -> list[int]:
-    """Return the numbers of the signals that end a command; Windows has no SIGHUP."""
-    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
 def _interrupt_again(ignored: Any) -> None:
     """Send a signal again if C code that called Python, as LLVM does, has ignored its KeyboardInterrupt."""
     if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
         return
-    number = next(one for one in _stop_signals() if callable(signal.getsignal(one)))
+    number = next(one for one in STOP_SIGNALS if callable(signal.getsignal(one)))
     again = threading.Timer(AGAIN, signal.raise_signal, [number])
     again.daemon = True  # the command may be done before
     again.start()

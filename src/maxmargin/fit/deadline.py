@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
+from ..numerics.signals import STOP_SIGNALS
 from ..problem.status import Status
 
 T = TypeVar("T")
@@ -204,19 +205,18 @@ def interrupts_handled(handler: Callable[..., None], always: bool = False) -> It
     So are other signals that raise KeyboardInterrupt, as SIGTERM does in commands. A handler that a program has set for
     Ctrl-C stays, unless `always`.
     """
-    previous = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    numbers = [number for number, one in previous.items() if one is signal.default_int_handler]
-    if always and callable(previous[signal.SIGINT]):
-        numbers = list({*numbers, signal.SIGINT})
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    for number in numbers:
-        signal.signal(number, handler)
+    previous = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in STOP_SIGNALS:
+            found = signal.getsignal(number)
+            of_program = always and number == signal.SIGINT and callable(found)
+            if found is signal.default_int_handler or of_program:
+                previous[number] = signal.signal(number, handler)
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, previous[number])
+        for number, found in previous.items():
+            signal.signal(number, found)
 
 
 @contextmanager

