@@ -74,3 +74,28 @@ def test_losses_that_are_rounding_take_nothing_from_the_bound(seed):
     model = MaxMarginClassifier(p=3.0, loss="squared_hinge").fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= model.tol
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e12, 1e16])
+def test_linear_program_of_separable_long_rows_is_certified(scale):
+    """A margin of 1 that is rounded down has a loss of 1e-16, which exceeds the whole optimum, about 1 / scale."""
+    X, y = overlapping(seed=0)
+    y = np.where(X.sum(axis=1) > 0.0, 1.0, -1.0)
+    X *= scale
+    model = MaxMarginClassifier(p=np.inf, norm_power=1, loss="hinge", tol=1e-9).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= model.tol
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_hinge_of_overlapping_long_rows_is_certified(p, seed):
+    """The optimum is the least hinge loss. Rounding of the dual variables exceeds it in every column."""
+    X, y = overlapping(seed=seed)
+    least_loss = least_objective(1e12 * X, y)  # but for |w| of 1e-11
+    model = MaxMarginClassifier(p=p, norm_power=1, loss="hinge", random_state=0).fit(1e16 * X, y)
+    assert model.status_ is Status.CERTIFIED
+    certificate = verify(model, 1e16 * X, y)
+    assert certificate.gap <= model.tol
+    assert certificate.lower <= least_loss * (1.0 + 1e-7)
+    assert certificate.upper >= least_loss * (1.0 - 1e-7)

@@ -24,7 +24,7 @@ from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .certifier import CertifiedPoint, Certifier, Incumbent
-from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
+from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
 from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
 from .report import Job, KernelJob, Report, Solution, Stopping
@@ -49,8 +49,6 @@ TOL_REASON = "p = 2, a small problem: the first point that proves tol"
 # of the last certified point. A larger share costs more certificates, each a pass over the rows; with a smaller one the
 # reported gap is up to 1 / RECERTIFIED_GAP_SHARE times too large. A round value; not tuned.
 RECERTIFIED_GAP_SHARE = 0.5
-# Factor of (w, b) that raises margins of 1 by more than the rounding of short sums; the penalty grows by its square.
-SCALE_ABOVE_ROUNDING = 1.0 + 2.0**-44
 # Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
 # as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
 # docs/measurements/regimes.md.
@@ -343,15 +341,17 @@ class RowAttempt(Attempt):
     def _certified(self, point: Point, status: Status) -> CertifiedPoint:
         """Return the certified point of the solution, at which losses that are rounding of the margins may be removed.
 
-        Margins of 1, rounded, have losses that a multiple of (w, b) has not (`SCALE_ABOVE_ROUNDING`).
+        Margins of 1, rounded, have losses that a multiple of (w, b) has not (`tight_points`): with large C they exceed
+        the gap.
         """
-        tol = self.stopping.tol
+        tol, task = self.stopping.tol, self.task
         found = self.certifier.final(point, tol)
-        proved = found.certificate.gap <= tol or status is not Status.CERTIFIED
-        if proved or self.problem.hard or self.job.last:
+        if found.certificate.gap <= tol or status not in ENDED or self.problem.hard or self.job.last:
             return found
-        larger = point._replace(w=point.w * SCALE_ABOVE_ROUNDING, b=point.b * SCALE_ABOVE_ROUNDING)
-        return min(found, self.certifier.certify(larger, tol), key=lambda one: one.certificate.gap)
+        decision = point.w, point.b
+        *_, (w, b) = tight_points(task.problem, task.patterns, task.y, task.weights, decision, ROUNDING)
+        larger = self.certifier.certify(Point(w, b, point.alpha), tol)
+        return min(found, larger, key=lambda one: one.certificate.gap)
 
 
 class GramAttempt(Attempt):
