@@ -262,7 +262,7 @@ def page_of(stops: Sequence[Stop], command: str) -> str:
         "The 40 latest stops": table(
             ("problem", "algorithm", "order", "late s", "wait s", "elapsed s"), lines
         ),
-        "Versions": system(),
+        "Versions": system("maxmargin", "numpy", "scipy", "numba", "scikit-learn"),
     }
     return page("Stops", ABOUT, top, command, sections)
 

@@ -82,8 +82,7 @@ static void read_number(mpq_t a, const char *text, whole kind) { /* dual variabl
     int quotient = kind == DUAL && !text[strspn(text, DIGITS "/")];
     double x = quotient ? 0 : real(text);
     require(isfinite(x) && (x >= 0 || kind == W), "a number is out of its bounds."), mpq_set_d(a, x);
-    support(!quotient || (!mpq_set_str(a, text, 10) && mpz_sgn(mpq_denref(a))), LAYOUT);
-    mpq_canonicalize(a);
+    support(!quotient || (!mpq_set_str(a, text, 10) && mpz_sgn(mpq_denref(a))), LAYOUT), mpq_canonicalize(a);
 }
 
 static void raise(mpq_t x, whole power) {

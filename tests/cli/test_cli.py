@@ -75,7 +75,6 @@ REFUSED = {
     "fit --online data -o out --algorithm mpu": "'mpu' cannot learn from a stream",
     "fit --online data -o out --n-features 4 --hashing 8": "leave out --n-features or --hashing",
     "fit --online data -o out --n-features 2": "line 1: the index 3 is beyond the 2 features",
-    "fit --online data -o out --seed -1": "--seed must be a whole number of at least 0",
     "fit --online data -o out --shuffle-buffer 5XB": "--shuffle-buffer must be a size such as 512KB, 100MB or 2GB",
     "fit data -o out --shuffle-buffer 5MB": "need --online",
     "fit --online data -o out --classes a,b": "--classes takes whole numbers",

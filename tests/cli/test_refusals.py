@@ -80,9 +80,6 @@ def test_a_link_to_itself_is_not_replaced(folder):
 
 
 TYPED = {
-    "fit data -o out --seed -1": "--seed must be",
-    "compare data --algorithms perceptron --seed -1": "--seed must be",
-    "select data --seed -1": "--seed must be",
     "select data --n-jobs 0": "--n-jobs must not be 0",
     "select data --keep 0": "--keep must be a whole number of at least 1; got 0.",
     "compare data --algorithms foo": "--algorithms takes names separated by commas",
@@ -106,6 +103,13 @@ def test_messages_name_the_options_that_are_typed(folder):
         found = refused(words)
         assert message in found, words
         assert "precomputed" not in found
+
+
+@pytest.mark.parametrize("command", ["fit", "fit --online", "compare", "select"])
+def test_a_seed_is_checked_before_the_data_are_read(command, tmp_path):
+    printed = run(f"{command} {tmp_path / 'absent'} --seed -1")
+    assert printed.exit_code == 2
+    assert "'--seed': Input should be greater than or equal to 0" in " ".join(printed.stderr.split())
 
 
 def test_a_checkpoint_that_is_not_used_is_a_notice(folder):

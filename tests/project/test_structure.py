@@ -45,8 +45,8 @@ GOALS = {
 # huge columns (65).
 LIMITS = GOALS | {"code lines": 29_455, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them. The one in C has its own readers of
-# certificates, numbers and tables (170) and the memory of GMP.
-CHECKERS = {"check.py": 150, "check.c": 331}
+# certificates, numbers and tables (170) and the memory of GMP; 30 of its lines are blank.
+CHECKERS = {"check.py": 150, "check.c": 330}
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
 # Measured: (166, 35), (234, 44) and (67, 16), with the last iterate of an algorithm beside its best point, announced

@@ -105,8 +105,6 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     for name in ("n_features", "hashing"):
         if given.get(name) is not None and given[name] < 1:
             raise DataError(f"{dashed(name)} must be at least 1, got {given[name]}.")
-    if given.get("seed") is not None and given["seed"] < 0:
-        raise DataError(f"--seed must be a whole number of at least 0; got {given['seed']}.")
     if "n_features" in given and "hashing" in given:
         raise DataError("--hashing is for an unknown number of columns; leave out --n-features or --hashing.")
 

@@ -173,6 +173,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
         "parser": _number_or("--gamma", "a number, scale or auto", "scale", "auto"),
         "metavar": "NUMBER",
     },
+    "seed": {"min": 0},
     # as typed: a path has no slash at its end; `output_files` makes the paths
     **{name: {"parser": str, "metavar": "FILE"} for name in OUTPUTS},
 }
