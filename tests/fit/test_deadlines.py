@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from clouds import clouds
 from problems import bounds_of
 from scipy.optimize import linprog
 from sklearn.base import clone
@@ -21,6 +22,7 @@ from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, MaxMarginC
 from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.algorithms.linear_algebra.factors import factor
+from maxmargin.estimators.diagnosis import explain
 from maxmargin.fit import deadline
 from maxmargin.problem.problem import Problem
 
@@ -179,3 +181,21 @@ def test_interrupt_in_a_fold_restores_the_attributes_of_the_estimator():
         model.fit(X[:, :3], y)
     assert vars(model) == before
     assert not hasattr(raised.value, "result")  # the path of one fold is no result of the search
+
+
+@pytest.mark.parametrize("model", [MaxMarginClassifier(), KernelMaxMarginClassifier()], ids=str)
+def test_an_interrupt_while_the_model_is_stored_keeps_it(model, monkeypatch):
+    """The fit has ended: its status and certificate are those of the fit without Ctrl-C."""
+    X, y = clouds(60, 3, gap=0.05)
+    expected = clone(model).fit(X, y)
+
+    def pressed(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return explain(*arguments)
+
+    monkeypatch.setattr("maxmargin.estimators.prediction.explain", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.status_ is expected.status_ is Status.CERTIFIED
+    assert model.message_ == expected.message_
+    assert verify(model, X, y).gap <= model.tol

@@ -255,15 +255,15 @@ default="rbf"
         check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
         attributes = partial(self._fitted, tasks)
         reporter = Reporter(self, (X, y, sample_weight), tasks.names, tasks.sequential, attributes)
-        with Deadline(self.max_time) as deadline:
+        with Deadline(self.max_time) as deadline:  # until the model is stored
             reporter.poll(deadline)
             found = tasks.solve(reporter, deadline)
-        self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
-        self._store(tasks.names, found, None if precomputed else X)
-        self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
-        for name, solution in zip(tasks.names, found, strict=True):
-            reporter.end_task(name, solution.status)
-        reporter.end()
+            self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
+            self._store(tasks.names, found, None if precomputed else X)
+            self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
+            for name, solution in zip(tasks.names, found, strict=True):
+                reporter.end_task(name, solution.status)
+            reporter.end()
         deadline.raise_interrupt(self)
         return self
 

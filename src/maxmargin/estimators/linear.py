@@ -278,17 +278,17 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         tasks = LinearTasks(self, problem, rows, columns, targets)
         reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
         reporter.poll(deadline)
-        with deadline:
+        with deadline:  # until the model is stored
             solve_task = partial(tasks.solve, reporter)
             solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
-        vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
-        self.class_weight_ = targets.class_weights
-        for name in {name for cls in ALGORITHMS.values() for name in cls.results}:
-            vars(self).pop(f"{name}_", None)  # of the last fit
-        for name in solutions[0].results:
-            setattr(self, f"{name}_", np.array([one.results.get(name, np.nan) for one in solutions]))
-        self._store(tasks.names, solutions, given)
-        reporter.end()
+            vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
+            self.class_weight_ = targets.class_weights
+            for name in {name for cls in ALGORITHMS.values() for name in cls.results}:
+                vars(self).pop(f"{name}_", None)  # of the last fit
+            for name in solutions[0].results:
+                setattr(self, f"{name}_", np.array([one.results.get(name, np.nan) for one in solutions]))
+            self._store(tasks.names, solutions, given)
+            reporter.end()
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""

@@ -320,17 +320,17 @@ def fit_partitions(
 
     reporter = Reporter(model, (None, None, None), names, False, fitted)
     deadline.poll = None  # `PartitionedFit` reports within passes
-    with deadline:
+    with deadline:  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
         solutions = _solve(model, problem, partitions, classes, stopping)
-    vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
-    model.class_weight_ = class_weights
-    for name, solution in zip(names, solutions, strict=True):
-        reporter.end_task(name, solution.status)
-    model._store(names, solutions, None)
-    if model.status_ is Status.STALLED:
-        model.message_ = STALLED.format(gap=model.certificate_.gap)
-    reporter.end()
+        vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
+        model.class_weight_ = class_weights
+        for name, solution in zip(names, solutions, strict=True):
+            reporter.end_task(name, solution.status)
+        model._store(names, solutions, None)
+        if model.status_ is Status.STALLED:
+            model.message_ = STALLED.format(gap=model.certificate_.gap)
+        reporter.end()
 
 
 def _solve(

@@ -169,8 +169,8 @@ def separate(
         # with a time limit the limit alone ends the search
         more_sets = 0 if max_time is None else np.inf
         verdict = decide(problem, table, signs, classes, deadline, function, float(tol), more_sets, method)
-    if isinstance(verdict, Undecided) and not isinstance(function, Precomputed):
-        verdict = replace(verdict, scale=dominant(table))
+        if isinstance(verdict, Undecided) and not isinstance(function, Precomputed):
+            verdict = replace(verdict, scale=dominant(table))
     deadline.raise_interrupt(verdict)
     return verdict
 
