@@ -348,8 +348,7 @@ class RowAttempt(Attempt):
         found = self.certifier.final(point, tol)
         if found.certificate.gap <= tol or status not in ENDED or self.problem.hard or self.job.last:
             return found
-        decision = point.w, point.b
-        *_, (w, b) = tight_points(task.problem, task.patterns, task.y, task.weights, decision, ROUNDING)
+        *_, (w, b) = tight_points(task.problem, task.patterns, task.y, task.weights, point[:2], ROUNDING)
         larger = self.certifier.certify(Point(w, b, point.alpha), tol)
         return min(found, larger, key=lambda one: one.certificate.gap)
 
