@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.scales import vector
+from ..numerics.scales import column_extremes
 from ..problem.problem import Problem
 from .rows import Patterns
 from .task import Task
@@ -113,7 +113,7 @@ def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> 
     longest = math.sqrt(patterns.longest2)
     if max(longest, problem.rho) * root <= HUGE:
         return None
-    top, bottom = vector(X.max(axis=0)), vector(X.min(axis=0))
+    top, bottom = column_extremes(X)
     size = np.append(np.maximum(np.abs(top), np.abs(bottom)), problem.rho) * root
     if not size.max() > HUGE:
         return None

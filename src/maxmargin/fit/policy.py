@@ -292,9 +292,10 @@ def _soft_in_other_norm(
     newton = p < np.inf and flops <= (MAX_SMOOTHED_FLOPS if hinge else MAX_SQUARED_FLOPS)
     newton = newton and d <= min(n / MIN_SMOOTHED_ROWS_PER_COLUMN if hinge else n, MAX_NEWTON_COLUMNS)
     # At p = 1 Newton's method and interior points take 0.02 to 0.04 s, the linear program of WBC (683 x 9) takes 0.2 to
-    # 0.3 s. At p = inf the linear program is preferred for its exact zeros.
-    program = LinearProgram().refuses(problem) is None and not (p == 1.0 and (newton or small))
-    if program and not (small and y is not None and has_many_errors(problem, patterns, y, interrupted)):
+    # 0.3 s. At p = inf the linear program is preferred for its exact zeros, where it needs few rows.
+    interior = small or (not patterns.sparse and interior_work(patterns) <= MAX_HARD_FLOPS)
+    program = LinearProgram().refuses(problem) is None and not (p == 1.0 and (newton or interior))
+    if program and not (interior and y is not None and has_many_errors(problem, patterns, y, interrupted)):
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     if ProximalNewton().refuses(problem) is None:
         return ProximalNewton(), "p = inf, squared hinge: proximal Newton steps, on growing sets of columns"
@@ -411,11 +412,14 @@ def has_many_errors(
     """Return whether a linear program of the hinge needs many rows, which it adds in many restricted programs.
 
     It needs all rows with a loss. Their number is estimated by the errors of the squared hinge at p = 2, solved to the
-    gap `ROUGH_GAP`, which takes a few steps of Newton's method. The parameters are those of `choose`.
+    gap `ROUGH_GAP`, which takes a few steps of Newton's method. Dense rows of more columns count as errors: they have
+    none at p = 2, whatever their labels are. The parameters are those of `choose`.
     """
     X, n = patterns.X, patterns.n
     if problem.hard or n <= MAX_LP_ERRORS or abs(float(y.sum())) == n:
         return False
+    if patterns.d >= n and not patterns.sparse:
+        return True
     errors, rough = 0, replace(problem, p=2.0, power=2, loss="squared_hinge")
     for w, b, _, gap, _ in newton_points(rough, X, y, np.ones(n), interrupted, ROUGH_GAP):
         if gap <= ROUGH_GAP:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
-# Least time of a row visit, relative to an entry at about 1 ns: its numbers come from several places of memory (0.2 us on
-# 1,000,000 x 5).
+# Least time of a row visit, relative to an entry at about 1 ns: its numbers come from several places of memory (0.1 to
+# 0.2 us on 1,000,000 x 5).
 VISIT_COST = 100
 # Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
 POWER_COST = 50

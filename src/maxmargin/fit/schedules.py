@@ -267,19 +267,19 @@ def planes(run: Run) -> Iterator[None]:
 def points(run: State) -> Iterator[None]:
     """Evaluate the iterates of a batch solver, one in each round; a starting point comes before its first iterate.
 
-    At p = 2 a fit that ends at the deadline without a model gets one from a single pass of dual coordinate descent
-    (`RowAttempt.solution`). After the deadline no solver is therefore started, and an iterate w = 0 ends the rounds.
+    A fit that ends at the deadline without a model gets one of p = 2 (`RowAttempt.solution`). After the deadline no
+    solver is therefore started, and at p = 2 an iterate w = 0 ends the rounds.
     """
     task = run.task
     start = getattr(task, "point", None)  # rows of a kernel have none
     if task.start is not None and start is not None:
         run.take((*start, task.start))
         yield
-    replaceable = run.problem.euclidean
-    if replaceable and run.interrupted():
+    if run.interrupted():
         return
     for point in run.rule(run):
-        if replaceable and not run.problem.hard and not point[0].any() and run.interrupted():
+        soft = run.problem.euclidean and not run.problem.hard
+        if soft and not point[0].any() and run.interrupted():
             return
         run.take(point)
         yield

@@ -13,6 +13,8 @@ import scipy.sparse as sp
 # Least ratio of sizes that is reported. Its square, 1e8, is the ratio of the terms in squared lengths and in products
 # of columns, and takes up half of the 16 digits of float64; smaller ratios seldom keep a fit from its tolerance.
 DOMINATES = 1e4
+# Columns to which narrow rows are joined. With fewer a reduction over the rows takes longer, with more its results do.
+JOINED_COLUMNS = 256
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def dominant(X: Any) -> Dominant | None:
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     """
-    sizes = np.maximum(vector(X.max(axis=0)), -vector(X.min(axis=0)))
+    top, bottom = column_extremes(X)
+    sizes = np.maximum(top, -bottom)
     j = int(sizes.argmax())
     column = vector(X[:, [j]])
     row = int(np.abs(column).argmax())
@@ -90,6 +93,22 @@ def dominant(X: Any) -> Dominant | None:
     if above:
         return Dominant(j, None, value, median)
     return None if 1.0 / DOMINATES < abs(value) < DOMINATES else Dominant(None, None, value, 1.0)
+
+
+def column_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest and the smallest entry of every column, of shape (d,).
+
+    Narrow dense rows are joined: NumPy reduces over the rows one by one, and 20 times as slowly for 5 columns.
+    """
+    n, d = X.shape
+    joined = max(1, JOINED_COLUMNS // max(d, 1))
+    if sp.issparse(X) or not X.flags.c_contiguous or n < joined:
+        return vector(X.max(axis=0)), vector(X.min(axis=0))
+    whole = n // joined * joined
+    long, rest = X[:whole].reshape(-1, joined * d), X[whole:]
+    top = np.vstack([long.max(axis=0).reshape(joined, d), rest]).max(axis=0)
+    bottom = np.vstack([long.min(axis=0).reshape(joined, d), rest]).min(axis=0)
+    return vector(top), vector(bottom)
 
 
 def vector(values: Any) -> np.ndarray:
