@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from command import run
+
+from maxmargin.io.model_file import save
 
 ENDED = """
 import signal
@@ -72,3 +75,15 @@ def test_ctrl_c_within_a_command_ends_with_its_exit_code(pressed, tmp_path):
     found = ended("estimators.decisions", pressed, "predict", tmp_path / "m", tmp_path / "rows.svm")
     assert (found.returncode, found.stderr.count("\n")) == (130, 1), found.stderr
     assert "interrupted" in found.stderr
+
+
+def test_ctrl_c_while_the_model_is_saved_leaves_it_and_the_exit_code(data, tmp_path, monkeypatch):
+    def pressed(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        save(*arguments)
+
+    monkeypatch.setattr("maxmargin.io.model_file.save", pressed)
+    path = tmp_path / "new.safetensors"
+    result = run("fit", data, "-o", path, "--seed", 0)
+    assert result.exit_code == 0
+    assert path.exists()

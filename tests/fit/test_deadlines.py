@@ -199,3 +199,27 @@ def test_an_interrupt_while_the_model_is_stored_keeps_it(model, monkeypatch):
     assert model.status_ is expected.status_ is Status.CERTIFIED
     assert model.message_ == expected.message_
     assert verify(model, X, y).gap <= model.tol
+
+
+LAST_STEPS = [
+    (MaxMarginClassifier(), "numerics.threads.BlasThreads.__exit__"),
+    (KernelMaxMarginClassifier(), "numerics.threads.BlasThreads.__exit__"),
+    (MaxMarginClassifierCV(Cs=[1.0], cv=2), "estimators.progress.StepCallbacks.end"),
+]
+
+
+@pytest.mark.parametrize(("model", "step"), LAST_STEPS, ids=["linear", "kernel", "cv"])
+def test_an_interrupt_in_the_last_step_of_a_method_keeps_the_model(model, step, monkeypatch):
+    """The model is stored, so that the attributes before the fit are not restored."""
+    X, y = clouds(60, 3, gap=0.05)
+
+    def pressed(*arguments):
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(f"maxmargin.{step}", pressed)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        model.fit(X, y)
+    assert raised.value.result is model
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= model.tol

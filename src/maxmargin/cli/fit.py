@@ -74,7 +74,7 @@ def fit(
 
         return fit_online(data, output, typed)
 
-    from ..fit.deadline import Deadline, deferred_interrupt, result_of
+    from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import default_memory, read_labelled, stored_rows, stored_table
@@ -120,14 +120,14 @@ def fit(
             from ..estimators.partitioned import fit_stored
 
             fit_stored(model, problem, stored, deadline)
-    seconds = time.perf_counter() - begin
-    with deferred_interrupt():  # until the model is saved
-        model.set_params(callback=None)
-        # for prediction, which reads files by names of columns or first index
-        if table.feature_names is not None:
-            model.feature_names_in_ = np.array(table.feature_names, dtype=object)
-        model.source_ = {"label": table.label_name, "first_index": table.first_index, **table.layout}
-        save(model, output)
+        with Deadline():  # the model is saved before Ctrl-C is heard, and before the display ends
+            seconds = time.perf_counter() - begin
+            model.set_params(callback=None)
+            # for prediction, which reads files by names of columns or first index
+            if table.feature_names is not None:
+                model.feature_names_in_ = np.array(table.feature_names, dtype=object)
+            model.source_ = {"label": table.label_name, "first_index": table.first_index, **table.layout}
+            save(model, output)
     if drawn is not None:
         from ..plots.bounds import BoundsDisplay
 

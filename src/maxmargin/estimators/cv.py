@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
-from ..fit.deadline import FitInterruptedError, Interruption
+from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import check_storage
@@ -163,13 +163,14 @@ max_time, callback, n_jobs, random_state, verbose
         interruption = Interruption()
         with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole), interruption:
             whole.fit(given, y, sample_weight)
-        parameters = whole.get_params()
-        vars(self).update((name, value) for name, value in vars(whole).items() if name not in parameters)
-        self.best_estimator_ = whole
-        self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
-        self.C_, self.p_ = float(costs[k]), norms[i]
-        self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
-        callbacks.end()
+        with Deadline() as storing:
+            self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
+            self.C_, self.p_ = float(costs[k]), norms[i]
+            self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
+            self.best_estimator_, parameters = whole, whole.get_params()
+            vars(self).update((name, value) for name, value in vars(whole).items() if name not in parameters)
+            callbacks.end()
+        storing.raise_interrupt(self)
         interruption.raise_with(self)
         return self
 

@@ -259,8 +259,8 @@ default="rbf"
             reporter.poll(deadline)
             found = tasks.solve(reporter, deadline)
             self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
-            self._store(tasks.names, found, None if precomputed else X)
             self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
+            self._store(tasks.names, found, None if precomputed else X)
             for name, solution in zip(tasks.names, found, strict=True):
                 reporter.end_task(name, solution.status)
             reporter.end()

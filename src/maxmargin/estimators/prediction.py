@@ -66,7 +66,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return super().__new__(cls)
 
     def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:
-        """Set status, message, rounds, history and certificate, and `verdict_` of hard margins without a separator.
+        """Set status, rounds, history, certificate, the verdict where there is no separator, and last the message.
 
         Parameters
         ----------
@@ -76,6 +76,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X : ndarray or CSR matrix of shape (n, d) or None
             The rows, for the message; None if they are kernel values.
         """
+        for name in ("message_", "verdict_", "source_"):  # of the last fit
+            vars(self).pop(name, None)
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)
         self.history_ = [report for solution in solutions for report in solution.history]
@@ -83,8 +85,6 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.certificate_ = (
             certificates[0] if len(certificates) == 1 else Certificates(tuple(names), certificates)
         )
-        for name in ("verdict_", "source_"):  # of the last fit
-            vars(self).pop(name, None)
         pairs = zip(names, solutions, strict=True)
         found = {python_label(name): one.verdict for name, one in pairs if one.verdict is not None}
         if found:

@@ -37,8 +37,9 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
     ----------
     failure : type
         If the method raises this, the estimator gets back the attributes it had before: BaseException, or Exception
-        where Ctrl-C keeps the state reached so far. After a `FitInterruptedError` whose result is the estimator, it
-        keeps the best model so far.
+        where Ctrl-C keeps the state reached so far. After a `FitInterruptedError` whose result is the estimator, and
+        after a first Ctrl-C when the method has stored its model, the estimator keeps this model. The KeyboardInterrupt
+        of a second one has arguments (`Deadline`).
     """
 
     def decorate(method: Method) -> Method:
@@ -53,6 +54,9 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
             except failure as error:
                 if isinstance(error, FitInterruptedError) and error.result is estimator:
                     raise
+                first = isinstance(error, KeyboardInterrupt) and not error.args  # not the second Ctrl-C
+                if first and _has_new_model(estimator, before):
+                    raise FitInterruptedError(estimator) from None
                 vars(estimator).clear()
                 vars(estimator).update(before)
                 raise
@@ -60,6 +64,12 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
         return cast(Method, run)
 
     return decorate
+
+
+def _has_new_model(estimator: Any, before: dict[str, Any]) -> bool:
+    """Return whether a fit has stored its model, of which `message_` is the last attribute (`_store`)."""
+    found = vars(estimator)
+    return "message_" in found and found.get("certificate_") is not before.get("certificate_")
 
 
 # parameters

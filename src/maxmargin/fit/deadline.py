@@ -18,6 +18,8 @@ MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it h
 # Seconds between calls of a callback within a round, at least POLL_COST times those of a call. With a longer interval a
 # fit ends later, a shorter one takes more time for calls, at most 1 / POLL_COST. Round values; not tuned.
 POLL_SECONDS, POLL_COST = 0.25, 20.0
+# The argument of the KeyboardInterrupt of a second Ctrl-C, after which no model is kept; that of Python has none.
+SECOND = "Ctrl-C was pressed twice"
 
 
 class Poll:
@@ -90,7 +92,7 @@ class Deadline:
             self._received += 1
             self.stopped.set()
             if self._received > 1:
-                raise KeyboardInterrupt
+                raise KeyboardInterrupt(SECOND)
 
         self._within.enter_context(interrupts_handled(interrupt))
         return self
@@ -99,7 +101,7 @@ class Deadline:
         """Restore the handler of Ctrl-C; raise KeyboardInterrupt if C code has ignored that of the second one."""
         self._within.close()
         if self._received > 1 and exception[0] is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(SECOND)
 
     def raise_interrupt(self, result: Any) -> None:
         """Raise `FitInterruptedError` with the result if Ctrl-C set the flag."""
