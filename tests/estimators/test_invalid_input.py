@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -142,13 +144,29 @@ def test_magnitudes_and_kernels_without_a_certificate_are_refused(options, data,
 DAYS = np.array([["2020-01-01"], ["2020-01-02"], ["2020-01-03"], ["NaT"]], dtype="M8[D]")
 
 
-@pytest.mark.parametrize("X", [DAYS, DAYS - DAYS[0], list(DAYS), pd.DataFrame(DAYS.astype("M8[s]"))])
-def test_dates_and_times_are_no_numbers_to_separate(X):
+@pytest.mark.parametrize(
+    "X",
+    [
+        DAYS, DAYS - DAYS[0], list(DAYS), pd.DataFrame(DAYS.astype("M8[s]")), DAYS.astype(object), [[1.0], *DAYS[:3]],
+        [[pd.Timestamp("2020-01-01")]] * 4,
+    ],
+)  # fmt: skip
+def test_dates_and_times_are_no_numbers(X):
     rows, labels = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     verdict, model = separate(rows, labels), MaxMarginClassifier().fit(rows, labels)
-    for call in (separate, verdict.verify, lambda X, y: verify(model, X, y)):
+    for call in (separate, verdict.verify, lambda X, y: verify(model, X, y), *(cls().fit for cls in BOTH)):
         with pytest.raises(ValueError, match=r"column 0 of X holds .*, not numbers: encode"):
             call(X, labels)
+
+
+def test_dates_are_no_weights():
+    model, weights = MaxMarginClassifier().fit(X4, Y4), np.full(4, np.datetime64("2020-01-01"))
+    fits = [MaxMarginClassifier(memory=1), MarginRFE(), MaxMarginClassifierCV(), *(cls() for cls in BOTH)]
+    for call in (partial(verify, model), *(one.fit for one in fits)):
+        with pytest.raises(
+            ValueError, match=r"sample_weight holds .*, not numbers: give numbers"
+        ):
+            call(X4, Y4, weights)
 
 
 def test_values_under_a_mask_are_not_used():

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..numerics.column_errors import check_finite, column_message
 from ..numerics.representable import not_numeric
-from ..numerics.sparse_columns import canonical, check_storage
+from ..numerics.sparse_columns import canonical, check_storage, check_weights
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
@@ -64,7 +64,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     X = canonical(X)
     check_finite(X, given, CertificateError)
     labels = labels_of(X, y)
-    check_storage(sample_weight)
+    check_weights(sample_weight)
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
         weights = np.full(labels.shape, float(weights))

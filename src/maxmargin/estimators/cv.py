@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import check_storage
+from ..numerics.sparse_columns import check_weights
 from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
@@ -136,7 +136,7 @@ max_time, callback, n_jobs, random_state, verbose
         if np.isinf(costs).any():
             refuse_rounded(X)
         X, y = validate_rows(self, X, y, order="C")
-        check_storage(sample_weight)
+        check_weights(sample_weight)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))

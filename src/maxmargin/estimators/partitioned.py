@@ -22,7 +22,7 @@ from ..fit.partitioned.soft_margins import solve_soft_margins
 from ..fit.report import Report, Stopping, report_before
 from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
-from ..numerics.sparse_columns import check_storage
+from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -250,7 +250,7 @@ def weights_of_classes(model: Any, problem: Problem, classes: np.ndarray, totals
 
 def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
     """Return sample weights as an array, or raise ValueError where they cannot be used."""
-    check_storage(sample_weight)
+    check_weights(sample_weight)
     weights = np.asarray(sample_weight, dtype=float)
     if weights.shape != y.shape:
         raise ValueError(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import check_storage
+from ..numerics.sparse_columns import check_weights
 from . import validation
 from .elimination import Elimination, Stage, best_size, cross_validate, elimination_sizes, scores_at
 from .linear import MaxMarginClassifier
@@ -390,5 +390,5 @@ def _weights(estimator: Any, X: Any, sample_weight: Any) -> np.ndarray | None:
         return None
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(f"{type(estimator).__name__} takes no sample weights: leave sample_weight out.")
-    check_storage(sample_weight)
+    check_weights(sample_weight)
     return _check_sample_weight(sample_weight, X, dtype=np.float64)

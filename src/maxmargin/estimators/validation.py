@@ -19,7 +19,7 @@ from ..certificates.certificate import INTERCEPT
 from ..fit.deadline import FitInterruptedError
 from ..numerics.column_errors import column_message, missing_labels, plain_labels, refuse_queries_and_dates
 from ..numerics.sizes import parse_bytes
-from ..numerics.sparse_columns import check_storage
+from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -309,7 +309,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     """
     sample_weights = np.ones(X.shape[0])
     if sample_weight is not None:
-        check_storage(sample_weight)
+        check_weights(sample_weight)
         try:
             sample_weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .representable import COMPLEX, ENCODE, not_numeric
+from .representable import COMPLEX, ENCODE, not_numeric, refuse_dates
 
 IMPUTE = "fill such entries in, with SimpleImputer in a pipeline for instance, or leave the rows out"
 FIRST = "(first in row {}; rows and columns are counted from 0)"
@@ -33,6 +33,12 @@ def refuse_queries_and_dates(X: Any) -> None:
         temporal = temporal or (hasattr(kind, "num_fields") and str(kind).startswith(ARROW_TIMES))
         if temporal:
             raise ValueError(not_numeric(f"column {name!r}", kind))
+    if isinstance(X, list | tuple | np.ndarray):
+        try:
+            values = np.asarray(X, dtype=object)
+        except ValueError:  # rows of unequal length, which scikit-learn refuses
+            return
+        refuse_dates(values)
 
 
 def column_message(error: str, X: Any, y: Any) -> str | None:

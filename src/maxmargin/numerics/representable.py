@@ -6,6 +6,7 @@ Two integers beyond 2^53 may round to the same float64 number, and different row
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
 from math import inf
 from numbers import Number
 from typing import Any
@@ -17,6 +18,7 @@ from .sparse_columns import check_storage
 
 ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, or leave the column out"
 COMPLEX = "Complex data not supported: give real and imaginary parts of X columns of their own."
+DATES = np.datetime64, np.timedelta64, date, timedelta  # also datetime, and the times of pandas
 WHOLE = 2**53  # float64 represents every integer up to this
 
 
@@ -46,6 +48,13 @@ def not_numeric(place: str, kind: Any) -> str:
     return f"{place} of X holds {kind}, not numbers: {ENCODE}."
 
 
+def refuse_dates(values: np.ndarray) -> None:
+    """Raise ValueError for dates and times in an array of objects, which NumPy and scikit-learn read as numbers."""
+    for k, value in enumerate(values.flat):
+        if isinstance(value, DATES):
+            raise ValueError(not_numeric(f"column {k % values.shape[-1]}", type(value).__name__))
+
+
 def rounded_number(X: Any) -> str | None:
     """Return where X holds a number that conversion to float64 changes, and the number; None if there is none.
 
@@ -61,6 +70,8 @@ def rounded_number(X: Any) -> str | None:
             values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)
         ):
             raise ValueError(COMPLEX)
+        if values.dtype.kind == "O" and names is None:
+            refuse_dates(values)
         changed = first_rounded(values)
         if changed is not None:
             place = "X" if names is None else f"column {names[k]!r} of X"

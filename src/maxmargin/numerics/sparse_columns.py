@@ -128,6 +128,14 @@ def check_storage(X: Any) -> None:
         raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
 
 
+def check_weights(weights: Any) -> None:
+    """Raise ValueError for sample weights that are masked, or dates or times, which NumPy reads as numbers."""
+    check_storage(weights)
+    kind = np.asarray(weights).dtype
+    if kind.kind in "mM":
+        raise ValueError(f"sample_weight holds {kind}, not numbers: give numbers of at least 0.")
+
+
 def canonical(X: Any) -> Any:
     """Return CSR rows with sorted entries, each once, copied if need be; dense rows as given."""
     if sp.issparse(X) and not X.has_canonical_format:
