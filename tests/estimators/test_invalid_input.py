@@ -163,9 +163,7 @@ def test_dates_are_no_weights():
     model, weights = MaxMarginClassifier().fit(X4, Y4), np.full(4, np.datetime64("2020-01-01"))
     fits = [MaxMarginClassifier(memory=1), MarginRFE(), MaxMarginClassifierCV(), *(cls() for cls in BOTH)]
     for call in (partial(verify, model), *(one.fit for one in fits)):
-        with pytest.raises(
-            ValueError, match=r"sample_weight holds .*, not numbers: give numbers"
-        ):
+        with pytest.raises(ValueError, match=r"sample_weight holds .*, not numbers: give numbers"):
             call(X4, Y4, weights)
 
 
