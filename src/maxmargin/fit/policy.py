@@ -412,8 +412,8 @@ def has_many_errors(
     """Return whether a linear program of the hinge needs many rows, which it adds in many restricted programs.
 
     It needs all rows with a loss. Their number is estimated by the errors of the squared hinge at p = 2, solved to the
-    gap `ROUGH_GAP`, which takes a few steps of Newton's method. Dense rows of more columns count as errors: they have
-    none at p = 2, whatever their labels are. The parameters are those of `choose`.
+    gap `ROUGH_GAP`, which takes a few steps of Newton's method. Dense rows with at least as many columns have none at
+    p = 2, whatever their labels are, and count as errors. The parameters are those of `choose`.
     """
     X, n = patterns.X, patterns.n
     if problem.hard or n <= MAX_LP_ERRORS or abs(float(y.sum())) == n:
