@@ -159,6 +159,12 @@ def test_dates_and_times_are_no_numbers(X):
             call(X, labels)
 
 
+def test_weights_that_cannot_be_used_are_named_by_their_row():
+    for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), MarginRFE(), MaxMarginClassifierCV()):
+        with pytest.raises(ValueError, match=r"First in row 2 \(counted from 0\): give 0 or more"):
+            model.fit(X4, Y4, sample_weight=[1.0, 1.0, -1.0, 1.0])
+
+
 def test_dates_are_no_weights():
     model, weights = MaxMarginClassifier().fit(X4, Y4), np.full(4, np.datetime64("2020-01-01"))
     fits = [MaxMarginClassifier(memory=1), MarginRFE(), MaxMarginClassifierCV(), *(cls() for cls in BOTH)]

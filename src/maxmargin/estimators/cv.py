@@ -12,18 +12,16 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import _check_sample_weight
 
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import check_weights
 from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
 from .progress import StepCallbacks
-from .validation import restored_after, validate_rows
+from .validation import checked_weights, restored_after, validate_rows
 
 
 class _Chosen:
@@ -136,8 +134,7 @@ max_time, callback, n_jobs, random_state, verbose
         if np.isinf(costs).any():
             refuse_rounded(X)
         X, y = validate_rows(self, X, y, order="C")
-        check_weights(sample_weight)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))
         if not folds:

@@ -12,11 +12,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import check_weights
 from . import validation
 from .elimination import Elimination, Stage, best_size, cross_validate, elimination_sizes, scores_at
 from .linear import MaxMarginClassifier
@@ -390,5 +389,4 @@ def _weights(estimator: Any, X: Any, sample_weight: Any) -> np.ndarray | None:
         return None
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(f"{type(estimator).__name__} takes no sample weights: leave sample_weight out.")
-    check_weights(sample_weight)
-    return _check_sample_weight(sample_weight, X, dtype=np.float64)
+    return validation.checked_weights(sample_weight, X)

@@ -291,6 +291,24 @@ class Targets:
         return class_numbers(self.y, self.classes)
 
 
+def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Return sample weights as float64, ones for None; raise ValueError where they cannot be used."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    check_weights(sample_weight)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    except ValueError as error:
+        given = np.asarray(sample_weight)
+        bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
+        row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""
+        raise ValueError(f"{error}{row}") from None
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise ValueError("The sum of sample_weight overflows: divide it, and multiply C by as much.")
+    return weights
+
+
 def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Targets:
     """Validate labels and weights, and multiply the sample weights by the class weights.
 
@@ -307,21 +325,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     ValueError
         If there are fewer than two classes with rows of positive weight, or weights cannot be used.
     """
-    sample_weights = np.ones(X.shape[0])
-    if sample_weight is not None:
-        check_weights(sample_weight)
-        try:
-            sample_weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        except ValueError as error:
-            given = np.asarray(sample_weight)
-            bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
-            row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""
-            raise ValueError(f"{error}{row}") from None
-        with np.errstate(over="ignore"):
-            if not np.isfinite(sample_weights.sum()):
-                raise ValueError("The sum of sample_weight overflows: divide it, and multiply C by as much.")
+    sample_weights = checked_weights(sample_weight, X)
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
         rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "there is no row"
