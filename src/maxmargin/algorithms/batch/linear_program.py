@@ -20,8 +20,10 @@ hinge 0 <= alpha <= c with |sum alpha_i a_i|_p <= 1. With a free intercept sum a
 thread, while the caller's thread waits in short intervals and calls the stop check: Python handles a signal only in the
 main thread, between two instructions. After the caller stops waiting, the second thread ends at its current time limit.
 That limit is the remaining time or a slice, whichever is shorter; the slices grow, as each one solves the program from
-its beginning. The solution of a program that is solved in time does not depend on the slices. SciPy before 1.15 holds
-the interpreter's lock inside HiGHS: the time limit works there, but Ctrl-C takes effect at the end of a slice.
+its beginning. The solution of a program that is solved in time does not depend on the slices. SciPy holds the
+interpreter's lock while it copies the matrix, 0.1 to 0.2 s for a million entries, so that a stop takes effect later;
+before SciPy 1.15 it holds the lock inside HiGHS, too: the time limit works there, but Ctrl-C takes effect at the end of
+a slice.
 """
 
 from __future__ import annotations
