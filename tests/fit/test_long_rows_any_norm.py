@@ -87,13 +87,13 @@ def test_linear_program_of_separable_long_rows_is_certified(scale):
     assert verify(model, X, y).gap <= model.tol
 
 
-@pytest.mark.parametrize("p", [2.0, 3.0])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_hinge_of_overlapping_long_rows_is_certified(p, seed):
+@pytest.mark.parametrize(("p", "power"), [(1.0, 1), (1.0, 2), (1.5, 2), (2.0, 1), (3.0, 1), (np.inf, 2)])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_hinge_of_overlapping_long_rows_is_certified(p, power, seed):
     """The optimum is the least hinge loss. Rounding of the dual variables exceeds it in every column."""
     X, y = overlapping(seed=seed)
     least_loss = least_objective(1e12 * X, y)  # but for |w| of 1e-11
-    model = MaxMarginClassifier(p=p, norm_power=1, loss="hinge", random_state=0).fit(1e16 * X, y)
+    model = MaxMarginClassifier(p=p, norm_power=power, loss="hinge", random_state=0).fit(1e16 * X, y)
     assert model.status_ is Status.CERTIFIED
     certificate = verify(model, 1e16 * X, y)
     assert certificate.gap <= model.tol

@@ -25,18 +25,6 @@ from ..problem.problem import Problem
 
 # eps = 2^-52, and the smallest positive float64 number, which bounds the error of an operation that underflows.
 EPS, SMALLEST_FLOAT = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
-# Column j is huge where rounding of the dual variables may change v_j by more than HUGE_SHARE * sqrt(sum alpha).
-# The lower bound is about sum alpha / 2, and a column that is not huge takes at most 1e-12 of it. A larger value would
-# lose more of the bound. A smaller one would apply `huge_columns` to data for which plain sums are accurate enough.
-HUGE_SHARE = 1e-6
-
-
-def ordinary_limit(total: float) -> float:
-    """Return the largest size sum alpha_i |x_ij| of a column that is not huge; `total` is sum alpha_i.
-
-    Rounding of alpha changes v_j by up to EPS times this size, which equals HUGE_SHARE * sqrt(total) at the limit.
-    """
-    return HUGE_SHARE / EPS * math.sqrt(total)
 
 
 class Bounds(NamedTuple):

@@ -30,7 +30,8 @@ from ..numerics.rational import null_vector
 from ..numerics.sparse_columns import with_constant_column
 from ..numerics.sums import Compensated, Plain, exact_dot
 from ..problem.problem import Problem
-from .bounds import EPS, Side, norm_interval, ordinary_limit
+from ..problem.rounding import ordinary_limit
+from .bounds import EPS, Side, norm_interval
 
 if TYPE_CHECKING:
     from .sample import Sample

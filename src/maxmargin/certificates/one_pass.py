@@ -16,6 +16,7 @@ from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores
 from ..numerics.sums import TERMS, Plain, successive_additions
 from ..problem.problem import Problem, best_multiple
+from ..problem.rounding import ordinary_limit
 from . import bounds as formulas
 from .bounds import EPS, SMALLEST_FLOAT, Bounds, DualSums, PrimalSums
 from .certificate import Certificate
@@ -89,7 +90,7 @@ def _bounds_in_one_pass(
     # no column is huge if sum alpha_i |x_i| = weighted_length is below the limit, before and after scaling
     for factor in (1.0, multiple):
         weighted_length, total, costs = factor * weighted_length, factor * total, factor * (factor * costs)
-        if not (total > MIN_DUAL_SUM and max(weighted_length, rho * total) <= formulas.ordinary_limit(total)):
+        if not (total > MIN_DUAL_SUM and max(weighted_length, rho * total) <= ordinary_limit(total)):
             return None
     if not (multiple <= MAX_MULTIPLE and math.isfinite(upper_losses + total + costs + weighted_length)):
         return None

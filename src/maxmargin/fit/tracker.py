@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..certificates.bounds import ordinary_limit
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
+from ..problem.rounding import without_rounding
 
 if TYPE_CHECKING:
     from ..data.task import Task
@@ -33,9 +33,6 @@ DECREASE = 0.999
 # Gap above which iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort. A
 # smaller value costs fewer sorts and leaves bounds near the end inaccurate. A round value; not tuned.
 ROUGH_GAP = 1e-2
-# An entry of v = sum alpha_i y_i x_i up to this share of sum alpha_i |x_ij| is rounding of alpha: half an eps for each
-# term, and as much for the sum. A smaller share counts rounding as a violation, a larger one a violation as rounding.
-ROUNDING_OF_ALPHA = 4.0 * float(np.finfo(float).eps)
 # Largest |w| of a separator in canonical scale, and largest multiple of w, near the end of float64: only with margins
 # below 1e-300 |w| is less than canonical, as it would overflow.
 LONGEST = 1e300
@@ -385,19 +382,5 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
         v = Plain.combine(task.patterns.X, feasible * y)
         if problem.rho:
             v = np.append(v, problem.rho * float(feasible @ y))
-    v = _without_rounding(task, feasible, v)
+    v = without_rounding(problem, task.patterns.X, task.patterns.longest2**0.5, feasible, v)
     return best_dual(problem, feasible, norm(v, problem.p), task.weights)
-
-
-def _without_rounding(task: Task, alpha: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return v = sum alpha_i y_i x_i of a soft margin with 0 for entries that are rounding of alpha.
-
-    In huge columns, rounding of alpha alone makes |v| exceed the sum of alpha. Certificates prove that real dual
-    variables near alpha cancel in these columns (`certificates.huge_columns`).
-    """
-    problem, patterns, total = task.problem, task.patterns, float(alpha.sum())
-    longest = max(patterns.longest2**0.5, problem.rho)
-    if problem.hard or longest * total <= ordinary_limit(total if problem.power == 2 else 1.0):
-        return v
-    size = np.append(Plain.combine(abs(patterns.X), alpha), problem.rho * total)[: v.size]
-    return np.where(np.abs(v) > ROUNDING_OF_ALPHA * size, v, 0.0)
