@@ -252,7 +252,7 @@ def checked_lines(
             del words[1]
         fault = _line_fault(words, width, first or 0) if words else None
         if fault is not None:
-            cut = "" if line.endswith(b"\n") else " (the file seems to be cut short here)"
+            cut = "" if line.endswith(b"\n") else " (the line has no end: the file may be cut short here)"
             raise Fault(f"{fault}{cut}.", number)
         if words:
             yield words
