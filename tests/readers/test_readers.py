@@ -101,7 +101,9 @@ class TestSvmlight:
         assert error.startswith("line 5: ")
         assert expected in error
         assert "cut short" not in error
-        assert refusal_of(write("a", b"1 1:1\n-1 1:2 12:")).endswith("(the line has no end: the file may be cut short here).")
+        assert refusal_of(write("a", b"1 1:1\n-1 1:2 12:")).endswith(
+            "(the line has no end: the file may be cut short here)."
+        )
 
 
 class TestDamage:
