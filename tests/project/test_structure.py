@@ -55,9 +55,9 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # steps and the reason why a fit ended; and (169, 37) with the question whether the rows are in partitions; (172, 38),
 # (237, 44) and (72, 17) with the question whether they are in files, and intercepts that evaluations move; (174, 38)
 # with the part of the fit that files which fit in memory share; one more each with the error after Ctrl-C, and one of
-# `separate` with samples of the rows, whose number the policy of fits knows; one more each with the check of weights that
-# searches share, and a file with the rounding of dual variables, which solvers and certificates share. The rounding of
-# another processor may enter a few functions more.
+# `separate` with samples of the rows, whose number the policy of fits knows; one more each with the check of weights
+# that searches share, and a file with the rounding of dual variables, which solvers and certificates share. The
+# rounding of another processor may enter a few functions more.
 VISITED_LIMITS = {"linear fit": (179, 39), "kernel fit": (240, 45), "separate": (77, 19)}
 
 
