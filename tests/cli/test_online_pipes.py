@@ -95,7 +95,7 @@ def test_standard_input_gives_the_model_of_the_file(tmp_path):
         (
             TEXT + b"1 1:",
             3,
-            "line 2001: the value of '1:' is not a number; write entries as index:value (the file seems",
+            "line 2001: the value of '1:' is not a number; write entries as index:value (the line has no end",
         ),
         (gzip.compress(TEXT)[:2000], 2, "the compressed file is cut short"),
         (b"PAR1" + bytes(100), 2, "line 1: the label 'PAR1"),
