@@ -159,16 +159,6 @@ def test_dates_and_times_are_no_numbers(X):
             call(X, labels)
 
 
-def test_weights_of_too_many_columns_are_refused():
-    """They would take 8 TiB."""
-    X = sp.csr_array((np.ones(4), np.array([0, 5, 7, 2**40 - 1]), np.arange(5)), shape=(4, 2**40))
-    for call in (separate, *(clone(one).fit for one in ALL), MarginRFE().fit, MaxMarginClassifierCV().fit):
-        with pytest.raises(
-            ValueError, match=r"columns, whose weights do not fit in memory: leave out .*, or hash"
-        ):
-            call(X, Y4)
-
-
 def test_weights_that_cannot_be_used_are_named_by_their_row():
     for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), MarginRFE(), MaxMarginClassifierCV()):
         with pytest.raises(ValueError, match=r"First in row 2 \(counted from 0\): give 0 or more"):

@@ -103,19 +103,12 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
 
 
 def check_storage(X: Any) -> None:
-    """Raise ValueError for masked entries, and for a sparse matrix with damaged indices or too many columns.
+    """Raise ValueError for masked entries, and for a sparse matrix with damaged indices.
 
     NumPy reads the values under a mask, and compiled code would read outside of the arrays.
     """
     if np.ma.is_masked(X):
         raise ValueError("X, y or sample_weight has masked entries: fill them in, or leave the rows out.")
-    try:
-        np.empty(X.shape[-1] if sp.issparse(X) else 0)  # takes no time: memory is assigned when it is written
-    except (MemoryError, ValueError):
-        raise ValueError(
-            f"X has {X.shape[-1]} columns, whose weights do not fit in memory: leave out empty columns, or hash the "
-            "features (FeatureHasher)."
-        ) from None
     kind: Any = type(X)
     try:
         if hasattr(X, "check_format"):
