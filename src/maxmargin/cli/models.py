@@ -167,7 +167,7 @@ def _check_in_passes(model: Path, data: Path, columns: ColumnOptions) -> tuple[A
     from .data import stored_rows, stored_table
 
     fitted: Any = load(model)
-    columns = columns.with_defaults(fitted.source_)
+    columns = columns.with_defaults(getattr(fitted, "source_", {}))
     width = None if names_columns(data, **columns.layout()) else fitted.n_features_in_
     stored = stored_rows(data, width, columns, fitted.cache_dir)
     return fitted, stored_table(stored), verify_stored(fitted, stored)
