@@ -49,18 +49,6 @@ def document(found: Sequence[Verdict]) -> str:
     return page("Hard problems", _ABOUT, top, "python -m benchmarks.hardset --write", sections)
 
 
-_REASONS = """
-- **Hard margins of 4e-9 (near-separable)**: the points are near the optimum, as the true excess says. The upper bound
-  is that of float64 dual variables, whose rounding alone moves it by 1e-7 and more. Fits at p = 2 end in exact
-  arithmetic; those in other norms do not.
-- **Kernels**: bounds hold for the exact kernel, and allow for the rounding of kernel values. With C = 1e4, or kernel
-  values of 1e12, the two allowances are 1e-6 of the objective and more. Where the true excess is large, the rounded
-  values have another optimum.
-- **Huge columns (scaled, sentinel)**: the lower bound is that of real dual variables near those in float64, less a
-  bound of their distance.
-"""
-
-
 def _summary(found: Sequence[Verdict]) -> str:
     rows = []
     mine = [one for one in found if one.solver == OURS]
@@ -107,7 +95,7 @@ def _failures(mine: Sequence[Verdict]) -> str:
         "wrong claim",
         "seconds",
     ]
-    return f"{_REASONS.strip()}\n\n{table(head, rows)}" if rows else "None."
+    return f"{_REASONS}\n{table(head, rows)}" if rows else "None."
 
 
 def _problems(found: Sequence[Verdict]) -> str:
@@ -164,6 +152,17 @@ _METHOD = """\
   margins with intercept at p = 2, and kernels. HiGHS, ProxQP and PIQP solve quadratic programs: p = 1, 2, inf and
   kernels. Clarabel gets all (p = 1.5 and 3 as power cones). Programs are stated in w, b and the losses, with a kernel
   in the dual variables (`benchmarks/hardset/quadratic.py`).
+"""
+
+_REASONS = """\
+- **Hard margins of 4e-9 (near-separable)**: the points are near the optimum, as the true excess says. The upper bound
+  is that of float64 dual variables, whose rounding alone moves it by 1e-7 and more. Fits at p = 2 end in exact
+  arithmetic; those in other norms do not.
+- **Kernels**: bounds hold for the exact kernel, and allow for the rounding of kernel values. With C = 1e4, or kernel
+  values of 1e12, the two allowances are 1e-6 of the objective and more. Where the true excess is large, the rounded
+  values have another optimum.
+- **Huge columns (scaled, sentinel)**: the lower bound is that of real dual variables near those in float64, less a
+  bound of their distance.
 """
 
 _ALL = """\

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from command import run
 
-from maxmargin import MaxMarginClassifier, load, verify
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    OnlineMarginClassifier,
+    load,
+    save,
+    verify,
+)
 from maxmargin.numerics.progress import LISTENERS
 
 RNG = np.random.default_rng(0)
@@ -146,6 +153,24 @@ def test_separate_and_check_read_files_in_passes(table, tmp_path, monkeypatch):
     checked = run("check", model, table)
     assert checked.exit_code == 3
     assert "and so does the proof that there is no separator" in checked.stdout
+
+
+def test_models_fitted_in_python_are_checked_in_passes(table, tmp_path, monkeypatch):
+    linear, kernel, online = (tmp_path / name for name in ("linear", "kernel", "online"))
+    save(MaxMarginClassifier().fit(X, LABELS), linear)
+    save(KernelMaxMarginClassifier().fit(X[:100], LABELS[:100]), kernel)
+    save(OnlineMarginClassifier().fit(X, LABELS), online)
+    monkeypatch.setattr("maxmargin.readers.files.available_memory", lambda: 2e5)
+    assert run("check", linear, table).exit_code == 0
+    (tmp_path / "rows.csv.maxmargin-cache").rename(tmp_path / "moved")
+    for model, message in (
+        (kernel, "a kernel model is verified on rows in memory"),
+        (online, "no certificate"),
+    ):
+        done = run("check", model, table)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert message in done.stderr
+    assert not (tmp_path / "rows.csv.maxmargin-cache").exists()
 
 
 @pytest.mark.parametrize("command", ["fit", "separate"])

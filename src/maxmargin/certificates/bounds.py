@@ -20,11 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.sums import Arithmetic, Compensated, Plain, powers_error
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Arithmetic, Compensated, Plain, powers_error
 from ..problem.problem import Problem
-
-# eps = 2^-52, and the smallest positive float64 number, which bounds the error of an operation that underflows.
-EPS, SMALLEST_FLOAT = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 
 
 class Bounds(NamedTuple):

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
 
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
+from ..numerics.sums import EPS
 
 # Rows up to which the least eigenvalue is computed, in about a second; for more rows, an upper bound of it. A larger
 # value finds more negative eigenvalues, and its time grows with the cube.
@@ -177,7 +178,7 @@ def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
         beside[k] = np.linalg.norm(u)
         least = float(eigh_tridiagonal(diagonal[: k + 1], beside[:k], eigvals_only=True)[0])
         # the Krylov space is exhausted: no further step finds another direction
-        if least < -2.0 * allowed or beside[k] <= K.shape[0] * np.finfo(float).eps * size:
+        if least < -2.0 * allowed or beside[k] <= K.shape[0] * EPS * size:
             break
         V[k + 1] = u / beside[k]
     return least

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..numerics.sums import EPS
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
-from .bounds import EPS, Bounds, Side, combine_sides, dual_side, imbalance, primal_side
+from .bounds import Bounds, Side, combine_sides, dual_side, imbalance, primal_side
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
 

@@ -17,9 +17,9 @@ import numpy as np
 from ..kernels.functions import Kernel, Linear, Precomputed, Products
 from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import Compensated, Plain
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Compensated, Plain
 from ..problem.problem import Problem
-from .bounds import EPS, SMALLEST_FLOAT, Length
+from .bounds import Length
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)  # squared lengths of rows below it have lost digits
 # Range of the largest kernel value in which terms of sums neither overflow nor lose significant digits by underflow.

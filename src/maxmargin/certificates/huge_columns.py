@@ -28,10 +28,10 @@ import scipy.sparse as sp
 
 from ..numerics.rational import null_vector
 from ..numerics.sparse_columns import with_constant_column
-from ..numerics.sums import Compensated, Plain, exact_dot
+from ..numerics.sums import EPS, Compensated, Plain, exact_dot
 from ..problem.problem import Problem
 from ..problem.rounding import ordinary_limit
-from .bounds import EPS, Side, norm_interval
+from .bounds import Side, norm_interval
 
 if TYPE_CHECKING:
     from .sample import Sample

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..numerics.sums import EPS
 from ..problem.problem import Problem
-from .bounds import EPS
 
 
 def intercept_interval(

@@ -34,8 +34,8 @@ from math import fsum
 
 import numpy as np
 
+from ..numerics.sums import EPS
 from ..problem.problem import Problem
-from .bounds import EPS
 
 # Distance from 0 or from the cap, as a fraction of the cap, up to which a dual variable counts as being at its bound,
 # so that it is in no pool of rows off their bounds. It is above the rounding of a solver's dual variables. A larger

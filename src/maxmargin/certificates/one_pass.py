@@ -14,11 +14,11 @@ import scipy.sparse as sp
 
 from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores
-from ..numerics.sums import TERMS, Plain, successive_additions
+from ..numerics.sums import EPS, SMALLEST_FLOAT, TERMS, Plain, successive_additions
 from ..problem.problem import Problem, best_multiple
 from ..problem.rounding import ordinary_limit
 from . import bounds as formulas
-from .bounds import EPS, SMALLEST_FLOAT, Bounds, DualSums, PrimalSums
+from .bounds import Bounds, DualSums, PrimalSums
 from .certificate import Certificate
 from .dual_variables import NEGLIGIBLE_IMBALANCE
 from .rows import certify as certify_any

@@ -13,10 +13,10 @@ from contextlib import suppress
 import numpy as np
 
 from ..numerics.stop_check import OutOfTime
-from ..numerics.sums import Arithmetic, Compensated, Plain, cut_short_if
+from ..numerics.sums import SMALLEST_FLOAT, Arithmetic, Compensated, Plain, cut_short_if
 from ..problem.problem import Problem
 from . import bounds as formulas
-from .bounds import SMALLEST_FLOAT, Bounds, Length, Side
+from .bounds import Bounds, Length, Side
 from .certificate import Certificate
 from .dual_variables import even_out, feasible, with_exponent_zero
 from .huge_columns import away_from_bounds, exact_bound, huge_columns

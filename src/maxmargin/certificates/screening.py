@@ -37,9 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.norms import norm, row_norms
-from ..numerics.sums import Plain
+from ..numerics.sums import EPS, Plain
 from ..problem.problem import Problem
-from .bounds import EPS
 from .certificate import Certificate
 from .huge_columns import huge_columns
 from .intercept_interval import intercept_interval

@@ -161,12 +161,13 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
 
 def _check_in_passes(model: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any, Any]:
     """Return a model, its data as `stored_table`, and its recomputed certificate, where the data exceed the memory."""
-    from ..inspection.verification import verify_stored
+    from ..inspection.verification import require_linear_certificate, verify_stored
     from ..io.model_file import load
     from ..readers import names_columns
     from .data import stored_rows, stored_table
 
     fitted: Any = load(model)
+    require_linear_certificate(fitted)  # before a cache of the data is written
     columns = columns.with_defaults(getattr(fitted, "source_", {}))
     width = None if names_columns(data, **columns.layout()) else fitted.n_features_in_
     stored = stored_rows(data, width, columns, fitted.cache_dir)

@@ -17,7 +17,7 @@ from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
 from ..data.duplicates import merge
-from ..numerics.sums import Plain
+from ..numerics.sums import EPS, Plain
 from ..problem.multiclass import Parts, named_parts, python_label
 from .decisions import class_codes, scheme_of
 
@@ -351,7 +351,7 @@ def _kernel_margins(
         return None
     z = scores + (b if problem.rho else 0.0)
     # errors of kernel values, and of sums of n of them
-    rounding = (c.size + 8.0) * np.finfo(float).eps * float(kernel.max_diagonal)
+    rounding = (c.size + 8.0) * EPS * float(kernel.max_diagonal)
     error = float(np.abs(c).sum()) * (kernel.error + rounding)
     if problem.hard:
         # in the problem min |w|^2 / 2 with margins of at least one, w is divided by its least margin

@@ -24,6 +24,7 @@ from ..fit.gram_driver import KernelSolution, solve_kernel
 from ..fit.report import KernelJob, Report, Stopping
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
+from ..numerics.sums import EPS
 from ..numerics.threads import jobs
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Problem
@@ -233,7 +234,7 @@ class DistinctKernelRows:
             self._merged = merge(positive, labels, weights, in_order)
         powers_of_two = bool((np.frexp(self._merged.shares)[0] == 0.5).all())  # shares are then exact
         copies = float(np.bincount(self._merged.groups).max(initial=0))
-        self.rounding = 0.0 if powers_of_two else (copies + 4.0) * float(np.finfo(float).eps)
+        self.rounding = 0.0 if powers_of_two else (copies + 4.0) * EPS
         places = self._positive[self._merged.places]
         self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
         self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights

@@ -20,6 +20,7 @@ from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.norms import norm
 from ..numerics.progress import announce
+from ..numerics.sums import EPS, SMALLEST_FLOAT
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
@@ -33,8 +34,6 @@ from .validation import validate_rows
 # Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
 # cache of a core. More rows exceed the cache, fewer cost more calls. A round value; not tuned.
 BLOCK = 256
-_EPS = float(np.finfo(float).eps)
-_LEAST = float(np.finfo(float).smallest_subnormal)
 _MOST = float(np.finfo(float).max)
 
 
@@ -405,12 +404,12 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
         W, b = np.vstack([np.zeros_like(W), W]), np.append(0.0, b)
     d, q = W.shape[1], dual_exponent(p)
     # relative error of the norms, and of the rounding that a perturbation adds to the scores
-    c = (2.0 * d + 32.0) * _EPS
+    c = (2.0 * d + 32.0) * EPS
     radii = np.full(X.shape[0], np.inf)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         scores = safe_sparse_dot(X, W.T, dense_output=True) + b
         noise = safe_sparse_dot(abs(X), np.abs(W).T, dense_output=True) + np.abs(b)
-        noise = 2.0 * ((d + 4.0) * _EPS * noise + (d + 4.0) * _LEAST)
+        noise = 2.0 * ((d + 4.0) * EPS * noise + (d + 4.0) * SMALLEST_FLOAT)
         lengths = np.array([norm(w, q) for w in W])
         predicted = scores.argmax(axis=1)
         pairs = [(k, j) for k in np.unique(predicted) for j in range(W.shape[0]) if j != k]
@@ -428,5 +427,5 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
 
 def _quotient(gap: np.ndarray, size: float) -> np.ndarray:
     """Return gap / size rounded down, 0 where the gap may not be positive."""
-    r = np.where(gap > 0.0, gap, 0.0) / (size + 2.0 * _LEAST)
+    r = np.where(gap > 0.0, gap, 0.0) / (size + 2.0 * SMALLEST_FLOAT)
     return np.nextafter(np.clip(np.nan_to_num(r, nan=0.0, posinf=_MOST), 0.0, _MOST), 0.0)

@@ -38,8 +38,8 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
     failure : type
         If the method raises this, the estimator gets back the attributes it had before: BaseException, or Exception
         where Ctrl-C keeps the state reached so far. After a `FitInterruptedError` whose result is the estimator, and
-        after a first Ctrl-C when the method has stored its model, the estimator keeps this model. The KeyboardInterrupt
-        of a second one has arguments (`Deadline`).
+        after a first Ctrl-C when the method has stored its model, the estimator keeps this model; not after a
+        `SecondInterruptError`.
     """
 
     def decorate(method: Method) -> Method:
@@ -54,8 +54,7 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
             except failure as error:
                 if isinstance(error, FitInterruptedError) and error.result is estimator:
                     raise
-                first = isinstance(error, KeyboardInterrupt) and not error.args  # not the second Ctrl-C
-                if first and _has_new_model(estimator, before):
+                if type(error) is KeyboardInterrupt and _has_new_model(estimator, before):
                     raise FitInterruptedError(estimator) from None
                 vars(estimator).clear()
                 vars(estimator).update(before)

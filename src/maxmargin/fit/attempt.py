@@ -21,6 +21,7 @@ from ..certificates.verdicts import Inseparable, Undecided
 from ..data.task import GramTask
 from ..data.units import Units
 from ..numerics.stop_check import StopCheck
+from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .certifier import CertifiedPoint, Certifier, Incumbent
@@ -371,7 +372,7 @@ class GramAttempt(Attempt):
     def __init__(self, job: KernelJob, rows: KernelRows, sample: KernelSample, stopping: Stopping) -> None:
         super().__init__(job, stopping, [])
         self.job, self.sample = job, sample
-        product_rounding = np.finfo(float).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
+        product_rounding = EPS * float(rows.diagonal.max(initial=0.0)) ** 0.5
         self.margin_rounding = MARGIN_ROUNDING_FACTOR * product_rounding
         task = GramTask(job.problem, rows, job.y, job.weights, job.start, job.label)
         rng = np.random.default_rng(job.seed)

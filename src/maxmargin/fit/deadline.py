@@ -18,8 +18,6 @@ MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it h
 # Seconds between calls of a callback within a round, at least POLL_COST times those of a call. With a longer interval a
 # fit ends later, a shorter one takes more time for calls, at most 1 / POLL_COST. Round values; not tuned.
 POLL_SECONDS, POLL_COST = 0.25, 20.0
-# The argument of the KeyboardInterrupt of a second Ctrl-C, after which no model is kept; that of Python has none.
-SECOND = "Ctrl-C was pressed twice"
 
 
 class Poll:
@@ -57,7 +55,7 @@ class Deadline:
     """The time limit of a fit, and a flag that Ctrl-C or a callback sets to end the fit early.
 
     Within the context manager, in the main thread, the first Ctrl-C sets the flag; the second one raises
-    KeyboardInterrupt. `raise_interrupt` raises it for the first one, when the result is stored.
+    `SecondInterruptError`. `raise_interrupt` raises KeyboardInterrupt for the first one, when the result is stored.
 
     Parameters
     ----------
@@ -88,20 +86,20 @@ class Deadline:
         """Handle Ctrl-C by setting the flag."""
 
         def interrupt(*received: Any) -> None:
-            """Set the flag at the first signal, raise KeyboardInterrupt at the second."""
+            """Set the flag at the first signal, raise `SecondInterruptError` at the second."""
             self._received += 1
             self.stopped.set()
             if self._received > 1:
-                raise KeyboardInterrupt(SECOND)
+                raise SecondInterruptError("Ctrl-C was pressed twice")
 
         self._within.enter_context(interrupts_handled(interrupt))
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        """Restore the handler of Ctrl-C; raise KeyboardInterrupt if C code has ignored that of the second one."""
+        """Restore the handler of Ctrl-C; raise `SecondInterruptError` if C code has ignored it."""
         self._within.close()
         if self._received > 1 and exception[0] is None:
-            raise KeyboardInterrupt(SECOND)
+            raise SecondInterruptError("Ctrl-C was pressed twice")
 
     def raise_interrupt(self, result: Any) -> None:
         """Raise `FitInterruptedError` with the result if Ctrl-C set the flag."""
@@ -137,6 +135,10 @@ class Deadline:
         if self.stopped.is_set():
             return Status.INTERRUPTED
         return Status.MAX_TIME if time.perf_counter() >= self.end else None
+
+
+class SecondInterruptError(KeyboardInterrupt):
+    """A second Ctrl-C, which ends a fit at once; no model is kept."""
 
 
 class FitInterruptedError(KeyboardInterrupt):

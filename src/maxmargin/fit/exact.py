@@ -19,7 +19,7 @@ from ..algorithms.batch.quadratic_program import Quadratic, quadratic, quadratic
 from ..algorithms.linear_algebra.factors import low_rank_factor
 from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime
-from ..numerics.sums import Plain
+from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
 from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
 
@@ -254,7 +254,7 @@ def tight_points(
     yield w, b
     # a smaller multiple, for certificates by compensated sums: 4 units in the last place of sum_j |x_ij w_j| + |b|
     terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
-    growth = shortfall + 4.0 * np.finfo(float).eps * terms
+    growth = shortfall + 4.0 * EPS * terms
     yield w * (1.0 + growth), b * (1.0 + growth)
 
 
@@ -305,5 +305,5 @@ def _gram_factor(sample: KernelSample) -> Any:
     K = sample.kernel.block(sample.X, sample.X)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     # eigenvalues up to n eps times the largest are rounding
-    kept = values > n * np.finfo(float).eps * max(float(values[-1]), 0.0)
+    kept = values > n * EPS * max(float(values[-1]), 0.0)
     return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else None

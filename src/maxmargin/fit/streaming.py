@@ -28,6 +28,7 @@ from ..engine.stream import (
     stream,
 )
 from ..engine.vectors import EuclideanVector
+from ..numerics.sums import EPS
 from ..problem.problem import Problem
 
 # Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
@@ -39,7 +40,6 @@ RULE_ACCURACY = 0.1
 # Bounds are computed only if the sum of the dual variables, and this sum times R, exceed this number: squares of
 # smaller numbers lose digits to underflow.
 MIN_DUAL_SUM = 1e-200
-_EPS = float(np.finfo(float).eps)
 # Places in the array `ledger`.
 MISTAKES, UPDATES, RADIUS2, PASSES = range(4)
 
@@ -378,11 +378,11 @@ class Stream:
         problem, a = self.problem, self.arrays
         negative, positive = (float(count) for count in a["counts"])
         lower, upper = (-np.inf, np.inf) if problem.hard else (0.0, self._at_zero(negative, positive))
-        up = 1.0 + 16.0 * _EPS  # factor that rounds a result of up to 16 operations upwards
+        up = 1.0 + 16.0 * EPS  # factor that rounds a result of up to 16 operations upwards
         total, squares = a["sums"][SUM : SUM + 2], a["sums"][SQUARES : SQUARES + 2]
         # rounding errors in a sum: two for each update (addition, scale), and 64 for the products and for each term
         terms = 2.0 * a["ledger"][UPDATES] + 64.0
-        off = 4.0 * terms * _EPS  # relative error bound of each sum
+        off = 4.0 * terms * EPS  # relative error bound of each sum
         if not (total.sum() > MIN_DUAL_SUM and total.sum() * a["ledger"][RADIUS2] ** 0.5 > MIN_DUAL_SUM):
             return lower, upper
         v_error = off * float(total.sum()) * float(a["ledger"][RADIUS2]) ** 0.5  # error bound of v+ and of v-
@@ -399,7 +399,7 @@ class Stream:
             whole = float(total.sum())
             length, factor = (float(np.linalg.norm(w)) + 2.0 * v_error) / whole, 1.0
             spread = float(squares.sum()) / whole**2
-        loose = up * (1.0 + off) + self.d * _EPS
+        loose = up * (1.0 + off) + self.d * EPS
         length *= loose
         if problem.hard:
             return lower, length / factor
@@ -416,4 +416,4 @@ class Stream:
         if not self.problem.free:
             return self.problem.C * (negative + positive)
         n = negative + positive
-        return 4.0 * self.problem.C * negative * positive / n * (1.0 + 8.0 * _EPS) if n else 0.0
+        return 4.0 * self.problem.C * negative * positive / n * (1.0 + 8.0 * EPS) if n else 0.0

@@ -135,13 +135,18 @@ def _classes_of(verdict: Checked, labels: np.ndarray) -> np.ndarray:
     return labels[[labels.tolist().index(label) for label in verdict.classes]]
 
 
+def require_linear_certificate(model: Any) -> None:
+    """Raise CertificateError at a model without a certificate, or with one that needs kernel values of all rows."""
+    require(hasattr(model, "certificate_"), nothing_to_verify(model))
+    require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory: give arrays.")
+
+
 def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
     """Recompute the bounds of a linear model's certificate from rows on disk, block by block; errors as of `verify`.
 
     Proofs that there is no separator are rechecked in rational numbers.
     """
-    require(hasattr(model, "certificate_"), nothing_to_verify(model))
-    require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory.")
+    require_linear_certificate(model)
     same = np.array_equal(stored.classes, model.classes_)
     require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the model.")
     return _verify_model(model, ArrayPartitions(stored.X, stored.codes, None, _factors(model)))

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-EPS = float(np.finfo(float).eps)
+from ..numerics.sums import EPS
+
 # Bytes of a tile: its products are still in the processor's cache when they become kernel values. A larger tile leaves
 # the cache, a smaller one takes more calls of BLAS.
 TILE_BYTES = 2**20

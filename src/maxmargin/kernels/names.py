@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
+from ..numerics.sums import EPS
 from .functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
-
-EPS = float(np.finfo(float).eps)
 
 
 def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:

@@ -23,7 +23,8 @@ from .norms import norm as any_norm
 from .norms import row_norms as any_row_norms
 from .stop_check import require_time
 
-_EPS = float(np.finfo(float).eps)
+# eps = 2^-52, and the smallest positive float64 number, which bounds the error of an operation that underflows.
+EPS, SMALLEST_FLOAT = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 # Absolute value above which numbers are split in smaller units, since the factor 2^27 of the splitting may overflow: a
 # smaller limit would cost a multiplication for numbers that do not need it.
 LARGE = 1e290
@@ -77,7 +78,7 @@ class Plain:
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
         """Return a bound of the error of a sum of `terms` terms; `size` is the sum of their absolute values."""
-        return (terms + 4.0) * _EPS * size
+        return (terms + 4.0) * EPS * size
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
@@ -173,7 +174,7 @@ class Compensated:
         Rounding errors of the products, and remainders of two extractions, are added up in ordinary arithmetic: they
         are of order eps^2 and eps^3 of the largest of the sums that are taken together.
         """
-        return 2.0 * _EPS * np.abs(result) + 8.0 * (terms + 8.0) * _EPS * _EPS * np.max(size, initial=0.0)
+        return 2.0 * EPS * np.abs(result) + 8.0 * (terms + 8.0) * EPS * EPS * np.max(size, initial=0.0)
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
@@ -241,7 +242,7 @@ def powers_error(p: float, terms: int) -> float:
     Each power is off by a few units of the last digit, and by p times the rounding of its base; the root divides
     relative errors by p, and so it does with the rounding of the sum of `terms` powers.
     """
-    return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * _EPS
+    return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * EPS
 
 
 def _scaled_square(v: np.ndarray) -> tuple[float, float]:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.sums import Plain
+from ..numerics.sums import EPS, Plain
 from .problem import Problem
 
-EPS = float(np.finfo(float).eps)
 # Column j is huge where rounding of the dual variables may change v_j by more than HUGE_SHARE * sqrt(sum alpha).
 # The lower bound is about sum alpha / 2, and a column that is not huge takes at most 1e-12 of it. A larger value would
 # lose more of the bound. A smaller one would apply `certificates.huge_columns` to data for which plain sums are

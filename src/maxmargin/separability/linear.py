@@ -33,7 +33,7 @@ from ..numerics.progress import announce
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import OutOfTime, StopCheck
-from ..numerics.sums import Compensated, Plain, cut_short_if
+from ..numerics.sums import EPS, Compensated, Plain, cut_short_if
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from .nearest_point import UNDERFLOW
@@ -206,7 +206,7 @@ def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
         return False
     w = w / size
     scores = rows.scaled @ w
-    off = (rows.d + 8.0) * np.finfo(float).eps * (abs(rows.scaled) @ np.abs(w)) + UNDERFLOW
+    off = (rows.d + 8.0) * EPS * (abs(rows.scaled) @ np.abs(w)) + UNDERFLOW
     # w separates only if some intercept is above -lowest and below -highest; without an intercept it must be 0
     positive = rows.y > 0.0
     lowest = (scores + off)[positive].min(initial=np.inf)
@@ -268,7 +268,7 @@ def inner_radius(
     except np.linalg.LinAlgError:
         return 0.0
     # M^-1 = (I - S)^-1 inverse with S = I - inverse M, so that |M^-1 - inverse| <= |S| / (1 - |S|) max |inverse|
-    rounding = (k + 4.0) * np.finfo(float).eps * float((np.abs(inverse) @ np.abs(M)).sum(axis=1).max())
+    rounding = (k + 4.0) * EPS * float((np.abs(inverse) @ np.abs(M)).sum(axis=1).max())
     off = float(np.abs(np.eye(k) - inverse @ M).sum(axis=1).max()) + rounding
     if not off < MAX_INVERSE_ERROR:
         return 0.0

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificates.bounds import EPS
 from ..numerics.rational import ExactRows, null_vector
-from ..numerics.sums import Compensated
+from ..numerics.sums import EPS, Compensated
 
 # Bound of the underflow in a score of rows whose entries are at most one: each of d terms is off by up to 2^-1074.
 UNDERFLOW = 1e-280

@@ -16,9 +16,9 @@ import scipy.linalg
 from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
 from ...numerics.stop_check import OutOfTime, require_time
+from ...numerics.sums import EPS
 from .gram import MULTIPLICATIONS_PER_CHECK, parts_of
 
-EPS = float(np.finfo(float).eps)
 # Number of equations up to which LAPACK takes less than a tenth of a second, so that the stop check is not called.
 MAX_UNINTERRUPTED = 1500
 # Columns of larger matrices that are factored between two stop checks: half a second at 20,000 equations.

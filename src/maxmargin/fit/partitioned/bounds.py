@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...certificates.bounds import (
-    SMALLEST_FLOAT,
     DualSums,
     PrimalSums,
     Side,
@@ -16,7 +15,7 @@ from ...certificates.bounds import (
     objective_bound,
 )
 from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
-from ...numerics.sums import Plain
+from ...numerics.sums import SMALLEST_FLOAT, Plain
 from ...problem.problem import Problem, best_multiple
 from .coordinates import Coordinates
 from .sums import BoundSums, DualTotals, Linearisation, RowSums, Sums

@@ -26,6 +26,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from ...certificates.dual_variables import slopes
 from ...data.partitions import signs_of
+from ...numerics.sums import EPS
 from ...problem.problem import Problem
 from .bounds import objective_side, prove
 from .coordinates import Coordinates
@@ -131,7 +132,7 @@ class NewtonRun:
         self.idle, self.idle_gap = 0, np.inf
         self.last: Linearisation | None = None
         self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
-        width = max(settings.curved_errors * self.error, np.finfo(float).eps)
+        width = max(settings.curved_errors * self.error, EPS)
         self.metric_matrix = regularised(coordinates, self._sample_curvature(width))
         self._query: Query | None = None
 
@@ -167,7 +168,7 @@ class NewtonRun:
         first = self.last_move == np.inf  # no step has been made
         smooth = hinge and first and settings.band_errors * self.error > reach
         width = settings.width_errors * self.error if smooth else 0.0
-        curved = width or max(settings.curved_errors * self.error, reach, np.finfo(float).eps)
+        curved = width or max(settings.curved_errors * self.error, reach, EPS)
         self._query = Query(
             positive=self.positive,
             z=self.z,
@@ -254,7 +255,7 @@ class NewtonRun:
         share = settings.hinge_error_share if hinge else 1.0
         # a step that had to be limited leaves the error as large as it was, or larger
         left = share * step.move if step.weight == 0.0 else max(step.move, self.error)
-        self.error = max(left, np.finfo(float).eps)
+        self.error = max(left, EPS)
 
     def _trial(
         self,

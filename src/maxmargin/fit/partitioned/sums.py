@@ -13,13 +13,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ...certificates.bounds import SMALLEST_FLOAT
 from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import factors_at
 from ...data.partitions import BadRowError, Gathered, M, Partition, signs_of
 from ...numerics.finite import first_not_finite
-from ...numerics.sums import Plain
+from ...numerics.sums import SMALLEST_FLOAT, Plain
 from .coordinates import Coordinates
 
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
