@@ -1,4 +1,4 @@
-/* Check a certificate file of maxmargin against the data, in exact arithmetic: check proof.json data.svm
+/* Check a certificate file of maxmargin against data in svmlight text, in exact arithmetic: check proof.json data.svm
 
    Independent of check.py, in C99 with GMP and OpenSSL: cc -std=c99 -O2 -o check checker/check.c -lcrypto -lgmp -lm
    docs/certificate_format.md has the format, and what is not supported here; docs/explanation/exact_checks.md has the
@@ -31,8 +31,8 @@ static char *LOSSES[] = {"hard", "hinge", "squared_hinge"}, *INTERCEPTS[] = {"au
 static char *KINDS[] = {"{'w': [", "{'weights': [", "{'dual': ["}; /* of lines with numbers */
 static part *parts;
 static struct { whole column; double x; } *row; /* the entries other than 0 of the present row, from 1 */
-static char **names, *label, *digest, *cursor, *name, canonical[400]; /* name: the label of the present row */
-static whole rows, columns, part_count, name_count, first_index, row_count, entry_count, last_column;
+static char *digest, *cursor, *label, canonical[400]; /* label: that of the present row */
+static whole rows, columns, part_count, first_index, row_count, entry_count, last_column;
 static EVP_MD_CTX *hash;
 
 static void require(int holds, const char *failure) { if (!holds) fprintf(stderr, "INVALID: %s\n", failure), exit(1); }
@@ -54,16 +54,16 @@ static char *content(const char *path, const char *spaces) {
     return fclose(file), text;
 }
 
-static whole find(const char *text, char **list, whole count) {
+static whole find(const char *text, char **list) {
     whole k = 0;
-    while (k < count && strcmp(list[k], text)) k++;
-    return require(k < count, "an unknown loss or intercept, or a column that is not in the header of the data."), k;
+    while (k < 3 && strcmp(list[k], text)) k++;
+    return require(k < 3, "an unknown loss or intercept."), k;
 }
 
 static int is_number(const char *text, double *x) { /* as float of Python */
     char *end;
     *x = strtod(text, &end);
-    int read = end > text && !end[strspn(end, SPACES)], decimal = !text[strspn(text, DIGITS ".eE+-" SPACES)];
+    int read = end > text && !*end, decimal = !text[strspn(text, DIGITS ".eE+-")];
     return support(!read || (decimal && isfinite(*x)), "a number of the data is infinite, NaN or hexadecimal."), read;
 }
 
@@ -121,7 +121,7 @@ static void read_part(part *a) { /* but for the key "positive" */
     EXPECT("%s, 'loss': %s, 'C': %a, 'p': %a, 'power': %d, ", &a->positive, &loss, &a->C, &a->p, &a->power);
     EXPECT("'intercept': %s, 'scaling': %a, 'b': %a, ", &intercept, &a->rho, &b);
     EXPECT("'lower': %a, 'upper': %a}\n", &a->lower, &a->upper);
-    a->exponent = find(loss, LOSSES, 3), a->intercept = find(intercept, INTERCEPTS, 3);
+    a->exponent = find(loss, LOSSES), a->intercept = find(intercept, INTERCEPTS);
     int bounded = isfinite(b) && isfinite(a->lower) && a->lower >= 0 && a->upper >= 0 && a->C > 0 && a->p >= 1;
     require(bounded && isfinite(a->rho) && a->rho > 0, "a number is out of its bounds.");
     require((a->power == 1 || a->power == 2) && (a->intercept != NONE || b == 0), "a wrong power, or b.");
@@ -153,13 +153,9 @@ static void read_certificate(void) {
     EXPECT("{'format': %s, 'version': %d, 'rows': %d, 'columns': %d, ", &text, &version, &rows, &columns);
     require(!strcmp(text, "maxmargin certificate") && version == 1, "unknown format.");
     EXPECT("'sha256': %s, 'label': ", &digest);
-    label = scan("null") ? NULL : string();
-    if (!scan(", 'names': null")) {
-        EXPECT(", 'names': ["), names = zeros(columns, sizeof *names);
-        do names[name_count] = string();
-        while (++name_count <= columns && scan(", "));
-        EXPECT("]");
-    }
+    support(scan("null, 'names': "), "the data are delimited text, which check.py reads.");
+    if (!scan("[")) EXPECT("null");
+    else for (string(); !scan("]"); string()) EXPECT(", ");
     EXPECT(", 'first_index': %d, 'parts': %d}\n", &first_index, &part_count);
     for (parts = zeros(part_count, sizeof *parts); !scan("{'end': "); lines++) {
         int starts = scan("{'positive': ");
@@ -173,15 +169,13 @@ static void read_certificate(void) {
 
 static void add_to_hash(const char *text) { support(EVP_DigestUpdate(hash, text, strlen(text)), "SHA-256 fails."); }
 
-static void start_row(char *cell) { /* with the label: whole numbers without sign or point, others in hexadecimal */
+static void start_row(char *text) { /* with its label: whole numbers without sign or point, others in hexadecimal */
     static char number[400];
     double x;
-    name = cell + strspn(cell, SPACES), entry_count = 1, last_column = -first_index;
-    for (size_t n = strlen(name); n && strchr(SPACES, name[n - 1]);) name[--n] = 0;
-    int numeric = is_number(name, &x);
-    if (numeric) name = strcpy(number, hexadecimal(x));
+    int numeric = is_number(text, &x);
+    label = numeric ? strcpy(number, hexadecimal(x)) : text, entry_count = 1, last_column = -first_index;
     if (numeric && x == floor(x)) sprintf(number, "%.0f", x == 0 ? 0 : x); /* exact where C prints all digits */
-    add_to_hash(name);
+    add_to_hash(label);
 }
 
 static void add_entry(whole column, const char *text) {
@@ -203,7 +197,7 @@ static void add_multiple(mpq_t sum, const mpq_t a, double x) { /* sum + a x */
 /* Add the present row to the sums of a problem: losses, the least margin, the gains G, and v. */
 static void add_to_sums(part *a) {
     const char *weight = a->texts[WEIGHTS][row_count], *dual = a->texts[DUAL][row_count];
-    int sign = strcmp(name, a->positive) ? -1 : 1;
+    int sign = strcmp(label, a->positive) ? -1 : 1;
     mpq_t s, alpha, sum, term;
     mpq_inits(s, alpha, sum, term, NULL), mpq_set_ui(s, 1, 1);
     if (weight) read_number(s, weight, WEIGHTS);
@@ -233,15 +227,9 @@ static void end_row(void) {
     add_to_hash("\n");
 }
 
-static char *next_cell(char **rest, const char *delimiters) { /* NULL after the last one */
-    char *cell = *rest, *end = cell ? cell + strcspn(cell, delimiters) : NULL;
-    support(!cell || *delimiters == '\r' || end - cell <= 131072, "a cell is longer than Python's csv module reads.");
-    *rest = end && *end ? *end = 0, end + 1 : NULL;
-    return cell;
-}
-
-static void read_svmlight(char *rest) {
-    for (char *line; (line = next_cell(&rest, "\r\n"));) {
+static void read_svmlight(char *next) {
+    for (char *line; (line = next);) {
+        if ((next = strpbrk(line, "\r\n"))) *next++ = 0;
         line[strcspn(line, "#")] = 0;
         if (!(line = strtok(line, SPACES))) continue;
         for (start_row(line); (cursor = strtok(NULL, SPACES));) {
@@ -249,25 +237,6 @@ static void read_svmlight(char *rest) {
             whole column = integer() - first_index + 1;
             EXPECT(":"), add_entry(column, cursor);
         }
-        end_row();
-    }
-}
-
-static void read_delimited(char *rest) {
-    support(!strchr(rest, '"') && names, "delimited text has quotes, or no names of features.");
-    char *cell, *line = next_cell(&rest, "\r\n"), delimiter[] = {line[strcspn(line, ",;\t")], 0};
-    for (const char *d = ",;\t"; *d; d++)
-        support(*delimiter && (*d == *delimiter || !strchr(line, *d)), "the header has two delimiters, or none.");
-    char **cells = zeros((whole)strlen(line), sizeof *cells);
-    whole count = 0, *places = zeros(name_count, sizeof *places);
-    for (; (cell = next_cell(&line, delimiter)); cells[count++] = cell)
-        for (whole k = 0; k < count; k++) require(strcmp(cells[k], cell), "two columns have the same name.");
-    for (whole k = 0; k <= name_count; k++) places[k] = find(k ? names[k - 1] : label, cells, count);
-    while ((line = next_cell(&rest, "\r\n"))) {
-        if (!*line) continue; /* blank lines are no rows */
-        for (whole k = 0; k < count; k++) support((cells[k] = next_cell(&line, delimiter)) != NULL, "a row is short.");
-        support(!line, "a row has more cells than the header.");
-        for (whole k = 0; k <= name_count; k++) k ? add_entry(k, cells[places[k]]) : start_row(cells[places[0]]);
         end_row();
     }
 }
@@ -321,7 +290,7 @@ int main(int count, char **paths) {
     support(hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL), "SHA-256 fails.");
     cursor = content(paths[1], "\n"), read_certificate();
     row = zeros(columns, sizeof *row); /* row[0] is that of the intercept */
-    (label ? read_delimited : read_svmlight)(content(paths[2], SPACES));
+    read_svmlight(content(paths[2], SPACES));
     support(EVP_DigestFinal_ex(hash, bytes, &size), "SHA-256 fails.");
     for (unsigned k = 0; k < size; k++) sprintf(canonical + 2 * k, "%02x", bytes[k]);
     require(row_count == rows && !strcmp(canonical, digest), "these are not the data of the certificate.");
