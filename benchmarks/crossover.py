@@ -1,4 +1,4 @@
-"""Choice of `algorithm="auto"`: its time beside the times of all solvers of soft margins at p = 2.
+"""Choice of `algorithm="auto"`: its time beside the times of the solvers of soft margins that it chooses from.
 
 `python -m benchmarks.crossover`.
 """
@@ -24,13 +24,34 @@ from .page import deliver, extent, grouped, page, page_parser, summary, system, 
 from .unscaled import SETS, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "choice.md"
-COSTS = (1e-3, 1.0, 100.0)
-GAPS = (1e-3, 1e-6)
-SOLVERS = {
-    "hinge": ("dcd", "interior-point", "proximal-point"),
-    "squared_hinge": ("dcd", "interior-point", "newton"),
+
+
+@dataclass(frozen=True)
+class Case:
+    """A loss and a norm, the solvers that are compared, and the values of C and tolerances."""
+
+    loss: str
+    solvers: tuple[str, ...]
+    p: float = 2.0
+    power: int = 2
+    costs: tuple[float, ...] = (1e-3, 1.0, 100.0)
+    gaps: tuple[float, ...] = (1e-3, 1e-6)
+
+    def refuses(self, solver: str) -> bool:
+        """Return whether a solver does not apply."""
+        return ALGORITHMS[solver]().refuses(Problem(self.loss, 1.0, p=self.p, power=self.power)) is not None
+
+
+EUCLIDEAN = {
+    "hinge": Case("hinge", ("dcd", "interior-point", "proximal-point")),
+    "squared_hinge": Case("squared_hinge", ("dcd", "interior-point", "newton")),
 }
-COLUMNS = tuple(dict.fromkeys(solver for solvers in SOLVERS.values() for solver in solvers))
+# a linear program takes minutes: two values of C, one tolerance
+LINEAR = {
+    f"hinge, p = {p:g}, norm_power=1": Case("hinge", ("interior-point", "lp"), p, 1, (0.01, 1.0), (1e-3,))
+    for p in (1.0, np.inf)
+}
+COLUMNS = tuple(dict.fromkeys(s for case in (*EUCLIDEAN.values(), *LINEAR.values()) for s in case.solvers))
 NEAR = 1.5  # ratio of the time of auto to that of the fastest solver up to which the choice counts as good
 LONGER, LEAST = 10.0, 0.5  # time limit of a solver: a multiple of the time of auto, and a number of seconds
 
@@ -64,6 +85,12 @@ def equal(n: int, d: int, seed: int = 0) -> Rows:
     return X, X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0.0
 
 
+def mnist_test() -> Rows:
+    """Return the 10,000 test images of MNIST as dense rows, without constant columns, and which of them are eights."""
+    X, digits = datasets.mnist_digits("t10k")
+    return np.ascontiguousarray(X[:, X.any(axis=0)]), digits == 8
+
+
 DATA: dict[str, Callable[[], Rows]] = {
     "adult": _stored(datasets.adult),
     "web": _stored(datasets.web),
@@ -76,6 +103,12 @@ DATA: dict[str, Callable[[], Rows]] = {
     "skin": SETS["skin"],
     "equal": lambda: equal(200_000, 50),
     "unequal": lambda: unequal(200_000, 50),
+}
+# dense rows whose linear programs are large
+LARGE: dict[str, Callable[[], Rows]] = {
+    "madelon": SETS["madelon"],
+    "mnist-test": mnist_test,
+    "wide": lambda: equal(500, 20_000),
 }
 
 
@@ -91,11 +124,12 @@ class Outcome:
         return f"{'' if self.certified else '> '}{1e3 * self.seconds:.3g}"
 
 
-def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patience: float) -> Outcome:
+def outcome(rows: Rows, case: Case, C: float, tol: float, algorithm: str, patience: float) -> Outcome:
     """Return the faster of two fits."""
     model = MaxMarginClassifier(
-        C, loss=loss, tol=tol, algorithm=algorithm, max_time=patience, max_iter=10**6, random_state=0
-    )
+        C, loss=case.loss, p=case.p, norm_power=case.power, tol=tol, algorithm=algorithm, max_time=patience,
+        max_iter=10**6, random_state=0,
+    )  # fmt: skip
     seconds = []
     for _ in range(2):
         begin = time.process_time()
@@ -107,43 +141,35 @@ def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patienc
     return Outcome(min(seconds), model.status_ is Status.CERTIFIED, stages)
 
 
-def measured(name: str) -> list[list[str]]:
+def measured(name: str, load: Callable[[], Rows], cases: dict[str, Case]) -> list[list[str]]:
     """Return the rows of a data set in the table."""
-    rows, lines = DATA[name](), []
-    what = f"{name}, {rows[0].shape[0]:,} x {rows[0].shape[1]:,}" + (
-        ", sparse" if sp.issparse(rows[0]) else ""
-    )
-    for loss, solvers in SOLVERS.items():
-        for C in COSTS:
-            for tol in GAPS:
-                auto = outcome(rows, loss, C, tol, "auto", 60.0)
-                patience = LONGER * auto.seconds + LEAST
-                asked = [
-                    solver for solver in solvers if ALGORITHMS[solver]().refuses(Problem(loss, C)) is None
-                ]
-                others = {solver: outcome(rows, loss, C, tol, solver, patience) for solver in asked}
-                fits = [one.seconds for one in others.values() if one.certified]
-                best = f"{auto.seconds / min(fits):.1f}" if fits else ""
-                line = [
-                    what,
-                    loss,
-                    f"{C:g}",
-                    f"{tol:g}",
-                    *(str(others.get(s, "")) for s in COLUMNS),
-                ]
-                lines.append([*line, str(auto), ", ".join(auto.stages), best])
-                print(" ".join(lines[-1]), flush=True)
+    rows, lines = load(), []
+    what = f"{name}, {rows[0].shape[0]:,} x {rows[0].shape[1]:,}"
+    what += ", sparse" if sp.issparse(rows[0]) else ""
+    for (label, case), C, tol in (
+        (one, C, tol) for one in cases.items() for C in one[1].costs for tol in one[1].gaps
+    ):
+        auto = outcome(rows, case, C, tol, "auto", 60.0)
+        patience = LONGER * auto.seconds + LEAST
+        asked = [solver for solver in case.solvers if not case.refuses(solver)]
+        others = {solver: outcome(rows, case, C, tol, solver, patience) for solver in asked}
+        fits = [one.seconds for one in others.values() if one.certified]
+        best = f"{auto.seconds / min(fits):.1f}" if fits else ""
+        line = [what, label, f"{C:g}", f"{tol:g}", *(str(others.get(s, "")) for s in COLUMNS)]
+        lines.append([*line, str(auto), ", ".join(auto.stages), best])
+        print(" ".join(lines[-1]), flush=True)
     return lines
 
 
 def document(names: list[str]) -> str:
     """Measure, and return the page."""
     with threadpool_limits(limits=1):
-        for loss in SOLVERS:  # loads or compiles the machine code
+        for case in (EUCLIDEAN | LINEAR).values():  # loads or compiles the machine code
             for X in (equal(3000, 3)[0], sp.csr_array(equal(3000, 3)[0])):
-                for solver in (*SOLVERS[loss], "auto"):
-                    outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
-        lines = [line for name in names for line in measured(name)]
+                for solver in (*case.solvers, "auto"):
+                    outcome((X, np.arange(3000) % 2), case, 1.0, 1e-3, solver, 5.0)
+        lines = [line for name in names if name in DATA for line in measured(name, DATA[name], EUCLIDEAN)]
+        lines += [line for name in names if name in LARGE for line in measured(name, LARGE[name], LINEAR)]
     return page_of(lines, system("maxmargin", "numpy", "scipy", "numba"))
 
 
@@ -182,8 +208,9 @@ def best(lines: Sequence[Sequence[str]]) -> str:
 
 _ABOUT = """\
 The time of a fit with `algorithm="auto"` is compared with the times of the solvers that it chooses from, each chosen by
-name, on data sets of different sizes with both losses, several values of C and two tolerances. auto does not know in
-advance which solver is the fastest; a ratio above 1 is the cost of that.
+name, on data sets of different sizes: both losses at p = 2 with several values of C and two tolerances, and problems in
+other norms that are linear programs on large dense rows. auto does not know in advance which solver is the fastest; a
+ratio above 1 is the cost of that.
 """
 
 _RULE = """\
@@ -209,10 +236,10 @@ columns.
    points follow when dual coordinate descent has spent half of their estimated work.
 6. **p = 2, other problems** (hinge with more columns, hard margins that are not small): dual coordinate descent.
 7. **p = inf, squared hinge**: the proximal Newton method; interior points follow if rounding ends it. **p = 1 and
-   inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient. The hinge with
-   more than 200 errors at p = 2 is left to Newton's method or interior points, as a linear program needs all rows with
-   a loss; so is p = 1 from 20,000 rows x columns on. **p = inf, other soft margins**: interior points on a growing
-   subset of the columns.
+   inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient. The hinge is
+   left to Newton's method or interior points where they apply (interior points up to rows x columns x smaller side =
+   4e9, on dense rows 1e11): always at p = 1, and at p = inf with more than 200 errors at p = 2, as a linear program
+   needs all rows with a loss. **p = inf, other soft margins**: interior points on a growing subset of the columns.
 8. **Other p, soft margins**: Newton's method on smoothed losses, up to 1,000 columns; the squared hinge with no more
    columns than rows and rows x columns^2 up to 1e11, the hinge with at least eight rows per column and up to 2e10.
    Interior points follow if it ends early. Otherwise interior points on dense rows up to rows x columns x smaller side
@@ -236,7 +263,8 @@ auto plus {least:g} s.
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/measurements/choice.md`."""
     parser = page_parser("crossover", __doc__, PAGE)
-    parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
+    names = list(DATA | LARGE)
+    parser.add_argument("--sets", nargs="+", choices=names, default=names, help="data sets")
     options = parser.parse_args(arguments)
     text = document(options.sets)
     deliver(text, PAGE if options.write else None)

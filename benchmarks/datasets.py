@@ -106,10 +106,10 @@ def _idx(file: str) -> np.ndarray:
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * len(sides)).reshape(sides)
 
 
-def mnist_digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return MNIST as a dense float64 matrix in [0, 1], and the digits."""
-    pixels = _idx("mnist/train-images-idx3-ubyte.gz").reshape(60000, 784)
-    return pixels / 255.0, _idx("mnist/train-labels-idx1-ubyte.gz")
+def mnist_digits(part: str = "train") -> tuple[np.ndarray, np.ndarray]:
+    """Return MNIST, "train" or "t10k", as a dense float64 matrix in [0, 1], and the digits."""
+    pixels = _idx(f"mnist/{part}-images-idx3-ubyte.gz").reshape(-1, 784)
+    return pixels / 255.0, _idx(f"mnist/{part}-labels-idx1-ubyte.gz")
 
 
 def mnist_dense() -> tuple[np.ndarray, np.ndarray]:
