@@ -13,9 +13,9 @@ from effort import examples, thorough
 from oracle import exact_bounds
 
 from maxmargin import CertificateError, MaxMarginClassifier, Status, verify
-from maxmargin.certificates.bounds import EPS
 from maxmargin.certificates.huge_columns import exact_bound, huge_columns
 from maxmargin.certificates.sample import Sample
+from maxmargin.numerics.sums import EPS
 from maxmargin.problem.problem import Problem
 
 INTERCEPTS = {"none": {"fit_intercept": False}, "free": {}, "augmented": {"intercept": "augmented"}}

@@ -144,13 +144,13 @@ def largest_margin_bound(sums: DualSums) -> Side:
     """Return |v| / sum alpha, an upper bound of the largest margin.
 
     Scaling the heavier class down lowers sum alpha by at most `imbalance`. Two subtractions and one division have a
-    relative error of less than 4 eps.
+    relative error of less than 4 eps. The quotient and the product may underflow.
     """
     total = sums.gains - sums.error - sums.imbalance
     if not total > 0.0:
         return Side(np.inf, 0.0, np.inf)
     value = sums.length.value / sums.gains
-    upper = sums.length.high / total * (1.0 + 4.0 * EPS)
+    upper = sums.length.high / total * (1.0 + 4.0 * EPS) + (SMALLEST_FLOAT if sums.length.high else 0.0)
     if not upper < np.inf:  # sums have overflowed: NaN is no bound
         return Side(np.inf, 0.0, np.inf)
     return Side(upper, upper - value, value)
@@ -232,7 +232,7 @@ def attained_margin_bound(sums: PrimalSums) -> Side:
     """Return min m_i / |w|, a lower bound of the largest margin.
 
     A positive margin is divided by the upper end of the interval of |w|, a negative one by the lower end. The quotient
-    has a relative error of u, and so has the difference from the value as computed: 4 eps is more.
+    has a relative error of u, and so has the difference from the value as computed: 4 eps is more. It may underflow.
     """
     length = sums.length
     if not length.value > 0.0:
@@ -240,7 +240,7 @@ def attained_margin_bound(sums: PrimalSums) -> Side:
     value = sums.value / length.value
     divisor = length.high if sums.worst > 0.0 else length.low
     lower = sums.worst / divisor if divisor > 0.0 else -np.inf
-    lower -= 4.0 * EPS * abs(lower)
+    lower -= 4.0 * EPS * abs(lower) + (SMALLEST_FLOAT if sums.worst else 0.0)
     if not math.isfinite(lower):  # sums have overflowed: NaN is no bound
         return Side(-np.inf, 0.0, value)
     return Side(lower, value - lower, value)
@@ -267,7 +267,8 @@ def norm_interval(v: np.ndarray, exponent: float, arithmetic: Arithmetic, v_erro
     """Return the norm of a vector as computed, with an interval that holds the norm of the exact vector.
 
     The sum of powers has the relative error of `arithmetic.error`, and the root halves relative errors at p = 2: the
-    other half, at least 2 u, covers the root and the sums below. `powers_error` is the error of the powers.
+    other half, at least 2 u, covers the root and the sums below. `powers_error` is the error of the powers. The norm is
+    a multiple of a norm near one: the last product, and the error bounds, may underflow.
 
     Parameters
     ----------
@@ -283,6 +284,7 @@ def norm_interval(v: np.ndarray, exponent: float, arithmetic: Arithmetic, v_erro
     value = arithmetic.norm(v, exponent)
     error = arithmetic.error(value, value, v.size) + value * powers_error(exponent, v.size) + v_error
     error *= 1.0 + 4.0 * EPS  # rounding of the sum above
+    error += 4.0 * SMALLEST_FLOAT if value > 0.0 else 0.0
     return Length(value, max(value - error, 0.0), value + error)
 
 

@@ -167,10 +167,10 @@ class KernelSample:
         # |x_j| |w| bounds the sum of the absolute values of the terms of a score (Cauchy and Schwarz)
         score_error = arithmetic.error(scores, lengths * length, arithmetic.terms(X, d, 1))
         score_error += 1.01 * lengths * w_error
-        score_error += (d + 2.0) * underflow
+        score_error += 8.0 * (d + 2.0) * underflow
         square = Compensated.square(w)
         square_error = w_error * (2.0 * length + w_error) + Compensated.error(square, square, d)
-        square_error += (d + 2.0) * underflow
+        square_error += 8.0 * (d + 2.0) * underflow
         return Combination(c, scores, square, score_error, 1.01 * square_error)
 
 

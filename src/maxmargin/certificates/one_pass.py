@@ -22,7 +22,7 @@ from .bounds import Bounds, DualSums, PrimalSums
 from .certificate import Certificate
 from .dual_variables import NEGLIGIBLE_IMBALANCE
 from .rows import certify as certify_any
-from .rows import dual_length, with_more_digits
+from .rows import dual_length, longest_used, with_more_digits
 from .sample import Sample
 
 # Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: a tenth of what `verify` accepts. A larger value
@@ -105,7 +105,8 @@ def _bounds_in_one_pass(
     # sum alpha_i y_i in two parts; the error of the second, a sum of n rounding errors, is at most (n eps)^2 total
     imbalance = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
     terms = successive_additions(used, n)
-    length = dual_length(problem, sample, Plain, v, weighted_length + rho * total, terms, imbalance)
+    moved = imbalance * longest_used(sample, dual) if free else 0.0
+    length = dual_length(problem, Plain, v, weighted_length + rho * total, terms, moved)
     error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * SMALLEST_FLOAT
     lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, imbalance, length))
     length = formulas.norm_interval(problem.weights(w, b), problem.q, Plain)

@@ -205,7 +205,8 @@ def _primal_side(
 
     The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). With `by_terms`
     the sum is computed, sum_j |x_ij w_j| + |b|: this takes another pass over the data, and is much smaller where
-    columns differ in size. The factor 1.01 covers the rounding of either. Each product, and each sum, may underflow.
+    columns differ in size. The factor 1.01 covers the rounding of either. Each product may underflow, and so may the
+    four products of split factors (compensated sums): 8 times the smallest number is more than their errors.
     """
     width = sample.width
     margins = arithmetic.scores(sample.X, w, b)
@@ -215,7 +216,7 @@ def _primal_side(
     else:
         size = sample.norms * (1.01 * Plain.norm(w)) + abs(b)
     errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, width, 1) + 1)
-    errors += (width + 2) * SMALLEST_FLOAT
+    errors += 8.0 * (width + 2.0) * SMALLEST_FLOAT
     length = formulas.norm_interval(problem.weights(w, b), problem.q, arithmetic)
     return formulas.primal_side(problem, sample.weights, margins, errors, length, arithmetic)
 
@@ -234,30 +235,36 @@ def _dual_side(
         # in each coordinate every product may underflow, and so may the halves of split factors (compensated sums)
         underflow = 8.0 * (count + 1.0) * v.size * SMALLEST_FLOAT
     terms = arithmetic.terms(sample.X, count, 0)
-    length = dual_length(problem, sample, arithmetic, v, spread, terms, uneven, underflow)
+    moved = uneven * longest_used(sample, alpha)
+    length = dual_length(problem, arithmetic, v, spread, terms, moved, underflow)
     return formulas.dual_side(problem, sample.weights, alpha, length, uneven, arithmetic)
+
+
+def longest_used(sample: Sample, alpha: np.ndarray) -> float:
+    """Return the length of the longest row with a dual variable above 0.
+
+    Scaling the heavier class down to the total of the other moves v by at most this times |sum alpha_i y_i|.
+    """
+    return float(sample.norms.max(where=alpha > 0.0, initial=0.0))
 
 
 def dual_length(
     problem: Problem,
-    sample: Sample,
     arithmetic: Arithmetic,
     v: np.ndarray,
     spread: float,
     terms: int,
-    uneven: float,
+    moved: float,
     underflow: float = 0.0,
 ) -> Length:
     """Return |v|_p of a computed v = sum alpha_i y_i x_i, with the interval that its errors give.
 
-    The error of v is the rounding of its sums, plus at most `uneven` times the longest row, the change of v where the
-    heavier class is scaled down. Lengths of rows are 2-norms: |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and
-    |x|_p <= |x|_2 else.
+    The error of v is the rounding of its sums, and its change where the heavier class is scaled down. Lengths of rows
+    are 2-norms: |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and |x|_p <= |x|_2 else.
 
     Parameters
     ----------
     problem : Problem
-    sample : Sample
     arithmetic : Plain or Compensated
         The arithmetic of the sums that made v.
     v : ndarray of shape (d,), or (d + 1,) with the constant coordinate
@@ -265,14 +272,13 @@ def dual_length(
         sum alpha_i |x_i|, the total length of the terms of v.
     terms : int
         The largest number of terms of v that are added in sequence.
-    uneven : float
-        At least |sum alpha_i y_i| where the intercept is free, else 0.
+    moved : float
+        The 2-norm of the change of v where the heavier class is scaled down: at most |sum alpha_i y_i| times
+        `longest_used` where the intercept is free, else 0.
     underflow : float, default=0
         Error bound of products that underflow.
     """
     factor = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
     size = arithmetic.norm(v, problem.p)
-    v_error = arithmetic.error(size, factor * spread, terms) + underflow
-    if uneven > 0.0:
-        v_error += uneven * factor * float(sample.norms.max())
+    v_error = arithmetic.error(size, factor * spread, terms) + factor * moved + underflow
     return formulas.norm_interval(v, problem.p, arithmetic, v_error)

@@ -39,10 +39,11 @@ import numpy as np
 from ..numerics.norms import norm, row_norms
 from ..numerics.sums import EPS, Plain
 from ..problem.problem import Problem
+from .bounds import imbalance
 from .certificate import Certificate
 from .huge_columns import huge_columns
 from .intercept_interval import intercept_interval
-from .rows import combination
+from .rows import combination, longest_used
 from .sample import Sample
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
@@ -154,14 +155,21 @@ def _dual_point(
 ) -> tuple[np.ndarray, float] | None:
     """Return v = sum alpha_i y_i x_i and a bound of its error in the 2-norm; None where the smaller ball has no proof.
 
-    The ball around (w + v) / 2 is proved for soft margins at p = 2 whose lower bound is that of alpha itself.
+    The ball around (w + v) / 2 is proved for soft margins at p = 2 whose lower bound is that of alpha itself, balanced:
+    the error includes the change of v by balancing.
     """
     alpha = certificate.alpha
     if problem.p != 2 or problem.hard or huge_columns(problem, sample, alpha) is not None:
         return None
     v = combination(problem, sample, alpha)
     terms = Plain.terms(sample.X, certificate.support.size, 0) + 1
-    return v, Plain.error(0.0, float(alpha @ (sample.norms + problem.rho)), terms)
+    error = Plain.error(0.0, float(alpha @ (sample.norms + problem.rho)), terms)
+    return v, error + _balancing(problem, sample, alpha)
+
+
+def _balancing(problem: Problem, sample: Sample, alpha: np.ndarray) -> float:
+    """Return a bound of the change of v where the heavier class is scaled down; 0 unless the intercept is free."""
+    return imbalance(alpha, sample.y) * longest_used(sample, alpha) * ROUND_UP if problem.free else 0.0
 
 
 def margins_within(
@@ -229,6 +237,7 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
         squares = np.maximum(centred, 0.0) + Plain.error(0.0, 2.0 * squares, sample.y.size)
     away = np.sqrt(gap * squares) * ROUND_UP * (1.0 + sample.y.size * EPS)
     away += Plain.error(0.0, size, Plain.terms(X, certificate.support.size, 0) + 1)
+    away += _balancing(problem, sample, alpha)
     largest = float(np.max(v - away, initial=0.0))
     if problem.rho:  # an augmented intercept is one more feature, rho: its |v_j| - away may be the largest
         total = problem.rho * abs(Plain.total(alpha * sample.y))

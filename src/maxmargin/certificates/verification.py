@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -157,10 +158,12 @@ def check_support(claim: Certificate, rows: int) -> tuple[np.ndarray, np.ndarray
 
 def recomputed(claim: Certificate, found: Bounds) -> Certificate:
     """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
-    # a claimed bound may be tighter than the recomputed one by the rounding margin of the latter
+    # A claimed bound may be tighter than the recomputed one by the rounding margin of the latter. Where sums have
+    # overflowed, the margin is infinite and nothing is proved.
+    below, above = (margin if math.isfinite(margin) else 0.0 for margin in (found.below, found.above))
     for name, claimed, given, holds in (
-        ("lower", claim.lower, found.lower, found.lower >= claim.lower - found.below),
-        ("upper", claim.upper, found.upper, found.upper <= claim.upper + found.above),
+        ("lower", claim.lower, found.lower, found.lower >= claim.lower - below),
+        ("upper", claim.upper, found.upper, found.upper <= claim.upper + above),
     ):
         failure = f"the {name} bound fails: {claimed:.17g} is claimed, the data give {given:.17g}."
         require(holds, failure)
