@@ -223,3 +223,71 @@ def test_an_interrupt_in_the_last_step_of_a_method_keeps_the_model(model, step, 
     assert raised.value.result is model
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= model.tol
+
+
+def press_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_handlers_are_restored_where_a_second_ctrl_c_comes_while_they_are(monkeypatch):
+    before, set_handler, pressed = signal.getsignal(signal.SIGINT), signal.signal, []
+
+    def late(number, handler):
+        if handler is before and not pressed:
+            pressed.append(number)
+            press_ctrl_c()
+        return set_handler(number, handler)
+
+    def fit():
+        with deadline.Deadline():
+            press_ctrl_c()
+            monkeypatch.setattr(signal, "signal", late)
+
+    with pytest.raises(deadline.SecondInterruptError):
+        fit()
+    assert pressed
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_restores_the_handlers():
+    before = signal.getsignal(signal.SIGINT)
+    limit = deadline.Deadline()
+    limit.__enter__()
+    press_ctrl_c()
+    with pytest.raises(deadline.SecondInterruptError):
+        press_ctrl_c()
+    assert signal.getsignal(signal.SIGINT) is before
+    with pytest.raises(deadline.SecondInterruptError):
+        limit.__exit__(None, None, None)
+
+
+def test_a_deferred_ctrl_c_is_not_lost_where_the_block_fails():
+    @deadline.deferred_interrupt()
+    def save():
+        press_ctrl_c()
+        raise OSError("the disk is full")
+
+    with pytest.raises(KeyboardInterrupt):
+        save()
+
+
+def test_two_threads_make_one_call_of_a_callback_in_an_interval(monkeypatch):
+    """A thread that has found a call due makes none where another thread has made one meanwhile."""
+    calls, now = [], [0.0]
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    class Contended:
+        """A lock that is acquired after another thread has held it for a call."""
+
+        def acquire(self, blocking):
+            now[0] += 0.1
+            poll.postpone()
+            return True
+
+        def release(self):
+            pass
+
+    poll = deadline.Poll(lambda: calls.append(now[0]) or False, Contended())
+    now[0] = 1.0
+    assert not poll()
+    assert calls == []

@@ -120,7 +120,9 @@ def fit(
             from ..estimators.partitioned import fit_stored
 
             fit_stored(model, problem, stored, deadline)
-        with Deadline():  # the model is saved before Ctrl-C is heard, and before the display ends
+        with (
+            Deadline()
+        ):  # a first Ctrl-C does not stop the saving; the fit has ended, so that it changes nothing else
             seconds = time.perf_counter() - begin
             model.set_params(callback=None)
             # for prediction, which reads files by names of columns or first index

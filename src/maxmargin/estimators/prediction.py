@@ -297,7 +297,7 @@ class KernelDecision(FilesDecision):
     def _check_ties(self) -> None:
         """Raise ValueError where votes cannot be compared by scores."""
         if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError('break_ties needs decision_function_shape="ovr": set it, or break_ties=False.')
+            raise ValueError('break_ties must be False unless decision_function_shape="ovr".')
 
     def _decisions(self, scores: np.ndarray) -> np.ndarray:
         """Return the values of `decision_function` from the scores of all binary tasks."""

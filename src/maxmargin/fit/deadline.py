@@ -37,14 +37,18 @@ class Poll:
 
     def __call__(self) -> bool:
         """Return whether to stop; False without a call if it is not due."""
-        if time.perf_counter() < self._due or not self._lock.acquire(blocking=False):
-            return False
         began = time.perf_counter()
+        if began < self._due or not self._lock.acquire(blocking=False):
+            return False
         try:
-            return self._ask()
+            if began < self._due:  # another thread has called meanwhile
+                return False
+            try:
+                return self._ask()
+            finally:
+                self.postpone(time.perf_counter() - began)
         finally:
             self._lock.release()
-            self.postpone(time.perf_counter() - began)
 
     def postpone(self, seconds: float = 0.0) -> None:
         """Begin a new interval, after a call of this duration."""
@@ -79,7 +83,7 @@ class Deadline:
         self.end = math.inf if max_time is None else self.began + max_time
         self.stopped = stopped or threading.Event()
         self.poll: Poll | None = None
-        self._received = 0  # signals of Ctrl-C
+        self._received, self._leaving = 0, False  # signals of Ctrl-C; whether the handlers are being restored
         self._within = ExitStack()
 
     def __enter__(self) -> Deadline:
@@ -89,14 +93,17 @@ class Deadline:
             """Set the flag at the first signal, raise `SecondInterruptError` at the second."""
             self._received += 1
             self.stopped.set()
-            if self._received > 1:
+            if self._received > 1 and not self._leaving:
+                self._within.close()  # the error may be raised where `__exit__` begins
                 raise SecondInterruptError("Ctrl-C was pressed twice")
 
+        self._leaving = False
         self._within.enter_context(interrupts_handled(interrupt))
         return self
 
     def __exit__(self, *exception: Any) -> None:
         """Restore the handler of Ctrl-C; raise `SecondInterruptError` if C code has ignored it."""
+        self._leaving = True
         self._within.close()
         if self._received > 1 and exception[0] is None:
             raise SecondInterruptError("Ctrl-C was pressed twice")
@@ -210,13 +217,14 @@ def interrupts_handled(handler: Callable[..., None], always: bool = False) -> It
     Ctrl-C stays, unless `always`.
     """
     previous = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in STOP_SIGNALS:
-            found = signal.getsignal(number)
-            of_program = always and number == signal.SIGINT and callable(found)
-            if found is signal.default_int_handler or of_program:
-                previous[number] = signal.signal(number, handler)
     try:
+        if threading.current_thread() is threading.main_thread():
+            for number in STOP_SIGNALS:
+                found = signal.getsignal(number)
+                of_program = always and number == signal.SIGINT and callable(found)
+                if found is signal.default_int_handler or of_program:
+                    previous[number] = found
+                    signal.signal(number, handler)
         yield
     finally:
         for number, found in previous.items():
@@ -227,7 +235,9 @@ def interrupts_handled(handler: Callable[..., None], always: bool = False) -> It
 def deferred_interrupt() -> Iterator[None]:
     """Defer Ctrl-C to the end of the block; in threads other than the main thread, which receive none, do nothing."""
     received: list[int] = []
-    with interrupts_handled(lambda number, frame: received.append(number), always=True):
-        yield
-    if received:
-        signal.raise_signal(received[0])
+    try:
+        with interrupts_handled(lambda number, frame: received.append(number), always=True):
+            yield
+    finally:
+        if received:
+            signal.raise_signal(received[0])
