@@ -153,7 +153,7 @@ def implied_by_points(
     sample : Sample
     points : ImpliedDual
     rows, given : ndarray of shape (k,)
-        The rows whose dual variables are given, and these before they are multiplied by the factors.
+        The rows whose dual variables are given, and the dual variables before they are multiplied by the factors.
     """
     first = _margins(points.first_w, points.first_b, sample)
     second = _margins(points.second_w, points.second_b, sample)

@@ -17,7 +17,7 @@ from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
-from .certificate import Certificate, CertificateError, Certificates, require
+from .certificate import Certificate, CertificateError, Certificates, Fingerprint, require
 from .definiteness import check_kernel
 from .dual_variables import feasible, implied_by_points
 from .expansions import KernelProblem
@@ -116,9 +116,19 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
 
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
     """Raise CertificateError unless the certificate belongs to these data, and the intercept to its problem."""
-    difference = claim.fingerprint.difference(sample.fingerprint)
+    check_data(claim, sample.fingerprint)
+    check_intercept(claim, b)
+
+
+def check_data(claim: Certificate, data: Fingerprint) -> None:
+    """Raise CertificateError unless the certificate belongs to these data."""
+    difference = claim.fingerprint.difference(data)
     words = f"{difference}; give the data of the fit"
     require(difference is None, f"this certificate was made for other data: {words}.")
+
+
+def check_intercept(claim: Certificate, b: float) -> None:
+    """Raise CertificateError unless the intercept belongs to the problem of the certificate."""
     none = claim.problem.intercept != "none" or b == 0.0
     require(none, "the upper bound fails: the model has an intercept, its problem has none.")
 

@@ -54,7 +54,7 @@ def certificate(
     if not _read_by_checker(data, table):
         lines.append(
             "checker/check.py reads svmlight and delimited text, which has a header of different names and commas, "
-            "semicolons or tabs between the columns, plain or compressed as .gz: write the rows so for it."
+            "semicolons or tabs between the columns, plain or compressed as .gz: write the rows in this form."
         )
     return Result({"certificate": str(output), "bounds": bounds}, [f"certificate: {output}", *lines])
 

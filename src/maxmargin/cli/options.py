@@ -237,8 +237,7 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
     """Make a function a command: errors of the input are one sentence, and its result is printed.
 
     Its positional parameters become arguments, the others options, but for `typed`, which has the options that the
-    command line sets. Their help texts are those of its docstring, or
-    else of `CommonOptions`.
+    command line sets. Their help texts are those of its docstring, or else of `CommonOptions`.
 
     Parameters
     ----------

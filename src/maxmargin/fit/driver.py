@@ -225,11 +225,12 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
         with cut_short_if(job.stopping.deadline.interrupted):
             points = [*_scaled_separators(job, verdict, Compensated), (found.w, found.b)]
             first, second, own = [certified(point, Compensated) for point in points]
-    except (
-        OutOfTime
-    ):  # bounds that are proved already are kept: those of the point found, and the verdict's margin
+    except OutOfTime:
+        # bounds that are proved already are kept: those of the point found, and the verdict's margin
         first, second = [certified(point, Plain) for point in _scaled_separators(job, verdict, Plain)]
-        if problem.intercept != "augmented":  # else the margin of the verdict has another |w|
+        # The margin of the verdict is that of an exact multiple, and of the length |w| without an intercept's weight.
+        exact = np.array_equal(np.frexp(second.w)[0], np.frexp(verdict.w)[0])
+        if exact and problem.intercept != "augmented":
             lower = max(second.certificate.lower, verdict.lo)
             second = second._replace(certificate=replace(second.certificate, lower=lower))
         own = CertifiedPoint(found.w, found.b, found.alpha, found.certificate)
@@ -253,7 +254,7 @@ def _scaled_separators(
     """Return two multiples of the verdict's separator: with smallest margin one, and by a power of two.
 
     Multiplication by a factor that is no power of two rounds every entry of w, which may change the margin. That by a
-    power of two is exact and leaves the margin as it was proved.
+    power of two is exact and leaves the margin as it was proved, unless weights underflow.
     """
     w, b = verdict.w, verdict.b
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -67,8 +67,8 @@ PASSES_BEFORE_SMOOTHED = 100
 # Rough costs in nanoseconds and steps of interior points, and of an entry in a row visit of coordinate descent for p
 # other than 2, which evaluates a power of each entry a few times; they decide when interior points begin.
 INTERIOR_STEPS, INTERIOR_NS_PER_ROW, INTERIOR_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 25, 1500.0, 0.1, 100.0
-# Share of the estimated work of proximal or interior points that coordinate descent gets before these take over: both
-# together then cost at most 1 + SHARE_BEFORE_BATCH times as much as these alone.
+# Share of the estimated work of proximal or interior points that coordinate descent gets before they follow: both
+# methods together then cost at most 1 + SHARE_BEFORE_BATCH times as much as the points alone.
 SHARE_BEFORE_BATCH = 0.5
 # Full passes of coordinate descent over sparse rows of many columns after which Newton's method was always faster
 # (docs/measurements/choice.md). Fewer run Newton's method on problems that coordinate descent soon solves.

@@ -28,7 +28,9 @@ from ..certificates.verification import check_claim, check_support, verdicts_of
 from ..numerics.files import written_whole
 
 FORMAT, VERSION = "maxmargin certificate", 1
-PAIRS = 1000  # pairs in a line of numbers: a reader holds one line, and lines have little overhead
+PAIRS = (
+    1000  # pairs in a line of numbers: a reader of lines needs little memory, and lines have little overhead
+)
 
 
 def write_certificate(

@@ -119,7 +119,7 @@ def _delete(path: Path) -> None:
 
 
 def _machine() -> str:
-    """Return a digest of what has its own process numbers: others may share a folder, and not its processes.
+    """Return a digest of the host and its namespace of process numbers; other hosts may share a folder with it.
 
     Two containers may have one host name; on Linux they have different namespaces of process numbers, or, on two
     machines, different numbers of the boot.

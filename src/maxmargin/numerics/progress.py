@@ -1,4 +1,4 @@
-"""Steps of long work: announced by the code that does the work, received by whatever shows them."""
+"""Steps of long work: announced by the code that does the work, received by a display."""
 
 from __future__ import annotations
 

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 
 from ...certificates.bounds import Bounds, Side, combine_sides
-from ...certificates.certificate import Certificate, Certificates, Fingerprint, require
+from ...certificates.certificate import Certificate, Certificates, require
 from ...certificates.rows import bounds
 from ...certificates.sample import Sample
-from ...certificates.verification import check_support, claimed_dual, naming, recomputed
+from ...certificates.verification import (
+    check_data,
+    check_intercept,
+    check_support,
+    claimed_dual,
+    naming,
+    recomputed,
+)
 from ...data.partitions import Gathered, Partitions, signs_of
 from ...numerics.sums import Compensated
 from .bounds import dual_side, objective_side
@@ -93,19 +100,10 @@ class _Check:
     def __init__(
         self, claim: Certificate, w: np.ndarray, b: float, positive: int, shape: tuple[int, int]
     ) -> None:
-        require(
-            claim.problem.intercept != "none" or b == 0.0,
-            "the upper bound fails: the model has an intercept, its problem has none.",
-        )
+        check_intercept(claim, b)
         self.claim, self.positive, self.coordinates = claim, positive, Coordinates(claim.problem, shape[1])
         self.numbers, self.alpha, _ = check_support(claim, shape[0])
         self.z = self.coordinates.vector(w, b)
-
-    def check_data(self, data: Fingerprint) -> None:
-        """Raise CertificateError unless the certificate belongs to these data."""
-        difference = self.claim.fingerprint.difference(data)
-        words = f"{difference}; give the data of the fit"
-        require(difference is None, f"this certificate was made for other data: {words}.")
 
     def recomputed(self, found: Bounds) -> Certificate:
         """Return the certificate with these bounds; raise CertificateError unless they prove the claimed ones."""
@@ -146,7 +144,7 @@ class _CheckBySums(_Check):
 
     def certificate(self, primal: Sums, dual: Sums) -> Certificate:
         """Return the certificate with recomputed bounds."""
-        self.check_data(primal.fingerprint(self.coordinates.d))
+        check_data(self.claim, primal.fingerprint(self.coordinates.d))
         above = objective_side(self.coordinates, primal, self.z)
         # the sums of no dual variables prove nothing
         below, _ = dual_side(self.coordinates, dual) or (NO_DUAL, None)
@@ -170,7 +168,7 @@ class _CheckByRows(_Check):
     def certificate(self, scored: Scored, rows: Gathered) -> Certificate:
         """Return the certificate with recomputed bounds."""
         problem, count = self.claim.problem, self.coordinates.d
-        self.check_data(scored.fingerprint(count))
+        check_data(self.claim, scored.fingerprint(count))
         primal = scored.bound(self.coordinates, self.z)
         if not self.numbers.size:
             dual = NO_DUAL._replace(bound=np.inf) if problem.hard else NO_DUAL
