@@ -19,7 +19,7 @@ def identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def is_file_of(array: np.memmap, status: os.stat_result) -> bool:
-    """Return whether a file is the one of a memory map; the first call for a map tells which one is.
+    """Return whether a file is the one of a memory map; the first call for a map takes the given file for its own.
 
     The rows of a map stay what they are when another process puts another file in its place, as caches of rows are
     written; a new map by the name of the file would have other rows.
