@@ -45,8 +45,8 @@ GOALS = {
 # huge columns (65).
 # 30 more: entries of v that are rounding of alpha, columns of dense linear programs, and extremes of narrow columns;
 # 50 more: models that Ctrl-C keeps in the last steps of `fit`, and refusals of dates within objects and as weights.
-# 18 more: numbers near the ends of float64, and columns of a check in passes by their names.
-LIMITS = GOALS | {"code lines": 29_535, "modules in the longest chain of imports": 25}
+# 20 more: numbers near the ends of float64, columns of a check in passes by their names, and labels of folds.
+LIMITS = GOALS | {"code lines": 29_537, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
