@@ -155,6 +155,21 @@ def test_separate_and_check_read_files_in_passes(table, tmp_path, monkeypatch):
     assert "and so does the proof that there is no separator" in checked.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--columns", "e,a"), ("--drop", "b,d")])
+def test_check_in_passes_finds_the_columns_of_the_model_by_their_names(table, tmp_path, monkeypatch, options):
+    model, other = tmp_path / "model", tmp_path / "other.csv"
+    assert run("fit", table, *options, "-o", model, "--quiet").exit_code == 0
+    lines = [
+        ",".join([label, *map(str, row)]) for row, label in zip(X[:, ::-1].tolist(), LABELS, strict=True)
+    ]
+    other.write_text("\n".join(["label,e,d,c,b,a", *lines]) + "\n")
+    monkeypatch.setattr("maxmargin.readers.files.available_memory", lambda: 2e5)
+    for path in (table, other):
+        assert run("check", model, path).exit_code == 0
+    other.write_text("label,d,c,b\n" + "yes,1,2,3\nno,2,3,4\n" * 5_000)
+    assert run("check", model, other).exit_code == 2
+
+
 def test_models_fitted_in_python_are_checked_in_passes(table, tmp_path, monkeypatch):
     linear, kernel, online = (tmp_path / name for name in ("linear", "kernel", "online"))
     save(MaxMarginClassifier().fit(X, LABELS), linear)

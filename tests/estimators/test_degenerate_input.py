@@ -119,3 +119,14 @@ def test_extreme_magnitudes_give_valid_certificates(model, scale, weight):
     now = verify(model, X, y, weights)
     assert 0.0 <= now.lower <= now.upper < INF
     assert now.gap <= 1e-3 or model.status_ is not Status.CERTIFIED
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
+@pytest.mark.parametrize("tiny", [1e-310, 1e-200])
+def test_problems_that_one_tiny_column_decides_end_with_a_status(tiny, p):
+    for other in ([0.0, 0.0, 1.0], [1.0, 1.0, 2.0]):
+        X, y = np.c_[[tiny, -tiny, 0.0], other], np.array([1, 0, 0])
+        for options in ({"C": np.inf}, {"loss": "hinge"}, {}):
+            model = MaxMarginClassifier(p=p, **options).fit(X, y)
+            assert model.message_
+            verify(model, X, y)

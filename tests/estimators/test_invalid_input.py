@@ -52,6 +52,21 @@ def test_unusable_rows_labels_and_weights_are_refused(cls, X, y, weights, words)
         cls().fit(X, y, weights)
 
 
+@pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE(cv=2)])
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([None, "a", None, "a"], "2 of 4 rows have no label"),
+        ([None] * 4, "4 of 4 rows have no label"),
+        (np.array([b"a", b"b", b"a", b"b"]), "The labels are bytes"),
+        (np.array(["a", 1, "b", 2], dtype=object), "y holds int and str"),
+    ],
+)
+def test_labels_that_name_no_classes_are_refused_before_rows_are_split(model, y, words):
+    with pytest.raises(ValueError, match=words):
+        clone(model).fit(X4, y)
+
+
 @pytest.mark.parametrize("model", ALL)
 @pytest.mark.parametrize(("store", "value"), [(np.asarray, NAN), (sp.csr_array, -INF), (np.float32, INF)])
 def test_nan_and_infinity_are_refused_also_in_rows_of_weight_zero(model, store, value):

@@ -46,7 +46,8 @@ GOALS = {
 # 30 more: entries of v that are rounding of alpha, columns of dense linear programs, and extremes of narrow columns;
 # 50 more: models that Ctrl-C keeps in the last steps of `fit`, and refusals of dates within objects and as weights.
 # 26 more: bounds of what underflows, claims about sums that overflow, and handlers that a second Ctrl-C restores.
-LIMITS = GOALS | {"code lines": 29_543, "modules in the longest chain of imports": 25}
+# 21 more: numbers near the ends of float64, columns of a check in passes by their names, and labels of folds.
+LIMITS = GOALS | {"code lines": 29_564, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

@@ -152,6 +152,22 @@ class TestVerdicts:
         assert other.hi == pytest.approx(one.hi, rel=1e-9)
         verdict.verify(X, y)
 
+    @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
+    @pytest.mark.parametrize(
+        "X",
+        [
+            [[1e308, 0.0], [0.0, 1.0]],  # compensated sums split such entries, and overflow
+            [[1.7e308, 1.7e308], [-1.7e308, -1.7e308]],  # the margin in the 1-norm is beyond float64 numbers
+            [[1.7e308, 1.7e308], [1.7e308, -1.7e308], [3e307, 6e307], [0.0, 0.0]],  # and so is the intercept
+            [[1e-200, 0.0], [-1e-200, 0.0], [0.0, 1.0]],
+        ],
+    )
+    def test_verdicts_hold_at_the_ends_of_the_float64_numbers(self, X, p):
+        X, y = np.array(X), np.array([1] + [0] * (len(X) - 1))
+        verdict = separate(X, y, p=p)
+        assert verdict.verify(X, y).separable
+        assert 0.0 < verdict.lo < np.inf
+
 
 class TestMethods:
     @pytest.mark.parametrize("storage", [sp.csr_matrix, sp.csc_matrix, sp.coo_array])

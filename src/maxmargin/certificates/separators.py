@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -163,8 +164,8 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     length = norm(np.array([float(value / unit) for value in w]), q)
     # the last term is more than the relative rounding error of a sum of d terms and of w / unit
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
-    # |w| = unit * length; one float below the rounded quotient is below the exact one
-    bound = least / unit / Fraction(length)
+    # |w| = unit * length; one float below the rounded quotient is below the exact one, also where float64 ends
+    bound = min(least / unit / Fraction(length), Fraction(sys.float_info.max))
     return max(float(np.nextafter(float(bound), 0.0)), 0.0) if bound > 0 else -np.inf
 
 

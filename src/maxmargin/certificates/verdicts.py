@@ -24,7 +24,7 @@ from ..kernels.functions import Kernel, Linear
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import canonical, without_empty_columns
-from ..numerics.sums import Compensated
+from ..numerics.sums import Arithmetic, Compensated, Plain
 from .bounds import Bounds
 from .certificate import Certificate, CertificateError, require
 from .exact.vipr_file import Program
@@ -403,19 +403,23 @@ def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, 
         # all rows that it is given, and a search in passes was given other ones.
         if not found.upper <= hi + found.above and 0 < cert.support.size < y.size:
             found = _linear_bounds(cert, X[cert.support], y[cert.support], cert.dual)
+        if not found.upper < np.inf:  # compensated sums overflow for entries above 2^996, plain sums do not
+            found = _linear_bounds(cert, X, y, cert.alpha, Plain)
     else:
         # the dual variables alone prove the upper bound: the primal point may be any
         point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
         found = KernelProblem(cert.problem, KernelSample(kernel, X), y, np.ones(y.size)).bounds(point).bounds
-    holds = found.upper <= hi + found.above
+    holds = found.upper <= hi + (found.above if found.upper < np.inf else 0.0)
     require(holds, f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}.")
 
 
-def _linear_bounds(cert: Certificate, X: Any, y: np.ndarray, alpha: np.ndarray) -> Bounds:
+def _linear_bounds(
+    cert: Certificate, X: Any, y: np.ndarray, alpha: np.ndarray, arithmetic: Arithmetic = Compensated
+) -> Bounds:
     """Return the bounds that dual variables of rows prove, with w = 0."""
     X, _ = without_empty_columns(X)
     sample = Sample(X, y, np.ones(y.size))
-    return bounds(cert.problem, sample, np.zeros(X.shape[1]), 0.0, alpha, Compensated)
+    return bounds(cert.problem, sample, np.zeros(X.shape[1]), 0.0, alpha, arithmetic)
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,18 @@ def stored_rows(
     return open_rows(
         data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **requirements
     )
+
+
+def columns_of_model(names: Iterable[Any], data: Path, columns: ColumnOptions) -> ColumnOptions:
+    """Return options that select the features of a model, in its order, from data that are read in passes.
+
+    Where the data have these columns alone, in this order, the options stay, and so does a cache of the fit.
+    """
+    from ..readers.sources import opened
+
+    features = [str(name) for name in names]
+    found = opened([data], [], Expected(**columns.requirements()), None).features
+    return columns if found in (None, features) else columns._replace(use=features, drop=None)
 
 
 def stored_table(stored: Any) -> Table:

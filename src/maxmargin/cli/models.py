@@ -164,12 +164,15 @@ def _check_in_passes(model: Path, data: Path, columns: ColumnOptions) -> tuple[A
     from ..inspection.verification import require_linear_certificate, verify_stored
     from ..io.model_file import load
     from ..readers import names_columns
-    from .data import stored_rows, stored_table
+    from .data import columns_of_model, stored_rows, stored_table
 
     fitted: Any = load(model)
     require_linear_certificate(fitted)  # before a cache of the data is written
     columns = columns.with_defaults(getattr(fitted, "source_", {}))
-    width = None if names_columns(data, **columns.layout()) else fitted.n_features_in_
+    named = names_columns(data, **columns.layout())
+    width = None if named else fitted.n_features_in_
+    if named and hasattr(fitted, "feature_names_in_") and not columns.use:
+        columns = columns_of_model(fitted.feature_names_in_, data, columns)
     stored = stored_rows(data, width, columns, fitted.cache_dir)
     return fitted, stored_table(stored), verify_stored(fitted, stored)
 

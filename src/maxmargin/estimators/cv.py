@@ -21,7 +21,7 @@ from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
 from .progress import StepCallbacks
-from .validation import checked_weights, restored_after, validate_rows
+from .validation import checked_weights, distinct_labels, restored_after, validate_rows
 
 
 class _Chosen:
@@ -134,6 +134,7 @@ max_time, callback, n_jobs, random_state, verbose
         if np.isinf(costs).any():
             refuse_rounded(X)
         X, y = validate_rows(self, X, y, order="C")
+        distinct_labels(y)  # splitters have other messages
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))

@@ -21,7 +21,7 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from .diagnosis import explain
 from .progress import StepCallbacks
-from .validation import draw_seeds
+from .validation import distinct_labels, draw_seeds
 
 DEFAULT_FOLDS = 5
 # Share of the largest weight up to which a weight is zero to rounding: exact programs leave such weights at p = inf. A
@@ -312,6 +312,7 @@ def cross_validate(
         As in `MarginRFE`; folds are fitted in processes.
     rng : RandomState
     """
+    distinct_labels(elimination.y)  # splitters have other messages
     splitter: Any = check_cv(DEFAULT_FOLDS if cv is None else cv, elimination.y, classifier=True)
     if "Group" in type(splitter).__name__:
         raise ValueError(f"{type(splitter).__name__} needs groups: cv=list(splitter.split(X, y, groups)).")

@@ -66,7 +66,9 @@ def solve(job: Job) -> Solution:
         left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
         attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)
         planned = stages(attempt.task, choice, last, attempt.distinct is not None)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(
+            over="ignore", invalid="ignore", divide="ignore"
+        ):  # iterates that are not finite are refused
             found = attempt.solution(run_stages(attempt, planned))
         rounds += found.rounds
         if best is None or rank(found.certificate) <= rank(best.certificate):

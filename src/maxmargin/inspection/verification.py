@@ -138,7 +138,7 @@ def _classes_of(verdict: Checked, labels: np.ndarray) -> np.ndarray:
 def require_linear_certificate(model: Any) -> None:
     """Raise CertificateError at a model without a certificate, or with one that needs kernel values of all rows."""
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
-    require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory: give arrays.")
+    require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory, not in passes.")
 
 
 def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:

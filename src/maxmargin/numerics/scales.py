@@ -59,7 +59,7 @@ class Dominant:
         if self.row is None:
             return (
                 f"{column} reaches {self.value:.3g}, and the median of the other columns {self.others:.3g}: divide it "
-                f"by 1e{round(log10(abs(self.value) / self.others))}, or scale all columns with StandardScaler"
+                f"by 1e{round(log10(abs(self.value)) - log10(self.others))}, or scale all columns with StandardScaler"
             )
         return (
             f"row {self.row + first} {counted} holds {self.value:.3g} in {column}, whose other entries are at most "

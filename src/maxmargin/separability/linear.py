@@ -8,6 +8,7 @@ proof may hold a ball around the origin (`inner_radius`).
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -141,10 +142,10 @@ class LinearSearch(SeparatorSearch):
     def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
         """Return the verdict on a separator that takes more digits than float64 has.
 
-        (w, b) is divided by the largest weight, which leaves the hyperplane as it is.
+        (w, b) is divided by the largest weight, or by more where float64 does not hold b: the hyperplane stays.
         """
         weights, b = exact.rows.separator(exact.direction)
-        largest = max(abs(value) for value in weights.values())
+        largest = max(*map(abs, weights.values()), abs(b) / Fraction(sys.float_info.max))
         point = (*(value / largest for value in weights.values()), b / largest)
         *rounded, b = (float(value) for value in point)
         w, lower = np.array(rounded), exact_attained_margin(self.X, self.y, point, self.problem.q)

@@ -175,7 +175,7 @@ class _Iteration:
         positive = self.y > 0.0 if problem.free else np.full(self.n, True)
         a = costs / np.where(positive, costs[positive].sum(), costs[~positive].sum())
         length = max(norm(self.A.T @ a, problem.p), settings.min_length)
-        multiple = settings.start_share / length if problem.first_power else float(a.sum()) / length**2
+        multiple = settings.start_share / length if problem.first_power else float(a.sum()) / length / length
         if not (problem.first_power and np.isinf(problem.p)):
             multiple *= settings.start_factor
         if not problem.hard:  # the squared hinge: a slack of one half at most

@@ -159,6 +159,8 @@ def solve_program(
 ) -> Point | None:
     """Return the optimum by HiGHS, in units of the program; None if no attempt finds it or the stop check is true.
 
+    None also where entries divided by `margin_unit` are beyond float64 numbers.
+
     Variables are w (at p = inf its positive and negative parts), b, g and the slacks, as far as the program has them.
 
     Parameters
@@ -197,6 +199,8 @@ def solve_program(
     # G x <= h: the rows a_i.w + y_i b - g + eta_i >= 0, or a_i.w + y_i b + xi_i >= 1, with the sign changed
     G = sp.csc_array(sp.hstack([sp.csc_array(block[0]) for block in blocks], format="csc"))
     G.data *= (-1.0 / length)[G.indices]
+    if not np.isfinite(G.data).all():  # entries over `margin_unit` overflow: HiGHS refuses them
+        return None
     h = (0.0 if unit_ball else -1.0) / length
     if unit_ball and split:  # one more row, |w|_1 <= 1; at p = 1 the bounds of the variables are |w_j| <= 1
         G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
