@@ -45,7 +45,8 @@ GOALS = {
 # huge columns (65).
 # 30 more: entries of v that are rounding of alpha, columns of dense linear programs, and extremes of narrow columns;
 # 50 more: models that Ctrl-C keeps in the last steps of `fit`, and refusals of dates within objects and as weights.
-LIMITS = GOALS | {"code lines": 29_517, "modules in the longest chain of imports": 25}
+# 25 more: checks of the radius of a proof, and of the rows that a proof names.
+LIMITS = GOALS | {"code lines": 29_542, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
@@ -55,9 +56,10 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # (237, 44) and (72, 17) with the question whether they are in files, and intercepts that evaluations move; (174, 38)
 # with the part of the fit that files which fit in memory share; one more each with the error after Ctrl-C, and one of
 # `separate` with samples of the rows, whose number the policy of fits knows; one more each with the check of weights
-# that searches share, and a file with the rounding of dual variables, which solvers and certificates share. The
-# rounding of another processor may enter a few functions more.
-VISITED_LIMITS = {"linear fit": (179, 39), "kernel fit": (240, 45), "separate": (77, 19)}
+# that searches share, and a file with the rounding of dual variables, which solvers and certificates share; a file of
+# `separate` with the ball of a proof, which searches and checks share. The rounding of another processor may enter a
+# few functions more.
+VISITED_LIMITS = {"linear fit": (179, 39), "kernel fit": (240, 45), "separate": (77, 20)}
 
 
 def test_structure_stays_within_its_limits():
