@@ -9,6 +9,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +19,9 @@ import scipy.sparse as sp
 from effort import examples, thorough
 
 from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, write_certificate
+from maxmargin.certificates.huge_columns import cancelled_exactly, huge_columns
+from maxmargin.certificates.sample import Sample
+from maxmargin.problem.problem import Problem
 
 CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
 pytestmark = pytest.mark.skipif(
@@ -169,6 +173,54 @@ def test_dual_variables_of_huge_columns_cancel_exactly(tmp_path, p, power, loss)
     assert lower >= model.certificate_.lower * (1.0 - 1e-9) > 0.0
     write_rows(tmp_path / "data.svm", X, y)
     assert checked(tmp_path / "proof.json", tmp_path / "data.svm") == (0, "VALID")
+
+
+@pytest.mark.parametrize("count", [30, 190])
+def test_huge_columns_are_cancelled_up_to_a_number_of_columns(count):
+    """Elimination in rational numbers takes half a minute for some hundred columns: it is not tried."""
+    rng = np.random.default_rng(0)
+    X, y = np.tile(rng.normal(size=(2 * count, count)), (2, 1)), np.repeat([1.0, -1.0], 2 * count)
+    X = 1e30 * (X + 1e-3 * rng.normal(size=X.shape))
+    equations = np.column_stack([X / 1e30 * y[:, None], y]).T
+    start = np.full(y.size, 0.3)
+    start -= np.linalg.lstsq(equations, equations @ start, rcond=None)[0]
+    assert start.min() > 0.0
+    sample, soft = Sample(X, y, np.ones(y.size)), Problem("squared_hinge", 1.0)
+    alpha = dict(enumerate(map(Fraction, start.tolist())))
+    huge = huge_columns(soft, sample, start)
+    assert huge.sum() == count
+    found = cancelled_exactly(soft, sample, alpha, huge)
+    if count > 100:
+        assert found is alpha
+        return
+    for column in [np.ones(y.size), *X.T]:
+        signed = [Fraction(value) for value in (column * y).tolist()]
+        assert sum(found[i] * value for i, value in enumerate(signed)) == 0
+    assert max(abs(found[i] - a) for i, a in alpha.items()) < 1e-12
+
+
+def test_false_dual_variables_of_huge_columns_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0.0, 1, -1)
+    X[0, 1] = 1e30
+    model = MaxMarginClassifier(loss="hinge", random_state=0).fit(X, y)
+    true = model.certificate_
+    for changes in ({"support": np.array([0]), "dual": np.array([1.0])}, {"dual": true.dual + 2.0}):
+        model.certificate_ = replace(true, **changes)
+        with pytest.raises(CertificateError, match="lower bound fails"):
+            write_certificate(tmp_path / "proof.json", model, X, y)
+    assert not (tmp_path / "proof.json").exists()
+
+
+def test_false_proofs_that_there_is_no_separator_are_refused(tmp_path):
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+    for changes in ({"support": np.array([0, 1, 7])}, {"weights": (Fraction(1, 3),) * 3}):
+        proof, model.verdict_ = model.verdict_, replace(model.verdict_, **changes)
+        with pytest.raises(CertificateError, match="proof fails"):
+            write_certificate(tmp_path / "proof.json", model, X, y)
+        model.verdict_ = proof
 
 
 def test_inseparable_data_have_an_upper_bound_of_zero(tmp_path):
