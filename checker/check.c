@@ -260,15 +260,16 @@ static int norm_at_most(mpq_t *v, whole from, const mpq_t inverse, whole power, 
 
 static void check_bounds(part *a) {
     int below = a->lower == 0, above = isinf(a->upper), from = a->intercept != AUGMENTED;
-    mpq_t p, q, x, y; /* 1 / p and 1 / q = 1 - 1 / p */
-    mpq_inits(p, q, x, y, NULL), mpq_set_ui(q, 1, 1);
+    mpq_t p, q, x, y, zero; /* 1 / p and 1 / q = 1 - 1 / p */
+    mpq_inits(p, q, x, y, zero, NULL), mpq_set_ui(q, 1, 1);
     if (isfinite(a->p)) mpq_set_d(p, a->p), mpq_inv(p, p);
     mpq_sub(q, q, p), mpq_set_d(x, below ? 1 : a->lower), mpq_set_d(y, above ? 0 : a->upper);
     require(a->intercept != FREE || !mpq_sgn(a->v[0]), "the dual variables are not balanced.");
     require(a->seen > 0, "no row is of the class of a part.");
     if (a->exponent == HARD) { /* lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper */
         mpq_div(x, a->least, x), mpq_mul(y, y, a->G);
-        below = below || (a->some && mpq_sgn(a->least) > 0 && norm_at_most(a->w, from, q, 1, x));
+        int margin = a->some && mpq_sgn(a->least) > 0 && !norm_at_most(a->w, from, q, 1, zero); /* of w other than 0 */
+        below = below || (margin && norm_at_most(a->w, from, q, 1, x));
         above = above || (mpq_sgn(a->G) > 0 && norm_at_most(a->v, from, p, 1, y));
     } else { /* lower <= G - |v|_p^2 / 2 or G / max(1, |v|_p), and |w|_q^2 / 2 or |w|_q <= upper - losses */
         int enough = mpq_cmp(a->G, x) >= 0;

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+import zlib
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from types import SimpleNamespace as Part
@@ -35,7 +36,8 @@ def read_certificate(path):
     """Return the header and the parts; docs/certificate_format.md has the format."""
     with open(path, encoding="utf-8") as file:
         head, lines = json.loads(file.readline()), [*map(json.loads, file)]
-    require(head | {"format": "maxmargin certificate", "version": 1} == head, "no certificate.", "UNREADABLE")
+    known = isinstance(head, dict) and head | {"format": "maxmargin certificate", "version": 1} == head
+    require(known, "no certificate.", "UNREADABLE")
     parts, sizes = [], {"w": head["columns"], "weights": head["rows"], "dual": head["rows"]}
     for line in lines[:-1]:
         if "positive" in line:
@@ -67,8 +69,7 @@ def rows_of(path, head):
                 pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
                 yield words[0], [(int(j) - head["first_index"] + 1, float(x)) for j, x in pairs]
             return
-        first = file.readline()
-        delimiter = max(",;\t", key=first.count)
+        delimiter = max(",;\t", key=(first := file.readline()).count)
         names = next(csv.reader([first], delimiter=delimiter))
         missing, distinct = {head["label"], *head["names"]} - {*names}, len({*names}) == len(names)
         require(distinct and not missing, f"the data have no column {', '.join(missing)!r}, or a name twice.")
@@ -78,15 +79,15 @@ def rows_of(path, head):
 
 def norm_at_most(v, unit, p, power, limit):
     """Decide |v / unit|_p <= limit, or half its square <= limit; if p is not whole, by logarithms with a slack."""
-    v, square = [abs(x) for x in v if x], (limit * abs(limit) if power == 1 else 2 * limit) * unit**2
+    v, square = sorted(abs(x) for x in v if x), (limit * abs(limit) if power == 1 else 2 * limit) * unit**2
     if not v or square <= 0 or p == math.inf:
         return max(v, default=0) ** 2 <= square
     if p.denominator == 1 and p <= 64:
         return sum(x ** int(p) for x in v) ** 2 <= square ** int(p)
     with localcontext(Context(prec=60, Emax=10**9, Emin=-(10**9), traps=[])):
-        p, square = (Decimal(x.numerator) / Decimal(x.denominator) for x in (p, square))
-        total = sum((p / 2 * (Decimal(x) ** 2 / square).ln()).exp() for x in v)
-        return total.ln() + Decimal("1e-40") * (1 + p) <= 0
+        p, square = (Decimal(x.numerator) / Decimal(x.denominator) for x in (p, square / v[-1] ** 2))
+        total = sum((p * (Decimal(x) / v[-1]).ln()).exp() for x in v)  # the last term is 1
+        return total.ln() + Decimal("1e-40") * (1 + p) <= p / 2 * square.ln()
 
 
 def check(proof, data):
@@ -122,7 +123,8 @@ def check(proof, data):
         v = part.v.values(), part.D * ONE, part.p
         lower, upper, G = part.lower or Fraction(1), 0 if part.upper == math.inf else part.upper, part.G
         if part.loss == "hard":  # lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper
-            below = 0 < part.least < math.inf and norm_at_most(*w, 1, part.least / (lower * part.W * ONE))
+            margin = part.least if any(w[0]) else 0  # w = 0 is no hyperplane
+            below = 0 < margin < math.inf and norm_at_most(*w, 1, margin / (lower * part.W * ONE))
             above = G > 0 and norm_at_most(*v, 1, upper * G)
         else:  # lower <= G - |v|_p^2 / 2 or G / max(1, |v|_p), and |w|_q^2 / 2 or |w|_q <= upper - losses
             losses = part.C * Fraction(part.losses, ONE * (part.W * ONE) ** POWERS[part.loss])
@@ -130,12 +132,11 @@ def check(proof, data):
             above = norm_at_most(*w, part.power, upper - losses)
         require((below or part.lower == 0) and (above or part.upper == math.inf), "a bound is not proved.")
         require(part.positive in labels, f"no row is of the class {part.positive!r}.")
-        weights, low, high = [*part.weights.values()], float(part.lower), float(part.upper)
+        weights, low = [*part.weights.values()], f"{float(part.lower):.17g} <= " * (part.lower > 0)
         rest = ", ".join(f"{x} = {float(getattr(part, x)):.17g}" for x in ("C", "p", "scaling"))
         print(f"class {part.positive!r}: {part.loss}, power {part.power}, intercept {part.intercept}, {rest}")
         print(f"  {len(weights)} rows have weights other than 1, {weights.count(0)} of them 0")
-        what = "margin" if part.loss == "hard" else "objective"
-        print(f"  {f'{low:.17g} <= ' * (low > 0)}best {what} <= {high:.17g}")  # 0 states nothing
+        print(f"  {low}best {'margin' if part.loss == 'hard' else 'objective'} <= {float(part.upper):.17g}")
 
 
 if __name__ == "__main__":
@@ -143,7 +144,7 @@ if __name__ == "__main__":
     require(len(sys.argv) == 3, "check.py proof.json data", "usage")
     try:
         check(*sys.argv[1:])
-    except Exception as error:  # whatever cannot be read is refused
-        unread = isinstance(error, OSError | EOFError | UnicodeDecodeError | json.JSONDecodeError)
-        require(False, f"{type(error).__name__}: {error}", "UNREADABLE" if unread else "INVALID")
+    except Exception as e:  # whatever cannot be read is refused
+        unread = OSError | EOFError | UnicodeDecodeError | json.JSONDecodeError | zlib.error | csv.Error
+        require(False, f"{type(e).__name__}: {e}", "UNREADABLE" if isinstance(e, unread) else "INVALID")
     print("VALID")

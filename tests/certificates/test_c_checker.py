@@ -190,6 +190,18 @@ def test_a_negative_bound_of_a_margin_is_refused(examples, c_checker, tmp_path):
     assert c_status(c_checker, tmp_path / "proof.json", data) == 1
 
 
+def test_a_lower_bound_of_a_margin_of_w_zero_is_refused(examples, c_checker, python_status, tmp_path):
+    """Where all rows with a weight are of one class, w = 0 has positive margins."""
+    lines = [json.loads(line) for line in examples[2][0].read_text().splitlines()]
+    rows = [line.split()[0] for line in examples[2][1].read_text().splitlines() if line and line[0] != "#"]
+    lines[1] |= {"intercept": "free", "b": (1.0).hex(), "lower": (1e300).hex(), "upper": "inf"}
+    negative = [k for k, label in enumerate(rows, 1) if float(label) != float(lines[1]["positive"])]
+    lines[2:] = [{"weights": [[k, (0.0).hex()] for k in negative]}, {"end": 3}]
+    proof = tmp_path / "proof.json"
+    proof.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert (python_status(proof, examples[2][1]), c_status(c_checker, proof, examples[2][1])) == (1, 1)
+
+
 def test_compressed_data_are_not_supported(examples, c_checker):
     assert c_status(c_checker, examples[0][0], "data.svm.gz") == 3
 

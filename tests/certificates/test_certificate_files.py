@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import json
+import math
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +19,9 @@ import scipy.sparse as sp
 from effort import examples, thorough
 
 from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, write_certificate
+from maxmargin.certificates.huge_columns import cancelled_exactly, huge_columns
+from maxmargin.certificates.sample import Sample
+from maxmargin.problem.problem import Problem
 
 CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
 pytestmark = pytest.mark.skipif(
@@ -169,6 +175,54 @@ def test_dual_variables_of_huge_columns_cancel_exactly(tmp_path, p, power, loss)
     assert checked(tmp_path / "proof.json", tmp_path / "data.svm") == (0, "VALID")
 
 
+@pytest.mark.parametrize("count", [30, 190])
+def test_huge_columns_are_cancelled_up_to_a_number_of_columns(count):
+    """Elimination in rational numbers takes half a minute for some hundred columns: it is not tried."""
+    rng = np.random.default_rng(0)
+    X, y = np.tile(rng.normal(size=(2 * count, count)), (2, 1)), np.repeat([1.0, -1.0], 2 * count)
+    X = 1e30 * (X + 1e-3 * rng.normal(size=X.shape))
+    equations = np.column_stack([X / 1e30 * y[:, None], y]).T
+    start = np.full(y.size, 0.3)
+    start -= np.linalg.lstsq(equations, equations @ start, rcond=None)[0]
+    assert start.min() > 0.0
+    sample, soft = Sample(X, y, np.ones(y.size)), Problem("squared_hinge", 1.0)
+    alpha = dict(enumerate(map(Fraction, start.tolist())))
+    huge = huge_columns(soft, sample, start)
+    assert huge.sum() == count
+    found = cancelled_exactly(soft, sample, alpha, huge)
+    if count > 100:
+        assert found is alpha
+        return
+    for column in [np.ones(y.size), *X.T]:
+        signed = [Fraction(value) for value in (column * y).tolist()]
+        assert sum(found[i] * value for i, value in enumerate(signed)) == 0
+    assert max(abs(found[i] - a) for i, a in alpha.items()) < 1e-12
+
+
+def test_false_dual_variables_of_huge_columns_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0.0, 1, -1)
+    X[0, 1] = 1e30
+    model = MaxMarginClassifier(loss="hinge", random_state=0).fit(X, y)
+    true = model.certificate_
+    for changes in ({"support": np.array([0]), "dual": np.array([1.0])}, {"dual": true.dual + 2.0}):
+        model.certificate_ = replace(true, **changes)
+        with pytest.raises(CertificateError, match="lower bound fails"):
+            write_certificate(tmp_path / "proof.json", model, X, y)
+    assert not (tmp_path / "proof.json").exists()
+
+
+def test_false_proofs_that_there_is_no_separator_are_refused(tmp_path):
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
+    model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+    for changes in ({"support": np.array([0, 1, 7])}, {"weights": (Fraction(1, 3),) * 3}):
+        proof, model.verdict_ = model.verdict_, replace(model.verdict_, **changes)
+        with pytest.raises(CertificateError, match="proof fails"):
+            write_certificate(tmp_path / "proof.json", model, X, y)
+        model.verdict_ = proof
+
+
 def test_inseparable_data_have_an_upper_bound_of_zero(tmp_path):
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
@@ -211,11 +265,19 @@ def test_the_checker_says_when_it_was_called_wrongly_or_a_file_cannot_be_read(tm
     (tmp_path / "empty").write_text("")
     (tmp_path / "bytes").write_bytes(b"\x93NUMPY\xff")
     (tmp_path / "text.gz").write_text("1 1:0.5\n")
+    (tmp_path / "list").write_text("[1]\n")
+    compressed = bytearray(gzip.compress(data.read_bytes()))
+    compressed[12:16] = b"\xff" * 4
+    (tmp_path / "damaged.gz").write_bytes(compressed)
+    (tmp_path / "wide.csv").write_text(
+        f"{data.read_text()}yes,7,{'1' * 200_000},0\n"
+    )  # beyond the limit of a field
     for arguments in [(), (proof,), (proof, data, data)]:
         done = run_checker(*arguments)
         assert (done.returncode, done.stderr) == (2, "usage: check.py proof.json data\n")
-    unreadable = [(tmp_path / name, data) for name in ("text", "object", "empty", "bytes", "none")]
-    for files in [*unreadable, *((proof, tmp_path / name) for name in ("bytes", "none", "text.gz"))]:
+    unreadable = [(tmp_path / name, data) for name in ("text", "object", "list", "empty", "bytes", "none")]
+    broken = ("bytes", "none", "text.gz", "damaged.gz", "wide.csv")
+    for files in [*unreadable, *((proof, tmp_path / name) for name in broken)]:
         done = run_checker(*files)
         assert (done.returncode, done.stderr[:12]) == (2, "UNREADABLE: "), files
     data.write_text(data.read_text().replace("class", "kind"))
@@ -266,18 +328,73 @@ FALSE = [
 @pytest.mark.parametrize(("loss", "lower", "upper", "dual"), FALSE)
 def test_false_statements_about_two_rows_are_refused(tmp_path, loss, lower, upper, dual):
     """Rows 1 and -1: the objective is at least 1/2, the margin is 1."""
-    (tmp_path / "data.svm").write_text("1 1:1.0\n-1 1:-1.0\n")
-    digest = hashlib.sha256(b"1 1:0x1.0000000000000p+0\n-1 1:-0x1.0000000000000p+0\n").hexdigest()
-    head = {"format": "maxmargin certificate", "version": 1, "rows": 2, "columns": 1, "sha256": digest}
+    data, part = two_rows(tmp_path, [1.0], [-1.0])
+    part |= {"loss": loss, "C": "1" if loss == "hinge" else "inf", "lower": lower, "upper": upper}
+    w, true = {"w": [[1, "1"]]}, {"lower": "0x1.0000000000000p-1" if loss == "hinge" else "1", "upper": "1"}
+    assert outcome(data, part | true, w, {"dual": [[1, "1/2"], [2, "1/2"]]}) == 0
+    assert outcome(data, part, w, {"dual": dual}) == 1
+
+
+def two_rows(folder, positive, negative):
+    """Write a row of the class 1 and one of the class -1; return the path, and facts of a hard margin on them."""
+    (folder / "data.svm").write_text(
+        "".join(
+            f"{label} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, 1)) + "\n"
+            for label, row in ((1, positive), (-1, negative))
+        )
+    )
+    part = {
+        "positive": "1",
+        "loss": "hard",
+        "C": "inf",
+        "p": "2",
+        "power": 2,
+        "intercept": "free",
+        "scaling": "1",
+    }
+    return folder / "data.svm", part | {"b": "0", "lower": "0", "upper": "inf"}
+
+
+def outcome(data, part, *numbers):
+    """Write a certificate of two rows, of its facts and lines of numbers; return the exit code of the checker."""
+    rows = [line.split() for line in data.read_text().splitlines()]
+    texts = [
+        " ".join([row[0], *(f"{j}:{float(x).hex()}" for j, x in (pair.split(":") for pair in row[1:]))])
+        for row in rows
+    ]
+    digest = hashlib.sha256("".join(f"{text}\n" for text in texts).encode()).hexdigest()
+    head = {
+        "format": "maxmargin certificate",
+        "version": 1,
+        "rows": 2,
+        "columns": len(rows[0]) - 1,
+        "sha256": digest,
+    }
     head |= {"label": None, "names": None, "first_index": 1, "parts": 1}
-    part = {"positive": "1", "loss": loss, "C": "1" if loss == "hinge" else "inf", "p": "2", "power": 2}
-    part |= {"intercept": "free", "scaling": "1", "b": "0", "lower": lower, "upper": upper}
+    lines = [head, part, *numbers, {"end": 2 + len(numbers)}]
+    proof = data.with_name("proof.json")
+    proof.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return checked(proof, data)[0]
 
-    def outcome(part, dual):
-        lines = [head, part, {"w": [[1, "1"]]}, {"dual": dual}, {"end": 4}]
-        (tmp_path / "proof.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return checked(tmp_path / "proof.json", tmp_path / "data.svm")[0]
 
-    true = {"lower": "0x1.0000000000000p-1" if loss == "hinge" else "1", "upper": "1"}
-    assert outcome(part | true, [[1, "1/2"], [2, "1/2"]]) == 0
-    assert outcome(part, dual) == 1
+def test_bounds_in_norms_of_huge_exponents_are_refused_where_digits_end(tmp_path):
+    """|v|_p is 2^(1/p) m, and upper sum(alpha) is m + 1: a bound that is not proved, by a part in 1e70.
+
+    m^2 and (m + 1)^2, in units of 2^-1074, lie on both sides of the middle of two numbers of 60 digits.
+    """
+    data, part = two_rows(tmp_path, [1.0, 1.0], [-0.5, -0.5])
+    part |= {"intercept": "none", "p": (1e70).hex(), "upper": "1"}
+    for k in range(8):
+        middle = (2 * (10**59 + 7919 * k) + 1) * 10**741 // 2
+        m = math.isqrt(middle) >> 1074
+        assert 0.69 * m > 1e70  # (2^(1/p) - 1) m > 1, as ln 2 / p is above 0.69 / p
+        assert outcome(data, part, {"dual": [[1, str(m - 1)], [2, "2"]]}) == 1
+        assert outcome(data, part, {"dual": [[1, str(m)], [2, str(m)]]}) == 0
+
+
+def test_a_lower_bound_of_a_margin_needs_weights(tmp_path):
+    """Where all rows with a weight are of one class, every intercept is a margin of w = 0, which has no length."""
+    data, part = two_rows(tmp_path, [1.0], [2.0])
+    weights = {"weights": [[2, "0"]]}
+    assert outcome(data, part | {"b": "1", "lower": "1"}, weights) == 1
+    assert outcome(data, part | {"b": "1", "lower": "1"}, {"w": [[1, "1"]]}, weights) == 0

@@ -84,6 +84,7 @@ TYPED = {
     "select data --keep 0": "--keep must be a whole number of at least 1; got 0.",
     "compare data --algorithms foo": "--algorithms takes names separated by commas",
     "compare data --algorithms ,": "--algorithms takes names separated by commas",
+    "separate one": "the labels are of one class: give a file with two",
     "separate three": "the labels are of 3 classes: give a file with two",
     "separate data --kernel rbf --p 3": "--p must be 2; got 3.",
     "report out data --top 0": "--top must be a whole number of at least 1; got 0.",
@@ -97,7 +98,12 @@ TYPED = {
 
 
 def test_messages_name_the_options_that_are_typed(folder):
-    for name, labels in (("three", (1, 2, 3)), ("large", (2**53, 2**53 + 1)), ("others", (1, 0))):
+    for name, labels in (
+        ("one", (1, 1)),
+        ("three", (1, 2, 3)),
+        ("large", (2**53, 2**53 + 1)),
+        ("others", (1, 0)),
+    ):
         Path(name).write_text("".join(f"{label} 1:{k} 4:1\n" for k, label in enumerate(labels)))
     for words, message in TYPED.items():
         found = refused(words)

@@ -267,6 +267,15 @@ class TestDamage:
         with pytest.raises(ModelFileError, match="this is not a complete model"):
             load(path)
 
+    @pytest.mark.parametrize("row", [-1, 40])
+    def test_proofs_that_name_rows_beyond_the_data_are_refused(self, path, row):
+        model = linear(C=INF).fit(X, Y)
+        proof = model.verdict_
+        model.verdict_ = dataclasses.replace(proof, support=np.append(proof.support[1:], row))
+        save(model, path)
+        with pytest.raises(ModelFileError, match="rows that the data do not have"):
+            load(path)
+
     @pytest.mark.parametrize(
         ("old", "new"),
         [

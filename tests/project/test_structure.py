@@ -47,7 +47,8 @@ GOALS = {
 # 50 more: models that Ctrl-C keeps in the last steps of `fit`, and refusals of dates within objects and as weights.
 # 26 more: bounds of what underflows, claims about sums that overflow, and handlers that a second Ctrl-C restores.
 # 21 more: numbers near the ends of float64, columns of a check in passes by their names, and labels of folds.
-LIMITS = GOALS | {"code lines": 29_564, "modules in the longest chain of imports": 25}
+# 25 more: checks of the radius of a proof, and of the rows that a proof names.
+LIMITS = GOALS | {"code lines": 29_589, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
@@ -58,8 +59,9 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # with the part of the fit that files which fit in memory share; one more each with the error after Ctrl-C, and one of
 # `separate` with samples of the rows, whose number the policy of fits knows; one more each with the check of weights
 # that searches share, and a file with the rounding of dual variables, which solvers and certificates share; one more
-# with the longest row that has a dual variable. The rounding of another processor may enter a few functions more.
-VISITED_LIMITS = {"linear fit": (180, 39), "kernel fit": (240, 45), "separate": (77, 19)}
+# with the longest row that has a dual variable; a file of `separate` with the ball of a proof, which searches and
+# checks share. The rounding of another processor may enter a few functions more.
+VISITED_LIMITS = {"linear fit": (180, 39), "kernel fit": (240, 45), "separate": (77, 20)}
 
 
 def test_structure_stays_within_its_limits():

@@ -81,8 +81,12 @@ def test_a_proof_that_there_is_none_holds_for_all_rows(stored, bias, storage):
     weights = (Fraction(1, 3), *found.weights[1:])
     with pytest.raises(CertificateError, match="the proof fails"):
         verify(replace(found, weights=weights), *files)
-    with pytest.raises(CertificateError, match="about 5 rows"):
-        verify(replace(found, rows=5), *files)
+    for changes, words in (
+        ({"rows": 5}, "about 5 rows"),
+        ({"radius": 2.0 * found.radius + 1.0}, "radius fails"),
+    ):
+        with pytest.raises(CertificateError, match=words):
+            verify(replace(found, **changes), *files)
 
 
 def test_sparse_rows_with_more_columns_than_rows_in_memory(stored):

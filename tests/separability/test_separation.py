@@ -264,6 +264,11 @@ class TestVerify:
             ({"support": np.zeros_like(verdict.support)}, "one weight"),
             ({"rows": 349}, "349"),
             ({"classes": (-2, 2)}, "classes"),
+            ({"radius": verdict.radius * (1.0 + 1e-6)}, "radius fails"),
+            ({"radius": -1.0}, "radius fails"),
+            ({"radius": np.nan}, "radius fails"),
+            ({"support": verdict.support + 350}, "rows that the data do not have"),
+            ({"support": verdict.support - 350}, "rows that the data do not have"),
         ):
             with pytest.raises(CertificateError, match=words):
                 replace(verdict, **change).verify(X, y)
@@ -277,6 +282,23 @@ class TestVerify:
         with pytest.raises(CertificateError, match="column 2"):
             verdict.verify(other, y)
 
+    def test_a_radius_of_a_proof_without_a_ball_is_refused(self):
+        X = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
+        for found in (separate(X, [0, 1, 1]), separate(X, [0, 1, 1], kernel="poly", degree=2)):
+            assert found.verify(X, [0, 1, 1]).radius == 0.0
+            with pytest.raises(CertificateError, match="radius fails"):
+                replace(found, radius=0.5).verify(X, [0, 1, 1])
+
+    @pytest.mark.parametrize("bias", [True, False])
+    @pytest.mark.parametrize("p", [1.0, 1.5, np.inf])
+    def test_the_radius_of_rows_of_a_small_determinant_is_verified(self, p, bias):
+        """The error of the inverse, which depends on the machine, is a part of the accepted rounding."""
+        X, y = flipped(60, 3, 6)
+        X = X @ np.array([[1.0, 1.0, 0.0], [0.0, 1e-5, 0.0], [0.0, 0.0, 1.0]])
+        found = separate(X, y, p=p, bias=bias)
+        assert found.verify(X, y).radius > 0.0
+        assert found.verify(sp.csr_matrix(X), y) is found
+
     def test_false_margins_are_refused(self):
         y = np.array([0, 1, 1, 1])
         verdict = separate(SQUARE, y)
@@ -285,6 +307,11 @@ class TestVerify:
             ({"hi": verdict.hi * 0.999}, "upper bound fails"),
             ({"b": verdict.b + 5.0}, "margin fails"),
             ({"lo": 0.0}, "margin fails"),
+            ({"w": np.zeros(2)}, "margin fails"),
+            ({"w": np.array([np.nan, 1.0])}, "separator fails"),
+            ({"w": np.ones(3)}, "separator fails"),
+            ({"b": np.inf}, "separator fails"),
+            ({"certificate": replace(verdict.certificate, support=np.array([0, 7]))}, "rows that the data"),
         ):
             with pytest.raises(CertificateError, match=words):
                 replace(verdict, **change).verify(SQUARE, y)

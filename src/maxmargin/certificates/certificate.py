@@ -28,6 +28,13 @@ def require(holds: Any, failure: str) -> None:
         raise CertificateError(failure)
 
 
+def require_rows(support: np.ndarray, rows: int) -> None:
+    """Raise CertificateError unless the row numbers of a proof are those of rows of the data."""
+    integers = np.asarray(support).dtype.kind in "iu"
+    within = integers and (not np.size(support) or (np.min(support) >= 0 and np.max(support) < rows))
+    require(within, "the proof fails: it names rows that the data do not have.")
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """Identification of the data of a certificate by its sizes and by sums that depend on every entry.
@@ -149,6 +156,7 @@ class Certificate:
             self.implied is None,
             "the dual variables are implied by two points: only the data give their values.",
         )
+        require_rows(self.support, self.rows)
         alpha = np.zeros(self.rows)
         alpha[self.support] = self.dual
         return alpha

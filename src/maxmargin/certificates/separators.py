@@ -57,6 +57,8 @@ class LinearSeparator(Separable):
         """Recompute the margin by compensated sums; in rational numbers where compensated sums do not prove `lo`."""
         w, problem = self.w, self.certificate.problem
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
+            fits = w.shape == (X.shape[1],) and np.isfinite([*w, self.b]).all()
+            require(fits, "the separator fails: a weight for each feature, and b, must be finite.")
             X, columns = without_empty_columns(X, w)
             w = columns.restrict(w)
             lower = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b)
@@ -160,7 +162,9 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     """
     *w, _ = point
     least = exact_least_score(X, y, point)
-    unit = max(abs(value) for value in w)
+    unit = max((abs(value) for value in w), default=0)
+    if not unit:  # w = 0 separates nothing
+        return -np.inf
     length = norm(np.array([float(value / unit) for value in w]), q)
     # the last term is more than the relative rounding error of a sum of d terms and of w / unit
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)

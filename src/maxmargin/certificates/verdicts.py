@@ -21,12 +21,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
+from ..numerics.inner_ball import inner_radius
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import canonical, without_empty_columns
-from ..numerics.sums import Arithmetic, Compensated, Plain
+from ..numerics.sums import Compensated, Plain
+from ..problem.problem import dual_exponent
 from .bounds import Bounds
-from .certificate import Certificate, CertificateError, require
+from .certificate import Certificate, CertificateError, require, require_rows
 from .exact.vipr_file import Program
 from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, no_separator
 from .expansions import KernelPoint, KernelProblem
@@ -270,9 +272,10 @@ class Inseparable(Checked):
         return f"not separable{where}: {self.words(first)}{ball}\n  found by {found}"
 
     def check(self, X: Any, signs: np.ndarray) -> None:
-        """Sum the weighted rows in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
+        """Sum the weighted rows, sum weights_k y_k (phi(x_k), 1), which must be exactly 0, and recompute the radius."""
         same = signs.size == self.rows
         require(same, f"the verdict is about {self.rows} rows, not {signs.size}: give its X and y.")
+        require_rows(self.support, self.rows)
         one_each = np.unique(self.support).size == len(self.weights) > 0
         require(one_each, "the proof fails: it needs one weight for each of its rows.")
         # Caratheodory: affinely independent rows are at most one more than the dimension, the intercept included
@@ -298,6 +301,11 @@ class Inseparable(Checked):
                 total[j] = total.get(j, 0) + weight * above * (finest // below)
         for j, value in total.items():
             require(value == 0, f"the proof fails: the weighted sum of column {j} is not 0.")
+        if self.radius != 0.0:
+            rows, y, q = X[self.support], signs[self.support], dual_exponent(self.p)
+            radius, rounding = inner_radius(rows, y, self.weights, q, self.bias)
+            holds = isinstance(self.kernel, Linear) and 0.0 < self.radius <= radius + rounding
+            require(holds, f"the radius fails: {self.radius:.17g} is claimed, the data give {radius:.17g}.")
 
     def program(self, rows: SignedRows) -> Program:
         """Return the inequalities of the rows of the proof, which contradict each other."""
@@ -398,13 +406,8 @@ def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, 
     """
     require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, not {y.size}: give its X and y.")
     if isinstance(kernel, Linear):
-        found = _linear_bounds(cert, X, y, cert.alpha)
-        # The bound depends on the rows with a dual variable alone. Where columns are huge, its computation depends on
-        # all rows that it is given, and a search in passes was given other ones.
-        if not found.upper <= hi + found.above and 0 < cert.support.size < y.size:
-            found = _linear_bounds(cert, X[cert.support], y[cert.support], cert.dual)
-        if not found.upper < np.inf:  # compensated sums overflow for entries above 2^996, plain sums do not
-            found = _linear_bounds(cert, X, y, cert.alpha, Plain)
+        require_rows(cert.support, cert.rows)
+        found = _upper_bound(cert, X[cert.support], y[cert.support])
     else:
         # the dual variables alone prove the upper bound: the primal point may be any
         point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
@@ -413,13 +416,15 @@ def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, 
     require(holds, f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}.")
 
 
-def _linear_bounds(
-    cert: Certificate, X: Any, y: np.ndarray, alpha: np.ndarray, arithmetic: Arithmetic = Compensated
-) -> Bounds:
-    """Return the bounds that dual variables of rows prove, with w = 0."""
-    X, _ = without_empty_columns(X)
-    sample = Sample(X, y, np.ones(y.size))
-    return bounds(cert.problem, sample, np.zeros(X.shape[1]), 0.0, alpha, arithmetic)
+def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
+    """Return the bounds that the rows with a dual variable prove, with w = 0."""
+    found, (X, _) = Bounds(-np.inf, np.inf, 0.0, 0.0), without_empty_columns(X)
+    for arithmetic in (Compensated, Plain) if y.size else ():
+        sample, w = Sample(X, y, np.ones(y.size)), np.zeros(X.shape[1])
+        found = bounds(cert.problem, sample, w, 0.0, cert.dual, arithmetic)
+        if found.upper < np.inf:  # compensated sums overflow for entries above 2^996
+            break
+    return found
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:

@@ -17,7 +17,7 @@ from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
-from .certificate import Certificate, CertificateError, Certificates, Fingerprint, require
+from .certificate import Certificate, CertificateError, Certificates, Fingerprint, require, require_rows
 from .definiteness import check_kernel
 from .dual_variables import feasible, implied_by_points
 from .expansions import KernelProblem
@@ -77,6 +77,7 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
             continue
         labels = y if label is None or isinstance(label, tuple) else y == label
         here = np.isin(labels, verdict.classes)
+        require_rows(verdict.support, y.size)
         about = here[verdict.support].all()
         require(about, "the proof fails: not all of its rows are of the classes that it is about.")
         # rows of other classes, and rows that the fit left out, are not in the proof: any label serves for them

@@ -19,6 +19,7 @@ WORDS = (
     (r"(?<=or give less )memory(?=\.$)", "--memory"),
     (r"\bp must be 2; got p=", "--p must be 2; got "),
     (r"; got \w+=(?=[^=]+$)", "; got "),
+    (r"^y must hold two classes and holds 1: .*", "the labels are of one class: give a file with two"),
     (r"^y must hold two classes and holds (\d+): ask for .*", r"the labels are of \1 classes: give a file with two"),
     (r", or None(?=; got )", ""),
     (r' must be a dict, "balanced" or None(?=; got )', " must be balanced"),

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import require
-from ..certificates.dual_variables import implied_by_points
 from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
 from ..certificates.exact.vipr_file import number_text
 from ..certificates.huge_columns import cancelled_exactly, huge_columns
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
-from ..certificates.verification import check_claim, check_support, verdicts_of
+from ..certificates.verification import check_claim, claimed_dual, verdicts_of
 from ..numerics.files import written_whole
 
 FORMAT, VERSION = "maxmargin certificate", 1
@@ -164,13 +163,9 @@ def _claims(model: Any) -> Iterator[tuple[Any, Any, np.ndarray, float, Any]]:
 def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fraction]:
     """Return the dual variables of a part, exactly feasible: those of its verdict if it has no separator."""
     if isinstance(verdict, Inseparable):
+        verdict.check(sample.X, sample.y)
         return dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
-    support, dual, _ = check_support(claim, sample.y.size)
-    if claim.implied is not None:
-        alpha = implied_by_points(claim.problem, sample, claim.implied, support, dual)
-    else:
-        alpha = np.zeros(sample.y.size)
-        alpha[support] = dual
+    alpha = claimed_dual(claim, sample)
     exact = exactly_feasible(claim.problem, sample.y, sample.weights, alpha)
     huge = huge_columns(claim.problem, sample, alpha)
     return exact if huge is None else cancelled_exactly(claim.problem, sample, exact, huge)

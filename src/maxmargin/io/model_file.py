@@ -15,7 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
-from ..certificates.certificate import Certificate, Certificates
+from ..certificates.certificate import Certificate, Certificates, require_rows
 from ..certificates.verdicts import Inseparable, Undecided
 from ..estimators.diagnosis import explain
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
@@ -340,9 +340,10 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     model.message_ = record.get("message") or explain(model)  # files of early versions have none
     verdicts = {}
     for k, verdict in enumerate(record.get("verdicts", [])):  # files of early versions have none
-        label = names[verdict.pop("class")]
+        place = verdict.pop("class")
         kind = Undecided if "certificate" in verdict else Inseparable
-        verdicts[label] = _decode(kind, verdict, f"verdict.{k}", arrays, kernel)
+        verdicts[names[place]] = proof = _decode(kind, verdict, f"verdict.{k}", arrays, kernel)
+        require_rows(proof.support, parts[place or 0].rows)
     if verdicts:
         model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
 

@@ -26,3 +26,10 @@ class Status(StrEnum):
 def worst(statuses: Iterable[Status]) -> Status:
     """Return the status of a model of several problems: the last of them in the order of `Status`."""
     return max(statuses, key=list(Status).index)
+
+
+def stopped_reason(status: Status | None) -> str:
+    """Return the reason of the verdict of a search that a deadline with this status ended; empty if it has not."""
+    if status is None:
+        return ""
+    return "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"

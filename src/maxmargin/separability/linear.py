@@ -13,10 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate
 from ..certificates.rows import attained_margin, certify
@@ -29,14 +27,13 @@ from ..fit.driver import solve
 from ..fit.policy import Choice, choose, sample_rows
 from ..fit.report import Job, Solution, Stopping
 from ..kernels.functions import Linear
-from ..numerics.norms import norm, row_norms
+from ..numerics.inner_ball import inner_radius
 from ..numerics.progress import announce
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import OutOfTime, StopCheck
 from ..numerics.sums import EPS, Compensated, Plain, cut_short_if
 from ..problem.intercept import best_intercept
-from ..problem.problem import Problem
 from .nearest_point import UNDERFLOW
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
 
@@ -47,11 +44,6 @@ STAGE_WORDS = {"exact": "the optimality conditions on the support"}  # stages of
 # Samples on which separability is decided first, at most: more take longer where few rows do not contradict each other,
 # with fewer a contradiction may be missed. A round value; 1,000,000 x 3 with 5 wrong labels takes two.
 MAX_SAMPLES = 10
-# Rows of a certificate whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
-MAX_BALL_ROWS = 400
-# Relative error of the inverse above which no ball is given: the radius allows for it with a factor of 1.02, an upper
-# bound of 1 / (1 - 0.01). A looser limit would need a larger factor, a tighter one gives fewer balls.
-MAX_INVERSE_ERROR = 0.01
 
 
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
@@ -95,7 +87,8 @@ class LinearSearch(SeparatorSearch):
             return self._exact_separator(found)
         # A ball has the dimension of the data, of which columns without entries span none.
         if isinstance(found, Inseparable) and self.columns.places is None:
-            radius = inner_radius(self.X, self.y, found.support, found.weights, self.problem)
+            rows, signs = self.X[found.support], self.y[found.support]
+            radius, _ = inner_radius(rows, signs, found.weights, self.problem.q, self.problem.free)
             return replace(found, radius=radius)
         return found
 
@@ -226,54 +219,3 @@ def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:
     exponent = exponent + rows.exponents - rows.bits
     top = int(exponent[mantissa != 0.0].max(initial=-(2**31)))
     return np.ldexp(mantissa, np.clip(exponent - top, -1100, 0).astype(np.int32))
-
-
-def inner_radius(
-    X: Any, y: np.ndarray, support: np.ndarray, weights: tuple[Fraction, ...], problem: Problem
-) -> float:
-    """Return the radius of a ball around the origin inside the hull of a certificate's rows; 0.0 if none is found.
-
-    For z in the ball, some lambda in the simplex, balanced where there is a bias, has sum lambda_k y_k x_k = z. Hence
-    for all w and b, some row has a margin of at most -radius |w|_q. With the weights alpha of the origin,
-    lambda = alpha + G z, G being the first columns of the inverse of the matrix of the rows, their signs and ones; it
-    stays positive for |z|_p < alpha_k / |G_k|_q. The radius is rounded downwards.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    support : ndarray of int
-        The rows; a ball is found where they are one more than there are coordinates, and not too many.
-    weights : tuple of Fraction
-    problem : Problem
-        Its p is the norm of the radius.
-
-    Returns
-    -------
-    radius : float
-    """
-    k, d = support.size, X.shape[1]
-    if k != d + 1 + int(problem.free) or k > MAX_BALL_ROWS:
-        return 0.0
-    # columns divided by powers of two near their largest entries, which is exact
-    rows = X[support].toarray() if sp.issparse(X) else np.asarray(X[support])
-    rows = rows.astype(float) * y[support, None]
-    size = np.abs(rows).max(axis=0)
-    if not np.isfinite(1.0 / size).all():
-        return 0.0
-    unit = 2.0 ** np.round(np.log2(size))
-    extra = [y[support], np.ones(k)] if problem.free else [np.ones(k)]
-    M = np.column_stack([rows / unit, *extra]).T
-    try:
-        inverse = np.linalg.inv(M)
-    except np.linalg.LinAlgError:
-        return 0.0
-    # M^-1 = (I - S)^-1 inverse with S = I - inverse M, so that |M^-1 - inverse| <= |S| / (1 - |S|) max |inverse|
-    rounding = (k + 4.0) * EPS * float((np.abs(inverse) @ np.abs(M)).sum(axis=1).max())
-    off = float(np.abs(np.eye(k) - inverse @ M).sum(axis=1).max()) + rounding
-    if not off < MAX_INVERSE_ERROR:
-        return 0.0
-    G = inverse[:, :d] / unit
-    lengths = row_norms(G, problem.q) + 1.02 * off * norm(np.abs(G).max(axis=0), problem.q)
-    radius = min(float(weight) / length for weight, length in zip(weights, lengths, strict=True))
-    return radius * (1.0 - 1e-12 * (d + 4.0))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates.certificate import Certificate, require
+from ..certificates.certificate import Certificate, require, require_rows
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Checked, Inseparable, Separable, Undecided, Verdict, check_upper_bound
 from ..data.partitions import Gathered, Partition, Partitions, signs_of
@@ -28,7 +28,7 @@ from ..fit.partitioned.scores import Evaluation, Scored, evaluate
 from ..kernels.functions import Linear
 from ..numerics.progress import announce
 from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.status import stopped_reason
 from .search import about_all_rows
 
 # Largest relative width of the interval around the margin of the rows in memory. Separators of small margin in memory
@@ -161,7 +161,7 @@ class PassSearch:
         if self.best is not None:
             hi = max(upper, self.best.lo)
             return replace(self.best, hi=hi, certificate=self.certificate, seconds=seconds)
-        reason = stopped_reason(self.deadline) or reason
+        reason = stopped_reason(self.deadline.status()) or reason
         return Undecided(
             hi=upper, certificate=self.certificate, reason=reason, p=self.problem.p, bias=self.problem.free,
             classes=self.classes, features=self.partitions.shape[1], method="row generation", seconds=seconds,
@@ -173,14 +173,6 @@ class PassSearch:
             return self._end("")
         seconds = time.perf_counter() - self.deadline.began
         return replace(about_all_rows(found, held.numbers, self.partitions.shape[0]), seconds=seconds)
-
-
-def stopped_reason(deadline: Deadline) -> str:
-    """Return the reason of a verdict of a search that the deadline ended; empty where it has not."""
-    status = deadline.status()
-    if status is None:
-        return ""
-    return "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
 
 
 @dataclass(frozen=True)
@@ -236,11 +228,9 @@ def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1
     require(same, f"the verdict is about {proof.rows} rows, not {n}: give its X and y.")
     if isinstance(claim, Inseparable) or claim.hi < np.inf:
         support = np.asarray(proof.support)
-        within = support.size > 0 and int(support.min()) >= 0 and int(support.max()) < n
-        require(
-            within and (np.diff(support) > 0).all(),
-            "the proof fails: it names rows that the data do not have.",
-        )
+        require_rows(support, n)
+        ascending = support.size > 0 and (np.diff(support) > 0).all()
+        require(ascending, "the proof fails: it names no rows, or not in ascending order.")
         rows = partitions.gather(support, bool)
         assert rows is not None
         require(

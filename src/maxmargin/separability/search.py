@@ -52,7 +52,7 @@ from ..numerics.sparse_columns import may_be_dense
 from ..numerics.stop_check import OutOfTime, StopCheck, require_time
 from ..numerics.sums import row_squares
 from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.status import stopped_reason
 from .nearest_point import as_floats, nearest_points
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
@@ -213,9 +213,7 @@ class SeparatorSearch(ABC):
 
     def undecided(self, reason: str, certificate: Certificate) -> Undecided:
         """Return the verdict Undecided, with the certificate of w = 0; the status of `deadline` replaces the reason."""
-        status = self.deadline.status()
-        if status is not None:
-            reason = "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
+        reason = stopped_reason(self.deadline.status()) or reason
         return Undecided(reason=reason, **self.bound_fields(0.0, certificate, self.method))
 
     def bound_fields(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:

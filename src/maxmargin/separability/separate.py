@@ -40,11 +40,12 @@ from ..numerics.sparse_columns import check_storage, without_empty_columns
 from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
+from ..problem.status import stopped_reason
 from ..readers.files import LABELS_OF_FILES, available_memory, has_labelled_rows, names_files
 from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
-from .passes import PassSearch, signs_of, stopped_reason
+from .passes import PassSearch, signs_of
 from .search import without_zeros
 
 
@@ -179,8 +180,8 @@ def _unread(problem: Problem, deadline: Deadline) -> Undecided:
     """Return the verdict of a search that ended within the first reading of files."""
     return Undecided(
         hi=np.inf, certificate=empty_certificate(problem, (0, 0)), p=problem.p, bias=problem.free, features=0,
-        reason=f"{stopped_reason(deadline)} while the files were read for the first time", classes=(None, None),
-        method="row generation", seconds=time.perf_counter() - deadline.began,
+        reason=f"{stopped_reason(deadline.status())} while the files were read for the first time",
+        classes=(None, None), method="row generation", seconds=time.perf_counter() - deadline.began,
     )  # fmt: skip
 
 

@@ -26,8 +26,9 @@ SQUARE_BITS = 1400
 # Largest whole exponent of a norm whose powers are compared as integers: powers of larger ones take more time than
 # logarithms do.
 MAX_WHOLE_EXPONENT = 64
-# Digits of logarithms, and the slack that covers their errors: each is off by less than 1e-54 where the exponent of the
-# norm is one, since the logarithm of a quotient of sums of float64 numbers is below 1e4.
+# Digits of logarithms, and the slack, times 1 + p, that covers their errors: these are below 4e-59 (p L + d) for d
+# entries and logarithms up to L > 1 (docs/explanation/exact_checks.md), so that the slack exceeds them for any numbers
+# that a memory holds. It changes a norm by a part in 1e40, which float64 bounds do not show.
 DIGITS, SLACK = 60, Decimal("1e-40")
 
 
@@ -110,7 +111,7 @@ class ExactNorm:
         with _decimals():
             # sum (|v_j| / largest)^p <= (square / largest^2)^(p / 2)
             exponent = _decimal(Fraction(self.p))
-            limit = (_decimal(square) / Decimal(self._largest) ** 2).ln()
+            limit = _decimal(square / self._largest**2).ln()
             return self._power.ln() + SLACK * (1 + exponent) <= exponent / 2 * limit
 
 
