@@ -71,3 +71,23 @@ def test_kernels_are_accepted_or_refused():
     ):
         with pytest.raises(ValueError, match=f"{name} is not positive"):
             check_kernel(kernel, rows)
+
+
+def test_values_beyond_the_lengths_of_the_rows_are_refused_whatever_the_other_rows_are():
+    """|K_ij| <= sqrt(K_ii K_jj): rounding of large entries elsewhere, and coarse numbers, are no excuse."""
+    K = 100.0 * np.eye(1000)
+    K[:2, :2] = [[1.0, 1.5], [1.5, 1.0]]
+    for matrix in (K, K.astype(np.float32), K / 3.0):
+        with pytest.raises(ValueError, match="not positive semidefinite"):
+            check_gram(matrix)
+
+
+def test_coarse_numbers_are_not_taken_for_rounded_ones():
+    """Halves are exact: an eigenvalue of -1e-3 is not the rounding of float32."""
+    n = 400
+    K = 1000.0 * np.eye(n)
+    K[:3, :3] = [[1.0, 1.0, -0.5], [1.0, 1.0, 0.5], [-0.5, 0.5, 1.0]]
+    least = np.linalg.eigvalsh(K[:3, :3])[0]
+    assert least < -0.2
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        check_gram(K)

@@ -228,3 +228,17 @@ def test_a_proved_separator_is_kept_where_no_time_is_left_to_certify_it_again(mo
     assert 0.0 < model.certificate_.lower <= mm.separate(X, y).hi
     assert model.status_ == "MAX_ITER"
     assert mm.verify(model, X, y).lower > 0.0
+
+
+def test_the_upper_bound_of_an_undecided_verdict_is_checked_in_reports():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0.0).astype(int)
+    model = mm.MaxMarginClassifier(C=np.inf).fit(X, y)
+    claim = mm.Undecided(
+        hi=1e-30, certificate=model.certificate_, reason="max_time went by", bias=True, classes=(0, 1), features=2,
+        method="nothing", seconds=0.0,
+    )  # fmt: skip
+    model.verdict_ = claim
+    with pytest.raises(mm.CertificateError, match="the upper bound fails"):
+        mm.support_report(model, X, y)

@@ -201,3 +201,10 @@ class TestTermination:
         extended = separate(X, y, max_time=60.0, **options)
         assert extended.separable
         assert extended.lo <= given_up.hi
+
+
+@pytest.mark.parametrize(("degree", "gamma"), [(0, 1.0), (2, 0.0), (2, 1.0)])
+def test_proofs_about_a_row_of_zeros_are_those_that_verify_accepts(degree, gamma):
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0], [3.0, 4.0]]), np.array([1, 0, 1, 0])
+    verdict = separate(X, y, kernel="poly", degree=degree, gamma=gamma, coef0=0.0, bias=False, max_time=5)
+    verdict.verify(X, y)

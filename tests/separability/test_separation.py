@@ -311,7 +311,10 @@ class TestVerify:
             ({"w": np.array([np.nan, 1.0])}, "separator fails"),
             ({"w": np.ones(3)}, "separator fails"),
             ({"b": np.inf}, "separator fails"),
-            ({"certificate": replace(verdict.certificate, support=np.array([0, 7]))}, "rows that the data"),
+            ({"certificate": replace(verdict.certificate, support=np.array([0, 7]))}, "names"),
+            ({"certificate": replace(verdict.certificate, dual=-verdict.certificate.dual)}, "is negative"),
+            ({"p": 1.0}, "about another problem"),
+            ({"bias": False}, "about another problem"),
         ):
             with pytest.raises(CertificateError, match=words):
                 replace(verdict, **change).verify(SQUARE, y)

@@ -236,3 +236,19 @@ class Certificates:
                 + (", nothing is proved" if part.proves_nothing else "")
             )
         return "\n".join(lines)
+
+
+def check_support(claim: Certificate, rows: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the rows and the dual variables of a certificate, and the beginning of a sentence on their bound.
+
+    Raises CertificateError unless there is one number for each row, not negative, and the rows are in ascending order.
+    """
+    support, dual = np.asarray(claim.support), np.asarray(claim.dual)
+    # the bound that dual variables prove: the upper one of a hard margin
+    bound = f"the {'upper' if claim.problem.hard else 'lower'} bound fails"
+    one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
+    require(one_each, f"{bound}: there must be one dual variable for each row it names.")
+    ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
+    require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
+    require(np.all(dual >= 0.0), f"{bound}: a dual variable is negative or not a number.")
+    return support, dual, bound

@@ -11,6 +11,7 @@ C. Lanczos, "An iteration method for the solution of the eigenvalue problem", J.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -31,6 +32,12 @@ MATRICES_IN_MEMORY, MIN_ROWS = 3, 250
 LANCZOS_STEPS = 60
 # Accepted error of an entry, in units in the last place: kernels of many features have errors of tens of units.
 ENTRY_ERROR_ULPS = 64.0
+# Matrices whose entries are multiples of the power of two of the largest one, over 2 to this number, are not rounded to
+# float32, whose numbers have 24 binary digits. With a larger number rounded matrices may be refused; a smaller one
+# takes exact matrices for rounded ones.
+EXACT_BITS = 16
+# Rows that are compared with their columns at a time: differences of 2 MB for 1000 rows. A round value; not tuned.
+BLOCK = 256
 
 
 def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
@@ -101,12 +108,23 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got shape {K.shape}.")
     allowed = eigenvalue_rounding(K)
-    i, j = _most_asymmetric(K)
+    i, j = _largest_place(K, lambda rows: np.abs(K[rows] - K[:, rows].T))
     if abs(float(K[i, j]) - float(K[j, i])) > allowed:
         row, other = (i, j) if places is None else places[[i, j]].tolist()
         raise ValueError(
             f"{name} is not symmetric: its value of rows {row} and {other} (counted from 0) is {K[i, j]:.9g}, and "
             f"{K[j, i]:.9g} in the other order; give (K + K.T) / 2 if the difference does not matter."
+        )
+    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), each entry with its own rounding
+    error = allowed / K.shape[0]
+    lengths = np.sqrt(np.maximum(np.diag(K).astype(float) + error, 0.0))
+    i, j = _largest_place(K, lambda rows: np.abs(K[rows]) - lengths[rows, None] * lengths)
+    if abs(float(K[i, j])) > lengths[i] * lengths[j] + error:
+        row, other = (i, j) if places is None else places[[i, j]].tolist()
+        raise ValueError(
+            f"{name} is not positive semidefinite: its value of rows {row} and {other} (counted from 0) is "
+            f"{K[i, j]:.9g}, and inner products are at most the square root of {K[i, i]:.9g} x {K[j, j]:.9g}, the "
+            "product of the values on the diagonal. Use another kernel or other parameters."
         )
     least = least_eigenvalue(K, allowed)
     if least < -allowed:
@@ -122,15 +140,18 @@ def eigenvalue_rounding(K: np.ndarray) -> float:
 
     The spectral norm of an (n, n) matrix of errors is at most n times the largest of them (Weyl's inequality).
     """
-    # float64 entries that float32 represents are taken as rounded to float32, unless all are integers
+    # float64 entries that float32 represents are taken as rounded to float32, unless they have few digits
+    largest = max(float(K.max()), -float(K.min()))
+    unit = 2.0 ** (np.frexp(largest)[1] - EXACT_BITS)
     with np.errstate(over="ignore"):
         single = (
             K.dtype.kind == "f"
             and bool((K.astype(np.float32) == K).all())
             and not np.array_equal(K, np.rint(K))
+            and not np.array_equal(K / unit, np.rint(K / unit))
         )
     eps = float(np.finfo(np.float32 if single else float).eps)
-    return ENTRY_ERROR_ULPS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
+    return ENTRY_ERROR_ULPS * K.shape[0] * eps * largest
 
 
 def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
@@ -184,12 +205,12 @@ def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
     return least
 
 
-def _most_asymmetric(K: np.ndarray) -> tuple[int, int]:
-    """Return the place of the entry that differs most from its counterpart; a block of rows at a time."""
-    most, place = -1.0, (0, 0)
-    for first in range(0, K.shape[0], 256):
-        off = np.abs(K[first : first + 256] - K[:, first : first + 256].T)
-        i, j = np.unravel_index(int(off.argmax()), off.shape)
-        if off[i, j] > most:
-            most, place = float(off[i, j]), (first + int(i), int(j))
+def _largest_place(K: np.ndarray, values: Callable[[slice], np.ndarray]) -> tuple[int, int]:
+    """Return the place of the largest of the values of a matrix of the shape of K, computed for some rows at a time."""
+    most, place = -np.inf, (0, 0)
+    for first in range(0, K.shape[0], BLOCK):
+        found = values(slice(first, first + BLOCK))
+        i, j = np.unravel_index(int(found.argmax()), found.shape)
+        if found[i, j] > most:
+            most, place = float(found[i, j]), (first + int(i), int(j))
     return place

@@ -80,7 +80,7 @@ def modulus(problem: Problem) -> float:
     """Return the modulus of strong convexity of the penalty |w|_q^2 / 2 in the q-norm; 0 where there is none."""
     if not 2.0 <= problem.p < np.inf or problem.first_power:
         return 0.0
-    return problem.q - 1.0
+    return 1.0 / (problem.p - 1.0) / ROUND_UP  # q - 1, which cancels for large p; rounded down
 
 
 def objective_gap(problem: Problem, lower: float, upper: float) -> float:

@@ -56,6 +56,7 @@ class LinearSeparator(Separable):
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin by compensated sums; in rational numbers where compensated sums do not prove `lo`."""
         w, problem = self.w, self.certificate.problem
+        self.check_intercept(self.b if self.exact is None else self.exact[-1])
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
             fits = w.shape == (X.shape[1],) and np.isfinite([*w, self.b]).all()
             require(fits, "the separator fails: a weight for each feature, and b, must be finite.")
@@ -104,6 +105,7 @@ class KernelSeparator(Separable):
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin from kernel values in float64, with bounds of their errors."""
+        self.check_intercept(self.b)
         sample = KernelSample(self.kernel, X)
         task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
         return task.attained_margin(self.coefficients, self.b)
@@ -138,6 +140,7 @@ class PolynomialSeparator(Separable):
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Check the sign of the polynomial at every row in rational numbers; return 0.0, a bound below its margin."""
+        self.check_intercept(self.b)
         for i in range(signs.size):
             places, ratios = image(self.kernel, X, i)
             terms = zip(places, ratios, strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.column_errors import check_finite, column_message
-from ..numerics.representable import not_numeric
+from ..numerics.representable import not_numeric, refuse_rounded
 from ..numerics.sparse_columns import canonical, check_storage, check_weights
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
@@ -101,3 +101,26 @@ def nothing_to_verify(model: Any) -> str:
     if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
         return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
     return "this model is not fitted, so that there is nothing to verify: call fit first."
+
+
+def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
+    """Return the rows in float64, and a sign for each: 1.0 for the label classes[1], -1.0 for classes[0].
+
+    Raises
+    ------
+    CertificateError
+        If the number of features, the number of labels or the classes differ from those of the verdict, or if float64
+        does not represent the numbers of X exactly.
+    """
+    try:
+        refuse_rounded(X)
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
+    X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    fits = X.ndim == 2 and X.shape[1] == features
+    require(fits, f"the verdict is about {features} features, not the shape {X.shape}: give its X.")
+    X, labels = canonical(X), labels_of(X, y)
+    positive, negative = labels == classes[1], labels == classes[0]
+    no_others = (positive | negative).all()
+    require(no_others, f"y holds classes other than {classes[0]!r} and {classes[1]!r}: give its X and y.")
+    return X, np.where(positive, 1.0, -1.0)

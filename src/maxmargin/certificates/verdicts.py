@@ -18,17 +18,15 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
 from ..numerics.inner_ball import inner_radius
-from ..numerics.representable import refuse_rounded
 from ..numerics.scales import Dominant
-from ..numerics.sparse_columns import canonical, without_empty_columns
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import dual_exponent
 from .bounds import Bounds
-from .certificate import Certificate, CertificateError, require, require_rows
+from .certificate import Certificate, check_support, require, require_rows
 from .exact.vipr_file import Program
 from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, no_separator
 from .expansions import KernelPoint, KernelProblem
@@ -36,7 +34,7 @@ from .feature_map import dimension, image
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
-from .training_data import labels_of
+from .training_data import data_of
 
 PRINTED_ROWS = 6  # number of rows of a proof whose numbers are printed: as many as fit on a line
 LINEAR = Linear()  # the kernel with phi(x) = x, the default of verdicts
@@ -183,14 +181,19 @@ class Separable(Checked):
 
     def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute both bounds; lo = 0.0 is the float64 value of a positive margin, proved in rational numbers."""
-        check_upper_bound(self.certificate, self.kernel, X, signs, self.hi)
+        check_upper_bound(self, X, signs)
         self.check_margin(self.attained_margin(X, signs))
 
     def check_margin(self, lower: float) -> None:
         """Raise CertificateError unless a lower bound of the attained margin on all rows proves `lo`."""
+        require_hard_margin(self)
         # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
         holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
         require(holds, f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
+
+    def check_intercept(self, b: Any) -> None:
+        """Raise CertificateError if the statement is about hyperplanes through the origin, and b is not 0."""
+        require(self.bias or b == 0, "the separator fails: it has an intercept, its problem has none.")
 
     @abstractmethod
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
@@ -368,7 +371,7 @@ class Undecided(Checked):
 
     def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute the upper bound that the dual variables prove."""
-        check_upper_bound(self.certificate, self.kernel, X, signs, self.hi)
+        check_upper_bound(self, X, signs)
 
     def program(self, rows: SignedRows) -> Program:
         """Return the program of the largest margin, of which the dual variables prove an upper bound."""
@@ -386,34 +389,40 @@ class Undecided(Checked):
 Verdict = Separable | Inseparable | Undecided
 
 
-def check_upper_bound(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
-    """Check an upper bound of the largest margin by recomputing what the dual variables of a certificate prove.
+def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> None:
+    """Recompute the upper bound of the largest margin that the dual variables of a verdict prove.
 
     Parameters
     ----------
-    cert : Certificate
-        Of a hard margin problem.
-    kernel : Kernel
+    claim : Separable or Undecided
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
-    hi : float
-        The claimed bound.
 
     Raises
     ------
     CertificateError
-        If the number of rows differs, or the recomputed bound is above `hi` by more than its rounding margin.
+        If the certificate is about other data or another problem, its dual variables are not feasible, or the
+        recomputed bound is above `hi` by more than its rounding margin.
     """
+    cert, hi = claim.certificate, claim.hi
     require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, not {y.size}: give its X and y.")
-    if isinstance(kernel, Linear):
-        require_rows(cert.support, cert.rows)
-        found = _upper_bound(cert, X[cert.support], y[cert.support])
+    require_hard_margin(claim)
+    support = check_support(cert, y.size)[0]
+    if isinstance(claim.kernel, Linear):
+        found = _upper_bound(cert, X[support], y[support])
     else:
         # the dual variables alone prove the upper bound: the primal point may be any
-        point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
-        found = KernelProblem(cert.problem, KernelSample(kernel, X), y, np.ones(y.size)).bounds(point).bounds
+        point, sample = KernelPoint(cert.alpha, cert.alpha * y, 0.0), KernelSample(claim.kernel, X)
+        found = KernelProblem(cert.problem, sample, y, np.ones(y.size)).bounds(point).bounds
     holds = found.upper <= hi + (found.above if found.upper < np.inf else 0.0)
     require(holds, f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}.")
+
+
+def require_hard_margin(claim: Separable | Undecided) -> None:
+    """Raise CertificateError unless the certificate of a verdict is about the hard margin that the verdict states."""
+    problem = claim.certificate.problem
+    same = problem.hard and (problem.p, problem.free) == (claim.p, claim.bias)
+    require(same, "the proof fails: the certificate of the verdict is about another problem.")
 
 
 def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
@@ -425,26 +434,3 @@ def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
         if found.upper < np.inf:  # compensated sums overflow for entries above 2^996
             break
     return found
-
-
-def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
-    """Return the rows in float64, and a sign for each: 1.0 for the label classes[1], -1.0 for classes[0].
-
-    Raises
-    ------
-    CertificateError
-        If the number of features, the number of labels or the classes differ from those of the verdict, or if float64
-        does not represent the numbers of X exactly.
-    """
-    try:
-        refuse_rounded(X)
-    except ValueError as error:
-        raise CertificateError(str(error)) from None
-    X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
-    fits = X.ndim == 2 and X.shape[1] == features
-    require(fits, f"the verdict is about {features} features, not the shape {X.shape}: give its X.")
-    X, labels = canonical(X), labels_of(X, y)
-    positive, negative = labels == classes[1], labels == classes[0]
-    no_others = (positive | negative).all()
-    require(no_others, f"y holds classes other than {classes[0]!r} and {classes[1]!r}: give its X and y.")
-    return X, np.where(positive, 1.0, -1.0)

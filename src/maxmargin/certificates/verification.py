@@ -17,7 +17,15 @@ from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
-from .certificate import Certificate, CertificateError, Certificates, Fingerprint, require, require_rows
+from .certificate import (
+    Certificate,
+    CertificateError,
+    Certificates,
+    Fingerprint,
+    check_support,
+    require,
+    require_rows,
+)
 from .definiteness import check_kernel
 from .dual_variables import feasible, implied_by_points
 from .expansions import KernelProblem
@@ -25,7 +33,7 @@ from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
 from .training_data import training_data
-from .verdicts import Inseparable, Verdict
+from .verdicts import Inseparable, Undecided, Verdict
 
 # Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: ten times the largest that a fit leaves. A smaller
 # value would reject certificates for their rounding; the bounds account for the imbalance in any case.
@@ -73,7 +81,7 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
     """
     found, y = verdicts_of(model), np.asarray(y)
     for label, verdict in found.items():
-        if not isinstance(verdict, Inseparable):
+        if not isinstance(verdict, Inseparable | Undecided):
             continue
         labels = y if label is None or isinstance(label, tuple) else y == label
         here = np.isin(labels, verdict.classes)
@@ -149,22 +157,6 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     balanced = not uneven > ACCEPTED_IMBALANCE * Compensated.total(alpha)
     require(balanced, f"{bound}: dual variables are not balanced between the classes.")
     return alpha
-
-
-def check_support(claim: Certificate, rows: int) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return the rows and the dual variables of a certificate, and the beginning of a sentence on their bound.
-
-    Raises CertificateError unless there is one number for each row, not negative, and the rows are in ascending order.
-    """
-    support, dual = np.asarray(claim.support), np.asarray(claim.dual)
-    # the bound that dual variables prove: the upper one of a hard margin
-    bound = f"the {'upper' if claim.problem.hard else 'lower'} bound fails"
-    one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
-    require(one_each, f"{bound}: there must be one dual variable for each row it names.")
-    ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
-    require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
-    require(np.all(dual >= 0.0), f"{bound}: a dual variable is negative or not a number.")
-    return support, dual, bound
 
 
 def recomputed(claim: Certificate, found: Bounds) -> Certificate:

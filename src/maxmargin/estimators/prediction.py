@@ -427,5 +427,6 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
 
 def _quotient(gap: np.ndarray, size: float) -> np.ndarray:
     """Return gap / size rounded down, 0 where the gap may not be positive."""
-    r = np.where(gap > 0.0, gap, 0.0) / (size + 2.0 * SMALLEST_FLOAT)
+    # a difference of scores that overflows is not known
+    r = np.where((gap > 0.0) & np.isfinite(gap), gap, 0.0) / (size + 2.0 * SMALLEST_FLOAT)
     return np.nextafter(np.clip(np.nan_to_num(r, nan=0.0, posinf=_MOST), 0.0, _MOST), 0.0)

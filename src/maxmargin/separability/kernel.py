@@ -77,11 +77,16 @@ def kernel_trivial_certificate(
         return trivial_certificate(X, y, bias)[0]
     # equal rows have equal features; opposite rows in general do not have opposite ones
     weights, _ = trivial_certificate(X, y, True)
-    if weights is None and not bias and isinstance(kernel, Polynomial) and kernel.coef0 == 0.0:
+    if weights is None and not bias and _is_zero_at_zero(kernel):
         single, _ = trivial_certificate(X, y, False)
         if single is not None and len(single) == 1:  # a row of zeros has zero features
             return single
     return weights
+
+
+def _is_zero_at_zero(kernel: Kernel) -> bool:
+    """Return whether the kernel has monomials as features, without a constant: a row of zeros has zero features."""
+    return isinstance(kernel, Polynomial) and kernel.coef0 == 0.0 and kernel.degree > 0 and kernel.gamma > 0.0
 
 
 def set_budget(n: int) -> int:

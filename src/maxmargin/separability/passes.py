@@ -183,7 +183,7 @@ class _Least:
 
     def merge(self, other: _Least) -> _Least:
         """Return the least of both."""
-        return _Least(min(self.value, other.value))
+        return _Least(float(np.minimum(self.value, other.value)))  # NaN if one is
 
 
 def attained_margin(
@@ -242,7 +242,7 @@ def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1
             replace(claim, support=places, rows=places.size).check(X, signs)
             return
         part = replace(proof, support=places, fingerprint=replace(proof.fingerprint, rows=places.size))
-        check_upper_bound(part, claim.kernel, X, signs, claim.hi)
+        check_upper_bound(replace(claim, certificate=part), X, signs)
     if isinstance(claim, Separable):
         lower = attained_margin(claim, partitions)
         assert lower is not None

@@ -54,8 +54,9 @@ class Scored(RowSums):
         """Return the result for the rows of both."""
         return Scored(
             **vars(super().merge(other)),
-            smallest=min(self.smallest, other.smallest),
-            least=min(self.least, other.least),
+            # NaN if one is: where a score overflows, no margin is known
+            smallest=float(np.minimum(self.smallest, other.smallest)),
+            least=float(np.minimum(self.least, other.least)),
             near=self.near.merge(other.near),
         )
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...certificates.bounds import Bounds, Side, combine_sides
-from ...certificates.certificate import Certificate, Certificates, require
+from ...certificates.certificate import Certificate, Certificates, check_support, require
 from ...certificates.rows import bounds
 from ...certificates.sample import Sample
 from ...certificates.verification import (
     check_data,
     check_intercept,
-    check_support,
     claimed_dual,
     naming,
     recomputed,
