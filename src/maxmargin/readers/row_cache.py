@@ -158,7 +158,7 @@ def open_rows(
         found = opened_stream(source, Expected(label=label, use=use, drop=drop))
         return _open_stream(found, cache_dir, block_bytes, interrupted)
     sources, label_sources = paths_of(source), paths_of(labels or ())
-    folder = cache_place(sources, cache_dir)
+    folder = cache_place(sources, label_sources, cache_dir)
     expected = Expected(label=label, use=use, drop=drop, header=header, delimiter=delimiter)
     found = opened(sources, label_sources, expected, n_features)
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
@@ -169,7 +169,7 @@ def open_rows(
     while stored is None:  # other processes may put caches with other options in its place at any time
         with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
             place = identity(folder.stat())
-            valid = valid_header(folder, options, [*found.files, *found.label_files])
+            valid = valid_header(folder, facts, [*found.files, *found.label_files])
             stored = None if valid is None else _stored(folder, valid, place)
         if stored is None:
             stored = _stored(folder, *_written(folder, found, facts, block_bytes, interrupted))
