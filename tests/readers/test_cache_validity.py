@@ -8,7 +8,9 @@ import shutil
 import numpy as np
 import pytest
 
+from maxmargin.numerics.stop_check import ReadingStoppedError
 from maxmargin.readers.cache_folder import clear_cache
+from maxmargin.readers.files import Digest
 from maxmargin.readers.row_cache import open_rows
 
 EARLY = (1e9, 1e9)  # the time of all files, in whole seconds, as an archive has it
@@ -29,8 +31,6 @@ def labels_of(rows):
 @pytest.fixture
 def digests(monkeypatch):
     """Return the list of the files whose digests are computed while a cache is compared with its sources."""
-    from maxmargin.readers.files import Digest
-
     found, read = [], Digest.read
 
     def observed(digest, path):
@@ -94,3 +94,41 @@ def test_files_that_change_places_in_a_folder_are_noticed(tmp_path):
     (parts / "0.csv").unlink()
     hidden.rename(parts / "2.csv")
     assert open_rows(parts).X[:, 0].tolist() == [1, 5, 2, 5]
+
+
+class TestReplacedCaches:
+    """Of columns a and b of one table, whose caches have arrays of one size."""
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        path = tmp_path / "t.csv"
+        path.write_text("x,a,b\n10,0,1\n20,1,0\n30,1,0\n")
+        return path
+
+    def test_a_cache_that_is_replaced_while_it_is_compared_stays_whole(self, table, monkeypatch):
+        open_rows(table, label="a")
+        os.utime(table, EARLY)  # the digest is compared
+        read = Digest.read
+
+        def replaced_meanwhile(digest, path):
+            monkeypatch.setattr(Digest, "read", read)
+            assert labels_of(open_rows(path, label="b")) == [1, 0, 0]
+            return read(digest, path)
+
+        monkeypatch.setattr(Digest, "read", replaced_meanwhile)
+        codes = table.with_name("t.csv.maxmargin-cache") / "codes.npy"
+        with pytest.raises(ReadingStoppedError):  # before it has written a cache again
+            open_rows(table, label="a", interrupted=lambda: True)
+        written = codes.stat().st_mtime_ns
+        assert labels_of(open_rows(table, label="b")) == [1, 0, 0]
+        assert codes.stat().st_mtime_ns == written  # the other process keeps its cache
+        assert labels_of(open_rows(table, label="a")) == [0, 1, 1]
+
+    def test_a_header_is_not_taken_for_other_arrays(self, table):
+        header = table.with_name("t.csv.maxmargin-cache") / "header.json"
+        open_rows(table, label="a")
+        old = header.read_bytes()
+        open_rows(table, label="b")
+        header.write_bytes(old)
+        for _ in range(2):
+            assert labels_of(open_rows(table, label="a")) == [0, 1, 1]

@@ -369,7 +369,7 @@ class TestReuse:
             os.utime(path, (value * 1e9, value * 1e9))
             assert open_rows(path).X[0, 0] == value
 
-    @pytest.mark.parametrize("name", ["header.json", "data.npy", "indptr.npy", "codes.npy"])
+    @pytest.mark.parametrize("name", ["header.json", "token", "data.npy", "indptr.npy", "codes.npy"])
     def test_damaged_caches_are_written_again(self, tmp_path, name):
         path = write(tmp_path / "a.svm")
         open_rows(path)

@@ -18,9 +18,10 @@ from .table import DataError
 SUFFIX = ".maxmargin-cache"
 FORMAT, VERSION = "maxmargin rows", 1
 HEADER = "header.json"
+TOKEN = "token"
 ARRAYS = ("X.npy", "data.npy", "indices.npy", "indptr.npy", "codes.npy")
 LONGEST = 255  # bytes of a name on most file systems
-_NAMES = {HEADER, "numbers.npy", *ARRAYS}  # nothing else is in a cache
+_NAMES = {HEADER, TOKEN, "numbers.npy", *ARRAYS}  # nothing else is in a cache
 
 
 def cache_place(
@@ -63,6 +64,17 @@ def header_bytes(header: dict[str, Any]) -> bytes:
     return json.dumps(header | {"digest": _digest(header)}).encode()
 
 
+def is_header_of(folder: Path, header: dict[str, Any]) -> bool:
+    """Return whether a header belongs to the arrays in a folder: another process may have replaced the folder.
+
+    Each cache has a random token, in its header and in a file beside its arrays. A folder that was replaced never comes
+    back: where its token is found after its arrays were opened, they are those of the header.
+    """
+    with suppress(FileNotFoundError):
+        return (folder / TOKEN).read_bytes() == header["token"].encode()
+    return False
+
+
 def _digest(header: dict[str, Any]) -> str:
     return sha256(json.dumps(header).encode()).hexdigest()
 
@@ -87,6 +99,8 @@ def valid_header(folder: Path, facts: dict[str, Any], files: Sequence[Path]) -> 
         return None
     if header["options"] != facts["options"] or len(header["files"]) != len(files):
         return None
+    if not is_header_of(folder, header):
+        return None
     if any(not _has_size(folder / name, size) for name, size in header["arrays"].items()):
         return None
     current = [file_record(path) for path in files]
@@ -102,7 +116,7 @@ def valid_header(folder: Path, facts: dict[str, Any], files: Sequence[Path]) -> 
             touched = True
         old |= new
     header["sources"] = facts["sources"]
-    if touched:
+    if touched and is_header_of(folder, header):  # else another cache would lose its header
         with suppress(OSError), written_whole(folder / HEADER) as file:  # else compared again the next time
             file.write(header_bytes(header))
     return header
