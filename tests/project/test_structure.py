@@ -48,8 +48,8 @@ GOALS = {
 # 26 more: bounds of what underflows, claims about sums that overflow, and handlers that a second Ctrl-C restores.
 # 21 more: numbers near the ends of float64, columns of a check in passes by their names, and labels of folds.
 # 25 more: checks of the radius of a proof, and of the rows that a proof names.
-# 19 more: the places of the files of a cache, the names of its label files, and tokens of caches.
-LIMITS = GOALS | {"code lines": 29_608, "modules in the longest chain of imports": 25}
+# 21 more: the places of the files of a cache, the names of its label files, tokens of caches, and changes of labels.
+LIMITS = GOALS | {"code lines": 29_610, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
