@@ -16,9 +16,10 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin.numerics.progress import LISTENERS
-from maxmargin.readers import DataError, read
+from maxmargin.readers import DataError, Expected, read
 from maxmargin.readers.blocks import read_ahead
 from maxmargin.readers.cache_folder import clear_cache
+from maxmargin.readers.model_rows import RowsForModel
 from maxmargin.readers.row_cache import open_rows
 
 N, D = 300, 5
@@ -303,6 +304,19 @@ class TestFaults:
             open_rows(paths)
         assert left(tmp_path) == []
 
+    @pytest.mark.parametrize("name", ["X.npy", "y.npy"])
+    def test_arrays_that_change_while_they_are_read_for_a_model_are_refused(self, tmp_path, name):
+        X, y = dense(labels=np.arange(2))
+        np.save(tmp_path / "X.npy", X)
+        np.save(tmp_path / "y.npy", y)
+        blocks = RowsForModel(tmp_path / "X.npy", Expected(D), tmp_path / "y.npy").blocks()
+        assert np.array_equal(next(blocks)[0], X)
+        os.utime(tmp_path / name, (1e9, 1e9))
+        with pytest.raises(
+            DataError, match=rf"{name}: the file was changed while it was read; read it again"
+        ):
+            next(blocks)
+
     def test_folders_of_killed_processes_are_deleted(self, tmp_path):
         path = write(tmp_path / "a.svm")
         script = (
@@ -369,7 +383,7 @@ class TestReuse:
             os.utime(path, (value * 1e9, value * 1e9))
             assert open_rows(path).X[0, 0] == value
 
-    @pytest.mark.parametrize("name", ["header.json", "data.npy", "indptr.npy", "codes.npy"])
+    @pytest.mark.parametrize("name", ["header.json", "token", "data.npy", "indptr.npy", "codes.npy"])
     def test_damaged_caches_are_written_again(self, tmp_path, name):
         path = write(tmp_path / "a.svm")
         open_rows(path)

@@ -18,23 +18,30 @@ from .table import DataError
 SUFFIX = ".maxmargin-cache"
 FORMAT, VERSION = "maxmargin rows", 1
 HEADER = "header.json"
+TOKEN = "token"
 ARRAYS = ("X.npy", "data.npy", "indices.npy", "indptr.npy", "codes.npy")
 LONGEST = 255  # bytes of a name on most file systems
-_NAMES = {HEADER, "numbers.npy", *ARRAYS}  # nothing else is in a cache
+_NAMES = {HEADER, TOKEN, "numbers.npy", *ARRAYS}  # nothing else is in a cache
 
 
-def cache_place(sources: Sequence[Path], cache_dir: str | os.PathLike[str] | None) -> Path:
-    """Return the folder of the cache of these sources.
+def cache_place(
+    sources: Sequence[Path], labels: Sequence[Path], cache_dir: str | os.PathLike[str] | None
+) -> Path:
+    """Return the folder of the cache of these sources with these files of labels.
 
     Where one folder may hold caches of several sources of one name, or the name would be too long, it has a part that
-    depends on their paths.
+    depends on their paths. Beside a single source this part depends on the names of the label files, if there are any,
+    and not on their folders: the cache of a folder that was moved is found.
     """
-    paths, tag, name = [path.absolute() for path in sources], "", os.fsencode(sources[0].name)
-    if len(paths) > 1 or cache_dir is not None or len(name) + len(SUFFIX) > LONGEST:
-        tag = "-" + sha256(b"\n".join(map(os.fsencode, paths))).hexdigest()[:10]
+    name = os.fsencode(sources[0].name)
+    by_paths = len(sources) > 1 or cache_dir is not None or len(name) + len(SUFFIX) > LONGEST
+    tag = ""
+    if by_paths or labels:
+        parts = [path.absolute() if by_paths else path.name for path in (*sources, *labels)]
+        tag = "-" + sha256(b"\n".join(map(os.fsencode, parts))).hexdigest()[:10]
     begin = name[: LONGEST - len(tag) - len(SUFFIX)]
     shown = os.fsdecode(begin) if begin == name else begin.decode(errors="ignore")  # whole characters
-    return Path(cache_dir or paths[0].parent) / (shown + tag + SUFFIX)
+    return Path(cache_dir or sources[0].absolute().parent) / (shown + tag + SUFFIX)
 
 
 def file_record(path: Path) -> dict[str, Any]:
@@ -57,33 +64,59 @@ def header_bytes(header: dict[str, Any]) -> bytes:
     return json.dumps(header | {"digest": _digest(header)}).encode()
 
 
+def is_header_of(folder: Path, header: dict[str, Any]) -> bool:
+    """Return whether a header belongs to the arrays in a folder: another process may have replaced the folder.
+
+    Each cache has a random token, in its header and in a file beside its arrays. A folder that was replaced never comes
+    back: where its token is found after its arrays were opened, they are those of the header.
+    """
+    with suppress(FileNotFoundError):
+        return (folder / TOKEN).read_bytes() == header["token"].encode()
+    return False
+
+
 def _digest(header: dict[str, Any]) -> str:
     return sha256(json.dumps(header).encode()).hexdigest()
 
 
-def valid_header(folder: Path, options: dict[str, Any], files: Sequence[Path]) -> dict[str, Any] | None:
+def valid_header(folder: Path, facts: dict[str, Any], files: Sequence[Path]) -> dict[str, Any] | None:
     """Return the header of a cache that was made of these files with these options; None where there is none.
 
-    A file of another time but the same size is read, and its digest compared.
+    A file of the same size, but of another time or in another place, is read, and its digest compared. The place of
+    rows is that within their source, which may have been moved; that of labels is their path.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache.
+    facts : dict
+        The entries of its header that are known: `options`, and the paths of the `sources`.
+    files : sequence of Path
+        The files of rows, and then those of labels.
     """
     header = read_header(folder)
     if header is None or header.pop("digest", None) != _digest(header):
         return None
-    if header["options"] != options or len(header["files"]) != len(files):
+    if header["options"] != facts["options"] or len(header["files"]) != len(files):
+        return None
+    if not is_header_of(folder, header):
         return None
     if any(not _has_size(folder / name, size) for name, size in header["arrays"].items()):
         return None
     current = [file_record(path) for path in files]
     if any(new["size"] != old["size"] for new, old in zip(current, header["files"], strict=True)):
         return None
+    source, old_source = facts["sources"][0], header["sources"][0]
     touched = False
     for path, new, old in zip(files, current, header["files"], strict=True):
-        if new["mtime_ns"] != old["mtime_ns"]:
+        moved = new["path"].removeprefix(source) != old["path"].removeprefix(old_source)
+        if moved or new["mtime_ns"] != old["mtime_ns"]:
             if Digest().read(path) != old["sha256"]:
                 return None
             touched = True
         old |= new
-    if touched:
+    header["sources"] = facts["sources"]
+    if touched and is_header_of(folder, header):  # else another cache would lose its header
         with suppress(OSError), written_whole(folder / HEADER) as file:  # else compared again the next time
             file.write(header_bytes(header))
     return header

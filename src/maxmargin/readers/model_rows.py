@@ -71,7 +71,8 @@ class RowsForModel:
             At the first fault of a file, and if there are no rows.
         """
         for k, path in enumerate(self._source.files):
-            record, rows = self._source.record(path), 0
+            read, rows = [path, *self._source.label_files[k : k + 1]], 0
+            records = [self._source.record(one) for one in read]
             with closing(read_ahead(self._source.blocks(k, BLOCK_BYTES))) as blocks:
                 for block in blocks:
                     numbers = None
@@ -80,9 +81,10 @@ class RowsForModel:
                             numbers = self._classes.numbered(block, rows)
                     rows += block.X.shape[0]
                     yield block.X, numbers
-            if self._source.record(path) != record:
-                raise DataError(f"{path}: {CHANGED}")
-            self._records.append(record | {"rows": rows})
+            for one, record in zip(read, records, strict=True):
+                if self._source.record(one) != record:
+                    raise DataError(f"{one}: {CHANGED}")
+            self._records.append(records[0] | {"rows": rows})
         if not any(record["rows"] for record in self._records):
             raise DataError(f"{self._source.files[0]}: the file holds no rows.")
 

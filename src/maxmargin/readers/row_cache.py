@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import tempfile
 import weakref
@@ -21,7 +22,7 @@ from numpy.lib import format as form
 
 from ..numerics.fault import faults_of
 from ..numerics.files import folder_of_this_process
-from ..numerics.memory_maps import identity, is_file_of
+from ..numerics.memory_maps import is_file_of
 from ..numerics.progress import announce
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .arrow_stream import opened_stream
@@ -30,9 +31,11 @@ from .cache_folder import (
     FORMAT,
     HEADER,
     SUFFIX,
+    TOKEN,
     VERSION,
     cache_place,
     header_bytes,
+    is_header_of,
     new_folder,
     valid_header,
 )
@@ -158,7 +161,7 @@ def open_rows(
         found = opened_stream(source, Expected(label=label, use=use, drop=drop))
         return _open_stream(found, cache_dir, block_bytes, interrupted)
     sources, label_sources = paths_of(source), paths_of(labels or ())
-    folder = cache_place(sources, cache_dir)
+    folder = cache_place(sources, label_sources, cache_dir)
     expected = Expected(label=label, use=use, drop=drop, header=header, delimiter=delimiter)
     found = opened(sources, label_sources, expected, n_features)
     options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
@@ -168,11 +171,10 @@ def open_rows(
     stored = None
     while stored is None:  # other processes may put caches with other options in its place at any time
         with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
-            place = identity(folder.stat())
-            valid = valid_header(folder, options, [*found.files, *found.label_files])
-            stored = None if valid is None else _stored(folder, valid, place)
+            valid = valid_header(folder, facts, [*found.files, *found.label_files])
+            stored = None if valid is None else _stored(folder, valid)
         if stored is None:
-            stored = _stored(folder, *_written(folder, found, facts, block_bytes, interrupted))
+            stored = _stored(folder, _written(folder, found, facts, block_bytes, interrupted))
     return stored
 
 
@@ -184,7 +186,7 @@ def _open_stream(
     try:
         folder = place / f"arrow{SUFFIX}"
         facts = {"format": FORMAT, "version": VERSION}
-        stored = _stored(folder, *_written(folder, found, facts, size, interrupted))
+        stored = _stored(folder, _written(folder, found, facts, size, interrupted))
         assert stored is not None  # no other process writes here
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -206,11 +208,11 @@ def loaded(X: Any) -> Any:
     return sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape)
 
 
-def _stored(folder: Path, header: dict[str, Any], place: tuple[int, int]) -> StoredRows | None:
-    """Return the rows of a cache; None if its folder is not the one of this identity any more."""
+def _stored(folder: Path, header: dict[str, Any]) -> StoredRows | None:
+    """Return the rows of a cache; None if another one has taken the place of the one of this header."""
     with suppress(FileNotFoundError):
         maps = {name.removesuffix(".npy"): _mapped(folder / name) for name in header["arrays"]}
-        if identity(folder.stat()) == place:
+        if is_header_of(folder, header):
             return _of_maps(maps, header)
     return None
 
@@ -250,17 +252,17 @@ def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) 
 
 def _written(
     folder: Path, source: Source, facts: dict[str, Any], size: int, interrupted: Callable[[], bool]
-) -> tuple[dict[str, Any], tuple[int, int]]:
-    """Write the cache; return its header, and the identity of its folder."""
-    writer = _Writer(source, interrupted)
+) -> dict[str, Any]:
+    """Write the cache; return its header."""
+    writer, token = _Writer(source, interrupted), secrets.token_hex(8)
     try:
         with new_folder(folder) as temporary:
-            header = facts | writer.write(temporary, size)
+            header = facts | writer.write(temporary, size) | {"token": token}
+            (temporary / TOKEN).write_text(token)
             with open(temporary / HEADER, "xb") as file:
                 file.write(header_bytes(header))
                 os.fsync(file.fileno())
-            place = identity(temporary.stat())
-        return header, place
+        return header
     except OSError as error:
         words = f"cannot be written: {error.strerror}; name a folder for the cache with cache_dir"
         if error.errno in _FULL:
