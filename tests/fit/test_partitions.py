@@ -103,16 +103,26 @@ def test_few_passes_certify_a_small_gap(loss, C):
         assert model.n_iter_ <= 8
 
 
-@pytest.mark.parametrize("alpha", [0.7, 6.732655185893089e-15, 1.0576799439787914e-15, 3e-100])
-def test_small_dual_variables_prove_no_more_than_the_optimum(alpha):
-    """One row x = 1 at C = 1: the optimum of 1/2 w^2 + (1 - w)^2 is 1/3, which the best multiple of alpha attains."""
+def lower_bound_of_one_row(C, alpha):
+    """Return the bound of one dual variable of a row x = 1 without an intercept; the optimum is C / (1 + 2 C)."""
     coordinates = Coordinates(
-        MaxMarginClassifier(C=1.0, loss="squared_hinge", fit_intercept=False)._problem(), 1
+        MaxMarginClassifier(C=C, loss="squared_hinge", fit_intercept=False)._problem(), 1
     )
     block, y, z = Block(coordinates, Partition(np.ones((1, 1)), np.array([1]))), np.ones(1), np.array([2 / 3])
     sums = block.bound_sums(y, z, z, block.dual_totals(y, np.array([alpha])))
-    bound = dual_side(coordinates, sums)[0].bound
-    assert 1 / 3 * (1 - 1e-10) <= bound <= 1 / 3
+    found = dual_side(coordinates, sums)
+    return -np.inf if found is None else found[0].bound
+
+
+@pytest.mark.parametrize(
+    ("C", "alpha"),
+    [(1.0, 0.7), (1.0, 6.732655185893089e-15), (1.0, 1.0576799439787914e-15), (1.0, 3e-100),
+     (3e-308, 6e-308), (1e-307, 1e-307), (1e-306, 1e-306)],
+)  # fmt: skip
+def test_small_dual_variables_prove_no_more_than_the_optimum(C, alpha):
+    """The best multiple of alpha attains the optimum."""
+    optimum = C / (1.0 + 2.0 * C)
+    assert optimum * (1 - 1e-10) <= lower_bound_of_one_row(C, alpha) <= optimum
 
 
 def test_memory_maps_give_the_model_of_the_array(tmp_path):

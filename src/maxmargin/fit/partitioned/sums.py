@@ -397,13 +397,13 @@ class Block:
 
     def dual_totals(self, y: np.ndarray, alpha: np.ndarray) -> DualTotals:
         """Return the sums over dual variables: shape (n,)."""
-        delta2 = self.coordinates.problem.delta2(self.weights)  # 1 / (2 C s_i) of the squared hinge, else 0
+        problem = self.coordinates.problem
         sides = np.stack([alpha * (y > 0.0), alpha * (y < 0.0)])
         signs = np.array([1.0, -1.0])
         return DualTotals(
             np.array([Plain.total(side) for side in sides]),
             # not alpha - gains, which cancels where alpha is small: `dual_side` may multiply alpha by a large factor
-            np.array([Plain.total(0.5 * side * (delta2 * side)) for side in sides]),
+            np.array([Plain.total(problem.gains_lost(side, self.weights)) for side in sides]),
             sides @ self.norms,
             np.stack(
                 [s * self.coordinates.combine(self.X, side) for s, side in zip(signs, sides, strict=True)]
