@@ -48,8 +48,8 @@ GOALS = {
 # 26 more: bounds of what underflows, claims about sums that overflow, and handlers that a second Ctrl-C restores.
 # 21 more: numbers near the ends of float64, columns of a check in passes by their names, and labels of folds.
 # 25 more: checks of the radius of a proof, and of the rows that a proof names.
-# 30 more: bounds for costs and dual variables near the ends of float64.
-LIMITS = GOALS | {"code lines": 29_619, "modules in the longest chain of imports": 25}
+# 41 more: bounds for costs and dual variables near the ends of float64.
+LIMITS = GOALS | {"code lines": 29_630, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import factors_at
+from ...data.bad_rows import check_finite, check_least_cost
 from ...data.partitions import Gathered, M, Partition, signs_of
 from ...numerics.sums import SMALLEST_FLOAT, Plain
-from .bad_rows import check_finite, check_least_cost
 from .coordinates import Coordinates
 
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data.partitions import BadRowError, Gathered, Partition
-from ...numerics.finite import first_not_finite
-from ...problem.problem import MIN_COST, Problem
+from ..numerics.finite import first_not_finite
+from ..problem.problem import MIN_COST, Problem
+from .partitions import BadRowError, Gathered, Partition
 
 
 def check_finite(block: Partition | Gathered) -> None:
