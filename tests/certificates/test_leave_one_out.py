@@ -12,15 +12,20 @@ from maxmargin.certificates.sample import Sample
 from maxmargin.problem.problem import Problem
 
 
+def inner_products(X, rho=0.0):
+    """The exact inner products of rows, with a constant coordinate rho."""
+    K = X @ X.T + rho**2
+    return InnerProducts(lambda c: c @ K, np.diag(K).copy(), 0.0, sum(X.shape))
+
+
 def left_out_of_point(problem, X, y, weights, w, b, certificate):
     """The leave-one-out analysis from a point and its certificate."""
-    alpha, margins, K = certificate.alpha, y * (X @ w + b), X @ X.T + problem.rho**2
+    alpha, margins = certificate.alpha, y * (X @ w + b)
     if problem.hard:
         v = X.T @ (alpha * y)
         alpha, margins = alpha / (v @ v + (problem.rho * (alpha @ y)) ** 2), margins / margins.min()
     upper = 0.5 / certificate.lower**2 if problem.hard else certificate.upper
-    rows = InnerProducts(lambda c: c @ K, np.diag(K).copy(), 0.0, sum(X.shape))
-    return left_out(problem, y, weights, alpha, margins, upper, rows)
+    return left_out(problem, y, weights, alpha, margins, upper, inner_products(X, problem.rho))
 
 
 def without_each(y, score):
@@ -56,6 +61,25 @@ def test_certain_predictions_equal_those_of_refitted_classifiers(loss, C, interc
     # rows without a dual weight are certain by their own margin, and rows that the soft fit itself misclassifies
     assert found.right[(alpha < 1e-12) & (margins > 1.0 + 1e-3)].all()
     assert found.wrong[margins < -1e-2].all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_certain_predictions_do_not_depend_on_the_unit_of_the_data(seed):
+    """Rows of length 2^505 at C = 2^-1020, where 1 / (4 C) is near the largest number and alpha^2 underflows."""
+    problem, unit = Problem("squared_hinge", 2.0**-10), 2.0**505
+    rng, X, y = shifted_classes(seed, n=12, d=3, shift=1.0)
+    weights = np.ones(y.size)
+    w, b, alpha = exact(problem, X, y, weights)
+    for size in (0.3, 0.03, 0.0):
+        v, c, certificate = near(rng, size, problem, Sample(X, y, weights), w, b, alpha)
+        expected = left_out_of_point(problem, X, y, weights, v, c, certificate)
+        found = left_out(
+            Problem("squared_hinge", problem.C / unit**2), y, weights, certificate.alpha / unit**2,
+            y * (X @ v + c), certificate.upper / unit**2, inner_products(X * unit),
+        )  # fmt: skip
+        np.testing.assert_array_equal(found.right, expected.right)
+        np.testing.assert_array_equal(found.wrong, expected.wrong)
+    assert (found.right | found.wrong).any()
 
 
 @thorough

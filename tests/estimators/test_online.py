@@ -147,6 +147,30 @@ class TestStreams:
         assert easy.n_seen_ == 200 * easy.n_iter_ < 200 * 100
 
 
+@pytest.mark.parametrize("rule", ["perceptron", "alma", "romma"])
+@pytest.mark.parametrize("C", [1e-307, 2e-308])
+def test_lower_bounds_hold_for_tiny_costs_of_large_rows(rule, C):
+    """C |x|^2 is as in problems of ordinary size: the optimum is that of rows of length 1, divided by the unit^2."""
+    unit = 1e153
+    for seed in range(3):
+        X, y = clouds(n=12, d=2, seed=seed)
+        upper = mm.MaxMarginClassifier(C=C * unit**2, tol=1e-9).fit(X, y).certificate_.upper
+        model = OnlineMarginClassifier(rule, C=C, random_state=0)
+        with np.errstate(over="ignore"):
+            model.fit(X * unit, y)
+        assert model.bounds_.lower[0] * unit * unit <= upper * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("C", [np.inf, 1.0])
+def test_bounds_of_tiny_rows_hold(free, C):
+    """The sum of the dual variables of a rule that divides by |x| is about 1e160, and its square overflows."""
+    X, y = np.array([[1.0, 2.0], [-1.0, -2.5]]) * 1e-160, [1, 0]
+    lower, upper = OnlineMarginClassifier("alma", C=C, fit_intercept=free).fit(X, y).bounds_
+    best = 0.5 * np.hypot(2.0, 4.5) * 1e-160 if free else np.hypot(1.0, 2.0) * 1e-160
+    assert (best * (1 - 1e-9) <= upper[0]) if np.isinf(C) else lower[0] <= 2.0 * (1 + 1e-9)
+
+
 def test_batches_across_a_refresh_equal_one_pass():
     X, y = clouds(n=VISITS_PER_REFRESH + 5000, d=2)
     model = OnlineMarginClassifier(C=1.0, max_iter=1, shuffle=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from maxmargin.certificates.verification import verify_verdicts
 from maxmargin.data.partitions import ArrayPartitions, Partition
 from maxmargin.estimators.partitioned import encode_labels, fit_partitions, weights_of_classes
 from maxmargin.fit.deadline import Deadline
-from maxmargin.fit.partitioned.bounds import dual_side
+from maxmargin.fit.partitioned.bounds import dual_side, objective_side
 from maxmargin.fit.partitioned.coordinates import Coordinates
 from maxmargin.fit.partitioned.sums import Block
 
@@ -103,16 +104,77 @@ def test_few_passes_certify_a_small_gap(loss, C):
         assert model.n_iter_ <= 8
 
 
-@pytest.mark.parametrize("alpha", [0.7, 6.732655185893089e-15, 1.0576799439787914e-15, 3e-100])
-def test_small_dual_variables_prove_no_more_than_the_optimum(alpha):
-    """One row x = 1 at C = 1: the optimum of 1/2 w^2 + (1 - w)^2 is 1/3, which the best multiple of alpha attains."""
+def lower_bound_of_one_row(C, alpha):
+    """Return the bound of one dual variable of a row x = 1 without an intercept; the optimum is C / (1 + 2 C)."""
     coordinates = Coordinates(
-        MaxMarginClassifier(C=1.0, loss="squared_hinge", fit_intercept=False)._problem(), 1
+        MaxMarginClassifier(C=C, loss="squared_hinge", fit_intercept=False)._problem(), 1
     )
     block, y, z = Block(coordinates, Partition(np.ones((1, 1)), np.array([1]))), np.ones(1), np.array([2 / 3])
     sums = block.bound_sums(y, z, z, block.dual_totals(y, np.array([alpha])))
-    bound = dual_side(coordinates, sums)[0].bound
-    assert 1 / 3 * (1 - 1e-10) <= bound <= 1 / 3
+    found = dual_side(coordinates, sums)
+    return -np.inf if found is None else found[0].bound
+
+
+@pytest.mark.parametrize(
+    ("C", "alpha"),
+    [(1.0, 0.7), (1.0, 6.732655185893089e-15), (1.0, 1.0576799439787914e-15), (1.0, 3e-100),
+     (3e-308, 6e-308), (1e-307, 1e-307), (1e-306, 1e-306)],
+)  # fmt: skip
+def test_small_dual_variables_prove_no_more_than_the_optimum(C, alpha):
+    """The best multiple of alpha attains the optimum."""
+    optimum = C / (1.0 + 2.0 * C)
+    assert optimum * (1 - 1e-10) <= lower_bound_of_one_row(C, alpha) <= optimum
+
+
+@pytest.mark.parametrize("alpha", [3.2e-162, 5.3e-162, 1e-161, 1e-155, 1e-152, 1e-120])
+@pytest.mark.parametrize("C", [1e-40, 1.0, 1e40])
+def test_squares_that_underflow_prove_no_more_than_the_optimum(C, alpha):
+    """The best multiple of alpha is large: it multiplies the part of alpha^2 / (4 C) that underflows."""
+    optimum = C / (1.0 + 2.0 * C)
+    for one in alpha * C**0.5 * np.linspace(0.5, 1.0, 20):
+        assert lower_bound_of_one_row(C, one) <= optimum
+
+
+def test_dual_variables_that_cannot_be_balanced_prove_nothing():
+    """The factor of the heavier class has a few digits. Rows of zeros: the optimum is 4 C s t / (s + t) < 4e-17."""
+    problem = MaxMarginClassifier(C=1e290, loss="squared_hinge")._problem()
+    coordinates, y, z = Coordinates(problem, 1), np.array([-1.0, 1.0]), np.array([0.0, -1.0])
+    block = Block(coordinates, Partition(np.zeros((2, 1)), np.array([0, 1]), np.array([1e10, 1e-307])))
+    for alpha in np.linspace(1.5e200, 1.6e200, 20):
+        sums = block.bound_sums(y, z, y * z[1], block.dual_totals(y, np.array([alpha, 7.8e-118])))
+        found = dual_side(coordinates, sums)
+        assert found is None or found[0].bound <= 4e-17
+
+
+def test_the_bound_of_a_point_whose_margins_are_not_numbers_is_infinite():
+    coordinates = Coordinates(MaxMarginClassifier(loss="squared_hinge")._problem(), 2)
+    block, y = Block(coordinates, Partition(np.full((1, 2), 1e200), np.array([1]))), np.ones(1)
+    z = np.array([1e200, -1e200, 0.0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = block.bound_sums(y, z, coordinates.scores(block.X, z), None)
+        assert objective_side(coordinates, sums, z).bound == np.inf
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_costs_that_have_lost_digits_are_refused(loss, tmp_path):
+    """In each source of rows, as in memory; a certificate of such costs is not verified."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4_000, 2)), np.arange(4_000) % 2
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    files = str(tmp_path / "X.npy"), str(tmp_path / "y.npy")
+    model = MaxMarginClassifier(C=1e-310, loss=loss, memory=100_000, max_iter=3)
+    with pytest.raises(ValueError, match="lost its digits: raise C"):
+        model.fit(*files)
+    model.set_params(C=1.0, class_weight={0: 1e-310, 1: 1.0})
+    with pytest.raises(ValueError, match="lost its digits: raise C"):
+        model.fit(*files)
+    model.set_params(C=1e-3, class_weight=None).fit(*files)
+    model.certificate_ = replace(
+        model.certificate_, problem=replace(model.certificate_.problem, C=1e-310), lower=0.0, upper=1.0
+    )
+    with pytest.raises(ValueError, match=r"row 0 .*lost its digits: raise C"):
+        verify(model, *files)
 
 
 def test_memory_maps_give_the_model_of_the_array(tmp_path):

@@ -51,7 +51,8 @@ GOALS = {
 # 35 more: checks that a verdict and its certificate are about one problem, and of kernel values beyond the lengths of
 # their rows.
 # 21 more: the places of the files of a cache, the names of its label files, tokens of caches, and changes of labels.
-LIMITS = GOALS | {"code lines": 29_643, "modules in the longest chain of imports": 25}
+# 41 more: bounds for costs and dual variables near the ends of float64.
+LIMITS = GOALS | {"code lines": 29_684, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

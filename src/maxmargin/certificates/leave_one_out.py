@@ -135,7 +135,7 @@ def left_out(
     """
     used, signed = weights > 0.0, alpha * y
     v, pools = _pools(problem, y, weights, alpha, rows)
-    cost = 0.5 * problem.delta2(weights)  # 1 / (4 C s_i)
+    cost = problem.gains_lost(used.astype(float), weights)  # 1 / (4 C s_i)
     # the terms of row i in the dual and in the primal objective, which P_i does not have
     gains = problem.gains(alpha, np.where(used, weights, 1.0))
     losses = np.zeros(y.size) if problem.hard else problem.losses(margins, weights)
@@ -167,11 +167,12 @@ def left_out(
         longest = sizes[some] + np.sqrt(max(pool_square, 0.0))
         for decided, low, high in ((right, a, most), (wrong, least, np.minimum(a, most))):
             theta = np.clip(best, low, high)
-            change = losses[some] - gains[some] + theta * slope - 0.5 * theta * theta * curvature
+            # theta^2 alone may underflow where the curvature is large
+            change = losses[some] - gains[some] + theta * slope - 0.5 * theta * (theta * curvature)
             multiple = np.abs(theta) / rest  # of x_i - x', with the x' that has row i in its pool
             # `size` sums the absolute values of all terms, `rounding` bounds the rounding of the change
             size = losses[some] + a + np.abs(theta) * (1.0 + 2.0 * np.abs(A) / rest)
-            size += multiple * length * longest + (multiple * longest) ** 2 + theta * theta * np.abs(B)
+            size += multiple * length * longest + (multiple * longest) ** 2 + theta * (theta * np.abs(B))
             rounding = relative * size + 2.0 * multiple * (v_error + multiple * rows.error)
             rounding += v_change * multiple * longest
             decided[some] |= (low <= high) & np.isfinite(change) & (change - rounding > gap)

@@ -115,6 +115,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
         for begin in range(0, stored.codes.size, LABELS):
             totals += np.bincount(stored.codes[begin : begin + LABELS], minlength=classes.size)
         class_weights = weights_of_classes(model, problem, classes, totals)
+        validation.check_costs(problem, class_weights[class_weights > 0.0])
         partitions = _partitions(model, X, stored.codes, None, class_weights)
         try:
             fit_partitions(model, problem, partitions, classes, class_weights, deadline)
@@ -212,6 +213,8 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
         total = dict(zip(names.tolist(), totals, strict=True))
         totals = np.array([total[label] for label in classes.tolist()])
         class_weights = weights_of_classes(model, problem, classes, totals)
+        if sample_weight is None:  # those of rows with sample weights are checked in the first pass
+            validation.check_costs(problem, class_weights[class_weights > 0.0])
         validated = copy(model)  # a fit that fails leaves the model as it was
         validation.validate_rows(validated, rows.example)
         partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)

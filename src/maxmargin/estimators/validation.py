@@ -22,10 +22,8 @@ from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
-from ..problem.problem import Problem
+from ..problem.problem import MIN_COST, Problem
 from .progress import with_callbacks
-
-SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -420,7 +418,7 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
             f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
             "lower C, or the sample weights; C=inf is the hard margin."
         )
-    if least < SMALLEST_NORMAL:
+    if least < MIN_COST:
         raise ValueError(
             f"C times the least weight of a row is {least:.3g}, which has lost its digits: raise C, or the sample "
             "weights; rows that are not to count have weight 0."

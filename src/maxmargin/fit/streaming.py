@@ -28,7 +28,7 @@ from ..engine.stream import (
     stream,
 )
 from ..engine.vectors import EuclideanVector
-from ..numerics.sums import EPS
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
 from ..problem.problem import Problem
 
 # Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
@@ -38,8 +38,8 @@ VISITS_PER_REFRESH = 1 << 16
 # stream makes. Chosen on the data sets of docs/measurements/regimes.md.
 RULE_ACCURACY = 0.1
 # Bounds are computed only if the sum of the dual variables, and this sum times R, exceed this number: squares of
-# smaller numbers lose digits to underflow.
-MIN_DUAL_SUM = 1e-200
+# numbers below 1e-154 lose digits to underflow, and the sum has up to 1e9 terms.
+MIN_DUAL_SUM = 1e-145
 # Places in the array `ledger`.
 MISTAKES, UPDATES, RADIUS2, PASSES = range(4)
 
@@ -391,21 +391,27 @@ class Stream:
             if not total.min() > off * total.sum():
                 return lower, upper
             minus_total, plus_total = (float(t) for t in total)
-            size = float(np.linalg.norm(plus / plus_total - (plus - w) / minus_total))
+            size = Plain.norm(plus / plus_total - (plus - w) / minus_total)
             size += v_error * (1.0 / plus_total + 2.0 / minus_total)
-            spread = float(squares[1]) / plus_total**2 + float(squares[0]) / minus_total**2
+            # divided twice, since squares of the sums may overflow
+            spread = float(squares[1]) / plus_total / plus_total
+            spread += float(squares[0]) / minus_total / minus_total
             length, factor = size, 2.0  # the margin is at most length / factor
         else:
             whole = float(total.sum())
-            length, factor = (float(np.linalg.norm(w)) + 2.0 * v_error) / whole, 1.0
-            spread = float(squares.sum()) / whole**2
+            length, factor = (Plain.norm(w) + 2.0 * v_error) / whole, 1.0
+            spread = float(squares.sum()) / whole / whole
         loose = up * (1.0 + off) + self.d * EPS
         length *= loose
         if problem.hard:
-            return lower, length / factor
+            return lower, length / factor if length < np.inf else np.inf
         # the k updates of a row in k passes add up to alpha_i, and (sum of k terms)^2 <= k (sum of their squares)
         spread *= loose * loose * float(a["ledger"][PASSES])
-        quadratic = length * length + self.delta2 * spread
+        with np.errstate(over="ignore"):  # not `delta2`, which has a limit
+            D = float(np.float64(0.5) / self.problem.C)
+        quadratic = length * length + D * spread + 4.0 * SMALLEST_FLOAT  # products may underflow
+        if not quadratic < np.inf:  # sums have overflowed: NaN is no bound
+            return lower, upper
         return min(factor * factor / (2.0 * quadratic * up), upper), upper
 
     def _at_zero(self, negative: float, positive: float) -> float:
@@ -416,4 +422,5 @@ class Stream:
         if not self.problem.free:
             return self.problem.C * (negative + positive)
         n = negative + positive
-        return 4.0 * self.problem.C * negative * positive / n * (1.0 + 8.0 * EPS) if n else 0.0
+        most = 4.0 * self.problem.C * negative * positive / n * (1.0 + 8.0 * EPS) if n else 0.0
+        return most + SMALLEST_FLOAT if most else 0.0  # the quotient may underflow

@@ -26,8 +26,11 @@ INTERCEPTS = ("none", "free", "augmented")
 # Largest relative excess of a lower over an upper bound that rounding explains, far above the rounding of any bound.
 # With a larger excess one of the bounds is wrong.
 CROSSED = 1e-6
-# Upper limit of 1 / (2 C s_i), for tiny weights: a sum of a thousand such numbers does not overflow.
+# Upper limit of 1 / (2 C s_i) in solvers (`Problem.delta2`): a sum of a thousand such numbers does not overflow. Proofs
+# have none: a limit would understate the losses of gains, and lower bounds would be too high.
 MAX_DELTA2 = 1e305
+# Least C s_i of a row that counts: smaller products have lost digits, and no bound allows for that.
+MIN_COST = float(np.finfo(float).smallest_normal)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,10 @@ class Problem:
         return np.multiply(2.0 * self.C, weights, dtype=float)
 
     def delta2(self, weights: np.ndarray) -> np.ndarray:
-        """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0."""
+        """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0.
+
+        For solvers: at most `MAX_DELTA2`. Proofs take `gains_lost`.
+        """
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
         with np.errstate(divide="ignore", over="ignore"):
@@ -153,12 +159,16 @@ class Problem:
 
     def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return each pattern's term of the dual objective, without the term of the norm."""
+        return alpha if self.hard or self.loss == "hinge" else alpha - self.gains_lost(alpha, weights)
+
+    def gains_lost(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return alpha_i^2 / (4 C s_i) of the squared hinge, inf where it overflows, 0 where alpha_i is 0; else 0."""
         if self.hard or self.loss == "hinge":
-            return alpha
-        # alpha^2 / (4 C s_i); the division comes first, so that nothing overflows where alpha is small
+            return np.zeros(len(weights))
+        # the division comes first, so that nothing overflows where alpha is small
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             squares = alpha / np.multiply(4.0 * self.C, weights, dtype=float) * alpha
-        return alpha - np.where(alpha > 0.0, squares, 0.0)
+        return np.where(alpha > 0.0, squares, 0.0)
 
     def penalty(self, length: float) -> float:
         """Return the norm's term of the primal objective; `length` is |w|_q."""

@@ -24,6 +24,8 @@ from .sums import BoundSums, DualTotals, Linearisation, RowSums, Sums
 # otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
 # a larger one limits the gap that can be certified.
 RECOMPUTED = 1e-11
+# Smaller factors of dual variables have lost digits.
+SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,8 @@ def objective_side(coordinates: Coordinates, sums: RowSums, z: np.ndarray) -> Si
     """Return the upper bound that the objective at z is, in any norm."""
     error = Plain.error(sums.worst, sums.worst, sums.additions)
     found = PrimalSums(sums.losses, sums.worst, error, coordinates.length(z))
-    return objective_bound(coordinates.problem, found)
+    side = objective_bound(coordinates.problem, found)
+    return side if side.bound < np.inf else Side(np.inf, np.inf, side.value)  # NaN is no bound
 
 
 def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:
@@ -91,17 +94,27 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
     v, total, lost = _scaled(dual, factors, coordinates)
     if not (total > 0.0 and np.isfinite(total + lost) and np.isfinite(v).all()):
         return None
+    smallest = float(factors.min())
     factors = factors * best_multiple(total, Plain.square(v) + 2.0 * lost, np.inf if lost else 1.0)
+    if (
+        not min(smallest, factors.min()) >= SMALLEST_NORMAL
+    ):  # factors have lost digits: the classes do not balance
+        return None
     v, total, lost = _scaled(dual, factors, coordinates)
     terms = sums.additions + 8
+    # products of tiny dual variables underflow before the factors multiply their sums
+    largest = max(float(factors.max()), 1.0)
     # the classes are balanced but for the rounding of their two sums
-    imbalance = Plain.error(total, total, terms) if problem.free else 0.0
+    imbalance = Plain.error(total, total, terms) + 4.0 * SMALLEST_FLOAT if problem.free else 0.0
     spread = float(factors @ dual.spread) + coordinates.constant * total
     # in each coordinate every product may underflow
-    underflow = 8.0 * (sums.rows + 1.0) * v.size * SMALLEST_FLOAT
+    underflow = 8.0 * (sums.rows + 1.0) * v.size * (SMALLEST_FLOAT * largest)
     v_error = Plain.error(0.0, spread, terms) + imbalance * sums.longest + underflow
     length = norm_interval(v, 2.0, Plain, v_error)
-    error = Plain.error(0.0, total + lost, terms) + (sums.rows + 4.0) * SMALLEST_FLOAT
+    underflow = (sums.rows + 4.0) * (SMALLEST_FLOAT * largest) * largest
+    if not underflow <= RECOMPUTED * total:  # nothing is known of the squares
+        return None
+    error = Plain.error(0.0, total + lost, terms) + underflow
     side = half_square_bound(DualSums(total - lost, total + lost, error, imbalance, length))
     given_up = RECOMPUTED * (total + lost)
     side = Side(side.bound - given_up, side.rounding + given_up, side.value)
@@ -114,7 +127,7 @@ def _scaled(
 ) -> tuple[np.ndarray, float, float]:
     """Return v, of shape (size,), sum alpha_i and sum alpha_i^2 / (4 C s_i), alpha being times the factors."""
     v = (factors @ dual.v) * coordinates.regular
-    return v, float(factors @ dual.alpha), float(factors**2 @ dual.gains_lost)
+    return v, float(factors @ dual.alpha), float((factors * dual.gains_lost) @ factors)
 
 
 def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
 from ...certificates.sample import factors_at
-from ...data.partitions import BadRowError, Gathered, M, Partition, signs_of
-from ...numerics.finite import first_not_finite
+from ...data.bad_rows import check_finite, check_least_cost
+from ...data.partitions import Gathered, M, Partition, signs_of
 from ...numerics.sums import SMALLEST_FLOAT, Plain
 from .coordinates import Coordinates
 
@@ -316,6 +316,7 @@ class Block:
         self.norms = Plain.row_norms(self.X)
         self.weights = np.ones(block.size) if block.weights is None else block.weights
         self.weights = np.where(block.codes >= 0, self.weights, 0.0)
+        check_least_cost(coordinates.problem, block, self.weights)
         d = X.shape[1]
         projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0)), 1.0)
         self.products = projections * factors_at(block.numbers)
@@ -355,6 +356,8 @@ class Block:
             0.0 if problem.hard else Plain.total(problem.losses(each, self.weights))
             for each in (margins, worst)
         )
+        if not problem.hard:  # losses may underflow
+            worst_losses += SMALLEST_FLOAT * np.count_nonzero((worst < 1.0) & (self.weights > 0.0))
         return RowSums(
             self.block.size, int(np.count_nonzero(y > 0.0)), float(self.products @ (3.0 + y)),
             float(np.abs(self.products) @ (3.0 + y)), losses, worst_losses,
@@ -397,13 +400,13 @@ class Block:
 
     def dual_totals(self, y: np.ndarray, alpha: np.ndarray) -> DualTotals:
         """Return the sums over dual variables: shape (n,)."""
-        delta2 = self.coordinates.problem.delta2(self.weights)  # 1 / (2 C s_i) of the squared hinge, else 0
+        problem = self.coordinates.problem
         sides = np.stack([alpha * (y > 0.0), alpha * (y < 0.0)])
         signs = np.array([1.0, -1.0])
         return DualTotals(
             np.array([Plain.total(side) for side in sides]),
             # not alpha - gains, which cancels where alpha is small: `dual_side` may multiply alpha by a large factor
-            np.array([Plain.total(0.5 * side * (delta2 * side)) for side in sides]),
+            np.array([Plain.total(problem.gains_lost(side, self.weights)) for side in sides]),
             sides @ self.norms,
             np.stack(
                 [s * self.coordinates.combine(self.X, side) for s, side in zip(signs, sides, strict=True)]
@@ -422,22 +425,6 @@ class Block:
         near = distances <= query.reach
         places, distances = places[near], distances[near]
         return Near(Gathered.take(self.block, places), distances, margins[places], query.nearest).pruned()
-
-
-def check_finite(block: Partition | Gathered) -> None:
-    """Raise BadRowError at the first row with an entry or a weight that is NaN or infinite."""
-    found = first_not_finite(block.X)
-    weights = np.zeros(0) if block.weights is None else block.weights
-    bad = np.flatnonzero(~np.isfinite(weights))
-    if bad.size and (found is None or bad[0] < found[0]):
-        place = int(bad[0])
-        raise BadRowError(int(block.numbers[place]), f"its weight is {weights[place]}; give a finite number.")
-    if found is not None:
-        row, column, value = found
-        remedy = "fill it in" if np.isnan(value) else "correct it"
-        raise BadRowError(
-            int(block.numbers[row]), f"column {column} is {value}; {remedy}, or leave the row out."
-        )
 
 
 def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndarray:
