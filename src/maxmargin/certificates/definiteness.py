@@ -115,7 +115,15 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
             f"{name} is not symmetric: its value of rows {row} and {other} (counted from 0) is {K[i, j]:.9g}, and "
             f"{K[j, i]:.9g} in the other order; give (K + K.T) / 2 if the difference does not matter."
         )
-    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), each entry with its own rounding
+    least = least_eigenvalue(K, allowed)
+    if least < -allowed:
+        raise ValueError(
+            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > MAX_ROWS)}"
+            f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
+            f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
+        )
+    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), up to the rounding of an entry, which is smaller
+    # than that of an eigenvalue
     error = allowed / K.shape[0]
     lengths = np.sqrt(np.maximum(np.diag(K).astype(float) + error, 0.0))
     i, j = _largest_place(K, lambda rows: np.abs(K[rows]) - lengths[rows, None] * lengths)
@@ -125,13 +133,6 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
             f"{name} is not positive semidefinite: its value of rows {row} and {other} (counted from 0) is "
             f"{K[i, j]:.9g}, and inner products are at most the square root of {K[i, i]:.9g} x {K[j, j]:.9g}, the "
             "product of the values on the diagonal. Use another kernel or other parameters."
-        )
-    least = least_eigenvalue(K, allowed)
-    if least < -allowed:
-        raise ValueError(
-            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > MAX_ROWS)}"
-            f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
-            f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
         )
 
 

@@ -58,7 +58,7 @@ class LinearSeparator(Separable):
         w, problem = self.w, self.certificate.problem
         self.check_intercept(self.b if self.exact is None else self.exact[-1])
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
-            fits = w.shape == (X.shape[1],) and np.isfinite([*w, self.b]).all()
+            fits = w.shape == (X.shape[1],) and np.isfinite(w).all() and np.isfinite(self.b)
             require(fits, "the separator fails: a weight for each feature, and b, must be finite.")
             X, columns = without_empty_columns(X, w)
             w = columns.restrict(w)
