@@ -122,8 +122,8 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
             f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
             f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
         )
-    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), up to the rounding of an entry, which is smaller
-    # than that of an eigenvalue
+    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), up to the rounding of an entry, which is
+    # smaller than that of an eigenvalue
     error = allowed / K.shape[0]
     lengths = np.sqrt(np.maximum(np.diag(K).astype(float) + error, 0.0))
     i, j = _largest_place(K, lambda rows: np.abs(K[rows]) - lengths[rows, None] * lengths)
