@@ -91,3 +91,8 @@ def test_coarse_numbers_are_not_taken_for_rounded_ones():
     assert least < -0.2
     with pytest.raises(ValueError, match="not positive semidefinite"):
         check_gram(K)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e300])
+def test_matrices_at_the_ends_of_the_float64_numbers_are_accepted(size):
+    check_gram(size * np.eye(3))

@@ -143,14 +143,11 @@ def eigenvalue_rounding(K: np.ndarray) -> float:
     """
     # float64 entries that float32 represents are taken as rounded to float32, unless they have few digits
     largest = max(float(K.max()), -float(K.min()))
-    unit = 2.0 ** (np.frexp(largest)[1] - EXACT_BITS)
     with np.errstate(over="ignore"):
-        single = (
-            K.dtype.kind == "f"
-            and bool((K.astype(np.float32) == K).all())
-            and not np.array_equal(K, np.rint(K))
-            and not np.array_equal(K / unit, np.rint(K / unit))
-        )
+        single = K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all())
+    for shift in (0, EXACT_BITS - int(np.frexp(largest)[1])) if single else ():  # whole numbers; few digits
+        scaled = np.ldexp(K, shift)
+        single = single and not np.array_equal(scaled, np.rint(scaled))
     eps = float(np.finfo(np.float32 if single else float).eps)
     return ENTRY_ERROR_ULPS * K.shape[0] * eps * largest
 

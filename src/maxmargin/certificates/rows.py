@@ -235,7 +235,7 @@ def _dual_side(
         # in each coordinate every product may underflow, and so may the halves of split factors (compensated sums)
         underflow = 8.0 * (count + 1.0) * v.size * SMALLEST_FLOAT
     terms = arithmetic.terms(sample.X, count, 0)
-    moved = uneven * longest_used(sample, alpha)
+    moved = uneven * longest_used(sample, alpha) if uneven > 0.0 else 0.0
     length = dual_length(problem, arithmetic, v, spread, terms, moved, underflow)
     return formulas.dual_side(problem, sample.weights, alpha, length, uneven, arithmetic)
 

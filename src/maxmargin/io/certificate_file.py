@@ -27,9 +27,8 @@ from ..certificates.verification import check_claim, claimed_dual, verdicts_of
 from ..numerics.files import written_whole
 
 FORMAT, VERSION = "maxmargin certificate", 1
-PAIRS = (
-    1000  # pairs in a line of numbers: a reader of lines needs little memory, and lines have little overhead
-)
+# Pairs in a line of numbers: with more a reader of lines needs more memory, with fewer lines have more overhead.
+PAIRS = 1000
 
 
 def write_certificate(

@@ -96,10 +96,8 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
         return None
     smallest = float(factors.min())
     factors = factors * best_multiple(total, Plain.square(v) + 2.0 * lost, np.inf if lost else 1.0)
-    if (
-        not min(smallest, factors.min()) >= SMALLEST_NORMAL
-    ):  # factors have lost digits: the classes do not balance
-        return None
+    if not min(smallest, factors.min()) >= SMALLEST_NORMAL:
+        return None  # factors have lost digits: the classes do not balance
     v, total, lost = _scaled(dual, factors, coordinates)
     terms = sums.additions + 8
     # products of tiny dual variables underflow before the factors multiply their sums
