@@ -340,3 +340,12 @@ def test_zero_pattern_reaches_its_cap_in_one_presentation(rule):
     assert present(rule, h, [[1], [1]])[0] == [1]
     assert h.alpha[1] == 3.0
     assert not h.space.vector.w.any()
+
+
+def test_more_updates_of_mpu_than_an_int64_holds():
+    """The row (1e-10) takes 3e24 updates at once."""
+    rule = MPU(schedule="plain", shuffle=False)
+    model = MaxMarginClassifier(C=1e60, fit_intercept=False, algorithm=rule, max_iter=5)
+    model.fit([[1e-10], [-1.0]], [1, -1])
+    assert model.status_ == "CERTIFIED"
+    assert model.t_plus_[0] > 2.0**63

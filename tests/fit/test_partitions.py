@@ -104,6 +104,18 @@ def test_few_passes_certify_a_small_gap(loss, C):
         assert model.n_iter_ <= 8
 
 
+@pytest.mark.parametrize("weight", [1e-6, 1e6])
+def test_rows_near_the_margin_are_gathered_by_their_number(weight):
+    """Weights of all rows, and a C divided by them, are the same problem and take the same passes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 10))
+    y = np.where(X @ rng.normal(size=10) + 2.0 * rng.normal(size=30_000) > 0.0, "yes", "no")
+    model = MaxMarginClassifier(C=1.0 / weight, loss="hinge", tol=1e-4, memory=1e6, random_state=0)
+    model.fit(X, y, np.full(30_000, weight))
+    assert model.status_ == "CERTIFIED"
+    assert model.n_iter_ <= 8
+
+
 def lower_bound_of_one_row(C, alpha):
     """Return the bound of one dual variable of a row x = 1 without an intercept; the optimum is C / (1 + 2 C)."""
     coordinates = Coordinates(

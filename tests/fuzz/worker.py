@@ -27,14 +27,16 @@ from targets import Target
 
 # Bytes that readers are told are free, and that a trial may allocate: estimates have to keep readers below.
 FREE, ROOM = 256e6, 512e6
+# LLVM takes addresses where the cache of compiled code is empty, also after the first trials.
+ROOMS = {"fits": 2e9}
 WARM_UP = 200  # trials before the limit, which load compiled code
 FAULTS = 20  # kinds of faults after which the process ends
 
 
-def limit_memory() -> None:
-    """Limit the addresses of this process to those in use and ROOM."""
+def limit_memory(room: float) -> None:
+    """Limit the addresses of this process to those in use and `room` bytes."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (used + int(ROOM), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(room), resource.RLIM_INFINITY))
 
 
 def trial(target: Target, seed: str, number: int, folder: Path) -> str:
@@ -65,7 +67,7 @@ def main(name: str, seed: str, first: int, count: int, folder: Path) -> None:
     with (folder / "trial").open("wb", buffering=0) as place, patch_free_memory():
         for number in range(first, first + count):
             if number == first + WARM_UP and sys.platform == "linux":
-                limit_memory()
+                limit_memory(ROOMS.get(name, ROOM))
             os.pwrite(place.fileno(), b"%20d" % number, 0)
             try:
                 outcomes[trial(target, seed, number, folder)] += 1

@@ -52,7 +52,8 @@ GOALS = {
 # their rows.
 # 21 more: the places of the files of a cache, the names of its label files, tokens of caches, and changes of labels.
 # 41 more: bounds for costs and dual variables near the ends of float64.
-LIMITS = GOALS | {"code lines": 29_684, "modules in the longest chain of imports": 25}
+# 79 more: non-negative least squares that stop between steps, in place of SciPy's.
+LIMITS = GOALS | {"code lines": 29_763, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

@@ -7,7 +7,6 @@ labels as well. In other norms Y is without own coordinates, whose squares are `
 
 from __future__ import annotations
 
-from math import floor
 from typing import NamedTuple
 
 import numpy as np
@@ -53,10 +52,10 @@ def mpu(Y, order, caps, b, db):
         nearest = min(nearest, abs(p - b), abs(p - b - db))
         if p <= b and I[k] < caps[k]:
             times = (b - p) / y2 if y2 else np.inf
-            I[k] = min(I[k] + floor(times) + 1, caps[k]) if y2 else caps[k]
+            I[k] = min(I[k] + np.floor(times) + 1, caps[k]) if y2 else caps[k]
         elif p >= b + db and I[k] > 0:
             times = (p - (b + db)) / y2
-            I[k] = max(I[k] - floor(times) - 1, 0)
+            I[k] = max(I[k] - np.floor(times) - 1, 0)
         if I[k] != old:
             nearest = min(nearest, abs(times - np.rint(times))) if y2 else nearest
             a = a + (I[k] - old) * Y[k]

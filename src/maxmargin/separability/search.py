@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import nnls
 
 from ..algorithms.batch.generation import linear_points
 from ..algorithms.normalised.base import NormalisedAlgorithm
@@ -53,18 +52,16 @@ from ..numerics.stop_check import OutOfTime, StopCheck, require_time
 from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 from ..problem.status import stopped_reason
+from .least_squares import nonnegative_least_squares
 from .nearest_point import as_floats, nearest_points
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
 # Number of entries of the data from which the smoothed Perceptron comes first, and its number of steps. On smaller data
 # least squares end as soon. More steps would add to the time where the margin is small and they find no separator.
 MIN_SMOOTHED_ENTRIES, SMOOTHED_STEPS = 1e5, 100
-# Number of entries, n d, and of operations, n d min(n, d), up to which non-negative least squares run: `nnls` needs a
+# Number of entries, n d, and of operations, n d min(n, d), up to which non-negative least squares run: they need a
 # dense copy (160 MB at 2e7 entries). Larger data are left to the linear program.
 MAX_DENSE_ENTRIES, MAX_FLOPS = 2e7, 5e9
-# Operations a second assumed of `nnls`, which cannot be interrupted: it does not start when it would pass the deadline.
-# A smaller figure leaves more problems to the linear program, a larger one overruns `max_time`.
-FLOPS_PER_SECOND = 1e9
 
 
 class Candidate(NamedTuple):
@@ -359,26 +356,18 @@ def _by_least_squares(
 
     Returns
     -------
-    (u, z), or None where `nnls` does not end within its limit of steps, or is not begun: the data are too large for
-    it, or for the time that remains
+    (u, z), or None where the data are too large, or the active sets do not end within their limit of steps
     """
     n, d = X.shape
-    flops = float(n) * d * min(n, d)
-    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
-    if not (n * d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable):
+    if n * d > MAX_DENSE_ENTRIES or float(n) * d * min(n, d) > MAX_FLOPS or not may_be_dense(X):
         return None
     announce("least squares")
     X = X.toarray() if sp.issparse(X) else X
-    ones = np.ones((1, y.size))
-    A = np.vstack([(X * y[:, None]).T, *([y[None]] if bias else []), ones])
-    target = np.zeros(A.shape[0])
+    A = np.column_stack([X * y[:, None], *([y] if bias else []), np.ones(n)])
+    target = np.zeros(A.shape[1])
     target[-1] = 1.0
-    try:
-        z, _ = nnls(A, target)
-    except RuntimeError:
-        return None
-    u = A @ z - target
-    return u[: X.shape[1]], z
+    found = nonnegative_least_squares(A, target, deadline.interrupted)
+    return None if found is None else (-found[1][:d], found[0])
 
 
 def without_zeros(X: Any) -> Any:

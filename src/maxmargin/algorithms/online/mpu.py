@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -39,13 +38,13 @@ class Unlearn(NamedTuple):
         old, cap, square = h.dual(i), h.cap_of(i), h.length2(i)
         if s <= self.b:
             if square > 0.0:
-                # I_k <- min(I_k + floor((b - a.y) / |y|^2) + 1, I)
-                new = min(old + floor((self.b - s) / square) + 1.0, cap)
+                # I_k <- min(I_k + floor((b - a.y) / |y|^2) + 1, I), in float64: the count may exceed every int64
+                new = min(old + np.floor((self.b - s) / square) + 1.0, cap)
             else:  # the score does not depend on I_k: its cap at once or, without a cap, any value
                 new = cap if cap < np.inf else 1.0
         else:
             # I_k <- max(I_k - floor((a.y - b - delta_b) / |y|^2) - 1, 0)
-            new = max(old - floor((s - self.b - self.db) / square) - 1.0, 0.0) if square > 0.0 else 0.0
+            new = max(old - np.floor((s - self.b - self.db) / square) - 1.0, 0.0) if square > 0.0 else 0.0
         h.advance(max(new - old, 0.0))  # t+
         # a <- a + (change of I_k) y
         h.set_dual(i, new)

@@ -163,7 +163,7 @@ class NewtonRun:
         unit = max(float(np.sqrt(self._mean(lengths * lengths))), np.finfo(float).tiny)
         units = np.maximum(lengths / unit, MIN_UNIT)
         distances = np.abs(1.0 - self._sample_margins(self.z)) / units
-        reach = self._quantile(distances, self.settings.reach_share * self.nearest / self.total)
+        reach = self._reach(distances)
         settings, hinge = self.settings, self.problem.loss == "hinge"
         first = self.last_move == np.inf  # no step has been made
         smooth = hinge and first and settings.band_errors * self.error > reach
@@ -323,12 +323,13 @@ class NewtonRun:
         change = self.coordinates.scores(self.drawn.rows.X, step)
         return float(np.sqrt(self._mean(change * change)))
 
-    def _quantile(self, values: np.ndarray, share: float) -> float:
-        """Return the number below which a share of all rows lies, by the sample."""
-        order = np.argsort(values, kind="stable")
-        below = np.cumsum(self.drawn.factors[order]) / self.total
-        k = int(np.searchsorted(below, share))
-        return float(values[order[k]]) if k < values.size else np.inf
+    def _reach(self, distances: np.ndarray) -> float:
+        """Return the distance below which more rows lie than fit in memory, by the sample; infinity if all fit."""
+        order = np.argsort(distances, kind="stable")
+        # rows that each row stands for: memory holds rows, whatever their sample weights
+        below = np.cumsum((self.drawn.factors / self.drawn.rows.weights)[order])
+        k = int(np.searchsorted(below, self.settings.reach_share * self.nearest))
+        return float(distances[order[k]]) if k < distances.size else np.inf
 
 
 class Trial(NamedTuple):
