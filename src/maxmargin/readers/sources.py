@@ -108,7 +108,7 @@ class Source:
         return TextTable(path, self.layouts[path], self.features or [], self.label)
 
     def record(self, path: Path) -> dict[str, Any]:
-        """Return path, size and time of a file."""
+        """Return path, size, inode and times of a file."""
         return file_record(path)
 
     def check_indices(self, first: int, highest: int) -> int | None:
