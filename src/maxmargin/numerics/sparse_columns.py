@@ -107,6 +107,8 @@ def check_storage(X: Any) -> None:
 
     NumPy reads the values under a mask, and compiled code would read outside of the arrays.
     """
+    if isinstance(getattr(X, "_meta", None), np.ma.MaskedArray):  # of Dask
+        X = X.compute()
     if np.ma.is_masked(X):
         raise ValueError("X, y or sample_weight has masked entries: fill them in, or leave the rows out.")
     kind: Any = type(X)

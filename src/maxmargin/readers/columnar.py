@@ -216,7 +216,7 @@ def _features(table: Any, names: list[str], single: bool, before: int = 0) -> tu
     X = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
     rounded = None
     for j, name in enumerate(names):
-        values = _complete_column(table, name, before).to_numpy()
+        values = _complete(table.column(name), name, before).to_numpy()
         rounded = first_rounded(values) if rounded is None else rounded
         X[:, j] = values
     check_finite(X, names, before)
@@ -229,13 +229,12 @@ def _coded_labels(
     """Return labels and the place of each row's label among them: all labels, or distinct texts."""
     import pyarrow as pa
 
-    column = _complete_column(table, name, before)
+    column = table.column(name)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
         raise Fault(f"column {name!r} holds {kind}, not labels; name another column with --label.")
-    if kind != column.type:
-        column = column.cast(kind)
-    y = column.to_numpy()
+    # an entry of a dictionary may be missing
+    y = _complete(column.cast(kind) if kind != column.type else column, name, before).to_numpy()
     if y.dtype != object:
         return y, slice(None)
     texts: dict[str, int] = {}
@@ -248,9 +247,8 @@ def _coded_labels(
     return list(texts), codes
 
 
-def _complete_column(table: Any, name: str, before: int) -> Any:
+def _complete(column: Any, name: str, before: int) -> Any:
     """Return a column; raise Fault where a value is missing."""
-    column = table.column(name)
     if column.null_count:
         raise _empty(before + int(np.flatnonzero(column.is_null().to_numpy())[0]), name)
     return column
