@@ -102,6 +102,17 @@ def at_step():
     LISTENERS[:] = before
 
 
+@pytest.mark.parametrize("line", ["\0", "3,4,a\0", '3,4,"\0"', "\0003,4,a"])
+@pytest.mark.parametrize("delimiter", [",", " "])
+def test_rows_after_a_nul_byte_are_not_left_out(tmp_path, line, delimiter):
+    lines = ["u,v,y", *(f"{k},{k},{'ab'[k % 2]}" for k in range(900)), line, "1,2,b"]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines).replace(",", delimiter))  # far from the beginning, which is examined
+    for opened in (read, open_rows):
+        with pytest.raises(DataError, match="a.csv, line 902: there is a NUL byte"):
+            opened(path)
+
+
 FORMATS = ("a.svm", "a.svm.gz", "a.csv", "a.csv.gz", "a.parquet", "file.arrow", "stream.arrow")
 
 

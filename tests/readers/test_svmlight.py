@@ -42,6 +42,8 @@ def naive(text):
     """Return labels and entries of the rows of a text as lists, None where a line is wrong."""
     labels, rows = [], []
     for line in text.split(b"\n"):
+        if b"\r" in line.partition(b"#")[2].rstrip(b"\r"):
+            return None
         words = line.split(b"#")[0].split()
         if not words:
             continue
@@ -123,6 +125,15 @@ class TestFaults:
         (tmp_path / "a").write_text(f"1 qid:7 1:1\n2 {word} 1:1\n")
         with pytest.raises(DataError, match=f"a, line 2: .*{word}"):
             read(tmp_path / "a")
+
+    @both
+    @pytest.mark.parametrize("text", ["1 1:1\n2 1:2 # a\r1 1:3\n", "1 1:1\n#\r2 1:2\r1 1:3\n"])
+    def test_rows_after_a_carriage_return_in_a_comment_are_not_left_out(self, way, text, tmp_path):
+        (tmp_path / "a").write_text(text)
+        with pytest.raises(DataError, match="a, line 2: a carriage return is within a comment"):
+            read(tmp_path / "a")
+        (tmp_path / "a").write_text("1 1:1 # a\r\n2 1:2 #\r\n")
+        assert read(tmp_path / "a").y.tolist() == [1, 2]
 
     @pytest.mark.parametrize("size", [1, 7, 64])
     def test_blocks_of_any_size_are_the_whole(self, size, tmp_path):

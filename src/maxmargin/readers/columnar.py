@@ -79,7 +79,8 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
         require_memory((16.0 if kind == "Parquet" else 8.0) * rows * len(wanted))
         table = fetch(wanted)
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
-    if not table.num_rows:
+    _check_count(table.num_rows, rows)
+    if not rows:
         raise Fault("the file holds no rows.")
     single = _check_types(schema, feature_names)
     X, rounded = _features(table, feature_names, single)
@@ -164,7 +165,8 @@ def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tu
         with ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(rows, columns=wanted):
                 done += batch.num_rows
-                yield pa.Table.from_batches([batch]), done / file.metadata.num_rows
+                yield pa.Table.from_batches([batch]), done / max(file.metadata.num_rows, 1)
+            _check_count(done, file.metadata.num_rows)
         return
     with pa.OSFile(str(path)) as source:  # a map of a file that is cut meanwhile would end the process
         reader = _arrow_reader(source)
@@ -175,6 +177,14 @@ def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tu
             share = source.tell() / source.size() if count is None else (k + 1) / count
             for start in range(0, table.num_rows, rows):
                 yield table.slice(start, rows), share
+
+
+def _check_count(found: int, declared: int) -> None:
+    """Raise Fault where a file has other rows than it declares."""
+    if found != declared:
+        raise Fault(
+            f"the file declares {declared} rows and holds {found}: it is damaged; copy or write it again."
+        )
 
 
 def _columns(schema: Any, expected: Expected) -> tuple[list[str], str | None]:

@@ -249,7 +249,13 @@ def checked_lines(
         At the first line that cannot be read.
     """
     for number, line in enumerate(lines, before + 1):
-        words = line.split(b"#", 1)[0].split()
+        row, _, comment = line.partition(b"#")
+        if b"\r" in comment.rstrip(b"\r\n"):
+            raise Fault(
+                "a carriage return is within a comment, and what follows it may be a row; save the file with line feeds.",
+                number,
+            )
+        words = row.split()
         if len(words) > 1 and words[1].startswith(b"qid:") and _number(words[1][4:], int) is not None:
             del words[1]
         fault = _line_fault(words, width, first or 0) if words else None

@@ -73,7 +73,10 @@ def parse(text, labels, indptr, indices, values, others, counts):
             k += NEXT
             continue
         if c == HASH:
-            k = _line_end(text, k)
+            while text[k] != LINE_FEED:
+                if text[k] == RETURN and text[k + NEXT] != LINE_FEED:  # rows may follow
+                    return False
+                k += NEXT
             continue
         begin = k
         value, k, exact = _number(text, k)
@@ -237,13 +240,5 @@ def _skipped(text, k):
 def _word_end(text, k):
     """Return the place after the word that k is in."""
     while not _separates(text[k]) and text[k] != HASH:
-        k += NEXT
-    return k
-
-
-@compiled()
-def _line_end(text, k):
-    """Return the place of the line feed of the line that k is in."""
-    while text[k] != LINE_FEED:
         k += NEXT
     return k
