@@ -22,6 +22,7 @@ from maxmargin import (
     separate,
     verify,
 )
+from maxmargin.numerics.sizes import parse_bytes
 
 INF, NAN = np.inf, np.nan
 X4, Y4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 1]
@@ -250,3 +251,36 @@ def test_values_under_a_mask_are_not_used():
     for call in calls:
         with pytest.raises(ValueError, match="masked entries: fill them in"):
             call()
+
+
+@pytest.mark.parametrize(
+    "cls", [MaxMarginClassifier, KernelMaxMarginClassifier, MaxMarginClassifierCV, MarginRFE]
+)
+@pytest.mark.parametrize("n_jobs", [0, "a"])
+def test_numbers_of_threads_are_checked_before_the_fit(cls, n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be a whole number of threads"):
+        cls(n_jobs=n_jobs).fit(X4, Y4)
+
+
+def test_huge_integers_are_refused_as_other_values_are():
+    for size in (10**400, -(10**400)):
+        with pytest.raises(ValueError, match="memory must be"):
+            MaxMarginClassifier(memory=size).fit(X4, Y4)
+        with pytest.raises(ValueError, match="a size is a number of bytes"):
+            parse_bytes(size)
+    with pytest.raises(ValueError, match="too large"):
+        MaxMarginClassifier().fit(X4, Y4, [10**400] * 4)
+
+
+def test_queries_of_polars_are_to_be_collected():
+    polars = pytest.importorskip("polars", reason="pip install polars")
+    X, y = polars.DataFrame(X4).lazy(), polars.DataFrame({"y": Y4}).lazy()
+    model = MaxMarginClassifier().fit(X4, Y4)
+    for used in (
+        *(one.fit for one in map(clone, ALL)),
+        separate,
+        lambda X, y: verify(model, X, y),
+    ):
+        for rows, labels in ((X, Y4), (X4, y)):
+            with pytest.raises(ValueError, match=r"collect\(\)"):
+                used(rows, labels)

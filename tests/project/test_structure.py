@@ -53,7 +53,8 @@ GOALS = {
 # 21 more: the places of the files of a cache, the names of its label files, tokens of caches, and changes of labels.
 # 41 more: bounds for costs and dual variables near the ends of float64.
 # 76 more: the rule of labels that name no class, in one place for arrays, files and clusters; masked entries of Dask.
-LIMITS = GOALS | {"code lines": 29_760, "modules in the longest chain of imports": 25}
+# 53 more: counts of the rows of Parquet files, NUL bytes, and the columns of a model in `verify`.
+LIMITS = GOALS | {"code lines": 29_813, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

@@ -296,7 +296,7 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
     check_weights(sample_weight)
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         given = np.asarray(sample_weight)
         bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
         row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""

@@ -252,7 +252,7 @@ def checked_lines(
         row, _, comment = line.partition(b"#")
         if b"\r" in comment.rstrip(b"\r\n"):
             raise Fault(
-                "a carriage return is within a comment, and what follows it may be a row; save the file with line feeds.",
+                "a carriage return is within a comment, and a row may follow it; save the file with line feeds.",
                 number,
             )
         words = row.split()
