@@ -92,7 +92,7 @@ TYPED = {
     "fit data -o out --class-weight foo": "--class-weight must be balanced; got 'foo'.",
     "fit data -o out --kernel foo": "'rbf', 'sigmoid'; got 'foo'.",
     "fit data -o out --tol inf": "--tol must be positive and finite",
-    "fit large -o out": "the labels are larger than float64 holds exactly",
+    "fit large -o out": "is beyond 2^53, where labels are rounded to others",
     "check model others": "label 2 (counted from 1) is 0, no class of the model: give the data of the fit.",
 }
 

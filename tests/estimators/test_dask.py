@@ -297,6 +297,40 @@ def test_collections_that_do_not_fit_together_are_refused():
             MaxMarginClassifier().fit(*data)
 
 
+@pytest.mark.parametrize("masked", ["X", "y", "weights"])
+def test_masked_entries_are_refused(masked):
+    X, y, weights = rows()
+    given = {"X": X, "y": y, "weights": weights}
+    given[masked] = np.ma.array(given[masked])
+    given[masked][777] = np.ma.masked
+    words = {"X": "column 0 is nan", "y": "its label is None", "weights": "its sample weight is nan"}[masked]
+    with pytest.raises(ValueError, match=rf"row 777 \(counted from 0\): {words}"):
+        MaxMarginClassifier().fit(*arrays(*given.values()))
+    if masked != "weights":
+        with pytest.raises(ValueError, match="masked entries"):
+            separate(*arrays(given["X"], given["y"]))
+
+
+def test_labels_of_partitions_that_would_become_one_class_are_refused():
+    X, big = np.arange(8.0).reshape(4, 2), 2**53
+
+    def fitted(*parts):
+        labels = [da.from_delayed(dask.delayed(np.asarray(part)), (2,), np.int64) for part in parts]
+        return MaxMarginClassifier().fit(da.from_array(X, chunks=(2, 2)), da.concatenate(labels))
+
+    assert fitted([big, big], [big + 1, big + 1]).classes_.tolist() == [big, big + 1]
+    for parts in (([big, big + 1], [1.0, 2.0]), ([-1, 1], np.array([2**63, 2**63 + 1], np.uint64))):
+        with pytest.raises(ValueError, match="labels of partitions are integers and floating-point numbers"):
+            fitted(*parts)
+    with pytest.raises(ValueError, match=r"row 3 \(counted from 0\): its label is NaT"):
+        fitted(np.array(["2020", "2021"], "M8[D]"), np.array(["2020", "NaT"], "M8[D]"))
+    y = dd.from_pandas(
+        pd.Series(np.array([1, 2, 2**63, 2**63 + 1], np.uint64), dtype="UInt64"), npartitions=2
+    )
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    assert MaxMarginClassifier().fit(frame, y).classes_.tolist() == [1, 2, 2**63, 2**63 + 1]
+
+
 def test_rows_that_cannot_be_used_are_named():
     X, y, weights = rows()
     X[1234, 3] = np.nan

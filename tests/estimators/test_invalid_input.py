@@ -22,6 +22,7 @@ from maxmargin import (
     separate,
     verify,
 )
+from maxmargin.numerics.sizes import parse_bytes
 
 INF, NAN = np.inf, np.nan
 X4, Y4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 1]
@@ -50,6 +51,54 @@ BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
 def test_unusable_rows_labels_and_weights_are_refused(cls, X, y, weights, words):
     with pytest.raises((ValueError, TypeError), match=words):
         cls().fit(X, y, weights)
+
+
+@pytest.mark.parametrize(
+    "used",
+    [lambda X, y: MaxMarginClassifier().fit(X, y), lambda X, y: OnlineMarginClassifier().fit(X, y), separate],
+)
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (
+            [float(2**53), 2**53 + 1, 2**53 + 1, float(2**53)],
+            "Label 0 .* 9007199254740992.0.*give integers, or text",
+        ),
+        ([-1, 2**63 + 1, -1, 2**63 + 1], "Label 1 .* 9.223372036854776e[+]18.*give integers, or text"),
+        (np.array(["2020", "NaT", "2020", "NaT"], "M8[D]"), "2 of 4 rows have no label"),
+        (np.array([1, "NaT", 1, 1], "m8[s]"), "1 of 4 rows have no label"),
+        (pd.Series(pd.to_datetime(["2020", None, "2020", "2020"])), "1 of 4 rows have no label"),
+        (pd.Series(["a", None, "b", "a"], dtype="category"), "1 of 4 rows have no label"),
+        (np.array([1, INF, 1, 1], dtype=object), "Label 1 .* is inf"),
+    ],
+)
+def test_labels_that_would_become_others_are_refused(used, y, words):
+    with pytest.raises(ValueError, match=words):
+        used(X4, y)
+
+
+def test_missing_entries_of_arrow_dictionaries_are_no_labels():
+    pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
+    for labels in (["a", "b", None, "b"], [3, 4, None, 4]):
+        coded = pa.array(labels).dictionary_encode()
+        for y in (coded, pa.chunked_array([coded])):
+            for used in (MaxMarginClassifier().fit, separate):
+                with pytest.raises(ValueError, match="1 of 4 rows have no label"):
+                    used(X4, y)
+        y = pa.chunked_array([pa.array([labels[0], labels[1]] * 2).dictionary_encode()])
+        assert MaxMarginClassifier().fit(X4, y).classes_.tolist() == labels[:2]
+
+
+def test_large_labels_stay_apart():
+    for y in (
+        [2**53, 2**53 + 1] * 2,
+        pd.Series([1, 2**63 + 1] * 2, dtype="UInt64"),
+        np.array([2**63, 2**63 + 1] * 2, np.uint64),
+    ):
+        for found in (MaxMarginClassifier().fit(X4, y).classes_.tolist(), [*separate(X4, y).classes]):
+            assert found == list(y[:2])
+    with pytest.raises(ValueError, match=r"astype\(str\)"):
+        MaxMarginClassifier().fit(X4, [2**64, 2**64 + 1] * 2)
 
 
 @pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE(cv=2)])
@@ -202,3 +251,36 @@ def test_values_under_a_mask_are_not_used():
     for call in calls:
         with pytest.raises(ValueError, match="masked entries: fill them in"):
             call()
+
+
+@pytest.mark.parametrize(
+    "cls", [MaxMarginClassifier, KernelMaxMarginClassifier, MaxMarginClassifierCV, MarginRFE]
+)
+@pytest.mark.parametrize("n_jobs", [0, "a"])
+def test_numbers_of_threads_are_checked_before_the_fit(cls, n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be a whole number of threads"):
+        cls(n_jobs=n_jobs).fit(X4, Y4)
+
+
+def test_huge_integers_are_refused_as_other_values_are():
+    for size in (10**400, -(10**400)):
+        with pytest.raises(ValueError, match="memory must be"):
+            MaxMarginClassifier(memory=size).fit(X4, Y4)
+        with pytest.raises(ValueError, match="a size is a number of bytes"):
+            parse_bytes(size)
+    with pytest.raises(ValueError, match="too large"):
+        MaxMarginClassifier().fit(X4, Y4, [10**400] * 4)
+
+
+def test_queries_of_polars_are_to_be_collected():
+    polars = pytest.importorskip("polars", reason="pip install polars")
+    X, y = polars.DataFrame(X4).lazy(), polars.DataFrame({"y": Y4}).lazy()
+    model = MaxMarginClassifier().fit(X4, Y4)
+    for used in (
+        *(one.fit for one in map(clone, ALL)),
+        separate,
+        lambda X, y: verify(model, X, y),
+    ):
+        for rows, labels in ((X, Y4), (X4, y)):
+            with pytest.raises(ValueError, match=r"collect\(\)"):
+                used(rows, labels)

@@ -83,6 +83,37 @@ class TestLabels:
         assert labels_of(rows) == self.LABELS[1]
 
 
+@pytest.mark.parametrize("move", [os.replace, shutil.copy2], ids=["mv", "cp -p"])
+def test_a_file_that_took_the_name_of_another_of_its_size_and_time_is_noticed(tmp_path, move, digests):
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    for path, text in ((old, "u,y\n1,a\n5,b\n"), (new, "u,y\n7,b\n5,a\n")):
+        path.write_text(text)
+        os.utime(path, EARLY)
+    assert open_rows(old).X[:, 0].tolist() == [1, 5]
+    move(new, old)
+    assert old.stat().st_mtime == EARLY[0]
+    assert open_rows(old).X[:, 0].tolist() == [7, 5]
+    old.chmod(0o600)  # the content stays
+    digests.clear()
+    for _ in range(2):
+        assert open_rows(old).X[:, 0].tolist() == [7, 5]
+    assert digests == [old]  # once
+
+
+def test_a_copied_cache_is_used(tmp_path, digests):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "t.csv").write_text("u,y\n1,a\n5,b\n")
+    open_rows(tmp_path / "a" / "t.csv")
+    shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=shutil.copy)  # all times are new
+    arrays = tmp_path / "b" / "t.csv.maxmargin-cache" / "X.npy"
+    written = arrays.stat().st_mtime_ns
+    digests.clear()
+    for _ in range(2):
+        assert open_rows(tmp_path / "b" / "t.csv").X[:, 0].tolist() == [1, 5]
+    assert digests == [tmp_path / "b" / "t.csv"]
+    assert arrays.stat().st_mtime_ns == written
+
+
 def test_files_that_change_places_in_a_folder_are_noticed(tmp_path):
     parts = tmp_path / "set"
     parts.mkdir()

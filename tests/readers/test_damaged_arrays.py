@@ -12,6 +12,7 @@ import pytest
 from maxmargin.numerics.fault import LONGEST
 from maxmargin.readers import DataError, Expected, read
 from maxmargin.readers.model_rows import RowsForModel
+from maxmargin.readers.row_cache import open_rows
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
 
@@ -136,3 +137,27 @@ def test_messages_show_a_part_of_long_names(tmp_path):
     message = refusal_of(tmp_path / "a.csv")
     assert len(message) < LONGEST + 100
     assert message.endswith(".")
+
+
+def test_parquet_files_with_other_rows_than_they_declare_are_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"u": np.arange(40.0), "y": np.arange(40) % 2}), path, compression="none")
+    content, refusals = path.read_bytes(), set()
+    footer = len(content) - 8 - struct.unpack("<I", content[-8:-4])[0]
+    # 40 as Thrift writes it: numbers of rows and of values
+    for place in (k for k in range(footer, len(content) - 8) if content[k] == 80):
+        for count in (0, 1, 39, 41):
+            path.write_bytes(content[:place] + bytes([2 * count]) + content[place + 1 :])
+            for opened in (read, open_rows):
+                try:
+                    assert opened(path).X.shape == (40, 1)
+                except DataError as error:
+                    refusals.add(str(error).removeprefix(f"{path}: ").partition(":")[0])
+    assert {
+        "the file declares 0 rows and holds 40",
+        "the file declares 41 rows and holds 40",
+        "the file declares 40 rows and holds 1",
+        "the file declares 40 rows and holds 0",
+    } <= refusals

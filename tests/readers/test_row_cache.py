@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from maxmargin import MaxMarginClassifier, verify
 from maxmargin.numerics.progress import LISTENERS
 from maxmargin.readers import DataError, Expected, read
 from maxmargin.readers.blocks import read_ahead
@@ -100,6 +101,17 @@ def at_step():
     before = LISTENERS.copy()
     yield add
     LISTENERS[:] = before
+
+
+@pytest.mark.parametrize("line", ["\0", "3,4,a\0", '3,4,"\0"', "\0003,4,a"])
+@pytest.mark.parametrize("delimiter", [",", " "])
+def test_rows_after_a_nul_byte_are_not_left_out(tmp_path, line, delimiter):
+    lines = ["u,v,y", *(f"{k},{k},{'ab'[k % 2]}" for k in range(900)), line, "1,2,b"]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines).replace(",", delimiter))  # far from the beginning, which is examined
+    for opened in (read, open_rows):
+        with pytest.raises(DataError, match=r"a\.csv, line 902: there is a NUL byte"):
+            opened(path)
 
 
 FORMATS = ("a.svm", "a.svm.gz", "a.csv", "a.csv.gz", "a.parquet", "file.arrow", "stream.arrow")
@@ -475,3 +487,20 @@ class TestReadAhead:
             list(read_ahead(blocks()))
         assert len(ended) == 2
         assert threading.active_count() == threads
+
+
+def test_verify_finds_the_columns_of_the_model_by_their_names(tmp_path):
+    X, y = dense(labels=np.array(["n", "p"]))
+    pa, csv = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.csv")
+    columns = {f"x{j}": X[:, j] for j in range(D)} | {"y": y, "z": np.arange(N)}
+    names = {"a.csv": [*columns][:-1], "reordered.csv": [*columns][-2::-1], "more.csv": [*columns][::-1]}
+    for name, order in names.items():
+        csv.write_csv(pa.table({one: columns[one] for one in order}), tmp_path / name)
+    model = MaxMarginClassifier(memory="1GB").fit(tmp_path / "a.csv")
+    (arrays,) = tmp_path.glob("*.maxmargin-cache/X.npy")
+    number = arrays.stat().st_ino
+    bounds = verify(model, tmp_path / "a.csv").lower
+    assert arrays.stat().st_ino == number  # of the fit
+    for name in names:
+        assert verify(model, tmp_path / name).lower == bounds
+    assert verify(model, pa.table(columns)).lower == bounds

@@ -42,13 +42,15 @@ def naive(text):
     """Return labels and entries of the rows of a text as lists, None where a line is wrong."""
     labels, rows = [], []
     for line in text.split(b"\n"):
+        if b"\r" in line.partition(b"#")[2].rstrip(b"\r"):
+            return None
         words = line.split(b"#")[0].split()
         if not words:
             continue
         try:
             labels.append(float(words.pop(0)))
-            if words and words[0].startswith(b"qid"):
-                del words[0]
+            if words and words[0].startswith(b"qid:"):
+                int(words.pop(0)[4:])
             pairs = [word.split(b":", 1) for word in words]
             rows.append([(int(index), float(value)) for index, value in pairs])
         except ValueError:
@@ -56,6 +58,8 @@ def naive(text):
         indices = [-1, *(index for index, _ in rows[-1])]
         numbers = [labels[-1], *(value for _, value in rows[-1])]
         if sorted({*indices}) != indices or indices[-1] >= 2**31 or not all(map(math.isfinite, numbers)):
+            return None
+        if abs(labels[-1]) >= 2**53:
             return None
     return labels, rows
 
@@ -69,10 +73,11 @@ class TestNumbers:
     @given(texts=st.lists(NUMBERS, min_size=1, max_size=5))
     def test_every_notation_is_the_number_of_float(self, way, texts, tmp_path_factory):
         path = tmp_path_factory.getbasetemp() / f"numbers-{way}.svm"
-        path.write_text("".join(f"{text} 1:{text}\n" for text in [*texts, "0.5"]))  # labels are not all whole
-        table, expected = read(path), bits([float(text) for text in [*texts, "0.5"]])
-        assert bits(table.X.data) == expected
-        assert bits(table.y) == expected
+        path.write_text("".join(f"0.5 1:{text}\n" for text in texts))
+        assert bits(read(path).X.data) == bits([float(text) for text in texts])
+        labels = [text for text in [*texts, "0.5"] if abs(float(text)) < 2**53]  # not all whole
+        path.write_text("".join(f"{text} 1:1\n" for text in labels))
+        assert bits(read(path).y) == bits([float(text) for text in labels])
 
     @pytest.mark.parametrize("form", ["%r", "%.17g", "%.16e", "%.6f", "%.4g"])
     def test_many_random_numbers_are_those_of_float(self, form, tmp_path):
@@ -111,6 +116,24 @@ class TestFaults:
         assert table.X.data.tolist() == [value for row in rows for _, value in row]
         assert table.X.indptr.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
         assert table.X.shape[1] == max(indices, default=first) + 1 - first
+
+    @both
+    @pytest.mark.parametrize(
+        "word", ["qidfoo", "qid", "qid:", "qid:x", "qid:1.5", "qid3:1", "qid:3:4", "qid::"]
+    )
+    def test_only_a_query_with_a_number_is_left_out(self, way, word, tmp_path):
+        (tmp_path / "a").write_text(f"1 qid:7 1:1\n2 {word} 1:1\n")
+        with pytest.raises(DataError, match=f"a, line 2: .*{word}"):
+            read(tmp_path / "a")
+
+    @both
+    @pytest.mark.parametrize("text", ["1 1:1\n2 1:2 # a\r1 1:3\n", "1 1:1\n#\r2 1:2\r1 1:3\n"])
+    def test_rows_after_a_carriage_return_in_a_comment_are_not_left_out(self, way, text, tmp_path):
+        (tmp_path / "a").write_text(text)
+        with pytest.raises(DataError, match="a, line 2: a carriage return is within a comment"):
+            read(tmp_path / "a")
+        (tmp_path / "a").write_text("1 1:1 # a\r\n2 1:2 #\r\n")
+        assert read(tmp_path / "a").y.tolist() == [1, 2]
 
     @pytest.mark.parametrize("size", [1, 7, 64])
     def test_blocks_of_any_size_are_the_whole(self, size, tmp_path):

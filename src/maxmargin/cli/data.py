@@ -60,10 +60,6 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
     if table.y.dtype.kind in "mM":
         raise DataError(f"{data}: labels {table.label_name!r} are dates; name another column with --label.")
-    if table.y.dtype.kind == "f" and not (table.y % 1.0).any():
-        raise DataError(
-            f"{data}: the labels are larger than float64 holds exactly (2^53); number the classes from 0."
-        )
     if table.y.dtype.kind == "f":
         remedy = "number the classes"
         if table.label_name is not None:

@@ -27,12 +27,17 @@ def check_columns(X: Any) -> None:
             raise ValueError(f"{where} holds {kind}, and no numbers: {ENCODE}.")
 
 
+def unmasked(numbers: Any) -> Any:
+    """Return numbers with NaN, which is refused, for masked entries: NumPy would read what is under the mask."""
+    return numbers.astype(float).filled(np.nan) if np.ma.is_masked(numbers) else numbers
+
+
 def matrix(X: Any) -> Any:
     """Return a block of rows as an array in C order or a canonical CSR matrix, of float32 or float64."""
     if hasattr(X, "to_numpy"):
         single = len(X.columns) and all(kind == np.float32 for kind in X.dtypes)
         X = X.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    X = X.tocsr() if sp.issparse(X) else np.asarray(unmasked(X))
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     return canonical(X) if sp.issparse(X) else np.ascontiguousarray(X)
 

@@ -21,7 +21,14 @@ from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
 from .progress import StepCallbacks
-from .validation import checked_weights, distinct_labels, restored_after, validate_rows
+from .validation import (
+    COMMON,
+    check_parameters,
+    checked_weights,
+    distinct_labels,
+    restored_after,
+    validate_rows,
+)
 
 
 class _Chosen:
@@ -126,6 +133,7 @@ max_time, callback, n_jobs, random_state, verbose
         RuntimeError
             If `callback` ends a fit of a fold.
         """
+        check_parameters(self, {"n_jobs": COMMON["n_jobs"]})
         parameters = self.get_params(deep=False).items()
         shared = {name: value for name, value in parameters if name not in ("Cs", "ps", "cv", "scoring")}
         costs, norms = grid(self.Cs, self.ps)

@@ -18,6 +18,7 @@ from ..algorithms import Algorithm
 from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream
+from ..numerics.labels import check_labels, label_array
 from ..problem.problem import Problem
 from . import validation
 from .label_runs import LabelRuns
@@ -315,13 +316,14 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             validation.check_parameters(self, CHECKS)
         if self.hasher is None:
             return validation.validate_rows(self, X, y, order="C", reset=first)
-        X, y = hash_rows(self._feature_hasher(), X), np.asarray(y)
+        X, y = hash_rows(self._feature_hasher(), X), label_array(y)
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
         return X, y
 
     def _places(self, y: np.ndarray) -> np.ndarray:
         """Return the places of labels among the classes; refuse labels of other classes."""
+        check_labels(y)
         classes = self.classes_
         place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         strange = np.flatnonzero(classes[place] != y)

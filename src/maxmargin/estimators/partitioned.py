@@ -20,6 +20,7 @@ from ..fit.partitioned.described_rows import READING, Reading
 from ..fit.partitioned.driver import PartitionedFit, PartitionedSolution
 from ..fit.partitioned.soft_margins import solve_soft_margins
 from ..fit.report import Report, Stopping, report_before
+from ..numerics.labels import label_array
 from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage, check_weights
@@ -277,8 +278,7 @@ def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
             f"rows larger than memory must be a matrix of real numbers; got shape {X.shape} and type {X.dtype}: "
             "convert the file once."
         )
-    check_storage(y)
-    y = np.asarray(y)
+    y = label_array(y)
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
     return X, y

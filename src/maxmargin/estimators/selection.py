@@ -23,6 +23,7 @@ from .progress import CallbackSupportMixin, StepCallbacks
 
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
 CHECKS: validation.Checks = {
+    "n_jobs": validation.COMMON["n_jobs"],
     "step": (
         lambda step: validation.is_whole(step, 1) or (validation.is_real(step) and 0 < step < 1),
         "a whole number of features, at least 1, or a share between 0 and 1; got {!r}",

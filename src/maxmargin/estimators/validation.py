@@ -17,7 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
 from ..fit.deadline import FitInterruptedError
-from ..numerics.column_errors import column_message, missing_labels, plain_labels, refuse_queries_and_dates
+from ..numerics.column_errors import column_message, refuse_queries_and_dates
+from ..numerics.labels import check_labels, plain_labels
 from ..numerics.sizes import parse_bytes
 from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
@@ -220,7 +221,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     if hasattr(X, "read_all"):
         raise ValueError("X is a stream of record batches: X.read_all() makes a table of it.")
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
-    labels = plain_labels(y) if hasattr(y, "isna") else y
+    labels = plain_labels(y)
     check_storage(X)
     check_storage(y)
     try:
@@ -295,7 +296,7 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
     check_weights(sample_weight)
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         given = np.asarray(sample_weight)
         bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
         row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""
@@ -351,12 +352,11 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     """Return the distinct labels in order; refuse labels that do not name classes."""
     if y.dtype.kind == "S":
         raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        i = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(f"Label {i} (counted from 0) is {y[i]}: give finite numbers, or drop such rows.")
+    check_labels(y)
     kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
     if len(kinds) == 1 and kinds[0] in ("int", "bool"):
-        raise ValueError(f"Unknown label type: y holds objects that are {kinds[0]}: y.astype({kinds[0]}).")
+        remedy = kinds[0] if np.array(y.tolist()).dtype.kind in "biu" else "str"  # beyond 64 bits
+        raise ValueError(f"Unknown label type: y holds objects that are {kinds[0]}: y.astype({remedy}).")
     try:
         classes = _distinct(y[:: 1 + y.size // SAMPLED_LABELS])
         few = classes.size <= FEW_CLASSES
@@ -367,9 +367,6 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
         if fractions or y.dtype.kind == "O" or 2 * classes.size > y.size:
             check_classification_targets(y)
     except TypeError:
-        missing = sum(label is None for label in y)
-        if missing:
-            raise ValueError(missing_labels(missing, y.size)) from None
         raise ValueError(
             f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
             "names of one type."

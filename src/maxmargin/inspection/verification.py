@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack, closing
 from typing import Any, TypeVar, overload
 
@@ -19,8 +20,10 @@ from ..fit.partitioned.verification import verify_partitions
 from ..kernels.functions import Linear
 from ..numerics.representable import NOT_EXACT
 from ..numerics.threads import one_thread
-from ..readers.files import has_labelled_rows
+from ..readers.files import are_paths, has_labelled_rows, paths_of
 from ..readers.row_cache import StoredRows, open_rows
+from ..readers.sources import opened
+from ..readers.table import DataError, Expected
 from ..separability.passes import verify_in_passes
 
 V = TypeVar("V", bound=Checked)
@@ -74,13 +77,40 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         message states the reason and the object that has one.
     """
     if has_labelled_rows(X, y):
-        stored = open_rows(X, cache_dir=cache_dir or getattr(model, "cache_dir", None), labels=y)
+        folder = cache_dir or getattr(model, "cache_dir", None)
+        stored = open_rows(X, cache_dir=folder, labels=y, **_columns_of(model, X, y))
         return (verify_verdict if isinstance(model, Checked) else verify_stored)(model, stored)
     if cluster_of(X) is not None:
         return _verify_on_cluster(model, X, y, sample_weight)
     if isinstance(model, Checked):
         return model.verify(X, y)
     return verification.verify(model, X, y, sample_weight)
+
+
+def _columns_of(model: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Return the keywords of `open_rows` that select the columns of a model, by its names and the label of its fit.
+
+    Where fewer keywords select them, these are returned, so that a cache of the fit is found.
+    """
+    names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
+    if names is None:
+        return {}
+    features = [str(name) for name in names]
+    layout = {name: source[name] for name in ("label", "header", "delimiter") if source.get(name) is not None}
+    options = [{}, layout, layout | {"use": features}]
+    if not are_paths(X):  # a stream is read once, and has no cache
+        return options[-1]
+
+    def select(keywords: dict[str, Any]) -> bool:
+        """Return whether these keywords select the columns of the model."""
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                found = opened(paths_of(X), paths_of(y or ()), Expected(**keywords), None)
+        except DataError:
+            return False
+        return found.features in (None, features) and found.label == layout.get("label", found.label)
+
+    return next(filter(select, options), options[-1])
 
 
 def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:

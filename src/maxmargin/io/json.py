@@ -235,7 +235,10 @@ def _classes(classes: list[Any]) -> np.ndarray:
     if None in kinds or len(kinds) > 1:
         raise Fault('"classes" must be all numbers, all strings, or all true and false.')
     try:
-        labels = np.array(classes)
+        wide = (
+            all(type(label) is int and label >= 0 for label in classes) and max(classes, default=0) >= 2**63
+        )
+        labels = np.array(classes, np.uint64 if wide else None)
     except OverflowError:
         labels = np.array(classes, dtype=object)
     # numbers that are too long for 64 bits, or not finite

@@ -1,4 +1,4 @@
-"""Error messages about X and y that name the column and the remedy; conversion of labels of pandas' types."""
+"""Error messages about X and y that name the column and the remedy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .labels import is_missing, missing_labels
 from .representable import COMPLEX, ENCODE, not_numeric, refuse_dates
 
 IMPUTE = "fill such entries in, with SimpleImputer in a pipeline for instance, or leave the rows out"
@@ -86,11 +87,6 @@ def check_finite(X: Any, given: Any, error: type[ValueError] = ValueError) -> No
         raise error(column_message("X contains inf", given if hasattr(given, "columns") else X, None))
 
 
-def missing_labels(missing: int, rows: int) -> str:
-    """Return the error message for rows without a label."""
-    return f"Input y contains NaN: {missing} of {rows} rows have no label; leave these rows out."
-
-
 def _columns(X: Any) -> Iterator[tuple[str, Any, str]]:
     """Yield the place, the entries and the type of every column of a table; nothing of other shapes."""
     if hasattr(X, "columns"):
@@ -132,24 +128,3 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
             count = f"{bad.sum()} of {bad.size} rows"
             return f"Input X contains {what}: {place} is {word} in {count}; {remedy} {FIRST.format(bad.argmax())}."
     return None
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or the missing value of a data frame library."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth value
-        return type(value).__name__ == "NAType"
-
-
-def plain_labels(y: Any) -> Any:
-    """Convert integers and booleans of pandas' own types to NumPy's types, so that classes keep their type.
-
-    Labels of other types, and with missing entries, are returned as they are.
-    """
-    kind = getattr(y, "dtype", None)
-    if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
-        return y
-    return np.array(y.tolist())

@@ -26,7 +26,7 @@ def parse_bytes(size: Any) -> int:
     """
     found = 0.0
     if isinstance(size, Real) and not isinstance(size, bool):
-        found = float(size)
+        found = float(max(0.0, min(size, 2.0**63)))  # an integer may be beyond float64
     elif isinstance(size, str) and (
         match := re.fullmatch(r"\s*([0-9.]+(?:[eE][0-9]+)?)\s*([A-Za-z]*)\s*", size)
     ):

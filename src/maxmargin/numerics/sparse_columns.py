@@ -103,10 +103,16 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
 
 
 def check_storage(X: Any) -> None:
-    """Raise ValueError for masked entries, and for a sparse matrix with damaged indices.
+    """Raise ValueError for masked entries, queries of Polars, and a sparse matrix with damaged indices.
 
     NumPy reads the values under a mask, and compiled code would read outside of the arrays.
     """
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of Polars
+        raise ValueError(
+            "X, y or sample_weight is a query that has not been run, and no table: call collect() first."
+        )
+    if isinstance(getattr(X, "_meta", None), np.ma.MaskedArray):  # of Dask
+        X = X.compute()
     if np.ma.is_masked(X):
         raise ValueError("X, y or sample_weight has masked entries: fill them in, or leave the rows out.")
     kind: Any = type(X)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.labels import bad_label
 from .table import check_labels, labels_of, whole
 
 _T = TypeVar("_T")
@@ -72,9 +73,9 @@ class Classes:
     def _found(self, block: Block) -> np.ndarray:
         """Return the number of the label of each row; new labels get the next numbers."""
         assert block.labels is not None
-        if len(self.labels) and isinstance(block.labels, list) != isinstance(self.labels, list):
+        if len(self.labels) and _kind(block.labels) != _kind(self.labels):
             raise Fault(
-                "its labels are text and those of other files numbers, or the reverse; store one kind."
+                f"its labels are {_kind(block.labels)} and those of other files {_kind(self.labels)}; store one kind."
             )
         if isinstance(block.labels, list):
             numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in block.labels]
@@ -99,12 +100,21 @@ class Classes:
         if not strange.size:
             return numbers.astype(np.uint32)
         self.labels = np.concatenate([known, np.unique(strange)])
+        if (found := bad_label(self.labels)) is not None:
+            raise Fault(f"labels are integers and floating-point numbers, such as {found[1]}.")
         return self._numbered(y)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the classes in the order of `np.unique`, and the place of each label by its number."""
         labels = labels_of(self.labels) if isinstance(self.labels, list) else whole(self.labels)
         return np.unique(labels, return_inverse=True)
+
+
+def _kind(labels: np.ndarray | list[str]) -> str:
+    """Return the kind of labels in words; those of one kind can be compared."""
+    if isinstance(labels, list):
+        return "text"
+    return {"U": "text", "S": "bytes", "M": "dates", "m": "times"}.get(labels.dtype.kind, "numbers")
 
 
 def read_ahead(blocks: Iterable[_T]) -> Generator[_T, None, None]:

@@ -45,9 +45,19 @@ def cache_place(
 
 
 def file_record(path: Path) -> dict[str, Any]:
-    """Return path, size and time of a file."""
+    """Return path, size, inode (0 where the system has none), and times of a file.
+
+    `mv` and `cp -p` keep the time of the content: the inode, and the time of the last change of the status (on Windows
+    that of the creation), tell a file from another one that took its name.
+    """
     status = path.stat()
-    return {"path": str(path.absolute()), "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    return {
+        "path": str(path.absolute()),
+        "size": status.st_size,
+        "inode": status.st_ino,
+        "mtime_ns": status.st_mtime_ns,
+        "ctime_ns": status.st_ctime_ns,
+    }
 
 
 def read_header(folder: Path) -> dict[str, Any] | None:
@@ -82,8 +92,8 @@ def _digest(header: dict[str, Any]) -> str:
 def valid_header(folder: Path, facts: dict[str, Any], files: Sequence[Path]) -> dict[str, Any] | None:
     """Return the header of a cache that was made of these files with these options; None where there is none.
 
-    A file of the same size, but of another time or in another place, is read, and its digest compared. The place of
-    rows is that within their source, which may have been moved; that of labels is their path.
+    A file of the same size, but of another inode or time or in another place, is read, and its digest compared. The
+    place of rows is that within their source, which may have been moved; that of labels is their path.
 
     Parameters
     ----------
@@ -110,7 +120,7 @@ def valid_header(folder: Path, facts: dict[str, Any], files: Sequence[Path]) -> 
     touched = False
     for path, new, old in zip(files, current, header["files"], strict=True):
         moved = new["path"].removeprefix(source) != old["path"].removeprefix(old_source)
-        if moved or new["mtime_ns"] != old["mtime_ns"]:
+        if moved or any(new[what] != old.get(what) for what in ("inode", "mtime_ns", "ctime_ns")):
             if Digest().read(path) != old["sha256"]:
                 return None
             touched = True

@@ -79,7 +79,8 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
         require_memory((16.0 if kind == "Parquet" else 8.0) * rows * len(wanted))
         table = fetch(wanted)
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
-    if not table.num_rows:
+    _check_count(table.num_rows, rows)
+    if not rows:
         raise Fault("the file holds no rows.")
     single = _check_types(schema, feature_names)
     X, rounded = _features(table, feature_names, single)
@@ -164,7 +165,8 @@ def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tu
         with ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(rows, columns=wanted):
                 done += batch.num_rows
-                yield pa.Table.from_batches([batch]), done / file.metadata.num_rows
+                yield pa.Table.from_batches([batch]), done / max(file.metadata.num_rows, 1)
+            _check_count(done, file.metadata.num_rows)
         return
     with pa.OSFile(str(path)) as source:  # a map of a file that is cut meanwhile would end the process
         reader = _arrow_reader(source)
@@ -175,6 +177,14 @@ def _batches(path: Path, kind: str, wanted: list[str], rows: int) -> Iterator[tu
             share = source.tell() / source.size() if count is None else (k + 1) / count
             for start in range(0, table.num_rows, rows):
                 yield table.slice(start, rows), share
+
+
+def _check_count(found: int, declared: int) -> None:
+    """Raise Fault where a file has other rows than it declares."""
+    if found != declared:
+        raise Fault(
+            f"the file declares {declared} rows and holds {found}: it is damaged; copy or write it again."
+        )
 
 
 def _columns(schema: Any, expected: Expected) -> tuple[list[str], str | None]:
@@ -216,7 +226,7 @@ def _features(table: Any, names: list[str], single: bool, before: int = 0) -> tu
     X = np.empty((table.num_rows, len(names)), np.float32 if single else np.float64)
     rounded = None
     for j, name in enumerate(names):
-        values = _complete_column(table, name, before).to_numpy()
+        values = _complete(table.column(name), name, before).to_numpy()
         rounded = first_rounded(values) if rounded is None else rounded
         X[:, j] = values
     check_finite(X, names, before)
@@ -229,13 +239,12 @@ def _coded_labels(
     """Return labels and the place of each row's label among them: all labels, or distinct texts."""
     import pyarrow as pa
 
-    column = _complete_column(table, name, before)
+    column = table.column(name)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
         raise Fault(f"column {name!r} holds {kind}, not labels; name another column with --label.")
-    if kind != column.type:
-        column = column.cast(kind)
-    y = column.to_numpy()
+    # an entry of a dictionary may be missing
+    y = _complete(column.cast(kind) if kind != column.type else column, name, before).to_numpy()
     if y.dtype != object:
         return y, slice(None)
     texts: dict[str, int] = {}
@@ -248,9 +257,8 @@ def _coded_labels(
     return list(texts), codes
 
 
-def _complete_column(table: Any, name: str, before: int) -> Any:
+def _complete(column: Any, name: str, before: int) -> Any:
     """Return a column; raise Fault where a value is missing."""
-    column = table.column(name)
     if column.null_count:
         raise _empty(before + int(np.flatnonzero(column.is_null().to_numpy())[0]), name)
     return column

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.labels import bad_label
 from ..numerics.plain_text import number_of
 from ..numerics.representable import WHOLE, first_rounded_text
 from .files import require_memory
@@ -86,9 +87,8 @@ def read_delimited(path: Path, expected: Expected) -> Table:
         return Table(X, None, features, rounded=rounded)
     refuse_row_as_header(table, list(dict.fromkeys(labels)), expected)
     y = labels_of(labels)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        i = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise label_fault(table, i, labels[i])
+    if (found := bad_label(y)) is not None:
+        raise label_fault(table, found[0], labels[found[0]])
     return Table(X, y, features, label, rounded=rounded, layout=layout.remembered(expected))
 
 

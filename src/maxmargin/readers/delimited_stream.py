@@ -85,7 +85,7 @@ def _arrow_blocks(
         with (
             open_data(table.path, digest) as file,
             csv.open_csv(
-                _WithLastLine(file),
+                whole := _WithLastLine(file),
                 csv.ReadOptions(use_threads=False, block_size=block, skip_rows=skipped, column_names=names),
                 csv.ParseOptions(
                     delimiter=table.layout.delimiter, newlines_in_values=True, invalid_row_handler=last.accept
@@ -104,7 +104,7 @@ def _arrow_blocks(
                     yield _arrays(batch, features, label)
     except ArrowException:
         raise _RefusedError from None
-    if last.count != 1:  # a quote is open
+    if last.count != 1 or whole.has_nul:  # a quote is open
         raise _RefusedError
 
 
@@ -130,11 +130,12 @@ class _WithLastLine:
     closed = False
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._rest = file, f"\n{END}\n".encode()
+        self._file, self._rest, self.has_nul = file, f"\n{END}\n".encode(), False
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
         text = self._file.read(size)
+        self.has_nul = self.has_nul or b"\0" in text
         if not text:
             text, self._rest = self._rest, b""
         return text

@@ -183,7 +183,7 @@ def text_fields(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """
     with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         # an open quote takes the line that follows with it
-        reader = fields_of(chain(file, ["\n", END]), layout.delimiter)
+        reader = fields_of(chain(_without_nul(file), ["\n", END]), layout.delimiter)
         if layout.header:
             next(reader)
         begin = reader.line_num  # pyright: ignore[reportAttributeAccessIssue] # of a reader of `csv`
@@ -195,6 +195,14 @@ def text_fields(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
             if row:
                 yield reader.line_num, row  # pyright: ignore[reportAttributeAccessIssue]
             begin = reader.line_num  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _without_nul(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines; raise Fault at the first with a NUL byte."""
+    for number, line in enumerate(lines, 1):
+        if "\0" in line:
+            raise Fault("there is a NUL byte, which text has not; copy the file again, or delete it.", number)
+        yield line
 
 
 def distinct(names: list[str]) -> list[str]:

@@ -224,12 +224,18 @@ def _of_maps(maps: dict[str, np.ndarray], header: dict[str, Any]) -> StoredRows:
         if "X" in maps
         else _csr(maps["data"], maps["indices"], maps["indptr"], header["n_features"])
     )
-    classes = np.array(header["classes"]).astype(header["kind_of_classes"])
+    classes = _classes_of(header)
     files = tuple((Path(one["path"]), one["rows"]) for one in header["files"] if "rows" in one)
     facts = {
         name: header[name] for name in ("feature_names", "label_name", "first_index", "rounded", "layout")
     }
     return StoredRows(X, maps["codes"], classes, files=files, **facts)
+
+
+def _classes_of(header: dict[str, Any]) -> np.ndarray:
+    """Return the classes of a cache; NumPy would make float64 of small and large unsigned integers."""
+    kind = np.dtype(header["kind_of_classes"])
+    return np.array(header["classes"], np.int64 if kind.kind in "mM" else kind).astype(kind)
 
 
 def _mapped(path: Path) -> np.ndarray:

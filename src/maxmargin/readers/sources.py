@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.labels import bad_label
 from .arrays import array_shape, stream_arrays
 from .blocks import Block, Classes, read_ahead
 from .cache_folder import file_record
@@ -108,7 +109,7 @@ class Source:
         return TextTable(path, self.layouts[path], self.features or [], self.label)
 
     def record(self, path: Path) -> dict[str, Any]:
-        """Return path, size and time of a file."""
+        """Return path, size, inode and times of a file."""
         return file_record(path)
 
     def check_indices(self, first: int, highest: int) -> int | None:
@@ -139,7 +140,7 @@ class Source:
         if self.format == "CSV":
             with data_errors(self.files[0]):
                 refuse_row_as_header(self._table(self.files[0]), labels, self.expected)
-        if classes.dtype.kind != "f" or np.isfinite(classes).all():
+        if bad_label(classes) is None:
             return
         row, text = min(
             (found.first_rows[k], text) for k, text in enumerate(labels) if not np.isfinite(float(text))

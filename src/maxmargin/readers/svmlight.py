@@ -177,6 +177,8 @@ def _compiled_rows(text: bytes) -> tuple[Rows | None, int]:
         values[place] = number
         if rounded is None and abs(number) >= WHOLE:
             rounded = first_rounded_text([word.decode()])
+    if (np.abs(labels[:rows]) >= WHOLE).any():
+        return None, length
     found = Rows(
         labels[:rows], indptr[: rows + 1], indices[:entries], values[:entries], lowest, highest, rounded
     )
@@ -247,8 +249,14 @@ def checked_lines(
         At the first line that cannot be read.
     """
     for number, line in enumerate(lines, before + 1):
-        words = line.split(b"#", 1)[0].split()
-        if len(words) > 1 and words[1].startswith(b"qid"):
+        row, _, comment = line.partition(b"#")
+        if b"\r" in comment.rstrip(b"\r\n"):
+            raise Fault(
+                "a carriage return is within a comment, and a row may follow it; save the file with line feeds.",
+                number,
+            )
+        words = row.split()
+        if len(words) > 1 and words[1].startswith(b"qid:") and _number(words[1][4:], int) is not None:
             del words[1]
         fault = _line_fault(words, width, first or 0) if words else None
         if fault is not None:
@@ -267,12 +275,18 @@ def _line_fault(words: list[bytes], width: int | None, first: int) -> str | None
         return f"the label {shown} is a list, and a row has one label; CSV files have names that end in .csv"
     if label is None:
         return f"the label {shown} is not a number; number the classes, or use CSV"
-    if not isfinite(label):
-        return f"the label {shown} is not finite; leave the row out"
+    if not abs(label) < WHOLE:
+        if not isfinite(label):
+            return f"the label {shown} is not finite; leave the row out"
+        return f"the label {shown} is beyond 2^53, where labels are rounded to others; number the classes, or use CSV"
     indices = []
     for entry in words[1:]:
         text, colon, value = entry.partition(b":")
         index, number = _number(text, int), _number(value, float)
+        if text == b"qid":
+            return (
+                f"{_shown(entry)} is no query, which is qid: and a whole number after the label; correct it"
+            )
         if not colon:
             return f"{_shown(entry)} has no colon; write entries as index:value"
         if index is None:

@@ -73,7 +73,10 @@ def parse(text, labels, indptr, indices, values, others, counts):
             k += NEXT
             continue
         if c == HASH:
-            k = _line_end(text, k)
+            while text[k] != LINE_FEED:
+                if text[k] == RETURN and text[k + NEXT] != LINE_FEED:  # rows may follow
+                    return False
+                k += NEXT
             continue
         begin = k
         value, k, exact = _number(text, k)
@@ -85,7 +88,10 @@ def parse(text, labels, indptr, indices, values, others, counts):
         if (
             text[k] == QID[0] and text[k + NEXT] == QID[1] and text[k + NEXT + NEXT] == QID[2]
         ):  # a line feed ends this
-            k = _skipped(text, _word_end(text, k))
+            begin, k = k + NEXT + NEXT + NEXT, _word_end(text, k)
+            if not _is_query(text, begin, k):
+                return False
+            k = _skipped(text, k)
         before = -1
         while text[k] != LINE_FEED and text[k] != HASH:
             index, begin = np.int64(0), k
@@ -114,6 +120,18 @@ def parse(text, labels, indptr, indices, values, others, counts):
         indptr[row] = entries
     counts[ROWS], counts[ENTRIES], counts[OTHERS] = row, entries, others_found
     counts[LOWEST], counts[HIGHEST] = lowest, highest
+    return True
+
+
+@compiled()
+def _is_query(text, k, end):
+    """Return whether a colon and digits are at k, up to the end of the word."""
+    if text[k] != COLON or k + NEXT == end:
+        return False
+    while k + NEXT < end:
+        k += NEXT
+        if not 0 <= np.int64(text[k]) - ZERO <= 9:
+            return False
     return True
 
 
@@ -222,13 +240,5 @@ def _skipped(text, k):
 def _word_end(text, k):
     """Return the place after the word that k is in."""
     while not _separates(text[k]) and text[k] != HASH:
-        k += NEXT
-    return k
-
-
-@compiled()
-def _line_end(text, k):
-    """Return the place of the line feed of the line that k is in."""
-    while text[k] != LINE_FEED:
         k += NEXT
     return k

@@ -12,6 +12,8 @@ import numpy as np
 
 from ..numerics.fault import Fault
 from ..numerics.finite import first_not_finite
+from ..numerics.labels import bad_label
+from ..numerics.representable import WHOLE
 
 LABEL_NAMES = ("label", "target", "class", "y")
 
@@ -98,7 +100,7 @@ class Table:
 
 def whole(labels: np.ndarray) -> np.ndarray:
     """Return labels such as -1.0 and 3.0 as integers, which print as they were written, and others unchanged."""
-    if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < 2.0**53):
+    if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < WHOLE):
         return labels.astype(np.int64)
     return labels
 
@@ -119,8 +121,9 @@ def labels_of(texts: list[str]) -> np.ndarray:
         exact = {Decimal(text.strip()) for text in set(texts)}
     except InvalidOperation:  # an exponent of more digits than Decimal has
         return np.array(texts)
-    # classes that differ only beyond the digits of a float64 stay apart
-    return np.array(texts) if len(exact) > np.unique(numbers).size else whole(numbers)
+    # classes that differ only beyond the digits of a float64 stay apart, also from those of other files
+    large = ((np.abs(numbers) >= WHOLE) & np.isfinite(numbers)).any()
+    return np.array(texts) if large or len(exact) > np.unique(numbers).size else whole(numbers)
 
 
 def columns(
@@ -241,18 +244,18 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
 
 
 def checked(labels: np.ndarray) -> np.ndarray:
-    """Return labels as `whole` does; raise Fault at the first that is NaN or infinite."""
+    """Return labels as `whole` does; raise Fault at the first that names no class."""
     check_labels(labels)
     return whole(labels)
 
 
 def check_labels(labels: np.ndarray, before: int = 0) -> None:
-    """Raise Fault at the first label that is NaN or infinite; `before` rows of the file come before these.
+    """Raise Fault at the first label that names no class; `before` rows of the file come before these.
 
     Complex numbers and records are refused: they have no order.
     """
     if labels.dtype.kind in "cV":
         raise Fault(f"labels must be numbers or text, not {labels.dtype}; number the classes.")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        i = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise Fault(f"the label of row {before + i + 1} (counted from 1) is {labels[i]}; leave the row out.")
+    fault = bad_label(labels)
+    if fault is not None:
+        raise Fault(f"the label of row {before + fault[0] + 1} (counted from 1) is {fault[1]}.")

@@ -33,10 +33,11 @@ from ..fit.partitioned.solve import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.column_errors import check_finite, column_message
+from ..numerics.labels import label_array
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
 from ..numerics.sizes import parse_bytes
-from ..numerics.sparse_columns import check_storage, without_empty_columns
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
@@ -328,7 +329,6 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     """
     # integers that float64 rounds would change the question
     refuse_rounded(X)
-    check_storage(y)
     given = X
     if not sp.issparse(X):
         try:
@@ -341,16 +341,12 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
-    labels = np.asarray(y)
+    labels = label_array(y)
     if labels.shape != X.shape[:1]:
         raise ValueError(f"y must hold a label for each of {X.shape[0]} rows; got shape {labels.shape}.")
     # CSR in canonical format: sorted, without duplicate entries
     X = Patterns(X).X if sp.issparse(X) else X
     check_finite(X, given)
-    # NaN is a label that equals no other
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        i = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise ValueError(f"Label {i} (counted from 0) is {labels[i]}: drop rows whose class is not known.")
     # labels of mixed types cannot be sorted
     try:
         classes = np.unique(labels)

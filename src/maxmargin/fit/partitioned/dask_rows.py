@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from dask.delayed import delayed
 
-from ...data.dask_blocks import check_columns, example_row, matrix
+from ...data.dask_blocks import check_columns, example_row, matrix, unmasked
 from ...data.dask_partitions import DaskPartitions, default_client, persisted, run
 from ...data.partitions import cluster_of
-from ...numerics.column_errors import plain_labels
+from ...numerics.labels import plain_labels
 from ...numerics.representable import rounded_number
 from .described_rows import READING, DescribedRows, Part, Reading, class_codes, describe, times_factors
 
@@ -109,9 +109,9 @@ def _blocks(collection: Any) -> list[Any]:
 
 def _read(exact: bool, X: Any, y: Any, weights: Any = None) -> Part:
     """Return the rows of blocks; `exact` as of `Reading`."""
-    labels = np.asarray(plain_labels(y) if hasattr(y, "isna") else y)
-    rounded = rounded_number(X) if exact else None
-    return matrix(X), labels, None if weights is None else np.asarray(weights, dtype=float), rounded
+    labels = np.asarray(plain_labels(np.where(y.mask, None, y.data) if np.ma.is_masked(y) else y))
+    rounded = rounded_number(X) if exact and not np.ma.is_masked(X) else None
+    return matrix(X), labels, None if weights is None else np.asarray(unmasked(weights), dtype=float), rounded
 
 
 def _encoded(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data.partitions import BadRowError, Partition, Partitions
-from ...numerics.column_errors import is_missing
+from ...numerics.labels import bad_label
 from ...numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from ...problem.multiclass import class_numbers
 from .sums import check_finite
@@ -116,6 +116,10 @@ class DescribedRows(ABC):
         parts = [one.labels for one in self._described]
         text = {part.dtype.kind in "OUS" for part in parts}
         joined = np.concatenate(parts, dtype=object if len(text) > 1 else None)
+        if (found := bad_label(joined)) is not None:
+            raise ValueError(
+                f"labels of partitions are integers and floating-point numbers, such as {found[1]}."
+            )
         return distinct(joined, np.concatenate([one.totals for one in self._described]))
 
     @abstractmethod
@@ -146,12 +150,9 @@ def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | Non
     if weights is not None:
         for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1]:
             return int(i), f"its sample weight is {weights[i]}; give 0 or more."
-    if y.dtype.kind == "f":
-        for i in np.flatnonzero(~np.isfinite(y))[:1]:
-            return int(i), f"its label is {y[i]}; give finite numbers, or leave the row out."
-    if y.dtype == object:
-        for i in [i for i, label in enumerate(y.tolist()) if is_missing(label)][:1]:
-            return i, "it has no label; leave the row out."
+    found = bad_label(y)
+    if found is not None:
+        return found[0], f"its label is {found[1]}."
     try:
         check_finite(Partition(X, np.zeros(y.size, np.int8)))
     except BadRowError as error:

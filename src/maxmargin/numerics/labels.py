@@ -1,0 +1,96 @@
+"""Labels as arrays, and the rule by which a label names no class; one place for arrays, files and clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .representable import WHOLE
+from .sparse_columns import check_storage
+
+# Of floating-point labels from 2^53 on: 2^53 and 2^53 + 1 are one float64 number.
+_LARGE = (
+    "where floating-point numbers do not hold every whole number, so that two labels could become one class"
+)
+
+
+def plain_labels(y: Any) -> Any:
+    """Convert labels of pandas' own integers and booleans, and of Arrow dictionaries, to what NumPy reads unchanged.
+
+    NumPy would make one type of the integers of a list, and give a row of a chunked dictionary that is missing the last
+    label of the dictionary. Labels of other types, and with missing entries, are returned as they are, or as objects.
+    """
+    if hasattr(y, "isna"):
+        kind = getattr(y, "dtype", None)
+        if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
+            return y
+        wide = kind.kind == "u" and kind.itemsize == 8  # pyright: ignore[reportOptionalMemberAccess]
+        return np.array(y.tolist(), np.uint64 if wide else None)
+    if hasattr(getattr(y, "type", None), "index_type"):  # of an Arrow dictionary
+        return np.array(y.to_pylist(), dtype=object) if y.null_count else y.cast(y.type.value_type)
+    if getattr(getattr(y, "dtype", None), "kind", "O") == "T":  # text of NumPy's StringDType
+        return y.astype(object)
+    return y
+
+
+def label_array(y: Any) -> np.ndarray:
+    """Return labels as an array; raise ValueError where entries are masked, or one names no class."""
+    check_storage(y)
+    labels = np.asarray(plain_labels(y))
+    check_labels(labels)
+    return labels
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Raise ValueError at the first label in memory that names no class."""
+    fault = bad_label(y)
+    if fault is not None:
+        row, words = fault
+        if is_missing(y.ravel()[row]):
+            raise ValueError(missing_labels(sum(map(is_missing, y.ravel().tolist())), y.size))
+        raise ValueError(f"Label {row} (counted from 0) is {words}.")
+
+
+def bad_label(y: np.ndarray) -> tuple[int, str] | None:
+    """Return the row of the first label that names no class, and what it is with the remedy; None if there is none.
+
+    Such are NaN, infinity, NaT, what a data frame library has for missing entries, and floating-point numbers from 2^53
+    on, which may be rounded.
+    """
+    kind = y.dtype.kind
+    if not y.size or kind not in "fmMO":
+        return None
+    if kind == "f":
+        if float(y.min()) > -WHOLE and float(y.max()) < WHOLE:  # false for NaN
+            return None
+        bad = ~(np.abs(y.astype(float, copy=False)) < WHOLE)
+    elif kind == "O":
+        bad = np.fromiter(map(_is_no_label, y.ravel().tolist()), bool, y.size)
+    else:
+        bad = np.isnat(y)
+    for i in np.flatnonzero(bad)[:1].tolist():
+        label = y.ravel()[i]
+        is_large = isinstance(label, float | np.floating) and np.isfinite(label)
+        return i, f"{label}, {_LARGE}: give integers, or text" if is_large else f"{label}: leave the row out"
+    return None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or the missing value of a data frame library."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return type(value).__name__ == "NAType"
+
+
+def _is_no_label(value: Any) -> bool:
+    """Return whether an object is missing, or a floating-point number of the rule of `bad_label`."""
+    return is_missing(value) or (isinstance(value, float) and not abs(value) < WHOLE)
+
+
+def missing_labels(missing: int, rows: int) -> str:
+    """Return the error message for rows without a label."""
+    return f"Input y contains NaN: {missing} of {rows} rows have no label; leave these rows out."
