@@ -299,6 +299,25 @@ class TestVerify:
         assert found.verify(X, y).radius > 0.0
         assert found.verify(sp.csr_matrix(X), y) is found
 
+    def test_bounds_that_nothing_proves_are_refused(self):
+        y = np.array([0, 1, 1, 1])
+        found = separate(SQUARE, y)
+        proof = replace(found.certificate, lower=-np.inf)
+        undecided = Undecided(
+            hi=found.hi, certificate=proof, reason="", bias=True, classes=(0, 1), features=2, method="", seconds=0.0
+        )
+        assert undecided.verify(SQUARE, y) is undecided
+        for verdict, change, words in (
+            (undecided, {"lo": found.lo}, "lower bound fails"),
+            (undecided, {"lo": np.nan}, "lower bound fails"),
+            (undecided, {"certificate": replace(proof, lower=found.lo)}, "lower bound fails"),
+            (undecided, {"certificate": replace(proof, upper=0.5 * found.lo)}, "upper bound fails"),
+            (found, {"certificate": replace(proof, upper=np.nan)}, "upper bound fails"),
+            (found, {"certificate": replace(proof, lower=2.0 * found.hi)}, "margin fails"),
+        ):
+            with pytest.raises(CertificateError, match=words):
+                replace(verdict, **change).verify(SQUARE, y)
+
     def test_the_radius_of_weights_below_normal_numbers_is_rounded_downwards(self):
         """Of two opposite rows without a bias the ball is the interval up to the shorter one."""
         rng = np.random.default_rng(0)

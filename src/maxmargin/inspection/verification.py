@@ -11,7 +11,7 @@ from ..certificates import verification
 from ..certificates.certificate import Certificate, CertificateError, Certificates, require
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
-from ..certificates.verification import verdicts_of
+from ..certificates.verification import verdicts_about
 from ..data.partitions import ArrayPartitions, Partitions, cluster_of
 from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.described_rows import Reading
@@ -114,7 +114,7 @@ def _factors(model: Any) -> np.ndarray | None:
 
 def _proofs(model: Any) -> dict[Any, Inseparable]:
     """Return the proofs of a model that there is no separator, with the labels of their binary problems."""
-    return {k: one for k, one in verdicts_of(model).items() if isinstance(one, Inseparable)}
+    return {k: one for k, one in verdicts_about(model).items() if isinstance(one, Inseparable)}
 
 
 def _verify_model(model: Any, partitions: Partitions) -> Certificate | Certificates:
