@@ -23,10 +23,14 @@ class CertificateError(ValueError):
     """Error of a certificate whose proof fails, that belongs to other data, or that is missing."""
 
 
-def require(holds: Any, failure: str) -> None:
-    """Raise CertificateError with this message unless the condition holds."""
+class BoundError(CertificateError):
+    """Error of a bound that the sums of a check do not prove; sums of more digits may prove it."""
+
+
+def require(holds: Any, failure: str, error: type[CertificateError] = CertificateError) -> None:
+    """Raise CertificateError, or another `error`, with this message unless the condition holds."""
     if not holds:
-        raise CertificateError(failure)
+        raise error(failure)
 
 
 def require_rows(support: np.ndarray, rows: int) -> None:

@@ -18,6 +18,7 @@ from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
 from .certificate import (
+    BoundError,
     Certificate,
     CertificateError,
     Certificates,
@@ -182,7 +183,7 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
 
 
 def recomputed(claim: Certificate, found: Bounds) -> Certificate:
-    """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
+    """Return the certificate with recomputed bounds; raise BoundError unless they prove the claimed ones."""
     # A claimed bound may be tighter than the recomputed one by the rounding margin of the latter. Where sums have
     # overflowed, the margin is infinite and nothing is proved.
     below, above = (margin if math.isfinite(margin) else 0.0 for margin in (found.below, found.above))
@@ -191,7 +192,7 @@ def recomputed(claim: Certificate, found: Bounds) -> Certificate:
         ("upper", claim.upper, found.upper, found.upper <= claim.upper + above),
     ):
         failure = f"the {name} bound fails: {claimed:.17g} is claimed, the data give {given:.17g}."
-        require(holds, failure)
+        require(holds, failure, BoundError)
     require(
         not found.lower > found.upper,
         f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound.",
