@@ -173,7 +173,7 @@ def test_costs_that_have_lost_digits_are_refused(loss, tmp_path):
     model.certificate_ = replace(
         model.certificate_, problem=replace(model.certificate_.problem, C=1e-310), lower=0.0, upper=1.0
     )
-    with pytest.raises(ValueError, match=r"row 0 .*lost its digits: raise C"):
+    with pytest.raises(CertificateError, match=r"row 0 .*lost its digits: raise C"):
         verify(model, *files)
 
 

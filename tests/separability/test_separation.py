@@ -299,6 +299,21 @@ class TestVerify:
         assert found.verify(X, y).radius > 0.0
         assert found.verify(sp.csr_matrix(X), y) is found
 
+    def test_separators_of_sparse_rows_are_those_of_dense_rows(self):
+        """Sums of fewer terms have smaller rounding errors: the claim is compared in rational numbers."""
+        rng, y = np.random.default_rng(0), np.arange(12) % 2
+        for p in (1.0, 1.5, np.inf):
+            for _ in range(5):
+                X = rng.normal(size=(12, 25)) * 10.0 ** rng.integers(-6, 7, 25)
+                X[rng.random(X.shape) < 0.9] = 0.0
+                X[:, 0] += 1e-6 * (2 * y - 1)
+                for fitted, given in ((X, sp.csr_matrix(X)), (sp.csr_matrix(X), X)):
+                    verdict = separate(fitted, y, p=p)
+                    assert verdict.separable
+                    assert verdict.verify(given, y) is verdict
+                with pytest.raises(CertificateError, match="margin fails"):
+                    replace(verdict, lo=verdict.lo * (1.0 + 1e-3), hi=verdict.hi * 2.0).verify(X, y)
+
     def test_bounds_that_nothing_proves_are_refused(self):
         y = np.array([0, 1, 1, 1])
         found = separate(SQUARE, y)

@@ -161,6 +161,11 @@ class Separable(Checked):
         return True
 
     @property
+    def claimed(self) -> float:
+        """The larger of `lo` and the lower bound of the certificate, whose sums may have had other digits."""
+        return max(self.lo, self.certificate.lower)
+
+    @property
     @abstractmethod
     def side(self) -> str:
         """The formula of the score that is positive on the side of the positive class."""
@@ -189,9 +194,8 @@ class Separable(Checked):
         require_hard_margin(self)
         # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
         holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
-        claimed = max(self.lo, self.certificate.lower)
-        holds = holds and self.certificate.lower <= max(self.lo, lower)
-        require(holds, f"the margin fails: {claimed:.17g} is claimed, the data give {lower:.17g}.")
+        holds = holds and self.claimed <= lower
+        require(holds, f"the margin fails: {self.claimed:.17g} is claimed, the data give {lower:.17g}.")
 
     def check_intercept(self, b: Any) -> None:
         """Raise CertificateError if the statement is about hyperplanes through the origin, and b is not 0."""

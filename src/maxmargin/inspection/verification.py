@@ -12,7 +12,7 @@ from ..certificates.certificate import Certificate, CertificateError, Certificat
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
 from ..certificates.verification import verdicts_about
-from ..data.partitions import ArrayPartitions, Partitions, cluster_of
+from ..data.partitions import ArrayPartitions, BadRowError, Partitions, cluster_of
 from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.described_rows import Reading
 from ..fit.partitioned.verification import verify_partitions
@@ -119,7 +119,10 @@ def _proofs(model: Any) -> dict[Any, Inseparable]:
 
 def _verify_model(model: Any, partitions: Partitions) -> Certificate | Certificates:
     """Recompute the bounds of a linear model's certificate, and its proofs that there is no separator, in passes."""
-    found = verify_partitions(model, partitions)
+    try:
+        found = verify_partitions(model, partitions)
+    except BadRowError as error:
+        raise CertificateError(f"row {error.row} (counted from 0): {error.fault}") from None
     for label, verdict in _proofs(model).items():
         # of several classes each against the rest
         k = 1 if label is None else int(np.flatnonzero(model.classes_ == label)[0])
