@@ -267,6 +267,14 @@ class TestDamage:
         with pytest.raises(ModelFileError, match="this is not a complete model"):
             load(path)
 
+    def test_weights_of_proofs_that_are_no_numbers_are_refused(self, path):
+        save(linear(C=INF).fit(X, Y), path)
+        record, arrays = unpack(path, path.read_bytes())
+        record["verdicts"][0]["weights"][0] = "1/0"
+        path.write_bytes(pack(arrays, record))
+        with pytest.raises(ModelFileError, match="this is not a complete model"):
+            load(path)
+
     @pytest.mark.parametrize("row", [-1, 40])
     def test_proofs_that_name_rows_beyond_the_data_are_refused(self, path, row):
         model = linear(C=INF).fit(X, Y)
