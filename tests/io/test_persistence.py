@@ -270,7 +270,7 @@ class TestDamage:
     def test_weights_of_proofs_that_are_no_numbers_are_refused(self, path):
         save(linear(C=INF).fit(X, Y), path)
         record, arrays = unpack(path, path.read_bytes())
-        record["verdicts"][0]["weights"][0] = "1/0"
+        record["fitted"]["verdicts"][0]["weights"][0] = "1/0"
         path.write_bytes(pack(arrays, record))
         with pytest.raises(ModelFileError, match="this is not a complete model"):
             load(path)

@@ -75,7 +75,9 @@ def verdicts_about(model: Any) -> dict[Any, Verdict]:
     for label, verdict in found.items():
         require(label in parts, f"the proof fails: {label!r}, whose verdict it is, is no class of the model.")
         problem, kernel = parts[label].problem, parts[label].kernel
-        same = problem.hard and (problem.p, problem.free, kernel) == (verdict.p, verdict.bias, verdict.kernel)
+        # weights that are balanced between the classes prove that no intercept of any kind helps
+        same = problem.hard and (problem.p, kernel) == (verdict.p, verdict.kernel)
+        same = same and (verdict.bias or problem.intercept == "none")
         require(same, "the proof fails: it is about another problem than the certificate of the model.")
     return found
 
