@@ -359,11 +359,19 @@ def test_there_is_no_bound_without_a_positive_margin_or_length(none):
 def test_parameters_that_bounds_divide_by_are_positive():
     for bound, parameters, names in (
         (bounds.alma_updates, {"radius": 1.0, "margin": 0.1, "alpha": 0.5}, ["alpha"]),
-        (bounds.cramma_updates, {"radius": 1.0, "margin": 0.1, "beta": 1.0, "eta": 0.05}, ["radius", "beta", "eta"]),
+        (
+            bounds.cramma_updates,
+            {"radius": 1.0, "margin": 0.1, "beta": 1.0, "eta": 0.05},
+            ["radius", "beta", "eta"],
+        ),
         (bounds.cramma_fraction, {"radius": 1.0, "margin": 0.1, "beta": 1.0, "eta": 0.05}, ["radius", "eta"]),
         (bounds.micra_updates, {"radius": 1.0, "margin": 0.1, "beta": 0.5, "eta": 0.5}, ["radius"]),
         (bounds.fixed_margin_updates, {"radius": 1.0, "margin": 0.1, "beta": 0.05, "eta": 0.05}, ["radius"]),
-        (bounds.pumma_soft_updates, {"radius": 1.0, "objective": 2.0, "C": 0.5, "delta": 0.5}, ["C", "delta"]),
+        (
+            bounds.pumma_soft_updates,
+            {"radius": 1.0, "objective": 2.0, "C": 0.5, "delta": 0.5},
+            ["C", "delta"],
+        ),
         (bounds.mpu_fraction, {"b": 1.0}, ["b"]),
     ):
         for name in names:

@@ -299,7 +299,9 @@ def test_other_data_are_refused_with_the_difference():
 def test_weights_that_no_fit_takes_are_refused_in_a_sentence(weight):
     model, X, y = fitted("hinge")
     for weights in (weight, np.where(np.arange(40) == 7, weight, 1.0)):
-        with pytest.raises(CertificateError, match=r"sample_weight must hold finite numbers of at least 0; weight"):
+        with pytest.raises(
+            CertificateError, match=r"sample_weight must hold finite numbers of at least 0; weight"
+        ):
             verify(model, X, y, weights)
     with pytest.raises(CertificateError, match="sample_weight must hold numbers"):
         verify(model, X, y, ["many"] * 40)

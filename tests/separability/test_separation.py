@@ -319,7 +319,14 @@ class TestVerify:
         found = separate(SQUARE, y)
         proof = replace(found.certificate, lower=-np.inf)
         undecided = Undecided(
-            hi=found.hi, certificate=proof, reason="", bias=True, classes=(0, 1), features=2, method="", seconds=0.0
+            hi=found.hi,
+            certificate=proof,
+            reason="",
+            bias=True,
+            classes=(0, 1),
+            features=2,
+            method="",
+            seconds=0.0,
         )
         assert undecided.verify(SQUARE, y) is undecided
         for verdict, change, words in (

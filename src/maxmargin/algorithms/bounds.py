@@ -258,8 +258,8 @@ def mpu_fraction(b: float, delta_b: float = 3.0) -> float:
 def mpu_fraction_after(margin: float, length: float, count: float) -> float:
     """Return the fraction of the largest margin that an a of MPU is proved to have after the run: equation (12).
 
-    `margin` is the smallest a.y_k / |a|, and `length` is |a|, of which 0 gives the fraction 0. `count` is t+ - t-, the sum
-    of the I_k: |a| / count is an upper bound of every margin.
+    `margin` is the smallest a.y_k / |a|, and `length` is |a|, of which 0 gives the fraction 0. `count` is t+ - t-, the
+    sum of the I_k: |a| / count is an upper bound of every margin.
 
     Examples
     --------
@@ -296,8 +296,8 @@ def mpu_accuracy(b: float, delta_b: float = 3.0) -> float:
 def mpu_accuracy_after(square: float, shortfall: float, count: float, b: float, cap: float) -> float:
     """Return the proved (J - J_opt) / J_opt of an a of MPU, 1-norm soft margin, at any time: equation (24).
 
-    `square` is |a|^2, `shortfall` the sum of max(b - a.y_k, 0), `count` is t+ - t-, the sum of the I_k, b the threshold in
-    the units of a.y_k, and `cap` is I.
+    `square` is |a|^2, `shortfall` the sum of max(b - a.y_k, 0), `count` is t+ - t-, the sum of the I_k, b the threshold
+    in the units of a.y_k, and `cap` is I.
 
     Examples
     --------

@@ -383,7 +383,9 @@ class Undecided(Checked):
     def check_lower_bound(self) -> None:
         """Raise CertificateError unless the lower bounds are those of w = 0, which need no proof."""
         holds = self.lo == 0.0 and self.certificate.lower <= 0.0
-        require(holds, "the lower bound fails: no separator proves a positive margin of an undecided verdict.")
+        require(
+            holds, "the lower bound fails: no separator proves a positive margin of an undecided verdict."
+        )
 
     def program(self, rows: SignedRows) -> Program:
         """Return the program of the largest margin, of which the dual variables prove an upper bound."""

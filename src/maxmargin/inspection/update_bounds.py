@@ -129,8 +129,8 @@ def _fmp(algorithm: Any, facts: Facts, margin: float) -> float:
     """
     problem, rule = facts.problem, algorithm.plan(facts).rule
     p, rho = problem.p, problem.rho
-    if p == 2.0 or (problem.hard and facts.length2 is None):
-        square = facts.radius2
+    if p == 2.0 or facts.length2 is None:
+        square = facts.radius2 if problem.hard or p == 2.0 else nan
     else:
         square = facts.length2 + rho**2 if problem.hard else nan
     d = facts.d + (1 if rho else 0)

@@ -31,8 +31,8 @@ def inner_radius(
     For z in the ball, some lambda in the simplex, balanced where there is a bias, has sum lambda_k y_k x_k = z. Hence
     for all w and b, some row has a margin of at most -radius |w|_q. With the weights alpha of the origin,
     lambda = alpha + G z, G being the first columns of the inverse of the matrix of the rows, their signs and ones; it
-    stays positive for |z|_p < alpha_k / |G_k|_q. The radius is rounded downwards; none is given below the smallest normal
-    number.
+    stays positive for |z|_p < alpha_k / |G_k|_q. The radius is rounded downwards; none is given below the smallest
+    normal number.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ NO_DUAL = Side(-np.inf, 0.0, -np.inf)
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
     """Recompute the bounds of a model's certificate from partitioned rows, rounding outwards.
 
-    Soft margins at p = 2 take one pass. Otherwise, and where its sums prove no bound that is claimed, the rows that have a
-    dual variable are gathered as well.
+    Soft margins at p = 2 take one pass. Otherwise, and where its sums prove no bound that is claimed, the rows that have
+    a dual variable are gathered as well.
 
     Parameters
     ----------
@@ -170,7 +170,9 @@ class _CheckByRows(_Check):
     @staticmethod
     def read(partitions: Partitions, checks: list[_CheckByRows]) -> list[tuple[Scored, Gathered]]:
         """Return for each problem the evaluation of its point, and the rows of all problems."""
-        evaluations = tuple(Evaluation(check.positive, check.z, 0, -np.inf, by_terms=True) for check in checks)
+        evaluations = tuple(
+            Evaluation(check.positive, check.z, 0, -np.inf, by_terms=True) for check in checks
+        )
         found = partitions.total(partial(evaluate, checks[0].coordinates, evaluations), bool)
         numbers = np.unique(np.concatenate([check.numbers for check in checks]))
         rows = partitions.gather(numbers, bool)
