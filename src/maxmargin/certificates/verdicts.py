@@ -430,8 +430,10 @@ def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> No
         found = KernelProblem(cert.problem, sample, y, np.ones(y.size)).bounds(point).bounds
     above = found.above if found.upper < np.inf else 0.0
     for bound in (claim.hi, cert.upper):
-        holds = found.upper <= bound + above
-        require(holds, f"the upper bound fails: {bound:.17g} is claimed, the data give {found.upper:.17g}.")
+        require(
+            found.upper <= bound + above,
+            f"the upper bound fails: {bound:.17g} is claimed, the data give {found.upper:.17g}.",
+        )
 
 
 def require_hard_margin(claim: Separable | Undecided) -> None:

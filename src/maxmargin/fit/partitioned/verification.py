@@ -33,7 +33,7 @@ NO_DUAL = Side(-np.inf, 0.0, -np.inf)
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
     """Recompute the bounds of a model's certificate from partitioned rows, rounding outwards.
 
-    Soft margins at p = 2 take one pass. Otherwise, and where its sums prove no bound that is claimed, the rows that have
+    Soft margins at p = 2 take one pass. Otherwise, and where its sums do not prove the bounds, the rows that have
     a dual variable are gathered as well.
 
     Parameters
