@@ -193,8 +193,7 @@ class Separable(Checked):
         """Raise CertificateError unless a lower bound of the attained margin on all rows proves `lo`."""
         require_hard_margin(self)
         # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
-        holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
-        holds = holds and self.claimed <= lower
+        holds = self.claimed <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
         require(holds, f"the margin fails: {self.claimed:.17g} is claimed, the data give {lower:.17g}.")
 
     def check_intercept(self, b: Any) -> None:
@@ -382,10 +381,8 @@ class Undecided(Checked):
 
     def check_lower_bound(self) -> None:
         """Raise CertificateError unless the lower bounds are those of w = 0, which need no proof."""
-        holds = self.lo == 0.0 and self.certificate.lower <= 0.0
-        require(
-            holds, "the lower bound fails: no separator proves a positive margin of an undecided verdict."
-        )
+        zero = self.lo == 0.0 and self.certificate.lower <= 0.0
+        require(zero, "the lower bound fails: no separator proves one above 0 of an undecided verdict.")
 
     def program(self, rows: SignedRows) -> Program:
         """Return the program of the largest margin, of which the dual variables prove an upper bound."""
@@ -430,10 +427,8 @@ def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> No
         found = KernelProblem(cert.problem, sample, y, np.ones(y.size)).bounds(point).bounds
     above = found.above if found.upper < np.inf else 0.0
     for bound in (claim.hi, cert.upper):
-        require(
-            found.upper <= bound + above,
-            f"the upper bound fails: {bound:.17g} is claimed, the data give {found.upper:.17g}.",
-        )
+        failure = f"the upper bound fails: {bound:.17g} is claimed, the data give {found.upper:.17g}."
+        require(found.upper <= bound + above, failure)
 
 
 def require_hard_margin(claim: Separable | Undecided) -> None:
