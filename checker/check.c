@@ -22,8 +22,8 @@ enum { W, WEIGHTS, DUAL, HARD = 0, AUGMENTED = 0, FREE, NONE }; /* of KINDS, LOS
 typedef long long whole;
 typedef struct { /* a binary problem; the intercept is the column 0, of entries rho and with the weight b / rho */
     char *positive, **texts[3]; /* texts: the numbers of the lines of each kind by position, from 1; NULL if left out */
-    double C, p, rho, lower, upper;
-    whole power, exponent, intercept, seen, some; /* exponent: of slacks; seen: the class; some: rows with weight */
+    double C, p, scaling, rho, lower, upper;
+    whole power, exponent, intercept, seen, some, weighted; /* exponent: of slacks; some: rows of weights above 0 */
     mpq_t *w, *v, G, least, losses; /* v_j = sum_i alpha_i y_i x_ij; G: the gains of alpha; least: the least margin */
 } part;
 
@@ -85,9 +85,8 @@ static void read_number(mpq_t a, const char *text, whole kind) { /* dual variabl
     support(!quotient || (!mpq_set_str(a, text, 10) && mpz_sgn(mpq_denref(a))), LAYOUT), mpq_canonicalize(a);
 }
 
-static void raise(mpq_t x, whole power) {
-    mpz_pow_ui(mpq_numref(x), mpq_numref(x), (unsigned long)power);
-    mpz_pow_ui(mpq_denref(x), mpq_denref(x), (unsigned long)power);
+static void raise(mpq_t x, unsigned long p) {
+    mpz_pow_ui(mpq_numref(x), mpq_numref(x), p), mpz_pow_ui(mpq_denref(x), mpq_denref(x), p);
 }
 
 static whole integer(void) {
@@ -121,7 +120,7 @@ static void read_part(part *a) { /* but for the key "positive" */
     EXPECT("%s, 'loss': %s, 'C': %a, 'p': %a, 'power': %d, ", &a->positive, &loss, &a->C, &a->p, &a->power);
     EXPECT("'intercept': %s, 'scaling': %a, 'b': %a, ", &intercept, &a->rho, &b);
     EXPECT("'lower': %a, 'upper': %a}\n", &a->lower, &a->upper);
-    a->exponent = find(loss, LOSSES), a->intercept = find(intercept, INTERCEPTS);
+    a->exponent = find(loss, LOSSES), a->intercept = find(intercept, INTERCEPTS), a->scaling = a->rho;
     int bounded = isfinite(b) && isfinite(a->lower) && a->lower >= 0 && a->upper >= 0 && a->C > 0 && a->p >= 1;
     require(bounded && isfinite(a->rho) && a->rho > 0, "a number is out of its bounds.");
     require((a->power == 1 || a->power == 2) && (a->intercept != NONE || b == 0), "a wrong power, or b.");
@@ -190,8 +189,7 @@ static void add_entry(whole column, const char *text) {
 
 static void add_multiple(mpq_t sum, const mpq_t a, double x) { /* sum + a x */
     mpq_t term;
-    mpq_init(term), mpq_set_d(term, x), mpq_mul(term, term, a);
-    mpq_add(sum, sum, term), mpq_clear(term);
+    mpq_init(term), mpq_set_d(term, x), mpq_mul(term, term, a), mpq_add(sum, sum, term), mpq_clear(term);
 }
 
 /* Add the present row to the sums of a problem: losses, the least margin, the gains G, and v. */
@@ -200,7 +198,7 @@ static void add_to_sums(part *a) {
     int sign = strcmp(label, a->positive) ? -1 : 1;
     mpq_t s, alpha, sum, term;
     mpq_inits(s, alpha, sum, term, NULL), mpq_set_ui(s, 1, 1);
-    if (weight) read_number(s, weight, WEIGHTS);
+    if (weight) read_number(s, weight, WEIGHTS), a->weighted++;
     if (dual) read_number(alpha, dual, DUAL);
     row[0].x = a->rho, a->seen |= sign == 1;
     for (whole k = 0; k < entry_count; k++) add_multiple(sum, a->w[row[k].column], sign * row[k].x);
@@ -264,8 +262,7 @@ static void check_bounds(part *a) {
     mpq_inits(p, q, x, y, zero, NULL), mpq_set_ui(q, 1, 1);
     if (isfinite(a->p)) mpq_set_d(p, a->p), mpq_inv(p, p);
     mpq_sub(q, q, p), mpq_set_d(x, below ? 1 : a->lower), mpq_set_d(y, above ? 0 : a->upper);
-    require(a->intercept != FREE || !mpq_sgn(a->v[0]), "the dual variables are not balanced.");
-    require(a->seen > 0, "no row is of the class of a part.");
+    require(a->seen && (a->intercept != FREE || !mpq_sgn(a->v[0])), "unbalanced, or a class without rows.");
     if (a->exponent == HARD) { /* lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper */
         mpq_div(x, a->least, x), mpq_mul(y, y, a->G);
         int margin = a->some && mpq_sgn(a->least) > 0 && !norm_at_most(a->w, from, q, 1, zero); /* of w other than 0 */
@@ -278,9 +275,12 @@ static void check_bounds(part *a) {
         mpq_set_d(x, a->C), mpq_mul(x, x, a->losses), mpq_sub(y, y, x);
         above = above || norm_at_most(a->w, from, q, a->power, y);
     }
-    require(below, "the lower bound is not proved.");
-    require(above, "the upper bound is not proved.");
-    printf("class %s: %.17g <= best <= %.17g\n", a->positive, a->lower, a->upper);
+    require(below && above, "a bound is not proved.");
+    printf("class '%s': %s, power %lld, intercept %s, C = %.17g, p = %.17g, scaling = %.17g\n", a->positive,
+           LOSSES[a->exponent], a->power, INTERCEPTS[a->intercept], a->C, a->p, a->scaling);
+    printf("  %lld rows have weights other than 1, %lld of them 0\n  ", a->weighted, rows - a->some);
+    if (a->lower > 0) printf("%.17g <= ", a->lower);
+    printf("best %s <= %.17g\n", a->exponent == HARD ? "margin" : "objective", a->upper);
 }
 
 int main(int count, char **paths) {

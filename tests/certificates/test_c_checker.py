@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -123,6 +124,20 @@ def test_true_certificates_are_decided_as_by_the_checker_in_python(examples, c_c
         p = {float.fromhex(part["p"]) for part in parts if "p" in part}
         assert status == 0 or (status == 3 and p == {3.0})
     assert statuses.count(0) >= PROBLEMS // 2
+
+
+def test_both_checkers_print_the_problem_that_is_proved(examples, c_checker):
+    printed = 0
+    for files in examples[:16]:
+        found, expected = (
+            subprocess.run([*command, *files], capture_output=True, text=True)
+            for command in ([c_checker], [sys.executable, "-I", CHECKER / "check.py"])
+        )
+        if found.returncode == 0:
+            lines = expected.stdout.splitlines()
+            assert found.stdout.splitlines() == lines[lines[0].startswith("rows") :]
+            printed += 1
+    assert printed >= 5
 
 
 def moved(text, rng):

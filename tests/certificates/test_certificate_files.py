@@ -9,6 +9,7 @@ import json
 import math
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,9 +19,16 @@ import pytest
 import scipy.sparse as sp
 from effort import examples, thorough
 
-from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, write_certificate
+from maxmargin import (
+    CertificateError,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    separate,
+    write_certificate,
+)
 from maxmargin.certificates.huge_columns import cancelled_exactly, huge_columns
 from maxmargin.certificates.sample import Sample
+from maxmargin.certificates.verification import verify_verdicts
 from maxmargin.problem.problem import Problem
 
 CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
@@ -221,6 +229,30 @@ def test_false_proofs_that_there_is_no_separator_are_refused(tmp_path):
         with pytest.raises(CertificateError, match="proof fails"):
             write_certificate(tmp_path / "proof.json", model, X, y)
         model.verdict_ = proof
+
+
+def test_proofs_about_other_problems_and_rows_of_weight_zero_are_refused(tmp_path):
+    X, y = np.array([[0.0], [1.0], [2.0], [0.0], [0.0]]), np.array([0, 1, 0, 1, 0])
+    weights = np.array([1.0, 1.0, 1.0, 0.0, 1.0])
+    hard = {p: MaxMarginClassifier(np.inf, p=p, random_state=0).fit(X, y, weights) for p in (1, 2)}
+    origin = MaxMarginClassifier(np.inf, fit_intercept=False, random_state=0).fit(X, y, weights)
+    soft = MaxMarginClassifier(random_state=0).fit(X, y, weights)
+    zero = separate(X[[0, 3]], y[[0, 3]])
+    zero = replace(zero, support=np.array([0, 3]), rows=5)
+    assert zero.verify(X, y) is zero
+    for model, verdict, words in (
+        (hard[2], zero, "row of weight 0"),
+        (hard[2], hard[1].verdict_, "another problem"),
+        (hard[2], origin.verdict_, "another problem"),
+        (soft, hard[2].verdict_, "another problem"),
+        (hard[2], {1: hard[2].verdict_}, "no class of the model"),
+    ):
+        model = copy(model)
+        model.verdict_ = verdict
+        with pytest.raises(CertificateError, match=words):
+            write_certificate(tmp_path / "proof.json", model, X, y, weights)
+        with pytest.raises(CertificateError, match=words):
+            verify_verdicts(model, X, y, weights)
 
 
 def test_inseparable_data_have_an_upper_bound_of_zero(tmp_path):

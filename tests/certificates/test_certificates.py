@@ -289,6 +289,22 @@ def test_other_data_are_refused_with_the_difference():
         with pytest.raises(CertificateError, match=difference):
             verify(model, *data)
     verify(model, X, y, np.ones(40))
+    data = model.certificate_.fingerprint
+    for sums in ({"checksum": np.inf}, {"checksum": np.nan}, {"scale": np.inf}, {"scale": np.nan}):
+        with pytest.raises(CertificateError, match=same_size):
+            verify(with_certificate(model, fingerprint=replace(data, **sums)), X, y)
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf, -1.0])
+def test_weights_that_no_fit_takes_are_refused_in_a_sentence(weight):
+    model, X, y = fitted("hinge")
+    for weights in (weight, np.where(np.arange(40) == 7, weight, 1.0)):
+        with pytest.raises(
+            CertificateError, match=r"sample_weight must hold finite numbers of at least 0; weight"
+        ):
+            verify(model, X, y, weights)
+    with pytest.raises(CertificateError, match="sample_weight must hold numbers"):
+        verify(model, X, y, ["many"] * 40)
 
 
 def test_multiclass_models_have_one_certificate_per_class():

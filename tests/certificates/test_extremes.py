@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from maxmargin import CertificateError, MaxMarginClassifier, Problem, verify
-from maxmargin.certificates.rows import bounds
+from maxmargin.certificates import one_pass
+from maxmargin.certificates.rows import bounds, certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.numerics.sums import Compensated, Plain
 
@@ -76,3 +77,23 @@ def test_a_far_row_without_dual_variable_costs_no_bound():
         )
     ]
     assert found[1].lower == pytest.approx(found[0].lower, rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
+@pytest.mark.parametrize("make", [certify, one_pass.certify])
+def test_upper_bounds_of_infinite_losses_are_infinite_and_no_nan(make, p):
+    """The loss of a row of weight 0 is 0 times infinity here."""
+    problem, y = Problem("squared_hinge", 1.0, p), np.array([1.0, -1.0])
+    sample = Sample(np.array([[1e308, 1e308], [-1e308, 1.0]]), y, np.array([1.0, 0.0]))
+    found = make(problem, sample, np.full(2, 1e308), 0.0, np.full(2, 0.5))
+    assert found.upper == np.inf
+    assert found.gap == np.inf
+
+
+@pytest.mark.parametrize("bound", ["lower", "upper"])
+def test_nan_is_no_bound(bound):
+    X, y = noisy_rows()
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    model.certificate_ = replace(model.certificate_, **{bound: np.nan})
+    with pytest.raises(CertificateError, match=f"the {bound} bound fails"):
+        verify(model, X, y)

@@ -267,6 +267,14 @@ class TestDamage:
         with pytest.raises(ModelFileError, match="this is not a complete model"):
             load(path)
 
+    def test_weights_of_proofs_that_are_no_numbers_are_refused(self, path):
+        model = linear(C=INF).fit(X, Y)
+        proof = model.verdict_
+        model.verdict_ = dataclasses.replace(proof, weights=("1/0", *proof.weights[1:]))
+        save(model, path)
+        with pytest.raises(ModelFileError, match="this is not a complete model"):
+            load(path)
+
     @pytest.mark.parametrize("row", [-1, 40])
     def test_proofs_that_name_rows_beyond_the_data_are_refused(self, path, row):
         model = linear(C=INF).fit(X, Y)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from maxmargin import CertificateError, MaxMarginClassifier, separate, verify
+from maxmargin import CertificateError, MaxMarginClassifier, Undecided, separate, verify
 from maxmargin.readers import row_cache
 
 N, D = 6_000, 4
@@ -87,6 +87,28 @@ def test_a_proof_that_there_is_none_holds_for_all_rows(stored, bias, storage):
     ):
         with pytest.raises(CertificateError, match=words):
             verify(replace(found, **changes), *files)
+
+
+def test_bounds_that_nothing_proves_are_refused_in_passes(stored):
+    X, y = data(0.05, seed=1)
+    files = stored(X, y)
+    found = separate(X, y)
+    proof = replace(found.certificate, lower=-np.inf)
+    undecided = Undecided(
+        hi=found.hi, certificate=proof, reason="", bias=True, classes=found.classes, features=X.shape[1], method="",
+        seconds=0.0,
+    )  # fmt: skip
+    assert verify(undecided, *files) is undecided
+    infinite = replace(proof, upper=np.inf)
+    for change, words in (
+        ({"hi": np.nan}, "upper bound fails"),
+        ({"hi": np.inf, "certificate": replace(proof, upper=0.5 * found.lo)}, "upper bound fails"),
+        ({"lo": found.lo}, "lower bound fails"),
+        ({"lo": found.lo, "hi": np.inf, "certificate": infinite}, "lower bound fails"),
+        ({"hi": np.inf, "p": 1.0, "certificate": infinite}, "another problem"),
+    ):
+        with pytest.raises(CertificateError, match=words):
+            verify(replace(undecided, **change), *files)
 
 
 def test_sparse_rows_with_more_columns_than_rows_in_memory(stored):

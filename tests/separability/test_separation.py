@@ -299,6 +299,58 @@ class TestVerify:
         assert found.verify(X, y).radius > 0.0
         assert found.verify(sp.csr_matrix(X), y) is found
 
+    def test_separators_of_sparse_rows_are_those_of_dense_rows(self):
+        """Sums of fewer terms have smaller rounding errors: the claim is compared in rational numbers."""
+        rng, y = np.random.default_rng(0), np.arange(12) % 2
+        for p in (1.0, 1.5, np.inf):
+            for _ in range(5):
+                X = rng.normal(size=(12, 25)) * 10.0 ** rng.integers(-6, 7, 25)
+                X[rng.random(X.shape) < 0.9] = 0.0
+                X[:, 0] += 1e-6 * (2 * y - 1)
+                for fitted, given in ((X, sp.csr_matrix(X)), (sp.csr_matrix(X), X)):
+                    verdict = separate(fitted, y, p=p)
+                    assert verdict.separable
+                    assert verdict.verify(given, y) is verdict
+                with pytest.raises(CertificateError, match="margin fails"):
+                    replace(verdict, lo=verdict.lo * (1.0 + 1e-3), hi=verdict.hi * 2.0).verify(X, y)
+
+    def test_bounds_that_nothing_proves_are_refused(self):
+        y = np.array([0, 1, 1, 1])
+        found = separate(SQUARE, y)
+        proof = replace(found.certificate, lower=-np.inf)
+        undecided = Undecided(
+            hi=found.hi,
+            certificate=proof,
+            reason="",
+            bias=True,
+            classes=(0, 1),
+            features=2,
+            method="",
+            seconds=0.0,
+        )
+        assert undecided.verify(SQUARE, y) is undecided
+        for verdict, change, words in (
+            (undecided, {"lo": found.lo}, "lower bound fails"),
+            (undecided, {"lo": np.nan}, "lower bound fails"),
+            (undecided, {"certificate": replace(proof, lower=found.lo)}, "lower bound fails"),
+            (undecided, {"certificate": replace(proof, upper=0.5 * found.lo)}, "upper bound fails"),
+            (found, {"certificate": replace(proof, upper=np.nan)}, "upper bound fails"),
+            (found, {"certificate": replace(proof, lower=2.0 * found.hi)}, "margin fails"),
+        ):
+            with pytest.raises(CertificateError, match=words):
+                replace(verdict, **change).verify(SQUARE, y)
+
+    def test_the_radius_of_weights_below_normal_numbers_is_rounded_downwards(self):
+        """Of two opposite rows without a bias the ball is the interval up to the shorter one."""
+        rng = np.random.default_rng(0)
+        for power in range(150, 162):
+            short, long = rng.uniform(1.0, 10.0, 2) * (10.0**-power, 10.0**power)
+            found = separate([[short], [long]], [0, 1], bias=False)
+            assert min(found.weights) < 1e-298
+            assert (1.0 - RADIUS) * short <= found.radius <= short
+            with pytest.raises(CertificateError, match="radius fails"):
+                replace(found, radius=short * (1.0 + 1e-6)).verify([[short], [long]], [0, 1])
+
     def test_false_margins_are_refused(self):
         y = np.array([0, 1, 1, 1])
         verdict = separate(SQUARE, y)

@@ -28,6 +28,13 @@ def _over(number: float, margin: float) -> float:
     return number / margin if margin > 0.0 else inf
 
 
+def _require_positive(**numbers: float) -> None:
+    """Raise ValueError unless each number is positive."""
+    for name, value in numbers.items():
+        if not value > 0.0:
+            raise ValueError(f"{name} must be a positive number; got {value!r}.")
+
+
 def perceptron_updates(radius: float, margin: float, b: float = 1.0) -> float:
     """Return (1 + 2 b) (R / gamma)^2, the bound of `Perceptron` and `LocalPerceptron` on updates (Novikoff).
 
@@ -61,6 +68,7 @@ def alma_updates(radius: float, margin: float, alpha: float, p: float = 2.0) -> 
     >>> alma_updates(radius=1.0, margin=0.5, alpha=0.5, p=3.0)
     156.0
     """
+    _require_positive(alpha=alpha)
     return 2.0 * (p - 1.0) * _over(radius, margin) ** 2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0
 
 
@@ -75,7 +83,8 @@ def cramma_updates(radius: float, margin: float, beta: float, eta: float, epsilo
     >>> round(cramma_updates(radius=1.0, margin=0.1, beta=1.0, eta=0.05), 1)
     978.6
     """
-    return _over(beta * radius, margin) ** (1.0 / epsilon) * (1.0 + _tau(radius, margin, beta, eta, epsilon))
+    tau = _tau(radius, margin, beta, eta, epsilon)
+    return _over(beta * radius, margin) ** (1.0 / epsilon) * (1.0 + tau)
 
 
 def cramma_fraction(radius: float, margin: float, beta: float, eta: float, epsilon: float = 0.5) -> float:
@@ -91,6 +100,7 @@ def cramma_fraction(radius: float, margin: float, beta: float, eta: float, epsil
 
 def _tau(radius: float, margin: float, beta: float, eta: float, epsilon: float) -> float:
     """Return tau_b, the largest root of equation (19) of the CRAMMA paper; inf if eta is too large."""
+    _require_positive(radius=radius, beta=beta, eta=eta, epsilon=epsilon)
     g = margin / radius
     chi, omega = 1.0 - _over(0.5 * eta * (1.0 + eta), g), eta * (1.0 + eta) * g
     if chi <= 0.0:
@@ -128,6 +138,7 @@ def micra_updates(
     >>> micra_updates(radius=1.0, margin=0.1, beta=0.5, eta=0.5)
     823.0
     """
+    _require_positive(radius=radius, epsilon=epsilon)
     if not margin > 0.0:
         return inf
     g, first = margin / radius, floor((beta * radius / margin) ** (1.0 / epsilon))
@@ -169,6 +180,7 @@ def fixed_margin_updates(radius: float, margin: float, beta: float, eta: float) 
     >>> round(fixed_margin_updates(radius=1.0, margin=0.1, beta=0.05, eta=0.05), 1)
     1839.8
     """
+    _require_positive(radius=radius)
     g = margin / radius
     growth = log1p(eta * g) - 0.5 * log1p(2.0 * eta * beta + eta * eta)
     return -log(g) / growth if growth > 0.0 else inf
@@ -214,6 +226,7 @@ def pumma_soft_updates(radius: float, objective: float, C: float, delta: float, 
     >>> pumma_soft_updates(radius=1.0, objective=2.0, C=0.5, delta=0.5)
     96.0
     """
+    _require_positive(C=C, delta=delta)
     return (4.0 * (p - 1.0) * radius**2 + 1.0 / C) * 2.0 * objective / delta**2
 
 
@@ -238,20 +251,15 @@ def mpu_fraction(b: float, delta_b: float = 3.0) -> float:
     >>> mpu_fraction(b=297.0, delta_b=3.0)
     0.99
     """
+    _require_positive(b=b)
     return 1.0 / (1.0 + min(delta_b, 1.0 + b) / b)
 
 
 def mpu_fraction_after(margin: float, length: float, count: float) -> float:
     """Return the fraction of the largest margin that an a of MPU is proved to have after the run: equation (12).
 
-    Parameters
-    ----------
-    margin : float
-        The smallest a.y_k / |a|.
-    length : float
-        |a|; 0 gives the fraction 0.
-    count : float
-        t+ - t-, the sum of the I_k: |a| / count is an upper bound of every margin.
+    `margin` is the smallest a.y_k / |a|, and `length` is |a|, of which 0 gives the fraction 0. `count` is t+ - t-, the
+    sum of the I_k: |a| / count is an upper bound of every margin.
 
     Examples
     --------
@@ -288,18 +296,8 @@ def mpu_accuracy(b: float, delta_b: float = 3.0) -> float:
 def mpu_accuracy_after(square: float, shortfall: float, count: float, b: float, cap: float) -> float:
     """Return the proved (J - J_opt) / J_opt of an a of MPU, 1-norm soft margin, at any time: equation (24).
 
-    Parameters
-    ----------
-    square : float
-        |a|^2.
-    shortfall : float
-        The sum of max(b - a.y_k, 0).
-    count : float
-        t+ - t-, the sum of the I_k.
-    b : float
-        The threshold in the units of a.y_k.
-    cap : float
-        I.
+    `square` is |a|^2, `shortfall` the sum of max(b - a.y_k, 0), `count` is t+ - t-, the sum of the I_k, b the threshold
+    in the units of a.y_k, and `cap` is I.
 
     Examples
     --------

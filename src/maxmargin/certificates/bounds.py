@@ -258,8 +258,8 @@ def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
     rounding = sums.error + 4.0 * EPS * upper
     rounding += 4.0 * SMALLEST_FLOAT if sums.length.high > 0.0 else 0.0  # the square may underflow
     upper += rounding
-    if math.isinf(upper):  # no difference of infinite numbers
-        return Side(upper, upper, value)
+    if not upper < np.inf:  # sums have overflowed: NaN is no bound
+        return Side(np.inf, np.inf, value)
     return Side(upper, upper - value, value)
 
 

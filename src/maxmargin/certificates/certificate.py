@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +23,14 @@ class CertificateError(ValueError):
     """Error of a certificate whose proof fails, that belongs to other data, or that is missing."""
 
 
-def require(holds: Any, failure: str) -> None:
-    """Raise CertificateError with this message unless the condition holds."""
+class BoundError(CertificateError):
+    """Error of a bound that the sums of a check do not prove; sums of more digits may prove it."""
+
+
+def require(holds: Any, failure: str, error: type[CertificateError] = CertificateError) -> None:
+    """Raise CertificateError, or another `error`, with this message unless the condition holds."""
     if not holds:
-        raise CertificateError(failure)
+        raise error(failure)
 
 
 def require_rows(support: np.ndarray, rows: int) -> None:
@@ -33,6 +38,12 @@ def require_rows(support: np.ndarray, rows: int) -> None:
     integers = np.asarray(support).dtype.kind in "iu"
     within = integers and (not np.size(support) or (np.min(support) >= 0 and np.max(support) < rows))
     require(within, "the proof fails: it names rows that the data do not have.")
+
+
+def require_weights(weights: np.ndarray) -> None:
+    """Raise CertificateError unless the rows of a proof have these weights above 0."""
+    used = np.all(weights > 0.0)
+    require(used, "the proof fails: it names a row of weight 0, which takes no part in the problem.")
 
 
 @dataclass(frozen=True)
@@ -67,9 +78,11 @@ class Fingerprint:
             if before != now:
                 return f"{before} {word} then, {now} now"
         # sizes are compared exactly, sums up to rounding
-        if abs(self.checksum - other.checksum) > CHECKSUM_TOLERANCE * max(self.scale, other.scale):
-            return "sizes agree, values, labels, weights or row order do not"
-        return None
+        finite = [math.isfinite(one.checksum) and math.isfinite(one.scale) for one in (self, other)]
+        tolerance = CHECKSUM_TOLERANCE * max(self.scale, other.scale)
+        # sums over rows in passes overflow for both where they do for one
+        same = abs(self.checksum - other.checksum) <= tolerance if all(finite) else not any(finite)
+        return None if same else "sizes agree, values, labels, weights or row order do not"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from ..numerics.rational import row_entries
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import powers_error
 from .certificate import require
+from .exact.bounds import ExactNorm
 from .exact.vipr_file import Program
 from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, separator
 from .expansions import KernelProblem
@@ -63,10 +64,16 @@ class LinearSeparator(Separable):
             X, columns = without_empty_columns(X, w)
             w = columns.restrict(w)
             lower = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b)
-            if 0.0 < self.lo <= lower:
+            if 0.0 < self.claimed <= lower:
                 return lower
         # floats are rational numbers: the margin of (w, b) is computed exactly
         exact = _rational(w, self.b) if self.exact is None else self.exact
+        # sums in another order, as of sparse and of dense rows, prove other digits: the claim is compared exactly
+        if 0.0 < self.claimed < np.inf and any(exact[:-1]):
+            least = exact_least_score(X, signs, exact)
+            length = ExactNorm(exact[:-1], problem.q if np.isinf(problem.q) else Fraction(problem.q))
+            if least > 0 and length.square_at_most((least / Fraction(self.claimed)) ** 2):
+                return self.claimed
         return exact_attained_margin(X, signs, exact, problem.q)
 
     def program(self, rows: SignedRows) -> Program:

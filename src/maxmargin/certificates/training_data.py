@@ -66,11 +66,17 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     check_finite(X, given, CertificateError)
     labels = labels_of(X, y)
     check_weights(sample_weight)
-    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    try:
+        weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"sample_weight must hold numbers: {error}") from None
     if weights.ndim == 0:
         weights = np.full(labels.shape, float(weights))
     one_each = weights.shape == labels.shape
     require(one_each, f"sample_weight must hold {labels.size} numbers, one a row; got shape {weights.shape}.")
+    for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf))).tolist():
+        found = f"weight {i} (counted from 0) is {weights[i]}"
+        raise CertificateError(f"sample_weight must hold finite numbers of at least 0; {found}.")
     # rows of weight 0 take no part, and may have any label
     for i in np.flatnonzero(~np.isin(labels, model.classes_) & (weights > 0.0)).tolist():
         label = f"label {i} (counted from 0) is {python_label(labels[i])!r}"

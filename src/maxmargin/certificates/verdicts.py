@@ -161,6 +161,11 @@ class Separable(Checked):
         return True
 
     @property
+    def claimed(self) -> float:
+        """The larger of `lo` and the lower bound of the certificate, whose sums may have had other digits."""
+        return max(self.lo, self.certificate.lower)
+
+    @property
     @abstractmethod
     def side(self) -> str:
         """The formula of the score that is positive on the side of the positive class."""
@@ -188,8 +193,8 @@ class Separable(Checked):
         """Raise CertificateError unless a lower bound of the attained margin on all rows proves `lo`."""
         require_hard_margin(self)
         # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
-        holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
-        require(holds, f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
+        holds = self.claimed <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
+        require(holds, f"the margin fails: {self.claimed:.17g} is claimed, the data give {lower:.17g}.")
 
     def check_intercept(self, b: Any) -> None:
         """Raise CertificateError if the statement is about hyperplanes through the origin, and b is not 0."""
@@ -370,8 +375,14 @@ class Undecided(Checked):
         )
 
     def check(self, X: Any, signs: np.ndarray) -> None:
-        """Recompute the upper bound that the dual variables prove."""
+        """Recompute the upper bound that the dual variables prove; the only lower bound is 0.0, that of w = 0."""
+        self.check_lower_bound()
         check_upper_bound(self, X, signs)
+
+    def check_lower_bound(self) -> None:
+        """Raise CertificateError unless the lower bounds are those of w = 0, which need no proof."""
+        zero = self.lo == 0.0 and self.certificate.lower <= 0.0
+        require(zero, "the lower bound fails: no separator proves one above 0 of an undecided verdict.")
 
     def program(self, rows: SignedRows) -> Program:
         """Return the program of the largest margin, of which the dual variables prove an upper bound."""
@@ -402,9 +413,9 @@ def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> No
     ------
     CertificateError
         If the certificate is about other data or another problem, its dual variables are not feasible, or the
-        recomputed bound is above `hi` by more than its rounding margin.
+        recomputed bound is above `hi`, or that of the certificate, by more than its rounding margin.
     """
-    cert, hi = claim.certificate, claim.hi
+    cert = claim.certificate
     require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, not {y.size}: give its X and y.")
     require_hard_margin(claim)
     support = check_support(cert, y.size)[0]
@@ -414,8 +425,10 @@ def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> No
         # the dual variables alone prove the upper bound: the primal point may be any
         point, sample = KernelPoint(cert.alpha, cert.alpha * y, 0.0), KernelSample(claim.kernel, X)
         found = KernelProblem(cert.problem, sample, y, np.ones(y.size)).bounds(point).bounds
-    holds = found.upper <= hi + (found.above if found.upper < np.inf else 0.0)
-    require(holds, f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}.")
+    above = found.above if found.upper < np.inf else 0.0
+    for bound in (claim.hi, cert.upper):
+        failure = f"the upper bound fails: {bound:.17g} is claimed, the data give {found.upper:.17g}."
+        require(found.upper <= bound + above, failure)
 
 
 def require_hard_margin(claim: Separable | Undecided) -> None:

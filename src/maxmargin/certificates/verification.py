@@ -18,6 +18,7 @@ from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
 from .certificate import (
+    BoundError,
     Certificate,
     CertificateError,
     Certificates,
@@ -25,6 +26,7 @@ from .certificate import (
     check_support,
     require,
     require_rows,
+    require_weights,
 )
 from .definiteness import check_kernel
 from .dual_variables import feasible, implied_by_points
@@ -60,13 +62,33 @@ def verdicts_of(model: Any) -> dict[Any, Verdict]:
     return found if isinstance(found, dict) else {None: found}
 
 
+def verdicts_about(model: Any) -> dict[Any, Verdict]:
+    """Return the verdicts of a model, as of `verdicts_of`.
+
+    Raises
+    ------
+    CertificateError
+        If one is about another problem than the certificate of its class, or its class is none of the model.
+    """
+    found, claim = verdicts_of(model), model.certificate_
+    parts = dict(zip(claim.classes, claim.certificates, strict=True))
+    for label, verdict in found.items():
+        require(label in parts, f"the proof fails: {label!r}, whose verdict it is, is no class of the model.")
+        problem, kernel = parts[label].problem, parts[label].kernel
+        # weights that are balanced between the classes prove that no intercept of any kind helps
+        same = problem.hard and (problem.p, kernel) == (verdict.p, verdict.kernel)
+        same = same and (verdict.bias or problem.intercept == "none")
+        require(same, "the proof fails: it is about another problem than the certificate of the model.")
+    return found
+
+
 @one_thread
-def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
+def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> dict[Any, Verdict]:
     """Recheck, in rational numbers, each proof of a model that there is no separator.
 
     Parameters
     ----------
-    model, X, y
+    model, X, y, sample_weight
         As of `verify`, which checks all other bounds.
 
     Returns
@@ -77,9 +99,10 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
     Raises
     ------
     CertificateError
-        If a proof fails.
+        If a proof fails, names a row of weight 0, or is about another problem than the certificate of its class.
     """
-    found, y = verdicts_of(model), np.asarray(y)
+    found, y = verdicts_about(model), np.asarray(y)
+    weights = None if sample_weight is None else training_data(model, X, y, sample_weight)[2]
     for label, verdict in found.items():
         if not isinstance(verdict, Inseparable | Undecided):
             continue
@@ -88,6 +111,8 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
         require_rows(verdict.support, y.size)
         about = here[verdict.support].all()
         require(about, "the proof fails: not all of its rows are of the classes that it is about.")
+        if weights is not None:
+            require_weights(weights[verdict.support])
         # rows of other classes, and rows that the fit left out, are not in the proof: any label serves for them
         verdict.verify(X, np.where(here, labels, verdict.classes[0]))
     return found
@@ -160,7 +185,7 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
 
 
 def recomputed(claim: Certificate, found: Bounds) -> Certificate:
-    """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
+    """Return the certificate with recomputed bounds; raise BoundError unless they prove the claimed ones."""
     # A claimed bound may be tighter than the recomputed one by the rounding margin of the latter. Where sums have
     # overflowed, the margin is infinite and nothing is proved.
     below, above = (margin if math.isfinite(margin) else 0.0 for margin in (found.below, found.above))
@@ -169,7 +194,7 @@ def recomputed(claim: Certificate, found: Bounds) -> Certificate:
         ("upper", claim.upper, found.upper, found.upper <= claim.upper + above),
     ):
         failure = f"the {name} bound fails: {claimed:.17g} is claimed, the data give {given:.17g}."
-        require(holds, failure)
+        require(holds, failure, BoundError)
     require(
         not found.lower > found.upper,
         f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound.",

@@ -50,5 +50,5 @@ def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Sup
     ['weightless', 'open', 'open', 'weightless']
     """
     proved = verify(model, X, y, sample_weight)
-    verify_verdicts(model, training_data(model, X, y, sample_weight)[0], y)
+    verify_verdicts(model, training_data(model, X, y, sample_weight)[0], y, sample_weight)
     return explained(model, X, y, sample_weight, proved)

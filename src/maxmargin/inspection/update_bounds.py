@@ -123,13 +123,18 @@ def _mpu(algorithm: Any, facts: Facts, margin: float) -> float:
 
 
 def _fmp(algorithm: Any, facts: Facts, margin: float) -> float:
-    """Return the bound of FMP; of a soft margin only at p = 2, where slack coordinates are like others."""
-    p, rule = facts.problem.p, algorithm.plan(facts).rule
-    if facts.problem.hard:
-        square = facts.radius2 if facts.length2 is None else facts.length2
+    """Return the bound of FMP; of a soft margin only at p = 2, where slack coordinates are like others.
+
+    The constant coordinate of an augmented intercept is one of the features.
+    """
+    problem, rule = facts.problem, algorithm.plan(facts).rule
+    p, rho = problem.p, problem.rho
+    if p == 2.0 or facts.length2 is None:
+        square = facts.radius2 if problem.hard or p == 2.0 else nan
     else:
-        square = facts.radius2 if p == 2.0 else nan
-    return bounds.fmp_updates(sqrt(square), margin, rule.gamma, p, facts.d, sqrt(rule.constant2))
+        square = facts.length2 + rho**2 if problem.hard else nan
+    d = facts.d + (1 if rho else 0)
+    return bounds.fmp_updates(sqrt(square), margin, rule.gamma, p, d, sqrt(rule.constant2))
 
 
 def _accelerated(algorithm: Any, facts: Facts, margin: float) -> float:

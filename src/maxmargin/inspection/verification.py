@@ -12,8 +12,8 @@ from ..certificates import verification
 from ..certificates.certificate import Certificate, CertificateError, Certificates, require
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
-from ..certificates.verification import verdicts_of
-from ..data.partitions import ArrayPartitions, Partitions, cluster_of
+from ..certificates.verification import verdicts_about
+from ..data.partitions import ArrayPartitions, BadRowError, Partitions, cluster_of
 from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.described_rows import Reading
 from ..fit.partitioned.verification import verify_partitions
@@ -144,12 +144,15 @@ def _factors(model: Any) -> np.ndarray | None:
 
 def _proofs(model: Any) -> dict[Any, Inseparable]:
     """Return the proofs of a model that there is no separator, with the labels of their binary problems."""
-    return {k: one for k, one in verdicts_of(model).items() if isinstance(one, Inseparable)}
+    return {k: one for k, one in verdicts_about(model).items() if isinstance(one, Inseparable)}
 
 
 def _verify_model(model: Any, partitions: Partitions) -> Certificate | Certificates:
     """Recompute the bounds of a linear model's certificate, and its proofs that there is no separator, in passes."""
-    found = verify_partitions(model, partitions)
+    try:
+        found = verify_partitions(model, partitions)
+    except BadRowError as error:
+        raise CertificateError(f"row {error.row} (counted from 0): {error.fault}") from None
     for label, verdict in _proofs(model).items():
         # of several classes each against the rest
         k = 1 if label is None else int(np.flatnonzero(model.classes_ == label)[0])

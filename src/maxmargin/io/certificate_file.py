@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.certificate import require
+from ..certificates.certificate import require, require_weights
 from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
 from ..certificates.exact.vipr_file import number_text
 from ..certificates.huge_columns import cancelled_exactly, huge_columns
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
-from ..certificates.verification import check_claim, claimed_dual, verdicts_of
+from ..certificates.verification import check_claim, claimed_dual, verdicts_about
 from ..numerics.files import written_whole
 
 FORMAT, VERSION = "maxmargin certificate", 1
@@ -74,7 +74,8 @@ def write_certificate(
     Raises
     ------
     CertificateError
-        If the model has no certificate of a weight vector, or the data are not those of the fit.
+        If the model has no certificate of a weight vector, or the data are not those of the fit. Also if its proof
+        that there is no separator fails, names a row of weight 0, or is about another problem.
     ValueError
         If a checker could not find the columns: `feature_names` has a wrong length, a name twice or the name of the
         label, or is missing beside `label`; or `first_index` is neither 0 nor 1.
@@ -152,7 +153,11 @@ def _columns(
 
 def _claims(model: Any) -> Iterator[tuple[Any, Any, np.ndarray, float, Any]]:
     """Yield the positive class of each part, its claim, the point (w, b), and the verdict or None."""
-    coef, intercept, verdicts = np.asarray(model.coef_, float), np.ravel(model.intercept_), verdicts_of(model)
+    coef, intercept, verdicts = (
+        np.asarray(model.coef_, float),
+        np.ravel(model.intercept_),
+        verdicts_about(model),
+    )
     binary = len(coef) == 1
     names = model.classes_.tolist()[1:] if binary else model.classes_.tolist()
     for k, (name, claim) in enumerate(zip(names, model.certificate_.certificates, strict=True)):
@@ -163,6 +168,7 @@ def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fract
     """Return the dual variables of a part, exactly feasible: those of its verdict if it has no separator."""
     if isinstance(verdict, Inseparable):
         verdict.check(sample.X, sample.y)
+        require_weights(sample.weights[verdict.support])
         return dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
     alpha = claimed_dual(claim, sample)
     exact = exactly_feasible(claim.problem, sample.y, sample.weights, alpha)

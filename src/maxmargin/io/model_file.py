@@ -114,7 +114,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     with faults_of(path, ModelFileError):
         try:
             return _model(record, arrays)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
             raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +31,8 @@ def inner_radius(
     For z in the ball, some lambda in the simplex, balanced where there is a bias, has sum lambda_k y_k x_k = z. Hence
     for all w and b, some row has a margin of at most -radius |w|_q. With the weights alpha of the origin,
     lambda = alpha + G z, G being the first columns of the inverse of the matrix of the rows, their signs and ones; it
-    stays positive for |z|_p < alpha_k / |G_k|_q. The radius is rounded downwards.
+    stays positive for |z|_p < alpha_k / |G_k|_q. The radius is rounded downwards; none is given below the smallest
+    normal number.
 
     Parameters
     ----------
@@ -69,11 +71,19 @@ def inner_radius(
     off = float(np.abs(np.eye(k) - inverse @ M).sum(axis=1).max()) + rounding
     if not off < MAX_INVERSE_ERROR:
         return 0.0, 0.0
-    G = inverse[:, :d] / unit
+    # G times the smallest unit, a power of two: no quotient overflows, and those that underflow are far below `error`
+    least = float(unit.min())
+    G = inverse[:, :d] * (least / unit)
     error = 1.02 * off * norm(np.abs(G).max(axis=0), q)
     lengths = row_norms(G, q) + error
-    radius = min(float(weight) / length for weight, length in zip(weights, lengths, strict=True))
-    radius *= 1.0 - 1e-12 * (d + 4.0)
+    if not np.isfinite(lengths).all():
+        return 0.0, 0.0
+    # weights may be below all float64 numbers: their quotients are rational, and the least is rounded once
+    pairs = zip(weights, lengths.tolist(), strict=True)
+    exact = Fraction(least) * min(weight / Fraction(length) for weight, length in pairs)
+    radius = float(min(exact, Fraction(sys.float_info.max))) * (1.0 - 1e-12 * (d + 4.0))
+    if radius < sys.float_info.min:  # rounded to fewer digits
+        return 0.0, 0.0
     # A length from another inverse is at least that of the exact one, so that it is smaller by 2 error at most:
     # 1 / (1 - 2 e) <= 1 + 4 e up to e = 1/4. Where e is larger, at most twice the radius is accepted.
     return radius, radius * (min(4.0 * error / float(lengths.min()), 1.0) + RADIUS_ROUNDING)

@@ -95,7 +95,7 @@ class Subject:
                 return Recheck(Outcome.OTHER_DATA, difference, claim)
         try:
             found = verify(self.model, self.X, self.y, self.sample_weight)
-            verify_verdicts(self.model, self.X, self.y)
+            verify_verdicts(self.model, self.X, self.y, self.sample_weight)
         except CertificateError as error:
             return Recheck(Outcome.FAILS, str(error), claim)
         inseparable = any(isinstance(proof, Inseparable) for proof in verdicts_of(self.model).values())

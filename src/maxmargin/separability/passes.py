@@ -16,9 +16,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates.certificate import Certificate, require, require_rows
+from ..certificates.certificate import Certificate, require, require_rows, require_weights
 from ..certificates.separators import LinearSeparator
-from ..certificates.verdicts import Checked, Inseparable, Separable, Undecided, Verdict, check_upper_bound
+from ..certificates.verdicts import (
+    Checked,
+    Inseparable,
+    Separable,
+    Undecided,
+    Verdict,
+    check_upper_bound,
+    require_hard_margin,
+)
 from ..data.partitions import Gathered, Partition, Partitions, signs_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.bounds import empty_certificate
@@ -226,7 +234,12 @@ def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1
     proof: Any = claim if isinstance(claim, Inseparable) else claim.certificate
     same = proof.rows == n
     require(same, f"the verdict is about {proof.rows} rows, not {n}: give its X and y.")
-    if isinstance(claim, Inseparable) or claim.hi < np.inf:
+    if not isinstance(claim, Inseparable):
+        require_hard_margin(claim)
+    if isinstance(claim, Undecided):
+        claim.check_lower_bound()
+    # an upper bound of inf needs no proof
+    if isinstance(claim, Inseparable) or not (claim.hi == proof.upper == np.inf):
         support = np.asarray(proof.support)
         require_rows(support, n)
         ascending = support.size > 0 and (np.diff(support) > 0).all()
@@ -237,6 +250,7 @@ def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1
             (rows.codes >= 0).all(),
             "the proof fails: not all of its rows are of the classes that it is about.",
         )
+        require_weights(rows.weights)
         X, signs, places = _double(rows.X), signs_of(rows, positive), np.arange(support.size)
         if isinstance(claim, Inseparable):
             replace(claim, support=places, rows=places.size).check(X, signs)

@@ -62,8 +62,7 @@ def objective_side(coordinates: Coordinates, sums: RowSums, z: np.ndarray) -> Si
     """Return the upper bound that the objective at z is, in any norm."""
     error = Plain.error(sums.worst, sums.worst, sums.additions)
     found = PrimalSums(sums.losses, sums.worst, error, coordinates.length(z))
-    side = objective_bound(coordinates.problem, found)
-    return side if side.bound < np.inf else Side(np.inf, np.inf, side.value)  # NaN is no bound
+    return objective_bound(coordinates.problem, found)
 
 
 def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof | None:

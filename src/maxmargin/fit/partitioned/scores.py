@@ -26,12 +26,15 @@ class Evaluation:
         Rows to gather, at most.
     reach : float
         Margin below which rows are gathered.
+    by_terms : bool, default=False
+        Whether the error of each score is bounded by its own terms, as of `Block.errors`.
     """
 
     positive: int
     z: np.ndarray
     nearest: int
     reach: float
+    by_terms: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,7 @@ def _scored(block: Block, evaluation: Evaluation) -> Scored:
     used = block.weights > 0.0
     y = signs_of(block.block, evaluation.positive)
     margins = y * block.coordinates.scores(block.X, evaluation.z)
-    worst = margins - block.errors(evaluation.z, margins)
+    worst = margins - block.errors(evaluation.z, margins, evaluation.by_terms)
     places = np.flatnonzero((margins < evaluation.reach) & used)
     assert isinstance(block.block, Partition)
     least = margins[places]

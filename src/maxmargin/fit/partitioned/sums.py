@@ -371,14 +371,17 @@ class Block:
         found = self.row_sums(y, margins, margins - self.errors(z, margins))
         return BoundSums(**vars(found), longest=float(self.norms.max(initial=0.0)), dual=dual)
 
-    def errors(self, z: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    def errors(self, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> np.ndarray:
         """Return bounds of the rounding errors of margins, of shape (n,).
 
-        The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). The factor 1.01
-        covers the rounding of both norms.
+        The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). With `by_terms`
+        the sum is computed, which is much smaller where columns differ in size. The factor 1.01 covers the rounding of
+        either.
         """
         w, b = self.coordinates.point(z)
-        size = self.norms * (1.01 * Plain.norm(w)) + abs(b)
+        size = 1.01 * (
+            Plain.scores(abs(self.X), np.abs(w)) if by_terms else self.norms * Plain.norm(w)
+        ) + abs(b)
         errors = Plain.error(margins, size, Plain.terms(self.X, self.width, 1) + 1)
         return errors + (self.width + 2) * SMALLEST_FLOAT
 
