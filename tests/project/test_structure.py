@@ -55,7 +55,7 @@ GOALS = {
 # 79 more: non-negative least squares that stop between steps, in place of SciPy's.
 # 76 more: the rule of labels that name no class, in one place for arrays, files and clusters; masked entries of Dask.
 # 53 more: counts of the rows of Parquet files, NUL bytes, and the columns of a model in `verify`.
-LIMITS = GOALS | {"code lines": 29_994, "modules in the longest chain of imports": 25}
+LIMITS = GOALS | {"code lines": 30_001, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
@@ -67,9 +67,10 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # `separate` with samples of the rows, whose number the policy of fits knows; one more each with the check of weights
 # that searches share, and a file with the rounding of dual variables, which solvers and certificates share; one more
 # with the longest row that has a dual variable; a file of `separate` with the ball of a proof, which searches and
-# checks share; four more each and a file with the rule of labels. The rounding of another processor may enter a few
-# functions more.
-VISITED_LIMITS = {"linear fit": (180, 39), "kernel fit": (241, 45), "separate": (81, 21)}
+# checks share; five more each and a file with the rule of labels; seven of `separate` with the upper bounds of proofs and
+# least squares of its own. (182, 40), (243, 45) and (81, 22) now. The rounding of another processor may enter a few
+# functions more, for which there is room.
+VISITED_LIMITS = {"linear fit": (188, 41), "kernel fit": (249, 46), "separate": (87, 23)}
 
 
 def test_structure_stays_within_its_limits():

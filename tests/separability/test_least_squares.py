@@ -8,6 +8,12 @@ from maxmargin.numerics.stop_check import OutOfTime
 from maxmargin.separability.least_squares import nonnegative_least_squares
 
 
+@pytest.fixture(autouse=True)
+def own_steps(monkeypatch):
+    """Leave no small problem to SciPy."""
+    monkeypatch.setattr("maxmargin.separability.least_squares.MAX_UNSTOPPED", 0.0)
+
+
 def problem(seed, n, d, values):
     """Return rows y_i (x_i, 1), each with a last entry of 1, and the target, which is 1 there and 0 elsewhere."""
     rng = np.random.default_rng(seed)

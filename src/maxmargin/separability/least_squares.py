@@ -8,13 +8,18 @@ C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", Prentice-Hall 1974
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from scipy.linalg import qr_delete, solve_triangular  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.optimize import nnls
 
 from ..numerics.stop_check import require_time
 from ..numerics.sums import EPS
 
+# Operations, n m min(n, m), up to which `nnls` solves the problem: a tenth of the time of the iteration below on
+# 200 x 30 numbers (2 ms), but cannot be stopped, and may take 0.3 s at 1e7 (2,000 x 50 numbers: 0.1 s).
+MAX_UNSTOPPED = 1e7
 # Steps of `scipy.optimize.nnls`, as multiples of the number of rows, after which the iteration has failed.
 MAX_STEPS = 3
 # A working set has one row for so many unknowns. With larger ones more rows join that have to leave again, with smaller
@@ -104,8 +109,12 @@ def nonnegative_least_squares(
 
     All rows a_i of A, of shape (n, m), are priced by a_i.(b - A'z), which is at most zero at the optimum. The rows
     of the largest prices are the working set, from which rows join the support until none has a positive price.
-    OutOfTime is raised if the stop check, made in each step, is true.
+    OutOfTime is raised if the stop check, made in each step, is true. SciPy solves small problems.
     """
+    if float(A.size) * min(A.shape) <= MAX_UNSTOPPED:
+        with suppress(RuntimeError):  # too many steps
+            z, _ = nnls(A.T, b)
+            return z, b - z @ A
     support, steps, idle = Support(A, b), 0, 0
     refused = np.zeros(len(A), dtype=bool)  # by the present support
     errors = b.size * EPS * np.linalg.norm(A, axis=1)
