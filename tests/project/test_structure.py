@@ -52,7 +52,8 @@ GOALS = {
 # their rows.
 # 21 more: the places of the files of a cache, the names of its label files, tokens of caches, and changes of labels.
 # 41 more: bounds for costs and dual variables near the ends of float64.
-LIMITS = GOALS | {"code lines": 29_684, "modules in the longest chain of imports": 25}
+# 88 more: checks of forged bounds and proofs, rows of huge columns in files, and parameters that theorems divide by.
+LIMITS = GOALS | {"code lines": 29_772, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
