@@ -68,9 +68,9 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # `separate` with samples of the rows, whose number the policy of fits knows; one more each with the check of weights
 # that searches share, and a file with the rounding of dual variables, which solvers and certificates share; one more
 # with the longest row that has a dual variable; a file of `separate` with the ball of a proof, which searches and
-# checks share; five more each and a file with the rule of labels; seven of `separate` with the upper bounds of proofs and
-# least squares of its own. (182, 40), (243, 45) and (81, 22) now. The rounding of another processor may enter a few
-# functions more, for which there is room.
+# checks share; five more each and a file with the rule of labels; seven of `separate` with the upper bounds of proofs
+# and least squares of its own. (182, 40), (243, 45) and (81, 22) now. The rounding of another processor may enter a
+# few functions more, for which there is room.
 VISITED_LIMITS = {"linear fit": (188, 41), "kernel fit": (249, 46), "separate": (87, 23)}
 
 
