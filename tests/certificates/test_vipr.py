@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -55,6 +56,13 @@ def signed_rows(file: File) -> dict[str, tuple[list[Fraction], Fraction]]:
             assert all(named.get(f"v{j}", -x[j]) == -x[j] for j in range(d))
             found[constraint.name] = x, named.get("b", Fraction(0))
     return found
+
+
+def undecided(known: Separable) -> Undecided:
+    """Return the verdict of a search that has only the upper bound of another one."""
+    fields = {name: getattr(known, name) for name in ("hi", "p", "bias", "classes", "features")}
+    certificate = replace(known.certificate, lower=0.0)
+    return Undecided(reason="max_time", method="", seconds=0.0, certificate=certificate, **fields)
 
 
 class TestFiles:
@@ -131,10 +139,7 @@ class TestFiles:
         X, y, *_ = problem(1)
         known = separate(X, y, p=p)
         assert isinstance(known, Separable)
-        fields = {
-            name: getattr(known, name) for name in ("hi", "certificate", "p", "bias", "classes", "features")
-        }
-        verdict = Undecided(reason="max_time", method="", seconds=0.0, **fields)
+        verdict = undecided(known)
         file = parse(written(tmp_path / "file.vipr", verdict, X, y)).check()
         assert file.lo == 0 < file.hi <= Fraction(known.hi * (1 + 1e-9))
 
@@ -164,12 +169,8 @@ class TestRefusals:
         verdict = separate(X, y, kernel="rbf", gamma=1.0)
         with pytest.raises(ValueError, match="verify"):
             verdict.write_vipr(tmp_path / "file.vipr", X, y)
-        known = separate(X, y)
-        fields = {
-            name: getattr(known, name) for name in ("hi", "certificate", "p", "bias", "classes", "features")
-        }
         with pytest.raises(ValueError, match="p=inf"):
-            Undecided(reason="", method="", seconds=0.0, **fields).write_vipr(tmp_path / "file.vipr", X, y)
+            undecided(separate(X, y)).write_vipr(tmp_path / "file.vipr", X, y)
         assert not list(tmp_path.iterdir())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -236,8 +237,8 @@ def test_the_upper_bound_of_an_undecided_verdict_is_checked_in_reports():
     y = (X[:, 0] > 0.0).astype(int)
     model = mm.MaxMarginClassifier(C=np.inf).fit(X, y)
     claim = mm.Undecided(
-        hi=1e-30, certificate=model.certificate_, reason="max_time went by", bias=True, classes=(0, 1), features=2,
-        method="nothing", seconds=0.0,
+        hi=1e-30, certificate=replace(model.certificate_, lower=0.0), reason="max_time went by", bias=True,
+        classes=(0, 1), features=2, method="nothing", seconds=0.0,
     )  # fmt: skip
     model.verdict_ = claim
     with pytest.raises(mm.CertificateError, match="the upper bound fails"):
