@@ -50,6 +50,17 @@ def test_copies_and_rows_of_rank_one_end():
     np.testing.assert_allclose(residual, 0.0, atol=1e-15)
 
 
+def test_a_weight_that_becomes_zero_with_another_one_leaves():
+    """The weights of two rows become zero in the same step, and the second one is zero in the next solution."""
+    rows = np.array(
+        [[0, -1, 1, 1, 1], [0, 0, 1, -1, 1], [0, 1, 1, 1, 1], [0, -1, -1, -1, 1], [-1, 1, 0, 1, 1.0]]
+    )
+    target = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+    with np.errstate(invalid="raise", divide="raise"):
+        z, _ = nonnegative_least_squares(rows, target, lambda: False)
+    assert np.linalg.norm(target - z @ rows) == pytest.approx(nnls(rows.T, target)[1], rel=1e-12)
+
+
 def test_many_columns_take_memory_for_few_rows():
     rng = np.random.default_rng(0)
     rows, target = (

@@ -15,7 +15,7 @@ from scipy.linalg import qr_delete, solve_triangular  # pyright: ignore[reportAt
 from scipy.optimize import nnls
 
 from ..numerics.stop_check import require_time
-from ..numerics.sums import EPS
+from ..numerics.sums import EPS, SMALLEST_FLOAT
 
 # Entries, n m, and operations, n m min(n, m), up to which `nnls` solves the problem: a tenth of the time of the
 # iteration below on 200 x 30 numbers (2 ms), 0.1 to 0.5 of it on 300 x 300, 600 x 150 and 500 x 450, the same on
@@ -68,7 +68,8 @@ class Support:
         while not (new > 0.0).all():
             # to the first weight that becomes zero on the way to the solution
             falls = new <= 0.0
-            shares = np.where(falls, self.z / np.where(falls, self.z - new, 1.0), np.inf)
+            # zero, not NaN, where both are zero
+            shares = np.where(falls, self.z, np.inf) / np.maximum(self.z - new, SMALLEST_FLOAT)
             out = int(shares.argmin())
             self.z = self.z + shares[out] * (new - self.z)
             self._leave(out)
