@@ -189,6 +189,22 @@ def test_costs_that_have_lost_digits_are_refused(loss, tmp_path):
         verify(model, *files)
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [{"C": np.inf}, {"C": np.inf, "p": 1}, {"loss": "hinge"}, {"loss": "squared_hinge"}, {"p": np.inf}],
+)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
+def test_a_huge_entry_is_refused_in_the_sample_or_not(parameters, storage):
+    """The sample has a few hundred of 4000 rows, whichever the seed."""
+    X, y = np.repeat([[-1.0], [1.0]], 2_000, axis=0) * np.ones(8), np.repeat([0, 1], 2_000)
+    X[-1] = 1.7e308
+    for seed in range(2):
+        model = MaxMarginClassifier(memory=60_000, max_iter=3, random_state=seed, **parameters)
+        with pytest.raises(ValueError, match="and its square is beyond float64 numbers: scale the features"):
+            model.fit(storage(X), y)
+
+
 def test_memory_maps_give_the_model_of_the_array(tmp_path):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60_000, 6)).astype(np.float32)

@@ -1,5 +1,7 @@
 """Non-negative least squares: the optimum of SciPy's, and stops between its steps."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -11,7 +13,8 @@ from maxmargin.separability.least_squares import nonnegative_least_squares
 @pytest.fixture(autouse=True)
 def own_steps(monkeypatch):
     """Leave no small problem to SciPy."""
-    monkeypatch.setattr("maxmargin.separability.least_squares.MAX_UNSTOPPED", 0.0)
+    for limit in ("MAX_ENTRIES", "MAX_UNSTOPPED"):
+        monkeypatch.setattr(f"maxmargin.separability.least_squares.{limit}", 0.0)
 
 
 def problem(seed, n, d, values):
@@ -45,6 +48,32 @@ def test_copies_and_rows_of_rank_one_end():
     z, residual = nonnegative_least_squares(rows, np.array([0.0, 1.0]), lambda: False)
     np.testing.assert_allclose(z @ rows, [0.0, 1.0], atol=1e-15)
     np.testing.assert_allclose(residual, 0.0, atol=1e-15)
+
+
+def test_a_weight_that_becomes_zero_with_another_one_leaves():
+    """The weights of two rows become zero in the same step, and the second one is zero in the next solution."""
+    rows = np.array(
+        [[0, -1, 1, 1, 1], [0, 0, 1, -1, 1], [0, 1, 1, 1, 1], [0, -1, -1, -1, 1], [-1, 1, 0, 1, 1.0]]
+    )
+    target = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+    with np.errstate(invalid="raise", divide="raise"):
+        z, _ = nonnegative_least_squares(rows, target, lambda: False)
+    assert np.linalg.norm(target - z @ rows) == pytest.approx(nnls(rows.T, target)[1], rel=1e-12)
+
+
+def test_many_columns_take_memory_for_few_rows():
+    rng = np.random.default_rng(0)
+    rows, target = (
+        rng.integers(-3, 4, (30, 5)) @ rng.integers(-2, 3, (5, 4_000)).astype(float),
+        np.zeros(4_000),
+    )
+    target[-1] = 1.0
+    tracemalloc.start()
+    z, _ = nonnegative_least_squares(rows, target, lambda: False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.linalg.norm(target - z @ rows) == pytest.approx(nnls(rows.T, target)[1], rel=1e-7)
+    assert peak < 8 * rows.nbytes
 
 
 def test_the_stop_check_is_called_in_each_step():

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from maxmargin import CertificateError, MaxMarginClassifier, Undecided, separate, verify
+from maxmargin import CertificateError, Undecided, separate, verify
 from maxmargin.readers import row_cache
 
 N, D = 6_000, 4
@@ -187,7 +187,6 @@ def test_rows_that_fit_are_decided_in_memory_and_faults_are_sentences(stored):
         separate(*stored(np.array([[2**53 + 1], [2**53]]), np.array([0, 1])))
 
 
-@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
 def test_a_score_that_overflows_is_not_lost_beside_other_blocks(tmp_path):
     """One row of 1.7e308 and one on the wrong side, in the last block."""
     n = 40_000
@@ -198,5 +197,3 @@ def test_a_score_that_overflows_is_not_lost_beside_other_blocks(tmp_path):
     np.save(tmp_path / "y.npy", y)
     paths = tmp_path / "X.npy", tmp_path / "y.npy"
     assert not separate(*paths, memory="600KB", cache_dir=tmp_path).separable
-    model = MaxMarginClassifier(C=np.inf, memory="600KB", cache_dir=tmp_path, max_iter=5).fit(*paths)
-    assert not model.certificate_.lower > 0.0

@@ -150,6 +150,15 @@ def check_constant(problem: Problem) -> None:
         )
 
 
+def check_square(largest: float, of: str = "The largest entry of X is") -> None:
+    """Raise ValueError if the square of the largest entry, or of the length of the longest row, over- or underflows."""
+    if largest != 0.0 and not MIN_ENTRY <= largest <= MAX_ENTRY:
+        raise ValueError(
+            f"{of} {largest:.3g}, and its square is beyond float64 numbers: scale the features first, with "
+            "MaxAbsScaler for instance (StandardScaler takes squares itself)."
+        )
+
+
 def units(problem: Problem, patterns: Patterns) -> Units:
     """Return ordinary units, or a common power of two where squares would leave the range of float64.
 
@@ -166,9 +175,5 @@ def units(problem: Problem, patterns: Patterns) -> Units:
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0:
         return Units()
-    if not MIN_ENTRY <= largest <= MAX_ENTRY:
-        raise ValueError(
-            f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
-            "first, with MaxAbsScaler for instance (StandardScaler takes squares itself)."
-        )
+    check_square(largest)
     return Units(2.0 ** np.round(np.log2(max(largest, problem.rho))))

@@ -152,7 +152,7 @@ class RowGeneration(JointDriver):
         """
         part, proof = self.runs[k], model.certificate_.certificates[k]
         fingerprint, side = scored.fingerprint(self.coordinates.d), scored.bound(self.coordinates, z)
-        self.check_same_rows(k, fingerprint)
+        self.check_rows(k, scored)
         hard, attained = self.fit.problem.hard, side.bound
         best = replace(part.certificate, fingerprint=fingerprint)
         if proof.upper < best.upper if hard else proof.lower > best.lower:

@@ -212,8 +212,8 @@ class LoopsRun:
             found[-1] *= self.rho
         return found
 
-    def advance(self, interrupted: Callable[[], bool]) -> bool:
-        """Make a pass, and update the bounds as of its beginning (`_prove`); return False if it was stopped."""
+    def advance(self, interrupted: Callable[[], bool]) -> BoundSums | None:
+        """Make a pass, update the bounds as of its beginning (`_prove`), and return its sums; None if stopped."""
         z, balance, sums, gap = self.z, self.balance, None, self.gap
         self.frozen[:] = self.current
         self.passes += 1
@@ -223,9 +223,9 @@ class LoopsRun:
             self._descend(block, interrupted)
             release_pages(self.duals)
             if interrupted():
-                return False
+                return None
         if sums is None or sums.rows < self.partitions.shape[0]:
-            return False
+            return None
         self._finish(interrupted)
         self._prove(sums, z)
         self._choose_effort(gap)
@@ -234,7 +234,7 @@ class LoopsRun:
         d = self.coordinates.d if self.problem.free else self.u.size
         self.u[:d] += (sums.dual.v.sum(axis=0) - z)[:d]
         self.balance += float(sums.dual.alpha[0] - sums.dual.alpha[1]) - balance
-        return True
+        return sums
 
     def _score(self, block: Gathered, z: np.ndarray) -> BoundSums:
         """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""

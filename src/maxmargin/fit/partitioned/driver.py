@@ -16,6 +16,7 @@ import numpy as np
 
 from ...certificates.certificate import Certificate, Fingerprint
 from ...data.partitions import Gathered, Partitions
+from ...data.units import check_square
 from ...numerics.files import check_place
 from ...numerics.norms import norm
 from ...problem.problem import Problem
@@ -25,6 +26,7 @@ from .bounds import empty_certificate
 from .checkpoint import Checkpoint, CheckpointError, checksum, read_checkpoint
 from .coordinates import Coordinates
 from .scores import Evaluation, evaluate
+from .sums import RowSums
 
 # Seconds between reports within a pass: a callback ends a fit within a second, and is called rarely beside the blocks.
 PROGRESS_SECONDS = 0.5
@@ -296,9 +298,13 @@ class PassDriver(ABC):
 
     # checkpoints
 
-    def check_same_rows(self, k: int, now: Fingerprint) -> None:
-        """Store the fingerprint of the rows; raise an error if it differs from that of the last pass."""
-        before = self.fingerprints[k]
+    def check_rows(self, k: int, sums: RowSums) -> None:
+        """Store the fingerprint of the rows of a pass; raise an error if it differs from that of the last pass.
+
+        Rows too long for a fit in memory are refused, whether or not the sample has one of them.
+        """
+        check_square(sums.longest, "The longest row of X has the length")
+        now, before = sums.fingerprint(self.coordinates.d), self.fingerprints[k]
         difference = None if before is None else before.difference(now)
         if difference is not None:
             raise ChangedDataError(

@@ -168,6 +168,8 @@ class RowSums:
         Losses of the margins as computed, and of the margins minus their error bounds; 0 for a hard margin.
     terms, blocks : int
         Successive additions within a block, at most, and blocks that were added up.
+    longest : float
+        The largest |x_i|, without the constant coordinate.
     """
 
     rows: int
@@ -178,6 +180,7 @@ class RowSums:
     worst: float
     terms: int
     blocks: int
+    longest: float
 
     def merge(self, other: RowSums) -> RowSums:
         """Return the sums over the rows of both."""
@@ -190,6 +193,7 @@ class RowSums:
             self.worst + other.worst,
             max(self.terms, other.terms),
             self.blocks + other.blocks,
+            max(self.longest, other.longest),
         )
 
     @property
@@ -208,20 +212,16 @@ class BoundSums(RowSums):
 
     Attributes
     ----------
-    longest : float
-        The largest |x_i|.
     dual : DualTotals or None
         Sums over dual variables.
     """
 
-    longest: float
     dual: DualTotals | None
 
     def merge(self, other: BoundSums) -> BoundSums:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the sums over the rows of both."""
         return BoundSums(
             **vars(super().merge(other)),
-            longest=max(self.longest, other.longest),
             dual=None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
         )
 
@@ -361,7 +361,7 @@ class Block:
         return RowSums(
             self.block.size, int(np.count_nonzero(y > 0.0)), float(self.products @ (3.0 + y)),
             float(np.abs(self.products) @ (3.0 + y)), losses, worst_losses,
-            Plain.terms(self.X, self.block.size, 0), 1,
+            Plain.terms(self.X, self.block.size, 0), 1, float(self.norms.max(initial=0.0)),
         )  # fmt: skip
 
     def bound_sums(
@@ -369,7 +369,7 @@ class Block:
     ) -> BoundSums:
         """Return the sums for bounds of the point z, where the rows have these margins, and of dual variables."""
         found = self.row_sums(y, margins, margins - self.errors(z, margins))
-        return BoundSums(**vars(found), longest=float(self.norms.max(initial=0.0)), dual=dual)
+        return BoundSums(**vars(found), dual=dual)
 
     def errors(self, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> np.ndarray:
         """Return bounds of the rounding errors of margins, of shape (n,).
