@@ -222,3 +222,25 @@ def test_ctrl_c_ends_the_first_reading(table, tmp_path, monkeypatch, command):
     assert done.exit_code == 130
     assert "interrupted; every file is complete or was not written" in done.stderr
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit data -o out",
+        "fit data -o out --online --n-features 1000000",
+        "separate data",
+        "select data",
+        "compare data --algorithms mpu",
+    ],
+)
+def test_one_large_index_is_refused_in_a_sentence_where_its_weights_exceed_the_memory(
+    tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text("1 1:1 1000000:2\n-1 2:1\n" * 5)
+    monkeypatch.setattr("maxmargin.numerics.sizes.available_memory", lambda: 1e7)
+    done = run(*command.split())
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "a weight for each of 1000000 features is needed" in done.stderr
+    assert not (tmp_path / "out").exists()

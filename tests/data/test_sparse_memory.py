@@ -120,3 +120,40 @@ def test_wide_sparse_and_dense_rows_give_equal_models(task):
         assert mm.verify(model, some, labels).gap <= 1e-3
         # both end at the optimum up to rounding, which far columns magnify
         np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-8 * np.abs(other.coef_).max(), rtol=0.0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X, y: mm.MaxMarginClassifier().fit(X, y),
+        lambda X, y: mm.MaxMarginClassifier(memory=1, random_state=0).fit(X, y),
+        lambda X, y: mm.OnlineMarginClassifier().fit(X, y),
+        lambda X, y: mm.MarginRFE("auto", n_features_to_select=2).fit(X, y),
+        lambda X, y: mm.separate(X, y),
+    ],
+)
+def test_weights_beyond_the_memory_are_refused_before_they_are_allocated(call, monkeypatch):
+    X, y = rows(8, 1_000_000, 4)
+    monkeypatch.setattr("maxmargin.numerics.sizes.available_memory", lambda: 1e7)
+    with pytest.raises(ValueError, match=r"a weight for each of 1000000 features is needed.*hash them"):
+        call(X, y)
+
+
+def test_large_indices_are_no_fault_where_the_weights_fit(monkeypatch, tmp_path):
+    X, y = rows(8, 1_000_000, 4)
+    monkeypatch.setattr("maxmargin.numerics.sizes.available_memory", lambda: 2.5e7)
+    mm.separate(X, y)
+    model = mm.MaxMarginClassifier().fit(X, y)
+    _, saving = with_peak_memory(lambda: mm.save(model, tmp_path / "model"))
+    _, loading = with_peak_memory(lambda: mm.load(tmp_path / "model"))
+    assert max(saving, loading) <= 2.1 * model.coef_.nbytes
+    monkeypatch.setattr("maxmargin.io.model_file.available_memory", lambda: 1e7)
+    with pytest.raises(mm.ModelFileError, match="the model needs about 16 MB of memory, and 10 MB are free"):
+        mm.load(tmp_path / "model")
+
+
+def test_a_kernel_fit_of_sparse_rows_has_at_most_one_array_of_the_columns():
+    X, y = rows(8, 3_000_000, 4)
+    model = mm.KernelMaxMarginClassifier(kernel="rbf").fit(X, y)
+    _, memory = with_peak_memory(lambda: model.fit(X, y))
+    assert memory < 8 * 1.5 * X.shape[1]  # SciPy's sum of all entries makes one

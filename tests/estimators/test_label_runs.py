@@ -129,7 +129,7 @@ def test_files_of_early_versions_have_no_label_changes(tmp_path):
     mm.save(OnlineMarginClassifier().partial_fit(X[:160], y[:160], classes=[0, 1]), tmp_path / "m")
     record, arrays = unpack("m", (tmp_path / "m").read_bytes())
     del arrays["label_runs"]
-    (tmp_path / "m").write_bytes(pack(arrays, plain(record)))
+    (tmp_path / "m").write_bytes(b"".join(pack(arrays, plain(record))))
     model = mm.load(tmp_path / "m")
     assert model.n_seen_ == 160
     model.partial_fit(X[160:], y[160:])  # no warning: 140 rows of one label

@@ -185,7 +185,7 @@ class TestRoundTrip:
         # older files store the scheme among the parameters only
         record, arrays = unpack(path, path.read_bytes())
         del record["fitted"]["multi_class"]
-        path.write_bytes(pack(arrays, record))
+        path.write_bytes(b"".join(pack(arrays, record)))
         assert load(path).multi_class_ == "ovo"
 
     def test_verdicts_keep_their_kernel_and_gamma_may_be_infinite(self, path):
@@ -252,7 +252,7 @@ class TestDamage:
     def test_sealed_files_with_invalid_records_are_refused(self, saved, change):
         record, arrays = unpack(saved, saved.read_bytes())
         change(record)
-        saved.write_bytes(pack(arrays, record))
+        saved.write_bytes(b"".join(pack(arrays, record)))
         with pytest.raises(ModelFileError, match=r"this is not a complete model|models of class 'Popen'"):
             load(saved)
 
@@ -263,7 +263,7 @@ class TestDamage:
         record, arrays = unpack(path, path.read_bytes())
         arrays[f"vectors.{name}"] = changed = arrays[f"vectors.{name}"].copy()
         changed[1] = value
-        path.write_bytes(pack(arrays, record))
+        path.write_bytes(b"".join(pack(arrays, record)))
         with pytest.raises(ModelFileError, match="this is not a complete model"):
             load(path)
 

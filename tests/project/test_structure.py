@@ -20,7 +20,8 @@ GOALS = {
     "files in the fullest folder": 20,
     "lines of the longest file": 450,
     "files above 450 lines": 0,
-    "code lines": 30_007,
+    "code lines": 30_042,
+    "code lines": 30_042,
     "modules in the longest chain of imports": 16,
     "import circles": 0,
 }
@@ -57,7 +58,8 @@ GOALS = {
 # 53 more: counts of the rows of Parquet files, NUL bytes, and the columns of a model in `verify`.
 # 88 more: checks of forged bounds and proofs, rows of huge columns in files, and parameters that theorems divide by.
 # 6 more: rows in passes whose squares overflow, in the sample or not, and least squares of many columns.
-LIMITS = GOALS | {"code lines": 30_007, "modules in the longest chain of imports": 25}
+# 35 more: weights of large indices that exceed the memory, and labels of `verify`.
+LIMITS = GOALS | {"code lines": 30_042, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from maxmargin import CertificateError, MaxMarginClassifier, from_dict, to_dict, verify
 from maxmargin.readers import DataError, read
 from maxmargin.readers.row_cache import open_rows
 
@@ -84,3 +85,22 @@ def test_missing_entries_of_dictionaries_are_no_labels(tmp_path, values):
     for data, opened in ((path, read), (path, open_rows), (table, open_rows)):
         with pytest.raises(DataError, match=r"row 3 \(counted from 1\), column 'y' is empty"):
             opened(data)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_verify_refuses_floating_point_labels_that_two_classes_round_to(kind):
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]]), np.array([2**53, 2**53 + 1] * 2, kind)
+    model = MaxMarginClassifier().fit(X, y)
+    verify(model, X, y)
+    with pytest.raises(CertificateError, match=r"label 0 \(counted from 0\) is .* give integers, or text"):
+        verify(model, X, y.astype(float))
+
+
+@pytest.mark.parametrize("labels", [[2**53, 2**53 + 1], [5, 2**64 - 1], [-(2**63), 2**63 - 1]])
+def test_json_keeps_large_classes(labels):
+    kind = np.uint64 if labels[1] >= 2**63 else np.int64
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(labels * 2, kind)
+    model = MaxMarginClassifier().fit(X, y)
+    found = from_dict(to_dict(model)).classes_
+    assert found.dtype == kind
+    assert found.tolist() == labels

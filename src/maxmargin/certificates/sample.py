@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
-from ..numerics.sparse_columns import Columns
+from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from .certificate import Certificate, Fingerprint
@@ -93,10 +93,10 @@ class Sample:
         """
         if self.same_rows is not None:
             return self.same_rows.projections
+        X, columns = without_empty_columns(self.X) if self.columns is None else (self.X, self.columns)
         # places are the numbers of the columns of X in the whole data set; None where X has all of them
-        places = self.columns.places if self.columns is not None else None
-        numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
-        found = Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0)
+        numbers = np.arange(1.0, X.shape[1] + 1.0) if columns.places is None else columns.places + 1.0
+        found = Plain.scores(X, 1.0 + 0.5 * np.sin(numbers), 1.0)
         for rows in _blocks(found.size):
             found[rows] *= position_factors(rows.start, rows.stop)
         return found

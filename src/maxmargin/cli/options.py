@@ -357,7 +357,8 @@ def errors_in_one_sentence() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         raise _bad_input(f"{place}{error.strerror or error}") from None
     except MemoryError as error:
-        raise _bad_input(f"there is not enough memory ({error}); use fewer rows or sparse data") from None
+        reason = f" ({error})" if str(error) else ""
+        raise _bad_input(f"there is not enough memory{reason}; use fewer rows or sparse data") from None
     except KeyboardInterrupt:
         typer.echo("maxmargin: interrupted; every file is complete or was not written.", err=True)
         raise typer.Exit(INTERRUPTED) from None

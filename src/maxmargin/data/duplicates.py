@@ -94,17 +94,21 @@ def _hashes(X: Any) -> np.ndarray:
     The multipliers m_j are pseudorandom odd numbers. Zeros, whose bits are 0, add nothing. The result has shape (n,).
     """
     n, d = X.shape
-    multipliers = _mixed(_mixed(np.arange(1, d + 1, dtype=np.uint64))) | np.uint64(1)
-    if sp.issparse(X):
+    if sp.issparse(X):  # no array of all columns is made: there may be 2^31
         sums = np.zeros(X.nnz + 1, np.uint64)
-        np.cumsum(_mixed(_bits(X.data)) * multipliers[X.indices], out=sums[1:])
+        np.cumsum(_mixed(_bits(X.data)) * _multipliers(X.indices), out=sums[1:])
         return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    out = np.empty(n, np.uint64)
+    out, multipliers = np.empty(n, np.uint64), _multipliers(np.arange(d))
     step = max(1, BLOCK // max(d, 1))
     for first in range(0, n, step):
         rows = slice(first, first + step)
         np.einsum("ij,j->i", _mixed(_bits(X[rows])), multipliers, out=out[rows])
     return out
+
+
+def _multipliers(columns: np.ndarray) -> np.ndarray:
+    """Return the multipliers m_j of columns j."""
+    return _mixed(_mixed(columns.astype(np.uint64) + np.uint64(1))) | np.uint64(1)
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

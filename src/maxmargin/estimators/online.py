@@ -19,6 +19,7 @@ from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream
 from ..numerics.labels import check_labels, label_array
+from ..numerics.sizes import require_weights
 from ..problem.problem import Problem
 from . import validation
 from .label_runs import LabelRuns
@@ -292,9 +293,12 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         self._label_runs = LabelRuns(classes.size)
         self._began = {name: getattr(self, name) for name in STREAM_PARAMETERS}
         rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        problems = 1 if classes.size == 2 else classes.size
+        voters = int(self.n_voters) if self.trail == "vote" else 1
+        require_weights(2 * (2 + voters) * problems, d)  # of `Stream.arrays`, and their copies in a file
         self._streams = [
             Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
-            for _ in range(1 if classes.size == 2 else classes.size)
+            for _ in range(problems)
         ]
 
     def _summary(self) -> str:

@@ -27,6 +27,7 @@ from ..problem.problem import MIN_COST, Problem
 from .progress import with_callbacks
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+WEIGHTS = 2  # copies of the weights of a model at most: its own, and those of its file while it is saved
 
 
 def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:

@@ -26,16 +26,16 @@ class ModelFileError(ValueError):
     """A model file that cannot be read, or a model that cannot be written; the message says why."""
 
 
-def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> bytes:
-    """Return the bytes of a file; the seal is the SHA-256 of all of them, with zeros in its own place."""
+def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> list[bytes | memoryview]:
+    """Return the parts of a file, one after the other; the seal is the SHA-256 of all, with zeros in its own place."""
     record = {"format": FORMAT, "seal": _NO_SEAL, "model": model}
     text = json.dumps(record, allow_nan=False, separators=(",", ":"))
     contiguous = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
     content = safetensors.save(contiguous, {"maxmargin": text})
     place = _SEAL.search(content)
     assert place is not None
-    start = place.start(1)
-    return content[:start] + _digest(content, start).encode() + content[start + 64 :]
+    start, view = place.start(1), memoryview(content)
+    return [view[:start], _digest(content, start).encode(), view[start + 64 :]]
 
 
 def unpack(path: Any, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -75,7 +75,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise Fault("the file was altered after it was saved; its checksum does not match; copy it again.")
     try:
         arrays = safetensors.load(content)
-        return record["model"], {name: a.copy() for name, a in arrays.items()}  # writable
+        return record["model"], {name: np.require(a, requirements="W") for name, a in arrays.items()}
     except (KeyError, SafetensorError) as error:
         raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
 

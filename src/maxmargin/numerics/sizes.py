@@ -1,9 +1,13 @@
-"""Sizes of memory as users write them: 512MB, 2GB, 1.5GiB."""
+"""Sizes of memory as users write them (512MB, 2GB, 1.5GiB), and the memory that is free."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import suppress
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
@@ -36,3 +40,40 @@ def parse_bytes(size: Any) -> int:
     if not 1.0 <= found < 2.0**63:
         raise ValueError(f"a size is a number of bytes, or a text such as '512MB' or '2GiB'; got {size!r}.")
     return int(found)
+
+
+def require_weights(vectors: int, width: int) -> None:
+    """Raise ValueError where dense vectors with a float64 number for every feature exceed the free memory.
+
+    Sparse rows take memory for their entries alone; one large index makes the weights of a model large.
+    """
+    needed, free = 8.0 * vectors * width, available_memory()
+    if needed > free:
+        raise ValueError(
+            f"a weight for each of {width} features is needed, which takes about {size_text(needed)} of memory, and "
+            f"{size_text(free)} are free: number the features without gaps, or hash them "
+            "(sklearn.feature_extraction.FeatureHasher, or maxmargin fit --online --hashing)."
+        )
+
+
+def available_memory() -> float:
+    """Return the bytes that can be allocated without swapping, within the limit of a container."""
+    limits = [float(sys.maxsize)]
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, TypeError):  # of Linux; SC_AVPHYS_PAGES would leave out the page cache
+        found: Any = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        limits.append(1024.0 * float(found[1]))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # no container, or the word "max"
+            limits.append(float(Path(limit).read_text()))
+    return min(limits)
+
+
+def size_text(number: float) -> str:
+    """Return a number of bytes in a unit of three digits or fewer."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000.0:
+            return f"{number:.3g} {unit}"
+        number /= 1000.0
+    return f"{number:.3g} TB"

@@ -9,18 +9,17 @@ import hashlib
 import io
 import lzma
 import os
-import re
-import sys
 import zipfile
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from ..numerics.fault import Fault, faults_of, shortened
 from ..numerics.progress import announce
+from ..numerics.sizes import available_memory, size_text
 from .table import DataError, TooLargeError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -225,26 +224,3 @@ def require_memory(needed: float) -> None:
             f"the data need about {size_text(needed)} of memory; {size_text(available)} are free; {_REMEDY}.",
             kind=TooLargeError,
         )
-
-
-def available_memory() -> float:
-    """Return the bytes that can be allocated without swapping, within the limit of a container."""
-    limits = [float(sys.maxsize)]
-    with suppress(AttributeError, ValueError, OSError):
-        limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, TypeError):  # of Linux; SC_AVPHYS_PAGES would leave out the page cache
-        found: Any = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-        limits.append(1024.0 * float(found[1]))
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # no container, or the word "max"
-            limits.append(float(Path(limit).read_text()))
-    return min(limits)
-
-
-def size_text(number: float) -> str:
-    """Return a number of bytes in a unit of three digits or fewer."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000.0:
-            return f"{number:.3g} {unit}"
-        number /= 1000.0
-    return f"{number:.3g} TB"

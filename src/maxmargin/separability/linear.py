@@ -52,9 +52,10 @@ def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
         return verdict
     exact = verdict.exact
     if exact is not None:
-        weights = np.full(columns.count, Fraction(0), dtype=object)
-        weights[columns.places] = exact[:-1]
-        exact = (*weights.tolist(), exact[-1])
+        weights = [Fraction(0)] * columns.count
+        for place, weight in zip(columns.places.tolist(), exact[:-1], strict=True):
+            weights[place] = weight
+        exact = (*weights, exact[-1])
     return replace(verdict, w=columns.restore(verdict.w), exact=exact)
 
 

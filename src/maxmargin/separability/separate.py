@@ -36,7 +36,7 @@ from ..numerics.column_errors import check_finite, column_message
 from ..numerics.labels import label_array
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
-from ..numerics.sizes import parse_bytes
+from ..numerics.sizes import parse_bytes, require_weights
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
@@ -267,6 +267,7 @@ def decide(
             return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets, **options).verdict()
         # weights of empty columns are zero in every separator that is looked for
         X, columns = without_empty_columns(without_zeros(X))
+        require_weights(3, columns.count)  # of a separator, and twice of an exact one while it is made
         search = LinearSearch(problem, X, y, classes, tol, deadline, columns, **options)
         return on_all_columns(search.verdict(), columns)
 
