@@ -8,11 +8,11 @@ import scipy.sparse as sp
 from effort import examples, thorough
 from problems import shifted_classes
 
-from maxmargin import MaxMarginClassifier
+from maxmargin import MaxMarginClassifier, support_report
 from maxmargin.certificates.intercept_interval import intercept_interval
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
-from maxmargin.certificates.screening import certain_margins, columns_without_weight
+from maxmargin.certificates.screening import certain_margins, columns_without_weight, objective_gap
 from maxmargin.problem.problem import Problem
 
 
@@ -130,3 +130,22 @@ def test_screened_features_have_no_weight_at_the_optimum(intercept):
             sparse = columns_without_weight(Sample(sp.csr_matrix(X), y, weights), certificate)
             assert (sparse == found).all()
         assert found.sum() == zero.sum() > 0
+
+
+def test_gaps_of_hard_margins_whose_squares_underflow_or_overflow_hold_the_exact_gap():
+    problem = Problem("hinge", np.inf)
+    rng = np.random.default_rng(0)
+    for exponent in (-170, -157, -155.5, -154, 0, 100, 160):
+        for lower in (10.0**exponent * rng.uniform(1.0, 2.0, 8)).tolist():
+            upper = 1.5 * lower
+            exact = (1 / Fraction(lower) ** 2 - 1 / Fraction(upper) ** 2) / 2
+            found = objective_gap(problem, lower, upper)
+            assert found == np.inf or exact <= Fraction(found)
+            assert found == np.inf or Fraction(found) <= exact * (1 + Fraction(1, 10**14)) + Fraction(1e-322)
+
+
+def test_a_report_on_a_margin_below_the_root_of_the_smallest_number_is_written():
+    X, y = np.array([[1.0, 0.0], [1.0, 1e-200]]), np.array([0, 1])
+    model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+    assert 0.0 < model.certificate_.lower < 1e-162
+    assert support_report(model, X, y).parts[0].optimum is None

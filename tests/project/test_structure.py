@@ -20,8 +20,7 @@ GOALS = {
     "files in the fullest folder": 20,
     "lines of the longest file": 450,
     "files above 450 lines": 0,
-    "code lines": 30_042,
-    "code lines": 30_042,
+    "code lines": 16_500,
     "modules in the longest chain of imports": 16,
     "import circles": 0,
 }
@@ -59,7 +58,7 @@ GOALS = {
 # 88 more: checks of forged bounds and proofs, rows of huge columns in files, and parameters that theorems divide by.
 # 6 more: rows in passes whose squares overflow, in the sample or not, and least squares of many columns.
 # 35 more: weights of large indices that exceed the memory, and labels of `verify`.
-LIMITS = GOALS | {"code lines": 30_042, "modules in the longest chain of imports": 25}
+LIMITS = GOALS | {"code lines": 30_052, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files
@@ -72,9 +71,9 @@ VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (4
 # that searches share, and a file with the rounding of dual variables, which solvers and certificates share; one more
 # with the longest row that has a dual variable; a file of `separate` with the ball of a proof, which searches and
 # checks share; five more each and a file with the rule of labels; seven of `separate` with the upper bounds of proofs
-# and least squares of its own. (182, 40), (243, 45) and (81, 22) now. The rounding of another processor may enter a
-# few functions more, for which there is room.
-VISITED_LIMITS = {"linear fit": (188, 41), "kernel fit": (249, 46), "separate": (87, 23)}
+# and least squares of its own; and the check that weights fit into memory. (184, 41), (245, 45) and (84, 23) now. The
+# rounding of another processor may enter a few functions more, for which there is room.
+VISITED_LIMITS = {"linear fit": (190, 42), "kernel fit": (251, 46), "separate": (90, 24)}
 
 
 def test_structure_stays_within_its_limits():

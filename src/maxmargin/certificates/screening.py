@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.norms import norm, row_norms
-from ..numerics.sums import EPS, Plain
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
 from ..problem.problem import Problem
 from .bounds import imbalance
 from .certificate import Certificate
@@ -86,14 +86,20 @@ def modulus(problem: Problem) -> float:
 def objective_gap(problem: Problem, lower: float, upper: float) -> float:
     """Return an upper bound of the gap G of the primal and the dual objective; inf where a bound is missing.
 
-    `lower` and `upper` are the bounds of a certificate. For a hard margin the objective is |w|_q^2 / 2 at a smallest
-    margin of one, which is 1 / (2 margin^2).
+    `lower` and `upper` are the bounds of a certificate.
     """
     if not problem.hard:
         return max(upper - lower, 0.0) * ROUND_UP if lower > -np.inf else np.inf
-    if not (lower > 0.0 and upper > 0.0):
+    highest = hard_objective(lower)
+    return max(highest - 0.5 / upper / upper, 0.0) if upper > 0.0 and highest < np.inf else np.inf
+
+
+def hard_objective(margin: float) -> float:
+    """Return an upper bound of 1 / (2 margin^2), |w|_q^2 / 2 at a smallest margin of one; inf unless it is positive."""
+    if not margin > 0.0:
         return np.inf
-    return max(0.5 / lower**2 * ROUND_UP - 0.5 / upper**2, 0.0)
+    # two quotients, since the square may underflow or overflow; the last one may underflow to 0
+    return (0.5 / margin / margin + SMALLEST_FLOAT) * ROUND_UP
 
 
 def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:

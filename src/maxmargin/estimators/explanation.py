@@ -12,7 +12,14 @@ from ..certificates.certificate import Certificate, Certificates
 from ..certificates.gram import KernelSample
 from ..certificates.leave_one_out import InnerProducts, LeftOut, left_out
 from ..certificates.sample import Sample
-from ..certificates.screening import Margins, certain_margins, margins_within, modulus, objective_gap
+from ..certificates.screening import (
+    Margins,
+    certain_margins,
+    hard_objective,
+    margins_within,
+    modulus,
+    objective_gap,
+)
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
@@ -373,7 +380,7 @@ def _part(
     alpha, upper = dual, certificate.upper
     if problem.hard:
         # as the problem min |w|^2 / 2 with margins of at least one, whose optimum is 1 / (2 margin^2)
-        upper = 0.5 / certificate.lower**2 * (1.0 + 1e-14) if certificate.lower > 0.0 else np.inf
+        upper = hard_objective(certificate.lower)
         margin = margin / np.nanmin(margin) if np.nanmin(margin) > 0.0 else margin
         if products is not None and dual.any():
             square = float(dual * y @ products.scores((dual * y)[None])[0])

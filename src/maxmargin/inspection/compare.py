@@ -335,7 +335,7 @@ def objective(problem: Problem, lower: float, upper: float) -> float:
     """Return the best objective so far, from bounds on it, or on the hard margin."""
     if not problem.hard:
         return upper
-    return 0.5 / lower**2 if lower > 0.0 else np.inf
+    return 0.5 / lower / lower if lower > 0.0 else np.inf
 
 
 def _padded(column: Sequence[str]) -> list[str]:
