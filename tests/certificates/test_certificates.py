@@ -17,7 +17,7 @@ from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import exact_bounds
-from problems import cases
+from problems import cases, shifted_classes
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -30,6 +30,8 @@ from maxmargin.certificates.bounds import DualSums, Length, PrimalSums
 from maxmargin.certificates.dual_variables import feasible
 from maxmargin.certificates.rows import bounds, certify
 from maxmargin.certificates.sample import Sample
+from maxmargin.data.partitions import ArrayPartitions
+from maxmargin.fit.partitioned.verification import verify_partitions
 from maxmargin.numerics.sums import Compensated, Plain
 
 EPS = float(np.finfo(float).eps)
@@ -390,6 +392,20 @@ c = certify(Problem("hinge", 1.0), sample, np.array([1.0]), 0.0, np.array([0.5, 
 assert c.lower <= 0.5 <= c.upper and c.upper - c.lower < 1e-14  # 45 eps of sums of two
 """
     subprocess.run([sys.executable, "-c", code, maxmargin.__path__[0]], check=True, timeout=120)
+
+
+def test_models_whose_checksums_overflow_are_verified_in_memory_and_in_passes_and_other_data_refused():
+    rng, X, y = shifted_classes(1, n=40, d=2)
+    X, weights = 1e150 * X, 1e160 * rng.uniform(0.5, 1.0, 40)
+    model = MaxMarginClassifier(1e-200, random_state=0).fit(X, y, weights)
+    codes = (y > 0).astype(np.int8)
+    verify(model, X, y, weights)
+    verify_partitions(model, ArrayPartitions(X, codes, weights))
+    for others in (weights * 1.001, weights[::-1]):
+        with pytest.raises(CertificateError, match="other data"):
+            verify(model, X, y, others)
+        with pytest.raises(CertificateError, match="other data"):
+            verify_partitions(model, ArrayPartitions(X, codes, others))
 
 
 def test_hard_margins_whose_sums_overflow_prove_nothing():

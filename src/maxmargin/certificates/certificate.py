@@ -78,10 +78,8 @@ class Fingerprint:
             if before != now:
                 return f"{before} {word} then, {now} now"
         # sizes are compared exactly, sums up to rounding
-        finite = [math.isfinite(one.checksum) and math.isfinite(one.scale) for one in (self, other)]
         tolerance = CHECKSUM_TOLERANCE * max(self.scale, other.scale)
-        # sums over rows in passes overflow for both where they do for one
-        same = abs(self.checksum - other.checksum) <= tolerance if all(finite) else not any(finite)
+        same = abs(self.checksum - other.checksum) <= tolerance < math.inf
         return None if same else "sizes agree, values, labels, weights or row order do not"
 
 

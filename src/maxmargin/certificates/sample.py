@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # Rows whose terms of a fingerprint are computed together: temporaries of 64 kB stay in the cache, and the allocator
 # does not map them anew. Smaller blocks take more calls of NumPy.
 BLOCK_ROWS = 1 << 13
+# Unit of the sums of a fingerprint, a power of two: no sum of n products of d entries below 1e154, whose squares are
+# finite, and any weights overflows in it for n d < 1e26, and 1 in this unit is far above the smallest number.
+CHECKSUM_UNIT = 2.0**600
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,7 @@ class Sample:
 
     @cached_property
     def projections(self) -> np.ndarray:
-        """A number for each row that depends on its entries and its position, shape (n,).
+        """A number for each row that depends on its entries and its position, in `CHECKSUM_UNIT`, shape (n,).
 
         It is the projection 1 + sum_j x_ij (1 + sin(j) / 2), where j is the column in the whole data set, counted from
         1, times a multiplicative hash of the position, between 1/2 and 1.
@@ -96,7 +99,7 @@ class Sample:
         X, columns = without_empty_columns(self.X) if self.columns is None else (self.X, self.columns)
         # places are the numbers of the columns of X in the whole data set; None where X has all of them
         numbers = np.arange(1.0, X.shape[1] + 1.0) if columns.places is None else columns.places + 1.0
-        found = Plain.scores(X, 1.0 + 0.5 * np.sin(numbers), 1.0)
+        found = row_projections(X, numbers)
         for rows in _blocks(found.size):
             found[rows] *= position_factors(rows.start, rows.stop)
         return found
@@ -111,18 +114,10 @@ class Sample:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """The sum of projection_i (1 + s_i) (3 + y_i), the sum of its absolute values, and the sizes of the data.
-
-        Where these sums overflow, the factors projection_i and 1 + s_i are divided by their largest absolute values.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            checksum, scale = self._sums(self._products)
-            if not math.isfinite(scale):
-                projections = self.projections / np.abs(self.projections).max()
-                weights = (1.0 + self.weights) / (1.0 + self.weights.max())
-                checksum, scale = self._sums(projections * weights)
+        """The sum of projection_i (1 + s_i) (3 + y_i), the sum of its absolute values, and the sizes of the data."""
+        checksum, scale = self._sums(self._products)
         features = self.X.shape[1] if self.columns is None else self.columns.count
-        return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
+        return fingerprint_of(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
 
     def _sums(self, products: np.ndarray) -> tuple[float, float]:
         """Return the sum of products_i (3 + y_i), and the sum of its absolute values."""
@@ -132,6 +127,17 @@ class Sample:
             checksum += float(part @ signs)
             scale += float(np.abs(part) @ signs)
         return checksum, scale
+
+
+def fingerprint_of(rows: int, features: int, positives: int, checksum: float, scale: float) -> Fingerprint:
+    """Return the fingerprint of sums in `CHECKSUM_UNIT`; they stay in this unit where they overflow without it."""
+    unit = CHECKSUM_UNIT if scale * CHECKSUM_UNIT < math.inf else 1.0
+    return Fingerprint(rows, features, positives, checksum * unit, scale * unit)
+
+
+def row_projections(X: Any, numbers: np.ndarray) -> np.ndarray:
+    """Return 1 + sum_j x_ij (1 + sin(j) / 2) in `CHECKSUM_UNIT`, shape (n,); `numbers` are the j of the columns."""
+    return Plain.scores(X, (1.0 + 0.5 * np.sin(numbers)) / CHECKSUM_UNIT, 1.0 / CHECKSUM_UNIT)
 
 
 def position_factors(first: int, last: int) -> np.ndarray:

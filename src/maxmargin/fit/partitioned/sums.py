@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
-from ...certificates.sample import factors_at
+from ...certificates.sample import factors_at, fingerprint_of, row_projections
 from ...data.bad_rows import check_finite, check_least_cost
 from ...data.partitions import Gathered, M, Partition, signs_of
 from ...numerics.sums import SMALLEST_FLOAT, Plain
@@ -163,7 +163,7 @@ class RowSums:
     ----------
     rows, positives : int
     checksum, scale : float
-        Sums of the fingerprint (`Sample.fingerprint`).
+        Sums of the fingerprint (`Sample.fingerprint`), in `CHECKSUM_UNIT`.
     losses, worst : float
         Losses of the margins as computed, and of the margins minus their error bounds; 0 for a hard margin.
     terms, blocks : int
@@ -203,7 +203,7 @@ class RowSums:
 
     def fingerprint(self, columns: int) -> Fingerprint:
         """Return the fingerprint of the rows."""
-        return Fingerprint(self.rows, columns, self.positives, self.checksum, self.scale)
+        return fingerprint_of(self.rows, columns, self.positives, self.checksum, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,8 +318,7 @@ class Block:
         self.weights = np.where(block.codes >= 0, self.weights, 0.0)
         check_least_cost(coordinates.problem, block, self.weights)
         d = X.shape[1]
-        projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0)), 1.0)
-        self.products = projections * factors_at(block.numbers)
+        self.products = row_projections(self.X, np.arange(1.0, d + 1.0)) * factors_at(block.numbers)
         self.products *= 1.0 + self.weights
         if not np.isfinite(self.products.sum()):
             check_finite(block)
