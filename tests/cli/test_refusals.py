@@ -80,7 +80,7 @@ def test_a_link_to_itself_is_not_replaced(folder):
 
 
 TYPED = {
-    "select data --n-jobs 0": "--n-jobs must not be 0",
+    "select data --n-jobs 0": "--n-jobs must be a whole number of threads, -1 for as many",
     "select data --keep 0": "--keep must be a whole number of at least 1; got 0.",
     "compare data --algorithms foo": "--algorithms takes names separated by commas",
     "compare data --algorithms ,": "--algorithms takes names separated by commas",

@@ -13,7 +13,6 @@ OUTPUTS = ("output", "csv", "picture", "vipr", "checkpoint")  # options that nam
 KERNEL_OPTIONS = ("gamma", "degree", "coef0")
 # patterns of sentences that name what only Python has, and what stands in place of it
 WORDS = (
-    (r"^(?:n_jobs == 0 in Parallel has no meaning)$", "--n-jobs must not be 0: -1 stands for all processors"),
     (r"^algorithms(?= must )", "--algorithms"),
     (r"^checkpoint(?= is not used)", "--checkpoint"),
     (r"(?<=or give less )memory(?=\.$)", "--memory"),
