@@ -83,8 +83,7 @@ def cramma_updates(radius: float, margin: float, beta: float, eta: float, epsilo
     >>> round(cramma_updates(radius=1.0, margin=0.1, beta=1.0, eta=0.05), 1)
     978.6
     """
-    tau = _tau(radius, margin, beta, eta, epsilon)
-    return _over(beta * radius, margin) ** (1.0 / epsilon) * (1.0 + tau)
+    return (1.0 + _tau(radius, margin, beta, eta, epsilon)) * _over(beta * radius, margin) ** (1.0 / epsilon)
 
 
 def cramma_fraction(radius: float, margin: float, beta: float, eta: float, epsilon: float = 0.5) -> float:

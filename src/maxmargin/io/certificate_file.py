@@ -153,11 +153,8 @@ def _columns(
 
 def _claims(model: Any) -> Iterator[tuple[Any, Any, np.ndarray, float, Any]]:
     """Yield the positive class of each part, its claim, the point (w, b), and the verdict or None."""
-    coef, intercept, verdicts = (
-        np.asarray(model.coef_, float),
-        np.ravel(model.intercept_),
-        verdicts_about(model),
-    )
+    coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_)
+    verdicts = verdicts_about(model)
     binary = len(coef) == 1
     names = model.classes_.tolist()[1:] if binary else model.classes_.tolist()
     for k, (name, claim) in enumerate(zip(names, model.certificate_.certificates, strict=True)):

@@ -235,10 +235,8 @@ def _classes(classes: list[Any]) -> np.ndarray:
     if None in kinds or len(kinds) > 1:
         raise Fault('"classes" must be all numbers, all strings, or all true and false.')
     try:
-        wide = (
-            all(type(label) is int and label >= 0 for label in classes) and max(classes, default=0) >= 2**63
-        )
-        labels = np.array(classes, np.uint64 if wide else None)
+        whole = all(type(label) is int and label >= 0 for label in classes)
+        labels = np.array(classes, np.uint64 if whole and max(classes, default=0) >= 2**63 else None)
     except OverflowError:
         labels = np.array(classes, dtype=object)
     # numbers that are too long for 64 bits, or not finite

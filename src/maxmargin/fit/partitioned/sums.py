@@ -378,10 +378,8 @@ class Block:
         either.
         """
         w, b = self.coordinates.point(z)
-        size = 1.01 * (
-            Plain.scores(abs(self.X), np.abs(w)) if by_terms else self.norms * Plain.norm(w)
-        ) + abs(b)
-        errors = Plain.error(margins, size, Plain.terms(self.X, self.width, 1) + 1)
+        size = Plain.scores(abs(self.X), np.abs(w)) if by_terms else self.norms * Plain.norm(w)
+        errors = Plain.error(margins, 1.01 * size + abs(b), Plain.terms(self.X, self.width, 1) + 1)
         return errors + (self.width + 2) * SMALLEST_FLOAT
 
     def _dual(

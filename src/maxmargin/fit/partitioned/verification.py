@@ -170,9 +170,7 @@ class _CheckByRows(_Check):
     @staticmethod
     def read(partitions: Partitions, checks: list[_CheckByRows]) -> list[tuple[Scored, Gathered]]:
         """Return for each problem the evaluation of its point, and the rows of all problems."""
-        evaluations = tuple(
-            Evaluation(check.positive, check.z, 0, -np.inf, by_terms=True) for check in checks
-        )
+        evaluations = tuple(Evaluation(one.positive, one.z, 0, -np.inf, by_terms=True) for one in checks)
         found = partitions.total(partial(evaluate, checks[0].coordinates, evaluations), bool)
         numbers = np.unique(np.concatenate([check.numbers for check in checks]))
         rows = partitions.gather(numbers, bool)
