@@ -373,6 +373,7 @@ def test_parameters_that_bounds_divide_by_are_positive():
             ["C", "delta"],
         ),
         (bounds.mpu_fraction, {"b": 1.0}, ["b"]),
+        (bounds.fmp_updates, {"radius": 1.0, "margin": 0.1, "p": 2.0}, ["p"]),
     ):
         for name in names:
             with pytest.raises(ValueError, match=f"{name} must be a positive number; got 0.0"):

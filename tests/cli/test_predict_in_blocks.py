@@ -39,7 +39,7 @@ def little_memory(monkeypatch):
     """Return a function after whose call no file fits in memory."""
 
     def begin():
-        monkeypatch.setattr("maxmargin.readers.files.available_memory", lambda: 1e3)
+        monkeypatch.setattr("maxmargin.readers.files.memory_shortage", lambda _: "too much memory")
         monkeypatch.setattr("maxmargin.readers.model_rows.BLOCK_BYTES", 1 << 14)
 
     return begin
@@ -80,7 +80,7 @@ def test_labels_of_text_are_those_of_the_whole_column(tmp_path, little_memory, l
         data.write_text(text + more)
         whole = run("predict", model, data)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("maxmargin.readers.files.available_memory", lambda: 1e3)
+            patch.setattr("maxmargin.readers.files.memory_shortage", lambda _: "too much memory")
             found = run("predict", model, data)
         assert (found.stdout, found.stderr) == (whole.stdout, whole.stderr)
 
@@ -151,7 +151,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     classifier.predict(data)  # compiles
     whole, peak = with_peak_memory(lambda: run("predict", model, data, "-o", tmp_path / "whole"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maxmargin.readers.files.available_memory", lambda: 1e3)
+        patch.setattr("maxmargin.readers.files.memory_shortage", lambda _: "too much memory")
         patch.setattr("maxmargin.readers.model_rows.BLOCK_BYTES", 1 << 14)
         patch.setattr("maxmargin.readers.model_rows.PART", 1 << 14)
         found, small = with_peak_memory(lambda: run("predict", model, data, "-o", tmp_path / "found"))

@@ -85,8 +85,8 @@ def main(name: str, seed: str, first: int, count: int, folder: Path) -> None:
 
 
 def patch_free_memory():
-    """Let readers find FREE bytes of memory free."""
-    return patch("maxmargin.readers.files.available_memory", lambda: FREE)
+    """Let functions that ask for the free memory find FREE bytes of memory free."""
+    return patch("maxmargin.numerics.sizes.available_memory", lambda: FREE)
 
 
 if __name__ == "__main__":

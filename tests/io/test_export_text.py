@@ -283,11 +283,11 @@ def test_malformed_files_are_refused_with_the_reason(form, path, old, new, messa
 def test_numbers_for_all_of_too_many_features_are_refused_before_they_are_made(path, monkeypatch):
     path.write_text(LIBSVM.replace("rbf\ngamma 0.5", "linear").replace("3:2", "2147483647:2"))
     model = mm.from_libsvm(path)
-    monkeypatch.setattr("maxmargin.io.models.available_memory", lambda: 8e9)
+    monkeypatch.setattr("maxmargin.numerics.sizes.available_memory", lambda: 8e9)
     for write in (mm.to_liblinear, mm.to_json):
         message = refusal(write, model, path)
         assert (
-            "this model has 2147483647 features: 17.2 GB are needed, and 8 GB of memory are free" in message
+            "each of 2147483647 features, which takes about 17.2 GB of memory, and 8 GB are free" in message
         )
 
 

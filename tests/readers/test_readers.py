@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn import datasets  # noqa: F401 (imported by the first read, which would be slow)
 
-from maxmargin.readers import DataError, files, read
+from maxmargin.numerics import sizes
+from maxmargin.readers import DataError, read
 
 TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3 # a comment\n# nothing but a comment\n+1 qid:4 1:1 4:7\n-1\n"
 DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [1, 0, 0, 7], [0, 0, 0, 0]])
@@ -162,9 +163,9 @@ class TestDamage:
     def test_data_larger_than_memory_are_refused(self, write, name, monkeypatch):
         lines = b"1 1:1 2:2 3:3\n" if name != "a.csv" else b"1,2,3\n"
         path = write(name, (b"a,b,c\n" if name == "a.csv" else b"") + lines * 20_000)
-        assert 1e8 < files.available_memory() < 1e15
+        assert 1e8 < sizes.available_memory() < 1e15
         read(path)
-        monkeypatch.setattr(files, "available_memory", lambda: 5e5)
+        monkeypatch.setattr(sizes, "available_memory", lambda: 5e5)
         assert "the data need about " in refusal_of(path)
 
 

@@ -345,6 +345,7 @@ def fmp_updates(
     >>> fmp_updates(radius=1.0, margin=0.5), fmp_updates(radius=1.0, margin=0.5, constant=1.0)
     (4.0, 16.0)
     """
+    _require_positive(p=p)
     if not margin > gamma:
         return inf
     size = float(d) ** max(0.0, 1.0 / p - 0.5) if length is None else length

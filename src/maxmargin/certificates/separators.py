@@ -68,13 +68,13 @@ class LinearSeparator(Separable):
                 return lower
         # floats are rational numbers: the margin of (w, b) is computed exactly
         exact = _rational(w, self.b) if self.exact is None else self.exact
+        least = exact_least_score(X, signs, exact)
         # sums in another order, as of sparse and of dense rows, prove other digits: the claim is compared exactly
         if 0.0 < self.claimed < np.inf and any(exact[:-1]):
-            least = exact_least_score(X, signs, exact)
             length = ExactNorm(exact[:-1], problem.q if np.isinf(problem.q) else Fraction(problem.q))
             if least > 0 and length.square_at_most((least / Fraction(self.claimed)) ** 2):
                 return self.claimed
-        return exact_attained_margin(X, signs, exact, problem.q)
+        return _quotient_below(least, exact[:-1], problem.q)
 
     def program(self, rows: SignedRows) -> Program:
         """Return the program of the largest margin for p = 1 and inf; for other p that of the separator alone."""
@@ -170,8 +170,11 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     q : float
         The exponent of the norm of w.
     """
-    *w, _ = point
-    least = exact_least_score(X, y, point)
+    return _quotient_below(exact_least_score(X, y, point), point[:-1], q)
+
+
+def _quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float:
+    """Return a float64 number below least / |w|_q, at least 0.0; -inf unless least > 0 and w is not 0."""
     unit = max((abs(value) for value in w), default=0)
     if not unit:  # w = 0 separates nothing
         return -np.inf

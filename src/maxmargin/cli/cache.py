@@ -22,8 +22,8 @@ def cache(
     cache_dir : Path
         The folder of the caches, if they are not beside the files.
     """
+    from ..numerics.sizes import size_text
     from ..readers.cache_folder import clear_cache
-    from ..readers.files import size_text
 
     if action != "clear":
         raise ValueError(f"maxmargin cache takes the word clear; got {action}")

@@ -77,7 +77,7 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
 
 def default_memory() -> int:
     """Return the bytes that a fit may use of data that do not fit in memory: half of what is free."""
-    from ..readers.files import available_memory
+    from ..numerics.sizes import available_memory
 
     return int(0.5 * available_memory())
 

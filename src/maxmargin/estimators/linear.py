@@ -25,7 +25,7 @@ from ..fit.policy import Choice, choose
 from ..fit.presolve import SelectedRows
 from ..fit.report import Job, Report, Solution, Stopping
 from ..numerics.representable import refuse_rounded
-from ..numerics.sizes import require_weights
+from ..numerics.sizes import require_weight_memory
 from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
@@ -277,7 +277,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
-        require_weights(validation.WEIGHTS * len(tasks.names), columns.count)
+        require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
         reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
         reporter.poll(deadline)
         with deadline:  # until the model is stored

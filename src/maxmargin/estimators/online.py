@@ -19,7 +19,7 @@ from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream
 from ..numerics.labels import check_labels, label_array
-from ..numerics.sizes import require_weights
+from ..numerics.sizes import require_weight_memory
 from ..problem.problem import Problem
 from . import validation
 from .label_runs import LabelRuns
@@ -295,7 +295,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
         problems = 1 if classes.size == 2 else classes.size
         voters = int(self.n_voters) if self.trail == "vote" else 1
-        require_weights(2 * (2 + voters) * problems, d)  # of `Stream.arrays`, and their copies in a file
+        require_weight_memory(
+            2 * (2 + voters) * problems, d
+        )  # of `Stream.arrays`, and their copies in a file
         self._streams = [
             Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
             for _ in range(problems)

@@ -22,7 +22,7 @@ from ..fit.partitioned.soft_margins import solve_soft_margins
 from ..fit.report import Report, Stopping, report_before
 from ..numerics.labels import label_array
 from ..numerics.representable import NOT_EXACT, refuse_rounded
-from ..numerics.sizes import parse_bytes, require_weights
+from ..numerics.sizes import parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
@@ -314,7 +314,7 @@ def fit_partitions(
     if model.p == "log":
         problem = replace(problem, p=max(2.0, 2.0 * np.log(partitions.shape[1])))
     names = [None] if classes.size == 2 else list(classes)
-    require_weights(validation.WEIGHTS * len(names), partitions.shape[1])
+    require_weight_memory(validation.WEIGHTS * len(names), partitions.shape[1])
 
     def fitted(points: Any) -> dict[str, Any]:
         """Return the attributes with which a classifier predicts, from one (w, b) per task."""

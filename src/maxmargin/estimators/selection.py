@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
-from ..numerics.sizes import require_weights
+from ..numerics.sizes import require_weight_memory
 from . import validation
 from .elimination import Elimination, Stage, best_size, cross_validate, elimination_sizes, scores_at
 from .linear import MaxMarginClassifier
@@ -208,7 +208,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         if getattr(estimator, "C", None) == np.inf:
             refuse_rounded(X)
         X, y = validation.validate_rows(self, X, y, order="C")
-        require_weights(4, X.shape[1])  # their sizes and the places of the features beside them
+        require_weight_memory(4, X.shape[1])  # their sizes and the places of the features beside them
         weights = _weights(estimator, X, sample_weight)
         target = self._least(X.shape[1])
         sizes = elimination_sizes(X.shape[1], target, self.step)

@@ -26,7 +26,7 @@ from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
-from ..numerics.sizes import available_memory, size_text
+from ..numerics.sizes import memory_shortage
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.status import Status
 from .sealed_file import ModelFileError, pack, plain, unpack
@@ -111,12 +111,9 @@ def load(path: str | os.PathLike[str]) -> Model:
     """
     if Path(path).is_dir():
         raise ModelFileError(f"{os.fspath(path)}: this is a folder; name a model file in it.")
-    # the bytes, and the arrays made of them
-    needed, free = 2.0 * Path(path).stat().st_size, available_memory()
-    if needed > free:
+    if shortage := memory_shortage(2.0 * Path(path).stat().st_size):  # the bytes, and the arrays made of them
         raise ModelFileError(
-            f"{os.fspath(path)}: the model needs about {size_text(needed)} of memory, and {size_text(free)} are free; "
-            "read it where there is more memory, or fit fewer features."
+            f"{os.fspath(path)}: the model needs {shortage}; read it where there is more memory, or fit fewer features."
         )
     record, arrays = unpack(path, Path(path).read_bytes())
     with faults_of(path, ModelFileError):

@@ -15,7 +15,7 @@ from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
 from ..estimators.selection import MarginRFE
 from ..kernels.functions import Kernel, Linear, Pairwise, Precomputed
-from ..readers.files import available_memory, size_text
+from ..numerics.sizes import memory_shortage
 from .sealed_file import ModelFileError
 
 C_INT = 2**31 - 1  # the largest int of C, of which such files are made
@@ -117,12 +117,10 @@ def check_machine(model: Any) -> None:
 
 def check_room(rows: int, width: int) -> None:
     """Raise ModelFileError where rows with a number for every feature exceed the free memory."""
-    needed, free = 8.0 * rows * width, available_memory()
-    if needed > free:
+    if shortage := memory_shortage(8.0 * rows * width):
         raise ModelFileError(
-            f"the file has a number for every feature, and this model has {width} features: {size_text(needed)} are "
-            f"needed, and {size_text(free)} of memory are free. Write it with to_libsvm, or number the features of the "
-            "data without gaps and fit again."
+            f"the file has a number for each of {width} features, which takes {shortage}: write it with to_libsvm, or "
+            "number the features of the data without gaps and fit again."
         )
 
 

@@ -42,18 +42,22 @@ def parse_bytes(size: Any) -> int:
     return int(found)
 
 
-def require_weights(vectors: int, width: int) -> None:
+def require_weight_memory(vectors: int, width: int) -> None:
     """Raise ValueError where dense vectors with a float64 number for every feature exceed the free memory.
 
     Sparse rows take memory for their entries alone; one large index makes the weights of a model large.
     """
-    needed, free = 8.0 * vectors * width, available_memory()
-    if needed > free:
+    if shortage := memory_shortage(8.0 * vectors * width):
         raise ValueError(
-            f"a weight for each of {width} features is needed, which takes about {size_text(needed)} of memory, and "
-            f"{size_text(free)} are free: number the features without gaps, or hash them "
+            f"a weight for each of {width} features takes {shortage}: number the features without gaps, or hash them "
             "(sklearn.feature_extraction.FeatureHasher, or maxmargin fit --online --hashing)."
         )
+
+
+def memory_shortage(needed: float) -> str:
+    """Return the sizes of needed and free memory as text where `needed` bytes are not free, otherwise ""."""
+    free = available_memory()
+    return f"about {size_text(needed)} of memory, and {size_text(free)} are free" if needed > free else ""
 
 
 def available_memory() -> float:

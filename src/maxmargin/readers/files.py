@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from ..numerics.fault import Fault, faults_of, shortened
 from ..numerics.progress import announce
-from ..numerics.sizes import available_memory, size_text
+from ..numerics.sizes import memory_shortage
 from .table import DataError, TooLargeError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -218,9 +218,5 @@ def refuse_utf16(text: bytes) -> None:
 
 def require_memory(needed: float) -> None:
     """Raise Fault where `needed` bytes are more than the memory that is free."""
-    available = available_memory()
-    if needed > available:
-        raise Fault(
-            f"the data need about {size_text(needed)} of memory; {size_text(available)} are free; {_REMEDY}.",
-            kind=TooLargeError,
-        )
+    if shortage := memory_shortage(needed):
+        raise Fault(f"the data need {shortage}; {_REMEDY}.", kind=TooLargeError)

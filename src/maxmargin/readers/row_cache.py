@@ -24,6 +24,7 @@ from ..numerics.fault import faults_of
 from ..numerics.files import folder_of_this_process
 from ..numerics.memory_maps import is_file_of
 from ..numerics.progress import announce
+from ..numerics.sizes import size_text
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .arrow_stream import opened_stream
 from .blocks import Block, Classes, read_ahead
@@ -39,7 +40,7 @@ from .cache_folder import (
     new_folder,
     valid_header,
 )
-from .files import Digest, Paths, are_paths, paths_of, size_text
+from .files import Digest, Paths, are_paths, paths_of
 from .sources import CHANGED, Source, opened
 from .table import DataError, Expected
 

@@ -36,13 +36,13 @@ from ..numerics.column_errors import check_finite, column_message
 from ..numerics.labels import label_array
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
-from ..numerics.sizes import parse_bytes, require_weights
+from ..numerics.sizes import available_memory, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from ..problem.status import stopped_reason
-from ..readers.files import LABELS_OF_FILES, available_memory, has_labelled_rows, names_files
+from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
 from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
@@ -267,7 +267,7 @@ def decide(
             return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets, **options).verdict()
         # weights of empty columns are zero in every separator that is looked for
         X, columns = without_empty_columns(without_zeros(X))
-        require_weights(3, columns.count)  # of a separator, and twice of an exact one while it is made
+        require_weight_memory(3, columns.count)  # of a separator, and twice of an exact one while it is made
         search = LinearSearch(problem, X, y, classes, tol, deadline, columns, **options)
         return on_all_columns(search.verdict(), columns)
 
