@@ -101,6 +101,7 @@ def test_fit_of_a_frame_keeps_the_names_of_columns_and_labels(scheduler):
     assert computed.tolist() == found.predict(same[features]).tolist()
     np.testing.assert_allclose(scores.compute(), found.decision_function(same[features]))
     assert verify(found, kept[features], kept["label"]).gap <= 1e-5
+    assert found.score(kept[features], kept["label"]) == found.score(same[features], same["label"])
     with pytest.raises(ValueError, match="feature names"):
         found.predict(kept[features[::-1]])
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from clouds import clouds
 from problems import rings
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from maxmargin import (
@@ -99,6 +100,37 @@ def test_large_labels_stay_apart():
             assert found == list(y[:2])
     with pytest.raises(ValueError, match=r"astype\(str\)"):
         MaxMarginClassifier().fit(X4, [2**64, 2**64 + 1] * 2)
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_scores_refuse_the_labels_that_fits_refuse(model):
+    y = np.array([2**53, 2**53 + 1] * 2)
+    found = clone(model).fit(X4, y)
+    for used in (found.score, clone(model).fit):
+        with pytest.raises(ValueError, match=r"Label 0 .* is 9007199254740992\.0, .*give integers, or text"):
+            used(X4, y.astype(float))
+    assert found.score(X4, found.predict(X4)) == 1.0
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_text_of_every_type_is_scored(model):
+    y = np.array(["a", "b"] * 2)
+    kinds = [y, y.astype(np.dtypes.StringDType()), y.astype(object), y.tolist()]
+    scores = [clone(model).fit(X4, fitted).score(X4, scored) for fitted in kinds for scored in kinds]
+    assert scores == [scores[0]] * 16
+
+
+def test_a_column_of_labels_is_accepted_with_the_warning_of_scikit_learn():
+    X, y = clouds()
+    model, verdict = MaxMarginClassifier().fit(X, y), separate(X, y)
+    stored = MaxMarginClassifier(tol=0.1, memory=1000, random_state=0)  # in partitions
+    calls = [clone(model).fit, stored.fit, separate, verdict.verify, partial(verify, model), model.score]
+    for call in calls:
+        for column in (y[:, None], pd.DataFrame({"y": y})):
+            with pytest.warns(DataConversionWarning):
+                assert type(call(X, column)) is type(call(X, y))
+        with pytest.raises(ValueError, match=r"1d array, got an array of shape \(1, 60\)"):
+            call(X, y[None])
 
 
 @pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE(cv=2)])

@@ -92,7 +92,7 @@ def test_verify_refuses_floating_point_labels_that_two_classes_round_to(kind):
     X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]]), np.array([2**53, 2**53 + 1] * 2, kind)
     model = MaxMarginClassifier().fit(X, y)
     verify(model, X, y)
-    with pytest.raises(CertificateError, match=r"label 0 \(counted from 0\) is .* give integers, or text"):
+    with pytest.raises(CertificateError, match=r"Label 0 \(counted from 0\) is .* give integers, or text"):
         verify(model, X, y.astype(float))
 
 

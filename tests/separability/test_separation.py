@@ -240,7 +240,7 @@ class TestMethods:
         ("X", "y", "options", "words"),
         [
             ([[1.0, np.nan], [1.0, 2.0]], [0, 1], {}, "contains NaN: column 1"),
-            (SQUARE, [0, 1], {}, "a label for each of 4 rows"),
+            (SQUARE, [0, 1], {}, "one label for each of the 4 rows"),
             (SQUARE, [1, 2, 3, 1], {}, "one class at a time"),
             (SQUARE, [0, 1, 1, 1], {"p": 0.5}, "p must be"),
             (SQUARE, [0, 1, 1, 1], {"max_time": -1}, "max_time must be"),

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.column_errors import check_finite, column_message
-from ..numerics.labels import bad_label, plain_labels
+from ..numerics.labels import label_array
 from ..numerics.representable import not_numeric, refuse_rounded
 from ..numerics.sparse_columns import canonical, check_storage, check_weights
 from ..problem.multiclass import python_label
@@ -89,14 +89,10 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
 
 def labels_of(X: Any, y: Any) -> np.ndarray:
     """Return the labels as an array of shape (n,); raise CertificateError unless there is one for each row of X."""
-    check_storage(y)
-    labels = np.asarray(plain_labels(y))
-    one_each = labels.shape == (X.shape[0],)
-    require(one_each, f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}.")
-    fault = bad_label(labels)
-    if fault is not None:
-        raise CertificateError(f"label {fault[0]} (counted from 0) is {fault[1]}.")
-    return labels
+    try:
+        return label_array(y, X.shape[0])
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
 
 
 def nothing_to_verify(model: Any) -> str:

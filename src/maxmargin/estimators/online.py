@@ -322,10 +322,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             validation.check_parameters(self, CHECKS)
         if self.hasher is None:
             return validation.validate_rows(self, X, y, order="C", reset=first)
-        X, y = hash_rows(self._feature_hasher(), X), label_array(y)
-        if y.shape != (X.shape[0],):
-            raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
-        return X, y
+        X = hash_rows(self._feature_hasher(), X)
+        return X, label_array(y, X.shape[0])
 
     def _places(self, y: np.ndarray) -> np.ndarray:
         """Return the places of labels among the classes; refuse labels of other classes."""

@@ -278,10 +278,7 @@ def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
             f"rows larger than memory must be a matrix of real numbers; got shape {X.shape} and type {X.dtype}: "
             "convert the file once."
         )
-    y = label_array(y)
-    if y.shape != (X.shape[0],):
-        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
-    return X, y
+    return X, label_array(y, X.shape[0])
 
 
 def fit_partitions(

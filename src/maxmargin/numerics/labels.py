@@ -21,7 +21,7 @@ def plain_labels(y: Any) -> Any:
     NumPy would make one type of the integers of a list, and give a row of a chunked dictionary that is missing the last
     label of the dictionary. Labels of other types, and with missing entries, are returned as they are, or as objects.
     """
-    if hasattr(y, "isna"):
+    if hasattr(y, "isna") and not hasattr(y, "compute"):  # NumPy computes those of Dask
         kind = getattr(y, "dtype", None)
         if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
             return y
@@ -34,10 +34,22 @@ def plain_labels(y: Any) -> Any:
     return y
 
 
-def label_array(y: Any) -> np.ndarray:
-    """Return labels as an array; raise ValueError where entries are masked, or one names no class."""
+def label_array(y: Any, rows: int | None = None) -> np.ndarray:
+    """Return labels as an array of shape (n,), with a DataConversionWarning if they are a column, as in fits.
+
+    Raises
+    ------
+    ValueError
+        If the shape or the number of labels is another one, entries are masked, or a label names no class.
+    """
     check_storage(y)
     labels = np.asarray(plain_labels(y))
+    if labels.ndim != 1:
+        from sklearn.utils.validation import column_or_1d  # verification of other labels does without it
+
+        labels = column_or_1d(labels, warn=True)
+    if rows is not None and labels.size != rows:
+        raise ValueError(f"y must hold one label for each of the {rows} rows; got shape {labels.shape}.")
     check_labels(labels)
     return labels
 

@@ -342,9 +342,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
-    labels = label_array(y)
-    if labels.shape != X.shape[:1]:
-        raise ValueError(f"y must hold a label for each of {X.shape[0]} rows; got shape {labels.shape}.")
+    labels = label_array(y, X.shape[0])
     # CSR in canonical format: sorted, without duplicate entries
     X = Patterns(X).X if sp.issparse(X) else X
     check_finite(X, given)

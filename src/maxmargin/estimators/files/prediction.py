@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ...numerics.labels import label_array
 from ...readers.files import LABELS_OF_FILES, Paths, names_files
 from ...readers.model_rows import RowsForModel
 from ...readers.table import DataError, Expected
@@ -60,7 +61,7 @@ class FilesDecision:
         """
         if not names_files(X):
             parent: Any = super()
-            return parent.score(X, y, sample_weight)
+            return parent.score(X, label_array(y), sample_weight)
         check_is_fitted(self)
         if sample_weight is not None:
             raise ValueError("files have no sample weights: score arrays or memory maps with sample_weight.")
