@@ -198,7 +198,7 @@ static void add_to_sums(part *a) {
     int sign = strcmp(label, a->positive) ? -1 : 1;
     mpq_t s, alpha, sum, term;
     mpq_inits(s, alpha, sum, term, NULL), mpq_set_ui(s, 1, 1);
-    if (weight) read_number(s, weight, WEIGHTS), a->weighted++;
+    if (weight) read_number(s, weight, WEIGHTS), a->weighted += mpq_cmp_ui(s, 1, 1) != 0;
     if (dual) read_number(alpha, dual, DUAL);
     row[0].x = a->rho, a->seen |= sign == 1;
     for (whole k = 0; k < entry_count; k++) add_multiple(sum, a->w[row[k].column], sign * row[k].x);

@@ -38,6 +38,7 @@ def read_certificate(path):
         head, lines = json.loads(file.readline()), [*map(json.loads, file)]
     known = isinstance(head, dict) and head | {"format": "maxmargin certificate", "version": 1} == head
     require(known, "no certificate.", "UNREADABLE")
+    require({type(head[x]) for x in ("rows", "columns", "first_index", "parts")} == {int}, "a wrong header.")
     parts, sizes = [], {"w": head["columns"], "weights": head["rows"], "dual": head["rows"]}
     for line in lines[:-1]:
         if "positive" in line:
@@ -115,15 +116,14 @@ def check(proof, data):
                 part.G, a = part.G + a - cost, sign * int(a * part.D)
                 part.v |= {j: part.v.get(j, 0) + a * x for j, _, x in entries}
     require(n == head["rows"] and digest.hexdigest() == head["sha256"], "these are not the data.")
-    print(", ".join(f"{x} {head[x]!r}" for x in ("rows", "columns", "label", "names") if head[x] is not None))
+    print(", ".join(f"{x} {head[x]!a}" for x in ("rows", "columns", "label", "names") if head[x] is not None))
     for part in parts:  # the inequalities of docs/explanation/exact_checks.md prove the bounds
         require(part.intercept != "free" or part.v.get(0, 0) == 0, "the dual variables are not balanced.")
         q = 1 if part.p == math.inf else math.inf if part.p == 1 else part.p / (part.p - 1)
         w = [x for j, x in part.w.items() if j or part.intercept == "augmented"], part.W, q
-        v = part.v.values(), part.D * ONE, part.p
+        v, margin = (part.v.values(), part.D * ONE, part.p), part.least * any(w[0])  # w = 0 is no hyperplane
         lower, upper, G = part.lower or Fraction(1), 0 if part.upper == math.inf else part.upper, part.G
         if part.loss == "hard":  # lower <= min m_i / |w|_q, and |v|_p / sum alpha_i <= upper
-            margin = part.least if any(w[0]) else 0  # w = 0 is no hyperplane
             below = 0 < margin < math.inf and norm_at_most(*w, 1, margin / (lower * part.W * ONE))
             above = G > 0 and norm_at_most(*v, 1, upper * G)
         else:  # lower <= G - |v|_p^2 / 2 or G / max(1, |v|_p), and |w|_q^2 / 2 or |w|_q <= upper - losses
@@ -132,10 +132,10 @@ def check(proof, data):
             above = norm_at_most(*w, part.power, upper - losses)
         require((below or part.lower == 0) and (above or part.upper == math.inf), "a bound is not proved.")
         require(part.positive in labels, f"no row is of the class {part.positive!r}.")
-        weights, low = [*part.weights.values()], f"{float(part.lower):.17g} <= " * (part.lower > 0)
+        given, low = [*part.weights.values()], f"{float(part.lower):.17g} <= " * (part.lower > 0)
         rest = ", ".join(f"{x} = {float(getattr(part, x)):.17g}" for x in ("C", "p", "scaling"))
-        print(f"class {part.positive!r}: {part.loss}, power {part.power}, intercept {part.intercept}, {rest}")
-        print(f"  {len(weights)} rows have weights other than 1, {weights.count(0)} of them 0")
+        print(f"class {part.positive!a}: {part.loss}, power {part.power}, intercept {part.intercept}, {rest}")
+        print(f"  {len(given) - given.count(1)} rows have weights other than 1, {given.count(0)} of them 0")
         print(f"  {low}best {'margin' if part.loss == 'hard' else 'objective'} <= {float(part.upper):.17g}")
 
 

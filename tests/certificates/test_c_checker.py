@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import math
@@ -248,3 +249,34 @@ def test_names_of_columns_are_skipped(c_checker, python_status, tmp_path):
     data.write_text("1 1:1 2:2\n0 1:-1 2:0.5\n")
     write_certificate(proof, MaxMarginClassifier().fit(X, y), X, y, feature_names=["x", "y"])
     assert (python_status(proof, data), c_status(c_checker, proof, data)) == (0, 0)
+
+
+@pytest.mark.parametrize(("first", "columns"), [(-1e300, 1e308), (-math.inf, math.inf), (1.0, 2)])
+def test_headers_with_numbers_that_are_not_whole_are_refused(
+    c_checker, python_status, tmp_path, first, columns
+):
+    """Subtracted from the columns 1 and 2, such an index makes one of two, whose entries cancel."""
+    proof, data = tmp_path / "proof.json", tmp_path / "data.svm"
+    data.write_text("1 1:1\n-1 2:1\n")
+    one, zero = (1.0).hex(), (0.0).hex()
+    rows = "".join(f"{label} {j - first + 1}:{one}\n" for label, j in ((1, 1), (-1, 2)))
+    header = {"format": "maxmargin certificate", "version": 1, "rows": 2, "columns": columns}
+    header |= {"sha256": hashlib.sha256(rows.encode()).hexdigest(), "label": None, "names": None}
+    part = {"positive": "1", "loss": "hard", "C": "inf", "p": (2.0).hex(), "power": 2, "intercept": "none"}
+    part |= {"scaling": one, "b": zero, "lower": zero, "upper": one if columns == 2 else zero}
+    lines = [header | {"first_index": first, "parts": 1}, part, {"dual": [[1, one], [2, one]]}, {"end": 3}]
+    proof.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert (python_status(proof, data), c_status(c_checker, proof, data)) == (1, 3)
+
+
+def test_stated_weights_of_one_are_not_counted(examples, c_checker, tmp_path):
+    """Weights other than 1 are those of another value, however many the file states."""
+    lines = [json.loads(line) for line in examples[2][0].read_text().splitlines()]
+    lines = [line for line in lines if "weights" not in line][:2]
+    lines[1] |= {"lower": (0.0).hex(), "upper": "inf"}
+    lines += [{"weights": [[1, (1.0).hex()], [2, (2.0).hex()], [3, (1.0).hex()]]}, {"end": 3}]
+    (tmp_path / "proof.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for command in ([c_checker], [sys.executable, "-I", CHECKER / "check.py"]):
+        files = tmp_path / "proof.json", examples[2][1]
+        done = subprocess.run([*command, *files], capture_output=True, text=True)
+        assert " 1 rows have weights other than 1, 0 of them 0" in done.stdout

@@ -48,7 +48,7 @@ def checked(proof, data):
 def write_rows(path, X, labels):
     """Write svmlight text."""
     X = X.toarray() if sp.issparse(X) else X
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         for row, label in zip(X.tolist(), labels, strict=True):
             file.write(f"{label} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, 1) if x) + "\n")
 
@@ -324,6 +324,17 @@ def test_the_checker_prints_weights_and_the_columns_that_it_read(tmp_path):
     assert " 0 rows have weights other than 1" in text
     text = run_checker(*small_certificate(tmp_path, np.array([0.0, 1.0, 2.0, 1.0]))).stdout
     assert " 2 rows have weights other than 1, 1 of them 0" in text
+
+
+def test_names_that_the_terminal_does_not_have_are_printed_with_escapes(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    X, y = np.array([[1.0], [-1.0]]), np.array(["\u65e5", "\u6708"])
+    write_rows(tmp_path / "data.svm", X, y)
+    write_certificate(tmp_path / "proof.json", MaxMarginClassifier().fit(X, y), X, y)
+    files = [tmp_path / "proof.json", tmp_path / "data.svm"]
+    done = subprocess.run([sys.executable, CHECKER, *files], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"class '\u6708'" in done.stdout
 
 
 @pytest.mark.parametrize(
