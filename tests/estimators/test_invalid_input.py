@@ -117,7 +117,7 @@ def test_text_of_every_type_is_scored(model):
     y = np.array(["a", "b"] * 2)
     kinds = [y, y.astype(np.dtypes.StringDType()), y.astype(object), y.tolist()]
     scores = [clone(model).fit(X4, fitted).score(X4, scored) for fitted in kinds for scored in kinds]
-    assert scores == [scores[0]] * 16
+    assert scores == [np.mean(clone(model).fit(X4, y).predict(X4) == y)] * 16
 
 
 def test_a_column_of_labels_is_accepted_with_the_warning_of_scikit_learn():
@@ -131,6 +131,10 @@ def test_a_column_of_labels_is_accepted_with_the_warning_of_scikit_learn():
                 assert type(call(X, column)) is type(call(X, y))
         with pytest.raises(ValueError, match=r"1d array, got an array of shape \(1, 60\)"):
             call(X, y[None])
+    for call in calls[2:]:
+        for wrong in (None, sp.csr_matrix(y[:, None])):
+            with pytest.raises(ValueError, match=f"one label for each row; got {type(wrong).__name__}"):
+                call(X, wrong)
 
 
 @pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE(cv=2)])

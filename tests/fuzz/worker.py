@@ -85,7 +85,7 @@ def main(name: str, seed: str, first: int, count: int, folder: Path) -> None:
 
 
 def patch_free_memory():
-    """Let functions that ask for the free memory find FREE bytes of memory free."""
+    """Let checks of the needed memory find FREE bytes of memory free."""
     return patch("maxmargin.numerics.sizes.available_memory", lambda: FREE)
 
 

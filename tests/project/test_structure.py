@@ -58,7 +58,7 @@ GOALS = {
 # 88 more: checks of forged bounds and proofs, rows of huge columns in files, and parameters that theorems divide by.
 # 6 more: rows in passes whose squares overflow, in the sample or not, and least squares of many columns.
 # 35 more: weights of large indices that exceed the memory, and labels of `verify`.
-LIMITS = GOALS | {"code lines": 30_032, "modules in the longest chain of imports": 25}
+LIMITS = GOALS | {"code lines": 30_034, "modules in the longest chain of imports": 25}
 # lines of the programs in checker/: whoever trusts a certificate reads one of them
 CHECKERS = {"check.py": 150, "check.c": 300}
 # functions, files

@@ -40,10 +40,13 @@ def label_array(y: Any, rows: int | None = None) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the shape or the number of labels is another one, entries are masked, or a label names no class.
+        Unless y has the shape (n,) or (n, 1), with `rows` labels if that is given, no entry masked, and labels that name
+        a class.
     """
     check_storage(y)
     labels = np.asarray(plain_labels(y))
+    if labels.ndim == 0:  # None, or a sparse matrix
+        raise ValueError(f"y must be an array of one label for each row; got {type(y).__name__}.")
     if labels.ndim != 1:
         from sklearn.utils.validation import column_or_1d  # verification of other labels does without it
 
