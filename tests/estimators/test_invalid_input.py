@@ -27,7 +27,9 @@ from maxmargin.numerics.sizes import parse_bytes
 
 INF, NAN = np.inf, np.nan
 X4, Y4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 1]
-ALL = [MaxMarginClassifier(), KernelMaxMarginClassifier(), OnlineMarginClassifier()]
+ALL = [
+    cls(random_state=0) for cls in (MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier)
+]
 BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
 
 

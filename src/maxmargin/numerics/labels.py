@@ -40,8 +40,8 @@ def label_array(y: Any, rows: int | None = None) -> np.ndarray:
     Raises
     ------
     ValueError
-        Unless y has the shape (n,) or (n, 1), with `rows` labels if that is given, no entry masked, and labels that name
-        a class.
+        Unless y has the shape (n,) or (n, 1), with `rows` labels if that is given, no entry is masked, and each label
+        names a class.
     """
     check_storage(y)
     labels = np.asarray(plain_labels(y))
