@@ -181,7 +181,7 @@ def test_rows_that_cannot_be_used_are_named(spark):
         ("a", np.inf, r"row 17 \(counted from 0\): column 0 is inf"),
         ("weight", -1.0, r"row 17 \(counted from 0\): its sample weight is -1.0"),
         ("weight", None, r"row 17 \(counted from 0\): its sample weight is nan"),
-        ("label", None, r"row 17 \(counted from 0\): it has no label"),
+        ("label", None, r"row 17 \(counted from 0\): its label is None: leave the row out"),
         ("v", None, r"row 17 \(counted from 0\): its vector is null"),
         ("v", Vectors.dense([1.0]), r"row 17 \(counted from 0\): its vector has 1 entries, others 2"),
     ):
