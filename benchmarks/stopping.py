@@ -216,7 +216,7 @@ def measured(chosen: Sequence[Problem], seconds: float, orders: Sequence[str]) -
         rows = problem.shape.rows()
         few = replace(problem.shape, n=30, d=20).rows()
         for algorithm in problem.algorithms:
-            try:  # compiles: that takes most of a minute where no compiled code is stored
+            try:  # compiles, which may take more than 9 s where no compiled code is stored
                 clone(problem.estimator).set_params(algorithm=algorithm, max_iter=2, max_time=60.0).fit(*few)
             except ValueError:
                 continue

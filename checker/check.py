@@ -131,7 +131,7 @@ def check(proof, data):
             below = lower <= G and norm_at_most(*v, part.power, G / lower if part.power == 1 else G - lower)
             above = norm_at_most(*w, part.power, upper - losses)
         require((below or part.lower == 0) and (above or part.upper == math.inf), "a bound is not proved.")
-        require(part.positive in labels, f"no row is of the class {part.positive!r}.")
+        require(part.positive in labels, f"no row is of the class {part.positive!a}.")
         given, low = [*part.weights.values()], f"{float(part.lower):.17g} <= " * (part.lower > 0)
         rest = ", ".join(f"{x} = {float(getattr(part, x)):.17g}" for x in ("C", "p", "scaling"))
         print(f"class {part.positive!a}: {part.loss}, power {part.power}, intercept {part.intercept}, {rest}")

@@ -138,11 +138,13 @@ DECOMPOSITION = KernelMaxMarginClassifier(tol=1e-4, gamma=0.3)
 def test_callbacks_receive_every_round(model, monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     rows = noisy_rows(150, classes=3)
-    recorder, reports = Recorder(), []
-    fitted = clone(model).set_params(callback=reports.append).set_callbacks(recorder).fit(*rows)
+    recorder, calls = Recorder(), []
+    fitted = clone(model).set_params(callback=calls.append).set_callbacks(recorder).fit(*rows)
     # within a round that takes long there are calls with a copy of the last report, and of round 0 before the first
     kept = {id(report) for report in fitted.history_}
-    reports = [report for report in reports if id(report) in kept]
+    reports = [report for report in calls if id(report) in kept]
+    rounds = {(report.label, report.round) for report in reports}
+    assert all(report.round == 0 or (report.label, report.round) in rounds for report in calls)
     assert recorder.below_root()
     assert [context.report for context in recorder.rounds] == reports
     assert {id(report) for report in reports} == kept
