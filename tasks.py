@@ -72,11 +72,6 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         "spark",
         [f"{PYTEST} tests/estimators/test_spark.py"],
     ),
-    "test-vipr": (
-        "verdicts as VIPR files beside viprchk; says how to build it where it is missing",
-        "test",
-        [f"{PYTEST} tests/certificates/test_vipr.py"],
-    ),
     "faults": (
         "a thousand kills of commands, full disks, and fits at the same time (ten minutes)",
         "test",

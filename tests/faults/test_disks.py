@@ -25,7 +25,6 @@ COMMANDS = {
     "fit --online": ("fit", "DATA", "--online", "--n-features", 4, "-o"),
     "export": ("export", "MODEL", "--to", "json", "-o"),
     "certificate": ("certificate", "MODEL", "DATA", "-o"),
-    "separate --vipr": ("separate", "DATA", "--vipr"),
 }
 
 
@@ -98,7 +97,7 @@ def test_rows_are_not_kept_on_full_or_read_only_disks(inputs, disk):
     assert os.listdir(disk) == ["filler"]
 
 
-@pytest.mark.parametrize("name", ["fit", "certificate", "separate --vipr"])
+@pytest.mark.parametrize("name", ["fit", "certificate"])
 def test_a_folder_that_vanishes_during_the_work_is_named(name, inputs, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()

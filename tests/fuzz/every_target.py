@@ -12,7 +12,7 @@ CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
 DATA = ("svmlight", "svmlight-gzip", "csv", "no-header", "npz", "npz-array", "npy")
 COLUMNAR = ("parquet", "arrow") if find_spec("pyarrow") is not None else ()
 MODELS = ("model", "model-sealed", "liblinear", "libsvm", "json")
-PROOFS = ("vipr", *(("certificate",) if CHECKER.exists() else ()))
+PROOFS = ("certificate",) if CHECKER.exists() else ()
 # Modules whose table TARGETS has the function that makes the target of a name.
 MODULES = {
     **dict.fromkeys((*DATA, *COLUMNAR), "data_files"),

@@ -1,4 +1,4 @@
-"""Certificates and VIPR files: the checkers accept no false statement."""
+"""Certificate files: the checker accepts no false statement."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 from every_target import CHECKER
 from objective import value
-from scipy.optimize import linprog
 from targets import FileTarget, require
-from vipr_checker import File, Refused, parse
 
-from maxmargin import MaxMarginClassifier, Problem, separate, write_certificate
+from maxmargin import MaxMarginClassifier, Problem, write_certificate
 
 ROWS = np.array([[1.0, 2.0], [0.5, -1.0], [0.25, 0.0], [4.0, 1.0], [-1.0, 1.5], [2.0, 2.0]])
 LABELS = np.array([1, -1, -1, 1, -1, 1])
@@ -29,12 +27,6 @@ WORDS = (
     b'"free"',
     b'"none"', b'{"w": []}\n', b'{"dual": [[1, "1"]]}\n', b'{"weights": [[1, "0"]]}\n', b'{"end": 4}\n',
     b'"0x1.0000000000000p-1074"', b'"0x1.0p+1023"', b'"power": 1', b'"p": "1"', b"[[", b"]]", b'"positive": "1"',
-)  # fmt: skip
-VIPR_WORDS = (
-    b"VER 1.0\n", b"infeas", b"range -inf 5\n", b"range 0 0", b"OBJ", b"{ lin 1 0 1 } -1\n", b"{ rnd ", b"1/0",
-    b"-1/3",
-    b" 0 ", b" G ", b" L ", b" E ", b"max", b"min", b"inf", b"-inf", b"% a comment\n", b"INT 1 0\n", b"\xc2\xb2",
-    b"99999",
 )  # fmt: skip
 
 
@@ -133,65 +125,6 @@ def feasible_points() -> list[tuple[list[Fraction], Fraction]]:
     return points
 
 
-def vipr_files() -> list[bytes]:
-    """Return VIPR files of verdicts on separable and on inseparable rows."""
-    files = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "file.vipr"
-        for labels in (LABELS, np.array([1, -1, 1, -1, 1, 1])):
-            for p, bias in ((1.0, True), (np.inf, False), (2.0, True)):
-                verdict = separate(ROWS, labels, p=p, bias=bias)
-                verdict.write_vipr(path, ROWS, labels)
-                files.append(path.read_bytes())
-    return files
-
-
-def check_vipr(path: Path, *_: Any) -> str:
-    """Require that a floating-point solution of the program, checked in rational numbers, refutes no accepted file."""
-    try:
-        file = parse(path.read_bytes().decode("utf-8", "replace")).check()
-    except Refused:
-        return "refused"
-    point = solution(file)
-    if point is not None and all(constraint.holds(point) for constraint in file.constraints):
-        require(not file.infeasible, f"{point} is feasible")
-        found = sum((a * point[k] for k, a in file.objective.items()), Fraction(0))
-        bound = file.hi if file.maximise else file.lo
-        better = bound is not None and (found > bound if file.maximise else found < bound)
-        require(not better, f"{point} is better")
-    return "valid"
-
-
-def solution(file: File) -> dict[int, Fraction] | None:
-    """Return a solution of the linear program in rational numbers of small denominators, or None."""
-    count = len(file.variables)
-    A, b = np.zeros((len(file.constraints), count)), np.zeros(len(file.constraints))
-    kinds = np.array([constraint.sense for constraint in file.constraints])
-    try:
-        for i, constraint in enumerate(file.constraints):
-            b[i] = float(constraint.right)
-            for k, value in constraint.terms.items():
-                A[i, k] = float(value)
-        cost = np.array([float(file.objective.get(k, 0)) for k in range(count)])
-    except OverflowError:
-        return None
-    if not count or max(np.abs(A).max(initial=0.0), np.abs(b).max(initial=0.0), np.abs(cost).max()) > 1e9:
-        return None
-    signs = -kinds[kinds != 0]
-    found = linprog(
-        -cost if file.maximise else cost,
-        signs[:, None] * A[kinds != 0],
-        signs * b[kinds != 0],
-        A[kinds == 0] if (kinds == 0).any() else None,
-        b[kinds == 0] if (kinds == 0).any() else None,
-        (None, None),
-    )
-    if found.x is None:
-        return None
-    return {k: Fraction(x).limit_denominator(10**6) for k, x in enumerate(found.x.tolist())}
-
-
 TARGETS: dict[str, Callable[[], FileTarget]] = {
-    "vipr": lambda: FileTarget("vipr", ".vipr", vipr_files(), check_vipr, VIPR_WORDS),
     "certificate": lambda: FileTarget("certificate", ".json", certificates(), check_certificate, WORDS),
 }

@@ -37,7 +37,7 @@ FINISHED = (0, 3)  # exit codes with a result
 LIMIT = 300.0  # seconds of a run that hangs
 TRIES = 10  # for each kill: runs that end before they are killed do not count
 # cases that load no optional package and compile little
-QUICK = ("fit", "certificate", "separate --vipr", "cache of rows", "export json")
+QUICK = ("fit", "certificate", "cache of rows", "export json")
 FUNCTION = "def scaled(x):\n    return {} * x\n"
 
 
@@ -160,9 +160,6 @@ def cases(folder: Path) -> dict[str, Case]:
         "fit": fitted_by("fit", data, "--loss", "hinge"),
         "fit --online": fitted_by("fit", data, "--online", "--n-features", 8, "--seed", 0),
         "certificate": written_by("proof.json", *(["certificate", path, data] for path in two)),
-        "separate --vipr": written_by(
-            "a.vipr", ["separate", data], ["separate", data, "--no-bias"], "--vipr"
-        ),
         "cache of rows": cached(data),
         "compile cache": compiled_code(folder),
     }

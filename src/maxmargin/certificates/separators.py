@@ -16,8 +16,6 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import powers_error
 from .certificate import require
 from .exact.bounds import ExactNorm
-from .exact.vipr_file import Program
-from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, separator
 from .expansions import KernelProblem
 from .feature_map import image
 from .gram import KernelSample
@@ -75,14 +73,6 @@ class LinearSeparator(Separable):
             if least > 0 and length.square_at_most((least / Fraction(self.claimed)) ** 2):
                 return self.claimed
         return _quotient_below(least, exact[:-1], problem.q)
-
-    def program(self, rows: SignedRows) -> Program:
-        """Return the program of the largest margin for p = 1 and inf; for other p that of the separator alone."""
-        point = _rational(self.w, self.b) if self.exact is None else self.exact
-        least = exact_least_score(rows.X, rows.signs, point)
-        if self.p not in BALLS:
-            return separator(rows, point, least)
-        return largest_margin(rows, self.p, exact_dual(rows, self.certificate), point, least)
 
 
 def _rational(w: np.ndarray, b: float) -> tuple[Fraction, ...]:

@@ -9,12 +9,10 @@ some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -27,8 +25,6 @@ from ..numerics.sums import Compensated, Plain
 from ..problem.problem import dual_exponent
 from .bounds import Bounds
 from .certificate import Certificate, check_support, require, require_rows
-from .exact.vipr_file import Program
-from .exact.vipr_statements import BALLS, SignedRows, exact_dual, largest_margin, no_separator
 from .expansions import KernelPoint, KernelProblem
 from .feature_map import dimension, image
 from .gram import KernelSample
@@ -90,49 +86,6 @@ class Checked(ABC):
         """
         self.check(*data_of(X, y, self.classes, self.features))
         return self
-
-    def write_vipr(self, path: str | os.PathLike[str], X: Any, y: Any, first: int = 0) -> None:
-        """Write the statement and its proof to a file that `viprchk` checks, after `verify` has checked them.
-
-        The format is that of exact integer programming (VIPR 1.0). All numbers are exact: those of the data are the
-        rational numbers that float64 numbers are. The file replaces an old one as a whole.
-
-        Parameters
-        ----------
-        path : str or path-like
-        X, y
-            As of `verify`.
-        first : int, default=0
-            The number that the first row and the first column have in the file: 0 or larger.
-
-        Raises
-        ------
-        CertificateError
-            If the data are not those of the statement, or the proof fails.
-        ValueError
-            If `first` is negative or no integer, the statement is about a kernel, or no linear program states it; the
-            message names a remedy.
-        OSError
-            If the file cannot be written.
-        """
-        if not isinstance(first, Integral) or first < 0:
-            raise ValueError(
-                f"first must be an integer of at least 0, got {first!r}; give 0 or 1, as rows are counted."
-            )
-        if not isinstance(self.kernel, Linear):
-            raise ValueError(
-                "VIPR files state linear programs, so that verdicts on kernels have none: verify(X, y) checks them, "
-                "and separate(X, y) without a kernel, on columns such as products of columns, finds what has a file."
-            )
-        X, signs = data_of(X, y, self.classes, self.features)
-        self.check(X, signs)
-        sides = f"y is 1 for the class {self.classes[1]!r} and -1 for {self.classes[0]!r}"
-        counted = f"{sides}. Rows and columns are counted from {first}."
-        self.program(SignedRows(X, signs, self.bias, first)).write(path, (counted,))
-
-    def program(self, rows: SignedRows) -> Program:
-        """Return the linear program of the statement on hyperplanes, with its proof."""
-        raise NotImplementedError(f"{type(self).__name__} is about a kernel")
 
     @abstractmethod
     def check(self, X: Any, signs: np.ndarray) -> None:
@@ -315,10 +268,6 @@ class Inseparable(Checked):
             holds = isinstance(self.kernel, Linear) and 0.0 < self.radius <= radius + rounding
             require(holds, f"the radius fails: {self.radius:.17g} is claimed, the data give {radius:.17g}.")
 
-    def program(self, rows: SignedRows) -> Program:
-        """Return the inequalities of the rows of the proof, which contradict each other."""
-        return no_separator(rows, self.support.tolist(), self.weights)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Undecided(Checked):
@@ -383,18 +332,6 @@ class Undecided(Checked):
         """Raise CertificateError unless the lower bounds are those of w = 0, which need no proof."""
         zero = self.lo == 0.0 and self.certificate.lower <= 0.0
         require(zero, "the lower bound fails: no separator proves one above 0 of an undecided verdict.")
-
-    def program(self, rows: SignedRows) -> Program:
-        """Return the program of the largest margin, of which the dual variables prove an upper bound."""
-        if self.p not in BALLS:
-            raise ValueError(
-                f"no linear program bounds the largest margin at p = {self.p:g}: separate(X, y, p=1) and p=inf find "
-                "bounds that have a file."
-            )
-        dual = exact_dual(rows, self.certificate)
-        if dual is None:
-            raise ValueError(f"nothing is proved that a file could state. To try: {self.remedy()}.")
-        return largest_margin(rows, self.p, dual)
 
 
 Verdict = Separable | Inseparable | Undecided

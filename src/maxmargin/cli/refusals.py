@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-OUTPUTS = ("output", "csv", "picture", "vipr", "checkpoint")  # options that name a file to write
+OUTPUTS = ("output", "csv", "picture", "checkpoint")  # options that name a file to write
 KERNEL_OPTIONS = ("gamma", "degree", "coef0")
 # patterns of sentences that name what only Python has, and what stands in place of it
 WORDS = (

@@ -20,7 +20,6 @@ def separate(
     bias: bool = True,
     n_features: int | None = None,
     columns: ColumnOptions,
-    vipr: Path | None = None,
     as_json: bool = False,
     **parameters: Any,
 ) -> Result:
@@ -43,24 +42,14 @@ def separate(
         iterated-smoothed-primal-dual.
     max_time : float
         Time limit in seconds; the result is then undecided.
-    vipr : Path
-        File to write the proof to in the VIPR format, for viprchk: of a hyperplane, and of bounds of its margin
-        with --p 1 and --p inf. All rows must fit in memory.
     """
     from ..fit.deadline import Deadline, result_of
-    from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import read_labelled, stored_rows, stored_table
     from .display import Progress
 
     if parameters["kernel"] == "precomputed":
         raise ValueError("--kernel precomputed needs a kernel matrix: use maxmargin.separate in Python.")
-    if vipr is not None:
-        check_place(vipr, data)
-        if parameters["kernel"] not in (None, "linear"):
-            raise ValueError("--vipr writes linear programs: leave out --kernel.")
-        if parameters["memory"] is not None:
-            raise ValueError("--vipr needs all rows in memory: leave out --memory.")
     with Progress():
         table, stored = None, None
         if parameters["memory"] is None:
@@ -68,7 +57,7 @@ def separate(
                 table = read_labelled(data, n_features, columns, exact=True)
                 refuse_cache_dir(parameters["cache_dir"])
             except TooLargeError:
-                if parameters["kernel"] not in (None, "linear") or vipr is not None:
+                if parameters["kernel"] not in (None, "linear"):
                     raise
         if table is None:
             deadline = Deadline(parameters["max_time"])
@@ -88,19 +77,4 @@ def separate(
     if isinstance(verdict, Undecided):
         facts["remedy"] = with_options(verdict.remedy(1, table.feature_names))
         lines.append(f"to try: {facts['remedy']}")
-    if vipr is not None:
-        failure = _write(vipr, verdict, table)
-        facts["vipr"] = None if failure else str(vipr)
-        lines.append(
-            f"nothing was written to {vipr}: {failure}" if failure else f"to check the proof: viprchk {vipr}"
-        )
     return Result(facts, lines, 0 if verdict.separable is not None else STOPPED)
-
-
-def _write(path: Path, verdict: Any, table: Any) -> str:
-    """Write a verdict to a VIPR file; return why not if it has none: an undecided one is printed all the same."""
-    try:
-        verdict.write_vipr(path, table.X, table.y, first=1)
-    except ValueError as error:
-        return str(error)
-    return ""

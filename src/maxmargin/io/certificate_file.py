@@ -1,6 +1,6 @@
 """Certificate files: bounds and proofs of a linear classifier that a program without maxmargin can check.
 
-docs/certificate_format.md describes the format; ``checker/`` has two programs that check it.
+docs/certificate_format.md describes the format; ``checker/check.py`` checks it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -18,7 +19,6 @@ import numpy as np
 
 from ..certificates.certificate import require, require_weights
 from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
-from ..certificates.exact.vipr_file import number_text
 from ..certificates.huge_columns import cancelled_exactly, huge_columns
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
@@ -212,12 +212,17 @@ def _chunks(name: str, pairs: Iterable[tuple[int, str]]) -> Iterator[dict[str, A
 
 
 def exact_text(value: Fraction) -> str:
-    """Return a rational number as a hexadecimal float64 number if it is one, else as a quotient of integers."""
+    """Return a rational number as a hexadecimal float64 number if it is one, else as a quotient of integers.
+
+    Decimal writes integers of any length; Python refuses to print those of more than 4300 digits.
+    """
+    above, below = value.as_integer_ratio()
+    text = f"{Decimal(above)}" if below == 1 else f"{Decimal(above)}/{Decimal(below)}"
     try:
         near = float(value)
     except OverflowError:
-        return number_text(value)
-    return near.hex() if Fraction(near) == value else number_text(value)
+        return text
+    return near.hex() if Fraction(near) == value else text
 
 
 def label_text(label: Any) -> str:

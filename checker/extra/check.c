@@ -1,7 +1,7 @@
 /* Check a certificate file of maxmargin against data in svmlight text, in exact arithmetic: check proof.json data.svm
 
-   Independent of check.py, in C99 with GMP and OpenSSL: cc -std=c99 -O2 -o check checker/check.c -lcrypto -lgmp -lm
-   docs/certificate_format.md has the format, and what is not supported here; docs/explanation/exact_checks.md has the
+   Independent of check.py, in C99 with GMP and OpenSSL: cc -std=c99 -O2 -o check checker/extra/check.c -lcrypto -lgmp -lm
+   docs/certificate_format.md has the format; docs/explanation/exact_checks.md has the
    proofs. The exit status is 0 for VALID, 1 for INVALID and 3 for UNSUPPORTED. The certificate has to be laid out as
    maxmargin writes it, up to each space and end of line. */
 #include <ctype.h>
