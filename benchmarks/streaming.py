@@ -32,8 +32,6 @@ ROW_BY_ROW = 3000  # rows for learners that take rows one by one
 
 OURS: dict[str, Callable[[int], Any]] = {
     "OnlineMarginClassifier": lambda seed: OnlineMarginClassifier(random_state=seed),
-    'OnlineMarginClassifier(trail="vote")': lambda seed: OnlineMarginClassifier(trail="vote"),
-    'OnlineMarginClassifier(trail="last")': lambda seed: OnlineMarginClassifier(trail="last"),
     'OnlineMarginClassifier("pumma", C=1)': lambda seed: OnlineMarginClassifier("pumma", C=1.0),
 }
 SCIKIT: dict[str, Callable[[int], Any]] = {

@@ -3,8 +3,8 @@ A stream: one pass over the rows
 ================================
 
 ``OnlineMarginClassifier`` learns adult in batches of 200 rows and stores none of them; each batch is predicted before
-it is learnt, so that the accuracy is measured on new rows. The mean of all weights, the default, predicts best, and
-``bounds_`` contains bounds on the optimal objective for all rows so far.
+it is learnt, so that the accuracy is measured on new rows. ``bounds_`` contains bounds on the optimal objective for all
+rows so far.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +20,10 @@ X, y = X[order], y[order]
 batches = [slice(first, first + 200) for first in range(0, len(y), 200)]
 
 # %%
-# ``trail`` selects the weight vector for predictions: the mean over all steps, a vote of the vectors that stayed
-# unchanged longest, or the last vector. ``SGDClassifier`` with averaging is shown for comparison.
+# Both predict with the mean of the weights over all steps.
 
 learners = {
-    "mean weights (default)": OnlineMarginClassifier(),
-    "vote": OnlineMarginClassifier(trail="vote"),
-    "last weights": OnlineMarginClassifier(trail="last"),
+    "OnlineMarginClassifier()": OnlineMarginClassifier(),
     "SGDClassifier(average=True)": SGDClassifier(average=True, random_state=0),
 }
 correct = {name: [] for name in learners}

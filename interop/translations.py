@@ -166,7 +166,7 @@ class _Online(OnlineMarginClassifier):
 
 
 class Perceptron(_Online):
-    """Rosenblatt's Perceptron with the last weight. `tol` is ignored: the first pass without an update is the last."""
+    """Rosenblatt's Perceptron with the mean of its weights. `tol` is ignored."""
 
     def __init__(
         self,
@@ -190,7 +190,6 @@ class Perceptron(_Online):
     ) -> None:
         super().__init__(
             PerceptronRule(b=0.0),
-            trail="last",
             fit_intercept=fit_intercept,
             intercept_scaling=1.0,
             max_iter=max_iter,
@@ -247,6 +246,5 @@ class SGDClassifier(_Online):
 
     def _translate(self) -> None:
         super()._translate()
-        self.trail = "average" if self.average else "last"
         _refuse(self, loss=("hinge", "perceptron"), penalty=("l2", None), average=(True, False))
         _refuse(self, learning_rate=("optimal",))

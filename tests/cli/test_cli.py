@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import inspect
 import json
 import os
@@ -64,21 +63,20 @@ REFUSED = {
     "fit data -o out --n-features 0": "--n-features must be at least 1, got 0",
     "fit data -o out --gamma 0.1": "--gamma applies only with --kernel",
     "fit data -o out --kernel precomputed": "--kernel precomputed needs",
-    "fit data -o out --trail last": "need --online",
     "fit table -o out --n-features 9": "--n-features",
     "fit table -o out --label b2": "column 'b2'",
     "fit data -o nowhere/out": "there is no such folder",
     "fit none -o folder": "this is a folder",
     "fit data -o data": "is read from",
-    "fit --online table -o out": "reads svmlight text",
-    "fit --online one -o out": "are all of class 1",
-    "fit --online data -o out --algorithm mpu": "'mpu' cannot learn from a stream",
-    "fit --online data -o out --n-features 4 --hashing 8": "leave out --n-features or --hashing",
+    "fit --online table -o out --n-features 4": "reads svmlight text",
+    "fit --online one -o out --n-features 4": "are all of class 1",
+    "fit --online data -o out --n-features 4 --algorithm mpu": "'mpu' cannot learn from a stream",
+    "fit --online data -o out": "give --n-features",
     "fit --online data -o out --n-features 2": "line 1: the index 3 is beyond the 2 features",
-    "fit --online data -o out --shuffle-buffer 5XB": "--shuffle-buffer must be a size such as 512KB, 100MB or 2GB",
+    "fit --online data -o out --n-features 4 --shuffle-buffer 5XB": "must be a size such as 512KB, 100MB or 2GB",
     "fit data -o out --shuffle-buffer 5MB": "need --online",
-    "fit --online data -o out --classes a,b": "--classes takes whole numbers",
-    "fit --online data -o out --classes 1,2": "is -1, none of the classes [1, 2]; name all",
+    "fit --online data -o out --n-features 4 --classes a,b": "--classes takes whole numbers",
+    "fit --online data -o out --n-features 4 --classes 1,2": "is -1, none of the classes [1, 2]; name all",
     "predict model wide": "line 2: the index 5 is beyond the 4 features",
     "predict data data": "this is not a model file",
     "predict model model": "this is not a text file",
@@ -322,16 +320,6 @@ class TestOnline:
         assert np.array_equal(load(path).coef_, model.coef_)
         assert run("predict", path, data).stdout.split() == [str(label) for label in model.predict(X)]
         assert "a stream has no certificate" in refused("check", path, data)
-
-    def test_features_are_hashed_when_the_width_is_unknown(self, data, tmp_path):
-        path = tmp_path / "rows.svm.gz"
-        path.write_bytes(gzip.compress(data.read_bytes()))
-        words = ("--hashing", 64, "--json", "--classes", "-1,1,7", "--trail", "vote", "--shuffle-buffer", 0)
-        facts = json.loads(run("fit", "--online", path, "-o", tmp_path / "m", *words).stdout)
-        assert (facts["rows"], facts["features"], facts["classes"]) == (60, 64, [-1, 1, 7])
-        rows = [{str(j + 1): v for j, v in enumerate(row) if v} for row in X.tolist()]
-        model = OnlineMarginClassifier(hasher=64, trail="vote").partial_fit(rows, Y, classes=[-1, 1, 7])
-        np.testing.assert_allclose(load(tmp_path / "m").coef_, model.coef_, rtol=1e-12)
 
     def test_ctrl_c_in_a_stream_saves_the_model_so_far(self, data, tmp_path, monkeypatch):
         def blocks(path, n_features):

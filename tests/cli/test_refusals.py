@@ -55,7 +55,7 @@ def test_options_that_change_nothing_are_refused(words, message, folder):
 @pytest.mark.parametrize("options", [
     "--intercept augmented --intercept-scaling 2", "--kernel poly --gamma 1 --degree 2 --coef0 1",
     "--C inf --loss hinge",
-    "--online --intercept-scaling 2",
+    "--online --n-features 4 --intercept-scaling 2",
 ])  # fmt: skip
 def test_options_that_go_together_are_not_refused(options, folder):
     assert run(

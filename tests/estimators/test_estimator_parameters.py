@@ -57,9 +57,7 @@ ONLINE = {
     "beta": ("fixed-margin",),  # of the algorithm
     "eta": ("cramma", mm.FixedDirectionalMargin(beta=0.1)),
     "algorithm": ("mpu", "smo"),
-    "n_voters": (1,),
     "radius": (-1.0,),
-    "hasher": ("x",),
 }
 SELECTION = {
     "C": (INF, 1e-300),  # not separable; all weights are 0

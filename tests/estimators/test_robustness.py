@@ -103,11 +103,9 @@ def test_radii_without_a_nearest_boundary():
 @interpreted
 def test_online_models_have_radii_in_the_2_norm():
     X, y = clouds(60, 5, classes=3)
-    model = OnlineMarginClassifier(trail="average", random_state=0).fit(X, y)
+    model = OnlineMarginClassifier(random_state=0).fit(X, y)
     distances = [nearest_boundary(model, x, 2.0)[1] for x in X]
     assert model.certified_radius(X) == pytest.approx(distances, rel=0.0, abs=1e-13)
-    with pytest.raises(ValueError, match="no one distance"):
-        OnlineMarginClassifier(trail="vote", random_state=0).fit(X, y).certified_radius(X)
 
 
 def test_differences_of_scores_that_overflow_certify_no_radius():

@@ -83,7 +83,7 @@ def labels_match_scores(labels, scores, classes):
         (MaxMarginClassifier(), "three"),
         (MaxMarginClassifier(), "truth"),
         (mm.MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2), "words"),
-        (OnlineMarginClassifier(trail="last", random_state=0), "three"),
+        (OnlineMarginClassifier(random_state=0), "three"),
         (KernelMaxMarginClassifier(kernel="linear"), "two"),
         (KernelMaxMarginClassifier(**POLY), "words"),
         (KernelMaxMarginClassifier(gamma=0.7), "three"),
@@ -192,8 +192,6 @@ PIPELINE = make_pipeline(StandardScaler(), MaxMarginClassifier())
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
-        (OnlineMarginClassifier(trail="vote", random_state=0), 'fit with trail="average"'),
-        (OnlineMarginClassifier(hasher=8), r"without a hasher .* with --n-features"),
         (KernelMaxMarginClassifier(kernel="laplacian"), "the kernel laplacian cannot be written as a graph"),
         (KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T), "the kernel is a Python function"),
         (mm.MarginRFE(), "of a MarginRFE its estimator_"),
@@ -210,10 +208,7 @@ PIPELINE = make_pipeline(StandardScaler(), MaxMarginClassifier())
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_models_without_an_exact_graph_are_refused(model, expected, path):
-    if getattr(model, "hasher", None):
-        model.partial_fit([{"a": 1}, {"b": 1}], [0, 1], classes=[0, 1])
-    else:
-        model.fit(X, LABELS["two"])
+    model.fit(X, LABELS["two"])
     with pytest.raises(mm.ModelFileError, match=expected):
         mm.to_onnx(model, path)
     assert not path.exists()

@@ -136,8 +136,6 @@ class TestUnsupportedModels:
     @pytest.mark.parametrize(
         ("write", "model", "expected"),
         [
-            (mm.to_liblinear, OnlineMarginClassifier(trail="vote", random_state=0), 'trail="average"'),
-            (mm.to_json, OnlineMarginClassifier(hasher=16), "hashes its features"),
             (mm.to_liblinear, KernelMaxMarginClassifier(kernel="linear", **OVO), 'multi_class="ovr"'),
             (mm.to_liblinear, KernelMaxMarginClassifier(), "to_libsvm"),
             (mm.to_libsvm, KernelMaxMarginClassifier(), 'multi_class="ovo"'),
@@ -152,10 +150,7 @@ class TestUnsupportedModels:
         ],
     )
     def test_models_that_no_file_can_hold_are_refused(self, write, model, expected, path):
-        if getattr(model, "hasher", None):
-            model.partial_fit([{"a": 1}, {"b": 1}], [0, 1], classes=[0, 1])
-        else:
-            model.fit(X, THREE_CLASSES)
+        model.fit(X, THREE_CLASSES)
         assert expected in refusal(write, model, path)
         assert not path.exists()
 

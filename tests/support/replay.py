@@ -87,7 +87,7 @@ def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=Fal
 
 def flow(rule, X, y):
     """A soft-margin stream in uneven batches: return the rows that made an update, and final values."""
-    stream = Stream(rule, Problem("squared_hinge", 0.7, intercept="free"), X.shape[1], 0.5, 0.0, "average", 2)
+    stream = Stream(rule, Problem("squared_hinge", 0.7, intercept="free"), X.shape[1], 0.5, 0.0)
     steps = []
     for turn in range(3):
         for k in range(len(y)):

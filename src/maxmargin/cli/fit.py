@@ -29,8 +29,6 @@ def fit(
     quiet: bool = False,
     online: bool = False,
     classes: str | None = None,
-    hashing: int | None = None,
-    trail: str | None = None,
     shuffle_buffer: str | None = None,
     picture: Path | None = None,
     **parameters: Any,
@@ -55,14 +53,10 @@ def fit(
         Print no progress line and no report.
     online : bool
         One pass over svmlight text of any length, in constant memory and without a certificate; the file may be a pipe,
-        and - is standard input; with --C, --algorithm, --intercept-scaling, --no-intercept and --seed.
+        and - is standard input; with --n-features, --C, --algorithm, --intercept-scaling, --no-intercept and --seed.
     classes : str
         With --online: all labels, as in -1,1; by default those of the first 4 MB, and of the rows that fill the shuffle
         buffer first.
-    hashing : int
-        With --online, without --n-features: number of columns that indices are hashed into; by default 262144.
-    trail : str
-        With --online: the weights used for prediction: average, vote or last; by default average.
     shuffle_buffer : str, default=100MB
         With --online: memory for rows that are shuffled, as in 512KB or 2GB; 0 for the order of the file. Blocks of an
         uncompressed file that may not fit are read in random order.
@@ -82,9 +76,8 @@ def fit(
 
     check_place(output, data)
     drawn = None if picture is None else PictureFile(picture, data, output)
-    if (classes, hashing, trail, shuffle_buffer) != (None, None, None, None):
-        names = "--classes, --hashing, --trail and --shuffle-buffer"
-        raise ValueError(f"{names} need --online: add it, or leave them out")
+    if (classes, shuffle_buffer) != (None, None):
+        raise ValueError("--classes and --shuffle-buffer need --online: add it, or leave them out")
     hard = isinf(parameters["C"])
     chosen = {FIELDS.get(name, name): typed[name] for name in ESTIMATOR_OPTIONS if name in typed}
     with Progress(quiet=quiet):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from math import isinf
 from pathlib import Path
@@ -15,8 +14,7 @@ import typer
 
 from ..algorithms import ALGORITHMS
 from ..estimators.decisions import text_of
-from ..estimators.online import TRAILS, OnlineMarginClassifier
-from ..estimators.stream_parameters import EXAMPLE_RATES
+from ..estimators.online import OnlineMarginClassifier
 from ..fit.streaming import streams
 from ..io.model_file import save
 from ..numerics.files import check_place
@@ -28,13 +26,9 @@ from ..readers.table import labels_of
 from .display import Progress
 from .options import FIELDS, STOPPED, Result, dashed
 
-# columns that indices are hashed into where their number is not given (the default of Vowpal Wabbit, too): 2 MB of
-# weights a class; more costs memory, less lets more features share a column (17 % of 50,000 here)
-HASHED_COLUMNS = 1 << 18
-PARAMETERS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "trail", "seed")  # of the estimator
-OTHER_OPTIONS = (
-    "data", "output", "online", "classes", "hashing", "n_features", "shuffle_buffer", "as_json", "quiet"
-)  # fmt: skip
+NEED_RATES = ("cramma", "micra", "fixed-margin")  # parameters that the command line cannot give
+PARAMETERS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "seed")  # of the estimator
+OTHER_OPTIONS = ("data", "output", "online", "classes", "n_features", "shuffle_buffer", "as_json", "quiet")
 # A larger buffer mixes longer runs of a label and costs memory: this one holds 700,000 rows of ten entries, and is
 # small beside the memory of any computer.
 SHUFFLE_BUFFER = "100MB"
@@ -59,15 +53,11 @@ def fit_online(data: Path, output: Path, given: dict[str, Any]) -> Result:
     check_place(output, data)
     _check_options(data, given)
     parameters = {FIELDS.get(name, name): given[name] for name in PARAMETERS if name in given}
-    hasher = None if "n_features" in given else given.get("hashing", HASHED_COLUMNS)
-    model, begin = OnlineMarginClassifier(**parameters, hasher=hasher), time.perf_counter()
-    with warnings.catch_warnings(record=True) as found, Progress(quiet=bool(given.get("quiet"))):
-        warnings.simplefilter("always", UserWarning)
+    model, begin = OnlineMarginClassifier(**parameters), time.perf_counter()
+    with Progress(quiet=bool(given.get("quiet"))):
         stopped = _Pass(model, data, given).run()
     seconds = time.perf_counter() - begin
     save(model, output)
-    for warning in found:
-        typer.echo(f"maxmargin: {warning.message}", err=True)
     if stopped not in (None, CTRL_C):
         typer.echo(
             f"maxmargin: {stopped.rstrip('.')}; the model was learnt from {model.n_seen_} rows.", err=True
@@ -96,23 +86,18 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     if names_columns(data) or data.suffix.lower() == ".npz":
         raise DataError(f"{data}: --online reads svmlight text; convert the data, or leave out --online.")
     _check_algorithm(given.get("algorithm", "auto"), given.get("fit_intercept", True))
-    if given.get("trail", "average") not in TRAILS:
-        raise DataError(f"--trail must be average, vote or last; got {given['trail']}.")
     for name, most in (("C", "or inf for the hard margin"), ("intercept_scaling", "finite")):
         value = given.get(name, 1.0)
         if not value > 0.0 or (value == float("inf") and name != "C"):
             raise DataError(f"{dashed(name)} must be a positive number, {most}; got {value:g}.")
-    for name in ("n_features", "hashing"):
-        if given.get(name) is not None and given[name] < 1:
-            raise DataError(f"{dashed(name)} must be at least 1, got {given[name]}.")
-    if "n_features" in given and "hashing" in given:
-        raise DataError("--hashing is for an unknown number of columns; leave out --n-features or --hashing.")
+    if given.get("n_features", 0) < 1:
+        raise DataError("--online needs the number of columns, at least 1: give --n-features.")
 
 
 def _check_algorithm(name: str, fit_intercept: bool) -> None:
     """Raise DataError where an algorithm cannot learn from a stream, in terms of the command line."""
-    able = [one for one, cls in ALGORITHMS.items() if streams(cls) and one not in EXAMPLE_RATES]
-    if name in EXAMPLE_RATES:
+    able = [one for one, cls in ALGORITHMS.items() if streams(cls) and one not in NEED_RATES]
+    if name in NEED_RATES:
         needed = "the margin to reach" if name == "fixed-margin" else "a rate"
         raise DataError(
             f"--algorithm {name} needs {needed}, and the command line has no option for it: name another algorithm "

@@ -1,10 +1,9 @@
 """The state of an online algorithm on a stream, where each pattern is presented once.
 
-The *trail* is the record of earlier weights from which predictions are made: none (`Last`), their mean (`Mean`), or
-those that remained unchanged for the most presentations (`Voters`).
-
 No row is stored, and of the dual variables only their sums and sums of squares for each class. A pattern's dual
-variable is 0 when it is presented, so that its score needs no slack coordinate.
+variable is 0 when it is presented, so that its score needs no slack coordinate. Predictions are made from the mean of
+the weights after every presentation, whose sum is kept in time proportional to the number of updates: in stored numbers
+it is SCALE_SUM w - past.
 """
 
 from __future__ import annotations
@@ -21,90 +20,13 @@ SEEN, LAST_STEP = NUMBERS, NUMBERS + 1
 STREAM_NUMBERS = NUMBERS + 2
 # indices in `sums`: sum alpha, sum alpha^2, as stored, of the negative class; the next index is for the positive class
 SUM, SQUARES = 0, 2
-# indices in `tally`: SINCE, presentations before the present weight; the others are documented in `Mean`
+# Indices in `tally`: SINCE, presentations before the present weight; SCALE_SUM, the sum of the scales over the
+# presentations since the scale was FIRST_SCALE; BIAS_SUM, the sum of the biases.
 SINCE, SCALE_SUM, BIAS_SUM, FIRST_SCALE = range(4)
-# Factor by which the scale may fall before `Mean` adds SCALE_SUM w to its array. The mean loses as many digits: 2^20
+# Factor by which the scale may fall before SCALE_SUM w is subtracted from `past`. The mean loses as many digits: 2^20
 # leaves 33 of 53 bits, and costs a pass over w only where the scale has fallen by a million.
 MAX_SCALE_FALL = 2.0**20
 NO_ROW = np.uint32(2**32 - 1)  # in place of a row index: no row
-
-
-def _after_add(self, h, i, c):
-    """Update sums after c y_i x_i, in stored numbers, has been added to w; here nothing."""
-
-
-def _before_rescale(self, h):
-    """Update sums before w is multiplied by its scale; here nothing."""
-
-
-@record
-class Last(NamedTuple):
-    """The trail of a stream that predicts with its last weight: earlier weights are not stored."""
-
-    tally: Any
-
-    after_add, before_rescale = _after_add, _before_rescale
-
-    def before_step(self, h, seen):
-        """Update sums before a step, with the present weight and the number `seen` of presentations; here nothing."""
-
-
-@record
-class Mean(NamedTuple):
-    """The sum of the weights after every presentation, in time proportional to the number of updates.
-
-    In stored numbers it is SCALE_SUM w - past. SCALE_SUM is the sum of the scales over the presentations since the
-    scale was FIRST_SCALE; a step c y x adds SCALE_SUM c y x to `past`, as it is no part of the weights before it.
-    BIAS_SUM is the sum of the biases.
-    """
-
-    past: Any  # an `EuclideanVector`
-    tally: Any
-
-    def before_step(self, h, seen):
-        t = self.tally
-        t[SCALE_SUM] += h.number[SCALE] * (seen - t[SINCE])
-        t[BIAS_SUM] += h.number[BIAS] * (seen - t[SINCE])
-        t[SINCE] = seen
-        if h.number[SCALE] * MAX_SCALE_FALL < t[FIRST_SCALE]:
-            self.before_rescale(h)
-            t[FIRST_SCALE] = h.number[SCALE]
-
-    def after_add(self, h, i, c):
-        h.space.add_row(i, self.tally[SCALE_SUM] * c * h.y[i], self.past)
-
-    def before_rescale(self, h):
-        """Subtract SCALE_SUM w from `past` and set SCALE_SUM to 0, so that the sum is -past."""
-        scale_sum = self.tally[SCALE_SUM]
-        for j in range(self.past.w.size):
-            self.past.w[j] -= scale_sum * h.space.vector.w[j]
-        self.tally[SCALE_SUM] = 0.0
-        self.tally[FIRST_SCALE] = 1.0
-
-
-@record
-class Voters(NamedTuple):
-    """The weights that remained unchanged for the most presentations, as many as `weights` has rows."""
-
-    weights: Any  # an array with a row for each weight
-    biases: Any
-    votes: Any  # the number of presentations during which each weight remained unchanged
-    tally: Any
-
-    after_add, before_rescale = _after_add, _before_rescale
-
-    def before_step(self, h, seen):
-        lasted = seen - self.tally[SINCE]
-        self.tally[SINCE] = seen
-        k = 0
-        for j in range(self.votes.size):
-            if self.votes[j] < self.votes[k]:
-                k = j
-        if lasted > self.votes[k]:
-            self.votes[k] = lasted
-            self.biases[k] = h.number[BIAS]
-            for j in range(self.weights.shape[1]):
-                self.weights[k, j] = h.number[SCALE] * h.space.vector.w[j]
 
 
 @record
@@ -121,7 +43,8 @@ class StreamWeight(NamedTuple):
     delta2: float  # square of a pattern's slack coordinate
     pair: Any  # the row of each class in a rule's pair, negative class first; NO_ROW where there is none
     pair_duals: Any  # their dual variables, as stored
-    trail: Any  # `Last`, `Mean` or `Voters`
+    past: Any  # an `EuclideanVector`: the mean of the weights is that of SCALE_SUM w - past
+    tally: Any
 
     def score(self, i):
         """Return y_i (w.x_i + bias) of a row that has not been presented before."""
@@ -150,11 +73,30 @@ class StreamWeight(NamedTuple):
         self.space.add_row(i, c * self.y[i], self.space.vector)
         if k == 1:
             self.space.add_row(i, c, self.plus)
-        self.trail.after_add(self, i, c)
+        # a step is no part of the weights before it
+        self.space.add_row(i, self.tally[SCALE_SUM] * c * self.y[i], self.past)
+
+    def before_step(self, seen):
+        """Add the present weight to the sum of all weights, with the number `seen` of presentations."""
+        t = self.tally
+        t[SCALE_SUM] += self.number[SCALE] * (seen - t[SINCE])
+        t[BIAS_SUM] += self.number[BIAS] * (seen - t[SINCE])
+        t[SINCE] = seen
+        if self.number[SCALE] * MAX_SCALE_FALL < t[FIRST_SCALE]:
+            self.fold_past()
+            t[FIRST_SCALE] = self.number[SCALE]
+
+    def fold_past(self):
+        """Subtract SCALE_SUM w from `past` and set SCALE_SUM to 0, so that the sum of the weights is -past."""
+        scale_sum = self.tally[SCALE_SUM]
+        for j in range(self.past.w.size):
+            self.past.w[j] -= scale_sum * self.space.vector.w[j]
+        self.tally[SCALE_SUM] = 0.0
+        self.tally[FIRST_SCALE] = 1.0
 
     def rescale(self, k):
         """Multiply the stored numbers by k and set the scale to 1."""
-        self.trail.before_rescale(self)
+        self.fold_past()
         self.space.vector.rescale(k)
         self.plus.rescale(k)
         for j in range(2):
@@ -202,7 +144,7 @@ def stream(rule, h, first, last):
         s = h.score(i)
         mistakes += s <= 0.0
         if rule.wrong(h, i, s, limit):
-            h.trail.before_step(h, seen + (k - first))
+            h.before_step(seen + (k - first))
             rule.step(h, i, s)
             limit = rule.threshold(h)
             updates += 1
@@ -216,7 +158,7 @@ def open_stream(rule, h, order):
 
     SEEN grows by one, for the last of these rows; the caller counts the others.
     """
-    h.trail.before_step(h, h.number[SEEN])
+    h.before_step(h.number[SEEN])
     rule.start(h, order)
     h.number[SEEN] += 1.0
 

@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from ..algorithms import Algorithm
+from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
-from ..fit.streaming import Stream
-from ..numerics.labels import check_labels, label_array
+from ..fit.streaming import Stream, streams
+from ..numerics.labels import check_labels
 from ..numerics.sizes import require_weight_memory
 from ..problem.problem import Problem
 from . import validation
-from .label_runs import LabelRuns
 from .prediction import LinearDecision, Robust
 from .progress import CallbackSupportMixin, StepCallbacks
-from .stream_parameters import hash_rows, stream_algorithm
 
-TRAILS = ("average", "vote", "last")
 STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
-    "algorithm", "C", "trail", "n_voters", "fit_intercept", "intercept_scaling", "radius", "hasher",
+    "algorithm", "C", "fit_intercept", "intercept_scaling", "radius",
 )  # fmt: skip
 
 SHARED = ("C", "fit_intercept", "random_state")  # checked as in the other classifiers
 CHECKS: validation.Checks = {name: (validation.COST | validation.COMMON)[name] for name in SHARED} | {
     "shuffle": validation.COMMON["fit_intercept"],
-    "trail": (lambda trail: trail in TRAILS, '"average", "vote" or "last"; got {!r}'),
-    "n_voters": (lambda count: validation.is_whole(count, 2), "a whole number of at least 2; got {!r}"),
     "max_iter": (lambda passes: validation.is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
     "intercept_scaling": (validation.is_positive_finite, "a positive, finite number; got {!r}"),
     "radius": (
         validation.optional(validation.is_positive_finite),
         "a positive, finite number, or None; got {!r}",
-    ),
-    "hasher": (
-        lambda hasher: hasher is None or isinstance(hasher, FeatureHasher) or validation.is_whole(hasher, 1),
-        "a FeatureHasher, a positive number of columns, or None; got {!r}",
     ),
 }
 
@@ -78,13 +66,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     C : float, default=inf
         Weight of the squared losses, as in `MaxMarginClassifier`; ``inf`` is the hard margin. Every visit of a row is a
         pattern with its own slack.
-    trail : {"average", "vote", "last"}, default="average"
-        The weights used for prediction: the mean of the weights after every visit; a vote of the weights that lasted
-        longest, each with as many votes as visits that it lasted (`decision_function` is then the majority, from -1 to
-        1); or the last one.
-    n_voters : int, default=20
-        With ``trail="vote"``: the largest number of weights that vote, including the current one. If there are more,
-        the one that lasted shortest is dropped.
     fit_intercept : bool, default=True
     intercept_scaling : float, default=0.3
         The constant coordinate by which the intercept is learnt, for patterns of about unit length; a larger one is
@@ -94,10 +75,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         units of it: Perceptron, ALMA, CRAMMA, MICRA and fixed margin. If it is None or too small, the largest norm so
         far is used. The theorems then still hold: the threshold of the Perceptron never exceeds ``b`` R^2, and the
         others run on patterns divided by numbers of at most R, whose margin is at least gamma / R.
-    hasher : FeatureHasher or int, default=None
-        For rows whose features are not known beforehand: X is then the input of the hasher's ``transform``, or a CSR
-        matrix of any width, whose column j is the feature named ``str(j)``. An int is
-        ``FeatureHasher(n_features=int)``, whose rows are dicts.
     max_iter : int, default=5
         Number of passes of `fit` over the data; `partial_fit` makes one.
     shuffle : bool, default=True
@@ -107,7 +84,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        The mean weight with ``trail="average"``, otherwise the last.
+        The mean of the weights after every visit.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     bounds_ : StreamBounds
@@ -125,7 +102,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     n_iter_ : int
         Number of passes of the last `fit`; 1 after `partial_fit` alone.
     n_features_in_ : int
-        Not with a hasher.
     feature_names_in_ : ndarray of shape (n_features,)
         Only if X had string column names.
     uncertified_ : str
@@ -136,10 +112,14 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     There is no `sample_weight`: in one pass, weight k is not equal to k copies of a row, the second of which is scored
     after the update of the first.
 
+    Rows sorted by label make worse models than rows in random order: shuffle a stream of sorted rows.
+
+    Features that are not known beforehand are hashed in a pipeline: ``make_pipeline(FeatureHasher(2**18), model)``.
+
     References
     ----------
     Y. Freund, R. E. Schapire, "Large margin classification using the perceptron algorithm", Machine Learning 37,
-    1999 (averaging and voting); the docstrings of the rules name theirs.
+    1999 (averaging); the docstrings of the rules name theirs.
 
     Examples
     --------
@@ -156,12 +136,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     algorithm: str | Algorithm = "auto"
     _: KW_ONLY
     C: float = np.inf
-    trail: str = "average"
-    n_voters: int = 20
     fit_intercept: bool = True
     intercept_scaling: float = 0.3
     radius: float | None = None
-    hasher: Any = None
     max_iter: int = 5
     shuffle: bool = True
     random_state: Any = None
@@ -169,8 +146,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.dict = self.hasher is not None
-        tags.input_tags.two_d_array = self.hasher is None
         return tags
 
     # fitting
@@ -183,7 +158,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
+        X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
 
         Returns
@@ -214,12 +189,11 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and update the model.
 
-        There is no `sample_weight`: see Notes. A model warns once (UserWarning) if labels come in long runs: after 200
-        rows or more, the label changes less than a fifth as often as in random order, or one run is too long for it.
+        There is no `sample_weight`: see Notes.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Any number of rows, one included.
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), default=None
@@ -237,11 +211,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         X, y = self._validated(X, y, first)
         if first:
             self._begin(np.asarray(classes), X.shape[1])
-        places = self._places(y)
-        self._present(Patterns(X), self._signs(places), True)
-        warning = self._label_runs.add(places)
-        if warning is not None:
-            warnings.warn(warning, UserWarning, stacklevel=4)
+        self._present(Patterns(X), self._signs(self._places(y)), True)
         return self
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
@@ -253,20 +223,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
                 stream.present(patterns, sign, new)
 
     # streams
-
-    @validation.restored_after(Exception)
-    def begin(self, classes: np.ndarray, width: int) -> None:
-        """Begin a new stream of rows with these classes and `width` columns (after hashing)."""
-        validation.check_parameters(self, CHECKS)
-        if not validation.is_whole(width, 1):
-            raise ValueError(f"width must be a positive number of columns; got {width!r}.")
-        if self.hasher is None:
-            self.n_features_in_ = int(width)
-            if len(getattr(self, "feature_names_in_", ())) != width:
-                vars(self).pop("feature_names_in_", None)
-        elif width != self._feature_hasher().n_features:
-            raise ValueError(f"the hasher makes {self._feature_hasher().n_features} columns, not {width!r}.")
-        self._begin(np.asarray(classes), int(width))
 
     def _check_same_stream(self, classes: Any) -> None:
         """Refuse parameters or classes that differ from the first call: the sums of the stream would prove nothing."""
@@ -290,17 +246,12 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         algorithm = stream_algorithm(self.algorithm, problem)
         self.classes_ = classes
         self.n_iter_ = 1
-        self._label_runs = LabelRuns(classes.size)
         self._began = {name: getattr(self, name) for name in STREAM_PARAMETERS}
         rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
         problems = 1 if classes.size == 2 else classes.size
-        voters = int(self.n_voters) if self.trail == "vote" else 1
-        require_weight_memory(
-            2 * (2 + voters) * problems, d
-        )  # of `Stream.arrays`, and their copies in a file
+        require_weight_memory(6 * problems, d)  # of `Stream.arrays`, and their copies in a file
         self._streams = [
-            Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
-            for _ in range(problems)
+            Stream(algorithm, problem, d, rho, float(self.radius or 0.0)) for _ in range(problems)
         ]
 
     def _summary(self) -> str:
@@ -312,18 +263,11 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     # data
 
-    def _feature_hasher(self) -> FeatureHasher:
-        """Return the hasher; a number stands for ``FeatureHasher(n_features=number)``."""
-        return self.hasher if isinstance(self.hasher, FeatureHasher) else FeatureHasher(int(self.hasher))
-
     def _validated(self, X: Any, y: Any, first: bool) -> tuple[Any, np.ndarray]:
         """Return rows as an array or CSR matrix, and labels; the `first` ones set the number of features."""
         if first:
             validation.check_parameters(self, CHECKS)
-        if self.hasher is None:
-            return validation.validate_rows(self, X, y, order="C", reset=first)
-        X = hash_rows(self._feature_hasher(), X)
-        return X, label_array(y, X.shape[0])
+        return validation.validate_rows(self, X, y, order="C", reset=first)
 
     def _places(self, y: np.ndarray) -> np.ndarray:
         """Return the places of labels among the classes; refuse labels of other classes."""
@@ -375,34 +319,34 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         """Number of row visits so far."""
         return self._fitted_streams()[0].seen
 
-    def _rows_to_predict(self, X: Any) -> Any:
-        return super()._rows_to_predict(X) if self.hasher is None else hash_rows(self._feature_hasher(), X)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return w.x + b of the mean or last weight, or the majority of the votes, from -1 to 1."""
-        if self._streams[0].trail != "vote":
-            return super()._scores(X)
-        majorities = []
-        for stream in self._streams:
-            weights, biases, votes = stream.voters()
-            sides = np.sign(safe_sparse_dot(X, weights.T, dense_output=True) + biases)
-            majorities.append(sides @ votes / max(float(votes.sum()), 1.0))
-        return np.column_stack(majorities)
-
     @property
     def uncertified_(self) -> str:
         """The reason why there is no certificate."""
         return "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
 
-    def state(self) -> list[dict[str, np.ndarray]]:
-        """Return the state of the stream of each problem: the arrays themselves, not copies."""
-        return [stream.arrays for stream in self._fitted_streams()]
-
-    def label_runs(self) -> np.ndarray:
-        """Return the numbers of label changes that `partial_fit` has seen: the array itself, not a copy."""
-        self._fitted_streams()
-        return self._label_runs.numbers
-
     def _fitted_streams(self) -> list[Stream]:
         check_is_fitted(self, "_streams")
         return self._streams
+
+
+def stream_algorithm(algorithm: Any, problem: Problem) -> Algorithm:
+    """Return the algorithm of a stream; "auto" is `LocalPerceptron`. Refuse algorithms that need stored rows."""
+    suitable = [name for name, cls in ALGORITHMS.items() if streams(cls)]
+    if isinstance(algorithm, str) and algorithm == "auto":
+        algorithm = LocalPerceptron.name
+    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "ALMA()", Algorithm, suitable)
+    if not streams(type(algorithm)):
+        raise ValueError(
+            f"algorithm {algorithm.name!r} cannot learn from a stream, which brings a pattern only once. Use "
+            f"MaxMarginClassifier, or one of {', '.join(map(repr, suitable))}."
+        )
+    if isinstance(algorithm, FixedDirectionalMargin) and algorithm.beta is None:
+        raise ValueError("fixed-margin needs beta, the margin to reach: FixedDirectionalMargin(beta=0.01).")
+    if isinstance(algorithm, CRAMMA | MICRA | FixedDirectionalMargin) and algorithm.eta is None:
+        raise ValueError(
+            f"{algorithm.name} needs a rate eta, as its own comes from a run over all patterns: eta=0.1."
+        )
+    instead = algorithm.refuses(problem)
+    if instead is not None:
+        raise ValueError(f"algorithm {algorithm.name!r} needs {instead}.")
+    return algorithm

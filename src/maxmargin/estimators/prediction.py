@@ -198,7 +198,7 @@ class Robust:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
+        X : array-like or sparse matrix of shape (n_samples, n_features)
 
         Returns
         -------
@@ -210,7 +210,7 @@ class Robust:
         ------
         NotFittedError
         ValueError
-            If X does not fit the model, or several hyperplanes vote (``trail="vote"``).
+            If X does not fit the model.
 
         Notes
         -----
@@ -225,7 +225,7 @@ class Robust:
         Rounding: the error of a score of d products, summed in any order, is at most c = (d + 4) eps (|w|.|x| + |b|),
         plus d times the smallest number if products underflow. Twice this bound is subtracted from |s|, for the row and
         for the perturbed row; |w|_q is rounded up, and the quotient down. If weights are equal, inf holds for exact
-        scores. With a hasher, distances are distances between hashed rows.
+        scores.
 
         Examples
         --------
@@ -235,8 +235,6 @@ class Robust:
         [2.5]
         """
         check_is_fitted(self)
-        if getattr(self, "trail", None) == "vote":
-            raise ValueError('trail="vote" has no one distance: fit with trail="average" or trail="last".')
         model: Any = self
         X = model._rows_to_predict(X)
         return _radii(X, model.coef_, model.intercept_, exponent(model))

@@ -19,10 +19,7 @@ from ..engine.stream import (
     SQUARES,
     STREAM_NUMBERS,
     SUM,
-    Last,
-    Mean,
     StreamWeight,
-    Voters,
     open_stream,
     refresh_norm,
     stream,
@@ -66,10 +63,6 @@ class Stream:
         The constant coordinate of every pattern, 0 for none.
     radius : float
         Initial value of R, the largest norm of a pattern; a row with a larger norm increases it.
-    trail : {"average", "vote", "last"}
-        The weights used for prediction: the mean over all row visits, a vote of several weights, or the last one.
-    voters : int
-        Largest number of weights that vote, including the current one.
 
     Attributes
     ----------
@@ -86,10 +79,8 @@ class Stream:
         d: int,
         rho: float,
         radius: float,
-        trail: str,
-        voters: int,
     ) -> None:
-        self.algorithm, self.problem, self.d, self.trail = algorithm, problem, d, trail
+        self.algorithm, self.problem, self.d = algorithm, problem, d
         self.keeps_pair = algorithm.bias is Bias.OWN
         self.rho = 0.0 if self.keeps_pair else rho
         self.delta2 = float(problem.delta2(np.ones(1))[0])
@@ -105,15 +96,8 @@ class Stream:
             "counts": np.zeros(2),  # rows of each class, negative first
             "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # MISTAKES, UPDATES, RADIUS2, PASSES
             "begun": np.zeros(1),  # 1 after the first w is set
+            "past": np.zeros(size),
         }
-        if trail == "average":
-            self.arrays["past"] = np.zeros(size)
-        if trail == "vote":
-            self.arrays |= {
-                "voters": np.zeros((voters - 1, size)),
-                "biases": np.zeros(voters - 1),
-                "votes": np.zeros(voters - 1),
-            }
         # the rows of the pair, negative class first, and 1 for each class whose row is set
         if self.keeps_pair:
             self.arrays["pair"], self.arrays["known"] = np.zeros((2, d)), np.zeros(2)
@@ -216,12 +200,6 @@ class Stream:
         space: Any = weight.space._replace(vector=vector)
         if self.rho:
             space = space._replace(base=space.base._replace(vector=vector))
-        if self.trail == "average":
-            trail: Any = Mean(EuclideanVector(a["past"]), a["tally"])
-        elif self.trail == "vote":
-            trail = Voters(a["voters"], a["biases"], a["votes"], a["tally"])
-        else:
-            trail = Last(a["tally"])
         held = np.full(2, NO_ROW)
         if self.keeps_pair:
             held[:] = n - 2, n - 1
@@ -236,7 +214,8 @@ class Stream:
             delta2=self.delta2,
             pair=held,
             pair_duals=a["own"],
-            trail=trail,
+            past=EuclideanVector(a["past"]),
+            tally=a["tally"],
         )
 
     def _set_first_w(self, h: StreamWeight, n: int) -> int:
@@ -316,44 +295,17 @@ class Stream:
     # results
 
     def weight(self) -> tuple[np.ndarray, float]:
-        """Return w, of shape (d,), and the intercept: the means over all row visits for "average", else the last ones.
+        """Return w, of shape (d,), and the intercept: the means over all row visits.
 
         The sum of the weights is (SCALE_SUM + scale * visits since the last change) * w - past, in stored numbers.
         """
         a = self.arrays
         w, number, tally = a["w"], a["number"], a["tally"]
-        scale, bias = float(number[SCALE]), float(number[BIAS])
-        if self.trail == "average" and number[SEEN]:
-            unchanged = number[SEEN] - tally[SINCE]  # row visits since the last change of w
-            w = ((tally[SCALE_SUM] + scale * unchanged) * w - a["past"]) / number[SEEN]
-            bias = (tally[BIAS_SUM] + bias * unchanged) / number[SEEN]
-        else:
-            w = scale * w
+        seen = max(float(number[SEEN]), 1.0)
+        unchanged = number[SEEN] - tally[SINCE]  # row visits since the last change of w
+        w = ((tally[SCALE_SUM] + float(number[SCALE]) * unchanged) * w - a["past"]) / seen
+        bias = (tally[BIAS_SUM] + float(number[BIAS]) * unchanged) / seen
         return self._split(w, bias)
-
-    def voters(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the weights that vote, their intercepts and their votes.
-
-        Returns
-        -------
-        weights : ndarray of shape (k, d)
-            The last row is the current w.
-        intercepts : ndarray of shape (k,)
-        votes : ndarray of shape (k,)
-            Number of row visits that each w lasted.
-        """
-        a = self.arrays
-        w, b = self.weight()
-        used = a["votes"] > 0.0
-        lasted = a["number"][SEEN] - a["tally"][SINCE]
-        rows = [
-            self._split(row, bias) for row, bias in zip(a["voters"][used], a["biases"][used], strict=True)
-        ]
-        return (
-            np.vstack([*(row for row, _ in rows), w]),
-            np.array([*(bias for _, bias in rows), b]),
-            np.append(a["votes"][used], lasted),
-        )
 
     def _split(self, w: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
         """Return w without its constant coordinate, which is added to the bias times rho."""

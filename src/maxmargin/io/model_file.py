@@ -11,7 +11,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
@@ -151,9 +150,7 @@ def parameters_of(model: Any) -> Record:
 
 
 def _parameter_record(value: Any) -> Any:
-    """Return a parameter as JSON has it: of an algorithm or a hasher its own parameters, of a dict its pairs."""
-    if isinstance(value, FeatureHasher):
-        return {**value.get_params(deep=False), "dtype": np.dtype(value.dtype).str}
+    """Return a parameter as JSON has it: of an algorithm its own parameters, of a dict its pairs."""
     if isinstance(value, dict):  # keys of JSON objects could only be strings
         return plain(list(value.items()))
     if isinstance(value, Decomposition):
@@ -185,7 +182,6 @@ def _parameters_from(cls: type[Any], record: Record) -> Record:
 _PARAMETERS: dict[str, Callable[[Any], Any]] = {
     "algorithm": lambda record: ALGORITHMS[record["name"]](**record["fields"]),
     "class_weight": dict,
-    "hasher": lambda record: FeatureHasher(**{**record, "dtype": np.dtype(record["dtype"]).type}),
 }
 
 
@@ -359,22 +355,17 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
 def _write_stream(model: Any, record: Record, arrays: Arrays) -> None:
     """Write the width of a stream, the number of its passes, and the arrays of its state."""
     record["width"], record["n_iter"] = model.coef_.shape[1], int(model.n_iter_)
-    arrays["label_runs"] = model.label_runs()
-    for k, state in enumerate(model.state()):
-        arrays |= {f"stream.{k}.{name}": a for name, a in state.items()}
+    for k, stream in enumerate(model._streams):
+        arrays |= {f"stream.{k}.{name}": a for name, a in stream.arrays.items()}
 
 
 def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
     """Begin a stream of the same width, and fill its state with the arrays."""
-    model.begin(model.classes_, record["width"])
-    model.n_iter_ = record["n_iter"]
-    if model.hasher is None:
-        model.n_features_in_ = record["width"]
-    for k, state in enumerate(model.state()):
-        for name, a in state.items():
+    model._begin(model.classes_, record["width"])
+    model.n_iter_, model.n_features_in_ = record["n_iter"], record["width"]
+    for k, stream in enumerate(model._streams):
+        for name, a in stream.arrays.items():
             a[...] = arrays[f"stream.{k}.{name}"]
-    if "label_runs" in arrays:  # files of early versions have none: changes are counted from here on
-        model.label_runs()[...] = arrays["label_runs"]
 
 
 # the content of the files of each class

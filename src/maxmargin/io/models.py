@@ -45,14 +45,9 @@ class LinearModel:
         Raises
         ------
         ModelFileError
-            If it has none, if its columns are hashed, or if a weight is not finite.
+            If it has none, or if a weight is not finite.
         """
         _check_kind(model, "weights of features")
-        if isinstance(model, OnlineMarginClassifier):
-            if model.trail == "vote":
-                raise ModelFileError('a vote has no one row of weights: fit with trail="average" or "last".')
-            if model.hasher is not None:
-                raise ModelFileError("this model hashes its features, without names: fit without a hasher.")
         machine = isinstance(model, MACHINES)
         if machine and not isinstance(model.kernel_, Linear):
             if isinstance(model.kernel_, Precomputed | Pairwise):

@@ -84,8 +84,7 @@ def to_onnx(
     width = getattr(model, "n_features_in_", None)
     if width is None:
         raise ModelFileError(
-            "the graph needs a fixed number of columns, and a model that hashes its features has none: fit without a "
-            "hasher (on the command line, with --n-features)."
+            "the graph needs a fixed number of columns, and this model has none: fit without hashing its features."
         )
     last = _final_classifier(model)
     _check_around(last)

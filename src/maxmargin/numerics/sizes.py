@@ -50,7 +50,7 @@ def require_weight_memory(vectors: int, width: int) -> None:
     if shortage := memory_shortage(8.0 * vectors * width):
         raise ValueError(
             f"a weight for each of {width} features takes {shortage}: number the features without gaps, or hash them "
-            "(sklearn.feature_extraction.FeatureHasher, or maxmargin fit --online --hashing)."
+            "(sklearn.feature_extraction.FeatureHasher)."
         )
 
 
