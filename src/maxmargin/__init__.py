@@ -58,10 +58,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .inspection.support_report import support_report as support_report
     from .inspection.verification import verify as verify
     from .io.certificate_file import write_certificate as write_certificate
-    from .io.json import from_dict as from_dict
-    from .io.json import from_json as from_json
-    from .io.json import to_dict as to_dict
-    from .io.json import to_json as to_json
     from .io.model_file import load as load
     from .io.model_file import save as save
     from .io.onnx import to_onnx as to_onnx
@@ -101,7 +97,6 @@ _MODULES = {
     "inspection.support_report": "support_report",
     "inspection.verification": "verify",
     "io.certificate_file": "write_certificate",
-    "io.json": "from_dict from_json to_dict to_json",
     "io.model_file": "load save",
     "io.onnx": "to_onnx",
     "io.sealed_file": "ModelFileError",

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from command import X, refused, run
 
-from maxmargin import from_json, from_liblinear, load
+from maxmargin import from_liblinear, load
 
 
 @pytest.mark.parametrize(
     ("kind", "fit", "importing"),
-    [("liblinear", (), ()), ("json", (), ()), ("libsvm", ("--kernel", "rbf"), ("--n-features", 4))],
+    [("liblinear", (), ()), ("libsvm", ("--kernel", "rbf"), ("--n-features", 4))],
 )
 def test_exported_and_imported_models_predict_alike(data, tmp_path, kind, fit, importing):
     model, out, back = tmp_path / "m", tmp_path / "out", tmp_path / "back"
@@ -29,10 +29,9 @@ def test_exported_and_imported_models_predict_alike(data, tmp_path, kind, fit, i
 def test_onnx_export_agrees_with_the_model(model, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     scores = load(model).decision_function(X)
-    for options, dtype, error in (((), np.float64, 1e-13), (("--single",), np.float32, 1e-6)):
-        assert run("export", model, "-o", tmp_path / "m.onnx", *options).exit_code == 0
-        session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
-        assert np.allclose(session.run(None, {"X": X.astype(dtype)})[1], scores, 0.0, error)  # 10 eps
+    assert run("export", model, "-o", tmp_path / "m.onnx").exit_code == 0
+    session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    assert np.allclose(session.run(None, {"X": X})[1], scores, 0.0, 1e-13)
 
 
 def test_names_of_features_and_classes_are_exported(table_model, table, tmp_path):
@@ -41,5 +40,3 @@ def test_names_of_features_and_classes_are_exported(table_model, table, tmp_path
     assert "--labels 0,1,..." in refused(*words)
     assert run(*words, "--labels", "7,8").exit_code == 0
     assert from_liblinear(out).classes_.tolist() == [7, 8]
-    assert run("export", table_model, "-o", tmp_path / "t.json").exit_code == 0
-    assert from_json(tmp_path / "t.json").feature_names_in_.tolist() == ["a", "b", "c", "d"]

@@ -13,7 +13,6 @@ from command import run
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status, save, support_report, verify
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.certificates.certificate import Certificates
-from maxmargin.io.json import to_json
 from maxmargin.plots import BoundsDisplay
 from maxmargin.problem.problem import LOSSES, Problem
 
@@ -118,10 +117,7 @@ def test_commands_report_it_and_exit_with_3(tmp_path, classes):
     assert "nan" not in text
 
 
-def test_displays_refuse_it_and_exported_json_records_it(tmp_path):
+def test_displays_refuse_it():
     model, _, _ = stopped()
     with pytest.raises(ValueError, match=WORDS):
         BoundsDisplay.from_estimator(model)
-    to_json(model, tmp_path / "model.json")
-    record = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
-    assert record["decisions"][0]["bounds"]["nothing_proved"] is True

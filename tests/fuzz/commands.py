@@ -19,7 +19,7 @@ from maxmargin.cli.app import app
 
 # {0} is the mutant, {1} a model file or data that are whole
 ON_DATA = ("fit {0} -o {2} --max-time 0.3", "separate {0} --max-time 0.3", "predict {1} {0}", "check {1} {0}")
-ON_MODELS = ("predict {0} {1}", "export {0} -o {2} --to json", "check {0} {1}")
+ON_MODELS = ("predict {0} {1}", "export {0} -o {2} --to liblinear", "check {0} {1}")
 ON_TEXTS = ("import {0} -o {2}",)
 EXIT_CODES = (0, 2, 3)
 

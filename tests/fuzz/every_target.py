@@ -11,7 +11,7 @@ from targets import Target
 CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
 DATA = ("svmlight", "svmlight-gzip", "csv", "no-header", "npz", "npz-array", "npy")
 COLUMNAR = ("parquet", "arrow") if find_spec("pyarrow") is not None else ()
-MODELS = ("model", "model-sealed", "liblinear", "libsvm", "json")
+MODELS = ("model", "liblinear", "libsvm")
 PROOFS = ("certificate",) if CHECKER.exists() else ()
 # Modules whose table TARGETS has the function that makes the target of a name.
 MODULES = {

@@ -7,27 +7,23 @@ from typing import Any
 
 from .options import command
 
-SUFFIXES = {".onnx": "onnx", ".json": "json"}  # that name a format
-FORMATS = ("onnx", "liblinear", "libsvm", "json")
-OPENINGS = {"liblinear": b"solver_type", "libsvm": b"svm_type", "json": b"{"}  # first words of the files
+SUFFIXES = {".onnx": "onnx"}  # that name a format
+FORMATS = ("onnx", "liblinear", "libsvm")
+OPENINGS = {"liblinear": b"solver_type", "libsvm": b"svm_type"}  # first words of the files
 
 
 @command()
-def export(
-    model: Path, *, output: Path, to: str | None = None, labels: str | None = None, single: bool = False
-) -> None:
-    """Write a model for another program: an ONNX graph, a model file of liblinear or libsvm, or readable JSON.
+def export(model: Path, *, output: Path, to: str | None = None, labels: str | None = None) -> None:
+    """Write a model for another program: an ONNX graph, or a model file of liblinear or libsvm.
 
     Parameters
     ----------
     output : Path
         The file to write.
     to : str
-        Format: onnx, liblinear, libsvm or json; by default that of the ending .onnx or .json.
+        Format: onnx, liblinear or libsvm; by default that of the ending .onnx.
     labels : str
         For liblinear and libsvm: a whole number for each class, in sorted order, as in 0,1,2.
-    single : bool
-        For onnx: rows and scores in float32 instead of float64.
     """
     from ..numerics.files import check_place
     from ..readers.files import check_file
@@ -36,21 +32,17 @@ def export(
     if kind not in FORMATS:
         got = f"got {kind}" if kind else "none is named"
         raise ValueError(f"--to must be one of {', '.join(FORMATS)}; {got}")
-    if labels is not None and kind in ("onnx", "json"):
+    if labels is not None and kind == "onnx":
         raise ValueError(f"--labels is only for liblinear and libsvm, not for {kind}: leave it out")
-    if single and kind != "onnx":
-        raise ValueError(f"--single is only for onnx; {kind} files hold all digits: leave it out")
     check_file(model)
     check_place(output, model)
 
-    from ..io import json, onnx, text_models
+    from ..io import onnx, text_models
     from ..io.model_file import load
 
     fitted = load(model)
     if kind == "onnx":
-        onnx.to_onnx(fitted, output, dtype="float32" if single else "float64")
-    elif kind == "json":
-        json.to_json(fitted, output)
+        onnx.to_onnx(fitted, output)
     else:
         write = text_models.to_liblinear if kind == "liblinear" else text_models.to_libsvm
         write(fitted, output, labels=None if labels is None else _whole_numbers(labels))
@@ -65,11 +57,11 @@ def import_model(file: Path, *, output: Path, of: str | None = None, n_features:
     Parameters
     ----------
     file : Path
-        A model file of liblinear or libsvm, or JSON that `export` wrote.
+        A model file of liblinear or libsvm.
     output : Path
         The model file to write.
     of : str
-        Format: liblinear, libsvm or json; by default detected from the beginning of the file.
+        Format: liblinear or libsvm; by default detected from the beginning of the file.
     n_features : int
         For libsvm: number of columns of the data, if no support vector has an entry in the last ones.
     """
@@ -80,21 +72,16 @@ def import_model(file: Path, *, output: Path, of: str | None = None, n_features:
     check_place(output, file)
     kind = of or _format_of(file)
     if kind not in OPENINGS:
-        raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
+        raise ValueError(f"--from must be liblinear or libsvm; got {kind}")
     if n_features is not None and kind != "libsvm":
         raise ValueError(f"--n-features is only for libsvm; {kind} files contain this number: leave it out")
 
-    from ..io.json import from_json
     from ..io.model_file import save
     from ..io.text_models import from_liblinear, from_libsvm
 
-    model: Any
-    if kind == "libsvm":
-        model = from_libsvm(file, n_features=n_features)
-    else:
-        model = from_json(file) if kind == "json" else from_liblinear(file)
-    if kind != "json":  # svmlight indices of both programs count from 1
-        model.source_ = {"label": None, "first_index": 1}
+    model: Any = from_libsvm(file, n_features=n_features) if kind == "libsvm" else from_liblinear(file)
+    # svmlight indices of both programs count from 1
+    model.source_ = {"label": None, "first_index": 1}
     save(model, output)
 
 
@@ -105,7 +92,7 @@ def _format_of(path: Path) -> str:
     for kind, word in OPENINGS.items():
         if begin.startswith(word):
             return kind
-    raise ValueError(f"{path}: no model of liblinear, libsvm or JSON; one of `maxmargin fit` needs no import")
+    raise ValueError(f"{path}: no model of liblinear or libsvm; one of `maxmargin fit` needs no import")
 
 
 def _whole_numbers(labels: str) -> list[int]:

@@ -71,7 +71,7 @@ class Imported(ClassifierMixin, BaseEstimator):
 
 
 class ImportedLinearClassifier(LinearDecision, Imported):
-    """A linear model read from a file, as `from_liblinear` and `from_dict` return it.
+    """A linear model read from a file, as `from_liblinear` returns it.
 
     It predicts as the program that wrote it does. It has no certificate: the file contains no dual variables.
 

@@ -139,14 +139,10 @@ def _columns(
         raise ValueError(
             f"label={label!r} names a column of delimited text, whose features have no names: give feature_names."
         )
-    if names is not None and len(names) != d:
+    if names is not None and (len(names) != d or len({*names, label}) != d + 1):
         raise ValueError(
-            f"feature_names has {len(names)} names for {d} columns: give a name for each column of X."
-        )
-    if names is not None and len({*names, label}) != d + 1:
-        raise ValueError(
-            "feature_names has a name twice, or that of the label column: rename the columns of the file, so that all "
-            "names are different."
+            f"feature_names must be {d} different names, one for each column of X, and none that of the label column; "
+            f"got {names[:8]!r}."
         )
     return {"label": label, "names": names, "first_index": 1 if first_index is None else int(first_index)}
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Certificates, require_rows
 from ..certificates.verdicts import Inseparable, Undecided
-from ..estimators.diagnosis import explain
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
@@ -25,7 +23,6 @@ from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
-from ..numerics.sizes import memory_shortage
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.status import Status
 from .sealed_file import ModelFileError, pack, plain, unpack
@@ -75,10 +72,10 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
             fitted[name] = plain(value)
     for write, _ in parts:
         write(model, fitted, arrays)
-    record = {"class": type(model).__name__, "parameters": parameters_of(model), "fitted": fitted}
-    parts_of_file = pack(arrays, record)
+    record = {"class": type(model).__name__, "parameters": _parameters_of(model), "fitted": fitted}
+    content = pack(arrays, record)
     with written_whole(path) as file:
-        file.writelines(parts_of_file)
+        file.write(content)
 
 
 def chosen(model: Any) -> Any:
@@ -104,20 +101,13 @@ def load(path: str | os.PathLike[str]) -> Model:
     Raises
     ------
     ModelFileError
-        If the file is cut short, altered, of a newer version, or no model file.
+        If the file is damaged, of a newer version, or no model file.
     OSError
         If there is no such file, or it cannot be read.
     """
-    if Path(path).is_dir():
-        raise ModelFileError(f"{os.fspath(path)}: this is a folder; name a model file in it.")
-    if shortage := memory_shortage(2.0 * Path(path).stat().st_size):  # the bytes, and the arrays made of them
-        raise ModelFileError(
-            f"{os.fspath(path)}: the model needs {shortage}; read it where there is more memory, or fit fewer features."
-        )
-    record, arrays = unpack(path, Path(path).read_bytes())
     with faults_of(path, ModelFileError):
         try:
-            return _model(record, arrays)
+            return _model(*unpack(path))
         except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
             raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
 
@@ -127,7 +117,7 @@ def _model(record: Record, arrays: Arrays) -> Model:
     cls = next((cls for cls in _LAYOUTS if cls.__name__ == record["class"]), None)
     if cls is None:
         raise Fault(f"models of class {record['class']!r} need a newer version of maxmargin; install it.")
-    model = cls(**_parameters_from(cls, record["parameters"]))
+    model = cls(**_parameters_from(record["parameters"]))
     (attributes, parts), fitted = _LAYOUTS[cls], record["fitted"]
     for name in attributes:
         value = arrays[name] if name in arrays else fitted[name]
@@ -140,7 +130,7 @@ def _model(record: Record, arrays: Arrays) -> Model:
 # parameters
 
 
-def parameters_of(model: Any) -> Record:
+def _parameters_of(model: Any) -> Record:
     """Return the parameters of a classifier as JSON has them, without those that hold code or state."""
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
@@ -165,12 +155,8 @@ def _parameter_record(value: Any) -> Any:
     return {"name": value.name, "fields": plain(vars(value))}
 
 
-def _parameters_from(cls: type[Any], record: Record) -> Record:
-    """Return the parameters that `parameters_of` wrote."""
-    # files of early versions have neither norm_power nor point
-    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power", "point"}
-    if missing:
-        raise KeyError(*sorted(missing))
+def _parameters_from(record: Record) -> Record:
+    """Return the parameters that `_parameters_of` wrote."""
     parameters = dict(record)
     for name, made_of in _PARAMETERS.items():
         if isinstance(record.get(name), dict | list):
@@ -204,10 +190,7 @@ def _encode(instance: Any, name: str, arrays: Arrays) -> Record:
 
 
 def _decode(kind: type[Any], record: Record, name: str, arrays: Arrays, kernel: Kernel) -> Any:
-    """Return the dataclass of a record that `_encode` made, whose types say what its values have to be.
-
-    Fields that files of early versions do not have keep their defaults.
-    """
+    """Return the dataclass of a record that `_encode` made, whose types say what its values have to be."""
     types = get_type_hints(kind)
     values: Record = {"kernel": kernel} if "kernel" in types else {}
     for field, value in record.items():
@@ -288,8 +271,7 @@ def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
     values = record["kernel"]["fields"]
     if "parameters" in values:
         values["parameters"] = tuple(values["parameters"].items())
-    # files of early versions have the scheme among the parameters only
-    model.multi_class_ = record.get("multi_class") or model.multi_class
+    model.multi_class_ = record["multi_class"]
     count = int(model.n_support_.sum())
     if "vectors" in arrays:
         model.support_vectors_ = arrays["vectors"]
@@ -338,9 +320,9 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
     reports = [_decode(Report, report, "", arrays, kernel) for report in record["history"]]
     model.history_ = [replace(report, label=names[report.label]) for report in reports]
-    model.message_ = record.get("message") or explain(model)  # files of early versions have none
+    model.message_ = record["message"]
     verdicts = {}
-    for k, verdict in enumerate(record.get("verdicts", [])):  # files of early versions have none
+    for k, verdict in enumerate(record["verdicts"]):
         place = verdict.pop("class")
         kind = Undecided if "certificate" in verdict else Inseparable
         verdicts[names[place]] = proof = _decode(kind, verdict, f"verdict.{k}", arrays, kernel)

@@ -13,8 +13,7 @@ from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassi
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
-from ..estimators.selection import MarginRFE
-from ..kernels.functions import Kernel, Linear, Pairwise, Precomputed
+from ..kernels.functions import Kernel, Linear
 from ..numerics.sizes import memory_shortage
 from .sealed_file import ModelFileError
 
@@ -48,20 +47,13 @@ class LinearModel:
             If it has none, or if a weight is not finite.
         """
         _check_kind(model, "weights of features")
-        machine = isinstance(model, MACHINES)
-        if machine and not isinstance(model.kernel_, Linear):
-            if isinstance(model.kernel_, Precomputed | Pairwise):
-                raise kernel_error(model.kernel_, "features have no weights", "has no weights of features")
-            raise ModelFileError(
-                f"only the linear kernel has weights of features, and this model has the kernel "
-                f"{model.kernel_.name!r}: write the model with to_libsvm or to_onnx."
-            )
-        if machine and len(model.classes_) > 2 and model.multi_class_ == "ovo":
-            raise ModelFileError(
-                "the file has one row of weights for each class, and this model compares classes in pairs: write it "
-                'with to_libsvm or to_onnx, or fit with multi_class="ovr".'
-            )
-        if machine:
+        if isinstance(model, MACHINES):
+            several = len(model.classes_) > 2 and model.multi_class_ == "ovo"
+            if not isinstance(model.kernel_, Linear) or several:
+                raise ModelFileError(
+                    "the file has a row of weights for each class, which only a linear kernel has, of several classes "
+                    'with multi_class="ovr": write the model with to_libsvm or to_onnx.'
+                )
             check_room(model.intercept_.size, model.support_vectors_.shape[1])
         labels, coef = labels_of(model), np.asarray(model.coef_, float)
         intercept = np.ravel(model.intercept_).astype(float)
@@ -91,14 +83,9 @@ KINDS = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier, 
 def _check_kind(model: Any, what: str) -> None:
     """Raise ModelFileError where a model is no fitted classifier; `what` names the content of the file."""
     if not isinstance(model, KINDS):
-        remedy = ""
-        if hasattr(model, "steps"):
-            remedy = " The file cannot hold the other steps of a pipeline: use to_onnx."
-        elif isinstance(model, MarginRFE):
-            remedy = " Write its estimator_, which was fitted to the columns in support_."
         raise ModelFileError(
-            f"the file can hold {what} of one of {', '.join(kind.__name__ for kind in KINDS)}; got "
-            f"{type(model).__name__}.{remedy}"
+            f"the file can hold {what} of one of {', '.join(kind.__name__ for kind in KINDS)}, not of "
+            f"{type(model).__name__}: write the classifier inside it alone, or use to_onnx for a pipeline."
         )
     check_is_fitted(model)
 
@@ -107,15 +94,14 @@ def check_machine(model: Any) -> None:
     """Raise ModelFileError where a model is no fitted classifier with support vectors."""
     _check_kind(model, "support vectors")
     if not isinstance(model, MACHINES):
-        raise ModelFileError("this model has no support vectors: use to_liblinear, to_json or to_onnx.")
+        raise ModelFileError("this model has no support vectors: use to_liblinear or to_onnx.")
 
 
 def check_room(rows: int, width: int) -> None:
     """Raise ModelFileError where rows with a number for every feature exceed the free memory."""
     if shortage := memory_shortage(8.0 * rows * width):
         raise ModelFileError(
-            f"the file has a number for each of {width} features, which takes {shortage}: write it with to_libsvm, or "
-            "number the features of the data without gaps and fit again."
+            f"a number for each of {width} features takes {shortage}: write it with to_libsvm."
         )
 
 
@@ -137,17 +123,11 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
         A number for each of `classes`; None where they are numbers.
     """
     given = classes if labels is None else np.asarray(labels, dtype=object)
-    numbers = given.ravel().tolist()
-    whole = given.shape == classes.shape and all(map(_is_c_int, numbers))
-    if labels is not None and not (whole and len(set(numbers)) == classes.size):
+    if given.shape != classes.shape or not all(map(_is_c_int, given)) or np.unique(given).size < given.size:
         raise ModelFileError(
-            f"labels must be {classes.size} different whole numbers of 32 bits, one for each of the classes "
-            f"{classes.tolist()!r} in this order; got {str(labels)[:60]}."
-        )
-    if not whole:
-        raise ModelFileError(
-            f"the classes in such a file must be whole numbers of 32 bits, and those of the model are {numbers!r}: "
-            "give a number for each, in this order, with labels=[0, 1, ...] (on the command line, --labels 0,1,...)."
+            f"classes in such a file must be different whole numbers of 32 bits; got {str(given.tolist())[:60]}: give "
+            f"a number for each of the {classes.size} classes, in sorted order, with labels=[0, 1, ...] (--labels "
+            "0,1,...)."
         )
     return given.astype(int)[np.searchsorted(classes, names)]
 
@@ -165,15 +145,9 @@ def check_numbers(**arrays: np.ndarray) -> None:
             raise ModelFileError(f"{name} contains numbers that are not finite; nothing is written.")
 
 
-def kernel_error(kernel: Kernel, precomputed: str, named: str) -> ModelFileError:
-    """Return the error of a format that cannot hold a kernel.
-
-    `precomputed` completes "the kernel matrix was precomputed, and ...", `named` "the kernel <name> ...".
-    """
-    if isinstance(kernel, Precomputed):
-        reason = f"the kernel matrix was precomputed, and {precomputed}"
-    elif isinstance(kernel, Pairwise) and callable(kernel.function):
-        reason = "the kernel is a Python function"
-    else:
-        reason = f"the kernel {getattr(kernel, 'function', kernel)!s} {named}"
-    return ModelFileError(f'{reason}: fit with kernel="linear", "poly", "rbf" or "sigmoid".')
+def kernel_error(kernel: Kernel) -> ModelFileError:
+    """Return the error of a format that cannot hold a kernel."""
+    name = getattr(kernel, "function", kernel.name)
+    return ModelFileError(
+        f'the file cannot hold the kernel {name!s}: fit with kernel="linear", "poly", "rbf" or "sigmoid".'
+    )

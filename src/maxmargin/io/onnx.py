@@ -31,31 +31,17 @@ from .models import (
 from .sealed_file import ModelFileError
 
 CLASSIFIERS = (*KINDS, MaxMarginClassifierCV)
-# options of the converters: arithmetic in float64; a column for each of two classes, for classifiers around ours
-DOUBLE, COLUMNS = "double", "raw_scores"
 
 
-def to_onnx(
-    model: Any,
-    path: str | os.PathLike[str],
-    *,
-    dtype: Any = np.float64,
-    double: bool = True,
-    target_opset: int | None = None,
-) -> None:
+def to_onnx(model: Any, path: str | os.PathLike[str], *, target_opset: int | None = None) -> None:
     """Write a classifier, or a pipeline that ends with one, as an ONNX model.
 
     Parameters
     ----------
-    model : classifier of maxmargin, or an estimator that skl2onnx converts, such as a Pipeline around one
-        Fitted. Of kernels, those by the names linear, poly, rbf and sigmoid.
+    model : classifier of maxmargin, or a Pipeline or a search around one
+        Fitted. Of kernels, those by the names linear, poly, rbf and sigmoid. Rows and scores of the graph are float64.
     path : str or path-like
         The file appears whole or not at all.
-    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        Of the input ``X`` (n_samples, n_features), and of the scores.
-    double : bool, default=True
-        Compute in float64, as `decision_function` does. With float32 input, False computes in float32, for devices
-        that have no other arithmetic.
     target_opset : int, default=None
         Of the ONNX operators; None is the newest that skl2onnx knows.
 
@@ -74,29 +60,26 @@ def to_onnx(
     """
     register()
     from skl2onnx import to_onnx as converted
-    from skl2onnx.common import data_types
+    from skl2onnx.common.data_types import DoubleTensorType
 
-    types = {"float64": data_types.DoubleTensorType, "float32": data_types.FloatTensorType}
-    name = np.dtype(dtype).name
-    if name not in types:
-        raise ModelFileError(f"dtype, the type of the graph's input, must be float64 or float32; got {name}.")
     check_is_fitted(model)
     width = getattr(model, "n_features_in_", None)
     if width is None:
-        raise ModelFileError(
-            "the graph needs a fixed number of columns, and this model has none: fit without hashing its features."
-        )
+        raise ModelFileError("the graph needs a fixed number of columns: fit with arrays, without a hasher.")
     last = _final_classifier(model)
-    _check_around(last)
-    # by their types: classifiers of ours may be anywhere in the model
-    options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in CLASSIFIERS}
-    if _maps_probabilities(last):  # a list of dicts, which onnxruntime has for float32 only
-        options[id(last)] = {"zipmap": False}
-    inputs = [("X", types[name]([None, width]))]
+    if not isinstance(last, CLASSIFIERS):
+        raise ModelFileError(
+            "a classifier of maxmargin can be written alone, at the end of pipelines and in searches, not in "
+            f"{type(last).__name__}: write the classifier alone."
+        )
+    inputs = [("X", DoubleTensorType([None, width]))]
     try:
-        graph: Any = converted(model, initial_types=inputs, target_opset=target_opset, options=options)
+        graph: Any = converted(model, initial_types=inputs, target_opset=target_opset)
     except RuntimeError as error:
-        raise ModelFileError(_remedy(error)) from None
+        words = " ".join(str(error).split())[:200].rstrip(".")
+        raise ModelFileError(
+            f"skl2onnx cannot convert this model ({words}): write the classifier alone, or select columns by number."
+        ) from None
     if hasattr(last, "certificate_"):
         graph.metadata_props.add(key="certificate", value=str(last.certificate_))
     with written_whole(path) as file:
@@ -112,60 +95,10 @@ def _final_classifier(model: Any) -> Any:
     return model
 
 
-def _check_around(last: Any) -> None:
-    """Raise ModelFileError where skl2onnx would write no graph, or one with other answers than the model's."""
-    inside = last.get_params().values()
-    if isinstance(last, CLASSIFIERS) or not any(isinstance(part, CLASSIFIERS) for part in inside):
-        return
-    name = type(last).__name__
-    if not hasattr(last, "calibrated_classifiers_"):
-        raise ModelFileError(
-            "a classifier of maxmargin can be written alone, at the end of pipelines, in searches and in "
-            f"CalibratedClassifierCV, not in {name}: write the classifier alone, of a MarginRFE its estimator_, which "
-            "was fitted to the columns in support_."
-        )
-    if last.method != "sigmoid":
-        raise ModelFileError(
-            f'the graph of {name}(method={last.method!r}) would have other probabilities than the model: use "sigmoid".'
-        )
-    for one in last.calibrated_classifiers_:
-        if not isinstance(one.estimator, CLASSIFIERS):
-            raise ModelFileError(
-                f"the graph of {name} takes a classifier of maxmargin itself, not one inside of "
-                f"{type(one.estimator).__name__}: put pipelines and searches around {name}, not into it."
-            )
-
-
-def _maps_probabilities(model: Any) -> bool:
-    """Return whether the converter of a classifier has the option to return probabilities as an array."""
-    from skl2onnx._supported_operators import sklearn_operator_name_map
-    from skl2onnx.common._registration import get_converter
-
-    name = sklearn_operator_name_map.get(type(model))
-    allowed = None if name is None else get_converter(name).get_allowed_options()
-    return "zipmap" in (allowed or {})
-
-
-def _remedy(error: RuntimeError) -> str:
-    """Return an error of skl2onnx as a sentence with a remedy."""
-    words = " ".join(str(error).split())
-    if "column name" in words:
-        return (
-            "a step of the model selects columns by name, and the input X of the graph has no column names: give "
-            "ColumnTransformer the numbers of the columns, or call maxmargin.io.onnx.register() and then "
-            "skl2onnx.to_onnx with one input for each column."
-        )
-    return (
-        f"skl2onnx cannot convert this model ({words.split('. ')[0][:200].rstrip('.')}); write the classifier alone, "
-        "of a MarginRFE its estimator_, which was fitted to the columns in support_."
-    )
-
-
 def register() -> None:
     """Register the classifiers with skl2onnx, which then converts them, alone and in pipelines.
 
-    Outputs are ``label`` and ``scores``, the latter as `decision_function` returns them. The option ``double`` of the
-    converters is that of `to_onnx`, for instance ``skl2onnx.to_onnx(pipe, X, options={id(clf): {"double": False}})``.
+    Outputs are ``label`` and ``scores``, the latter as `decision_function` returns them.
 
     Raises
     ------
@@ -182,7 +115,7 @@ def register() -> None:
     except ImportError:
         raise ImportError("ONNX models need skl2onnx: pip install 'maxmargin[onnx]'.") from None
     # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
-    options = {DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]}
+    options = {"zipmap": [True, False, "columns"]}
     for kind in CLASSIFIERS:
         convert, name = _convert_machine if kind in MACHINES else _convert_linear, f"Maxmargin{kind.__name__}"
         skl2onnx.update_registered_converter(
@@ -199,30 +132,28 @@ def _outputs(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any 
 
     node = scope.declare_local_operator(_get_sklearn_operator_name(type(model)), model)
     node.inputs = list(inputs)
-    for name, kind in zip(("label", "scores"), _types(inputs[0], model), strict=True):
+    for name, kind in zip(("label", "scores"), _types(model), strict=True):
         node.outputs.append(scope.declare_local_variable(name, kind))
     return node.outputs
 
 
 def _shapes(operator: Any) -> None:
     """Set the types of the two outputs."""
-    for output, kind in zip(operator.outputs, _types(operator.inputs[0], operator.raw_operator), strict=True):
+    for output, kind in zip(operator.outputs, _types(operator.raw_operator), strict=True):
         output.type = kind
 
 
-def _types(rows: Any, model: Any) -> tuple[Any, Any]:
-    """Return the types of the labels and of the scores, the latter as wide as those of the rows."""
+def _types(model: Any) -> tuple[Any, Any]:
+    """Return the types of the labels and of the scores."""
     from skl2onnx.common import data_types
 
     kinds = {"b": data_types.BooleanTensorType, "f": data_types.DoubleTensorType}
     kinds |= dict.fromkeys("iu", data_types.Int64TensorType)
     labels = kinds.get(np.asarray(model.classes_).dtype.kind, data_types.StringTensorType)
-    doubles = isinstance(rows.type, data_types.DoubleTensorType)
-    scores = data_types.DoubleTensorType if doubles else data_types.FloatTensorType
     count = len(model.classes_)
     pairs = getattr(model, "decision_function_shape", "ovr") == "ovo"
     columns = [] if count == 2 else [count * (count - 1) // 2 if pairs else count]
-    return labels([None]), scores([None, *columns])
+    return labels([None]), data_types.DoubleTensorType([None, *columns])
 
 
 class _Graph:
@@ -236,29 +167,19 @@ class _Graph:
     Attributes
     ----------
     X : str
-        The rows, in the arithmetic of the graph.
-    columns_of_two : bool
-        Whether two classes have a column of scores each, instead of one for both.
+        The rows in float64.
     """
 
     def __init__(self, scope: Any, operator: Any, container: Any) -> None:
         from onnx import TensorProto
-        from skl2onnx.common import data_types
 
         self.scope, self.container = scope, container
         self.name, self.scores = (output.full_name for output in operator.outputs)
-        given = operator.inputs[0]
-        doubles = isinstance(given.type, data_types.DoubleTensorType)
-        options = container.get_options(operator.raw_operator, {DOUBLE: True, COLUMNS: False})
-        self.columns_of_two = options[COLUMNS]
-        self.dtype = np.float64 if doubles or options[DOUBLE] else np.float32
-        self.type = TensorProto.FLOAT if self.dtype is np.float32 else TensorProto.DOUBLE
-        self.score_type = TensorProto.DOUBLE if doubles else TensorProto.FLOAT
-        self.X = self.node("Cast", given.full_name, to=self.type)
+        self.X = self.node("Cast", operator.inputs[0].full_name, to=TensorProto.DOUBLE)
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
-        """Add a node; inputs that are no names are constants in the arithmetic of the graph."""
-        names = [one if isinstance(one, str) else self.constant(self.dtype(one)) for one in inputs]
+        """Add a node; inputs that are no names are constants."""
+        names = [one if isinstance(one, str) else self.constant(np.float64(one)) for one in inputs]
         name = output or str(self.scope.get_unique_variable_name(kind.lower()))
         attributes["name"] = self.scope.get_unique_operator_name(kind)
         self.container.add_node(kind, names, name, **attributes)
@@ -276,12 +197,8 @@ class _Graph:
         return name
 
     def output_scores(self, scores: str) -> str:
-        """Make scores the output; return them as they are rounded there, for the labels to agree with them."""
-        if self.type == self.score_type:
-            return self.node("Identity", scores, output=self.scores)
-        return self.node(
-            "Cast", self.node("Cast", scores, output=self.scores, to=self.score_type), to=self.type
-        )
+        """Make scores the output."""
+        return self.node("Identity", scores, output=self.scores)
 
     def columns(self, scores: str, order: np.ndarray) -> str:
         """Reorder columns."""
@@ -343,12 +260,7 @@ def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
 
     negated = bool(_places(labels)[0])
     scores = graph.node("Neg", scores) if negated else scores
-    if graph.columns_of_two:
-        column = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
-        both = graph.output_scores(graph.node("Concat", graph.node("Neg", column), column, axis=1))
-        scores = graph.node("Gather", both, graph.constant(np.array(1)), axis=1)
-    else:
-        scores = graph.output_scores(scores)
+    scores = graph.output_scores(scores)
     positive = graph.node("Less" if negated else "Greater", scores, 0.0)
     graph.output_labels(labels, graph.node("Cast", positive, to=TensorProto.INT64))
 
@@ -365,6 +277,8 @@ def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, p
 
     The score of a class is its votes plus sum / (3 (|sum| + 1)), less than half a vote, where sum adds up its scores.
     """
+    from onnx import TensorProto
+
     pairs, by_pairs = np.array(parts.labels), model.decision_function_shape == "ovo"
     first, second = (np.eye(parts.count)[side] for side in pairs.T)
     places = _places(labels)
@@ -374,7 +288,7 @@ def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, p
         order = np.lexsort(ordered.T[::-1])
         scores = graph.output_scores(graph.columns(graph.node("Mul", scores, signs), order))
         scores = graph.node("Mul", graph.columns(scores, np.argsort(order)), signs)
-    won = graph.node("Cast", graph.node("Greater", scores, 0.0), to=graph.type)
+    won = graph.node("Cast", graph.node("Greater", scores, 0.0), to=TensorProto.DOUBLE)
     votes = graph.node("Add", graph.node("MatMul", won, first - second), second.sum(axis=0))
     if by_pairs:
         graph.output_largest(votes, labels)
@@ -402,4 +316,4 @@ def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
         if isinstance(kernel, Sigmoid):
             return graph.node("Tanh", shifted)
         return graph.node("Pow", shifted, float(kernel.degree))
-    raise kernel_error(kernel, "the input of the graph consists of rows", "cannot be written as a graph")
+    raise kernel_error(kernel)

@@ -1,91 +1,66 @@
-"""The container of model files: arrays and a JSON record in the safetensors format, sealed against changes."""
+"""The container of model files: arrays and a JSON record in the safetensors format, with a checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import re
+import os
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors import numpy as safetensors
 
-from ..numerics.fault import Fault, faults_of
+from ..numerics.fault import Fault
 
-FORMAT = 1  # raised when older versions of maxmargin could not read the file
-_OPENING = b'{"__metadata__":{"maxmargin":"'  # of the header, which the eight bytes of its length precede
-_CUT_SHORT = "the file is cut short; save or copy it again."
-_NO_SEAL = "0" * 64  # in the place of the seal while it is computed
-_SEAL = re.compile(rb'\\"seal\\":\\"([0-9a-f]{64})\\"')  # JSON text within JSON: quotes are escaped
+FORMAT = 1
 
 
 class ModelFileError(ValueError):
     """A model file that cannot be read, or a model that cannot be written; the message says why."""
 
 
-def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> list[bytes | memoryview]:
-    """Return the parts of a file, one after the other; the seal is the SHA-256 of all, with zeros in its own place."""
-    record = {"format": FORMAT, "seal": _NO_SEAL, "model": model}
-    text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> bytes:
+    """Return the content of a file."""
     contiguous = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-    content = safetensors.save(contiguous, {"maxmargin": text})
-    place = _SEAL.search(content)
-    assert place is not None
-    start, view = place.start(1), memoryview(content)
-    return [view[:start], _digest(content, start).encode(), view[start + 64 :]]
+    record = {"format": FORMAT, "sha256": _digest(_text(model), contiguous), "model": model}
+    return safetensors.save(contiguous, {"maxmargin": _text(record)})
 
 
-def unpack(path: Any, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the record of a model and its arrays from the bytes of a file.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is cut short, altered, of a newer version, or no model file; `path` is for the message.
-    """
-    with faults_of(path, ModelFileError):
-        return _checked(content)
-
-
-def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the record and the arrays of a file; raise Fault where its length, format or seal is wrong."""
-    if not content:
-        raise Fault("the file is empty.")
-    end = 8 + int.from_bytes(content[:8], "little")
-    if not content[8:].startswith(_OPENING):
-        raise Fault("this is not a model file of maxmargin, or it is damaged; name one that `save` wrote.")
-    if len(content) < end:
-        raise Fault(_CUT_SHORT)
+def unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the record of a model and its arrays; raise Fault where the file is damaged, or no model file."""
     try:
-        header = json.loads(content[8:end])
-        record = json.loads(header.pop("__metadata__")["maxmargin"], object_hook=_number)
-        number = int(record["format"])
-        size = max(array["data_offsets"][1] for array in header.values())
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise Fault("the file was altered: its header is damaged; save or copy it again.") from None
-    if number > FORMAT:
-        raise Fault(f"the file has format {number}, above {FORMAT}; install a newer maxmargin.")
-    if len(content) < end + size:
-        raise Fault(_CUT_SHORT)
-    seal = _SEAL.search(content, 0, end)
-    if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise Fault(
+            f"this is not a model file of maxmargin, or it is damaged ({error}); copy it again."
+        ) from None
+    text = metadata.get("maxmargin")
+    if text is None:
+        raise Fault("this is not a model file of maxmargin; name one that `save` wrote.")
+    record = json.loads(text)
+    if record["format"] > FORMAT:
+        raise Fault(f"the file has format {record['format']}, above {FORMAT}; install a newer maxmargin.")
+    model = _text(record["model"])
+    if record["sha256"] != _digest(model, arrays):
         raise Fault("the file was altered after it was saved; its checksum does not match; copy it again.")
-    try:
-        arrays = safetensors.load(content)
-        return record["model"], {name: np.require(a, requirements="W") for name, a in arrays.items()}
-    except (KeyError, SafetensorError) as error:
-        raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
+    return json.loads(model, object_hook=_number), arrays
 
 
-def _digest(content: bytes, seal: int) -> str:
-    """Return the SHA-256 of a file with zeros instead of the 64 characters that begin at `seal`."""
-    view = memoryview(content)
-    digest = hashlib.sha256(view[:seal])
-    digest.update(_NO_SEAL.encode())
-    digest.update(view[seal + 64 :])
+def _text(record: dict[str, Any]) -> str:
+    return json.dumps(record, allow_nan=False, separators=(",", ":"))
+
+
+def _digest(model: str, arrays: dict[str, np.ndarray]) -> str:
+    """Return the SHA-256 of the model's text, and of the names, types, shapes and entries of all arrays."""
+    digest = hashlib.sha256(model.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
     return digest.hexdigest()
 
 
@@ -114,12 +89,10 @@ def plain(value: Any) -> Any:
         return {"float": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if callable(value):
-        raise ModelFileError(
-            f"a model file cannot hold code, and the kernel is the function {value!r}: use a kernel by name, or "
-            'kernel="precomputed" with the matrix that the function makes.'
-        )
-    raise ModelFileError(f"a model file can hold numbers and strings; {value!r} is neither.")
+    raise ModelFileError(
+        f"a model file can hold numbers and strings, and no code; {value!r} is neither: use a kernel by name, or "
+        'kernel="precomputed" with the matrix that the function makes.'
+    )
 
 
 def _number(value: dict[str, Any]) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import fields
 from itertools import chain, pairwise
 from math import isfinite
@@ -19,12 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..algorithms.base import is_whole
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
-from ..numerics.plain_text import number_of
 from .models import C_INT, LinearModel, check_machine, check_numbers, kernel_error, labels_of, whole_labels
 from .sealed_file import ModelFileError
 
@@ -113,34 +110,21 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     solver = header.word("solver_type")
     if solver not in LIBLINEAR_SOLVERS:
         raise Fault(f"{solver!r} is not a classifier of liblinear, which has {', '.join(LIBLINEAR_SOLVERS)}.")
-    classes = header.count("nr_class", 2, "a classifier")
-    features = header.count("nr_feature", 1, "a model")
+    classes, features = header.count("nr_class", 2), header.count("nr_feature", 1)
     labels, bias = header.labels(classes), float(header.numbers("bias", float)[0])
     biased = bias >= 0.0
     columns = classes if classes > 2 or solver == ONE_PROBLEM else 1
-    weights = [_weight(word, number) for number, line in lines for word in line.split()]
-    expected = (features + biased) * columns
-    needed = f"{features} features, {classes} classes and bias {bias:g} need {expected} weights"
-    _check_length(len(weights), expected, needed)
-    weights = np.reshape(weights, (-1, columns))
-    with np.errstate(over="ignore"):
-        intercept = bias * weights[features] if biased else np.zeros(columns)
-    if not np.isfinite(intercept).all():
-        raise Fault("the bias times its weight is not a finite number; copy or write the file again.")
+    weights = np.array([weight for number, line in lines for weight in _numbers(line.split(), float, number)])
+    _check_length(weights.size, (features + biased) * columns)
+    weights = weights.reshape(-1, columns)
+    intercept = bias * weights[features] if biased else np.zeros(columns)
     if classes == 2:  # the first in the file is positive, and its score decides even where each has one
         labels, weights, intercept = labels[::-1], weights[:, :1], intercept[:1]
     coef = np.ascontiguousarray(weights[:features].T)
+    check_numbers(weights=coef, intercept=intercept)
     return LinearModel(labels, coef, intercept).imported(
         {"format": "liblinear", "solver_type": solver, "bias": bias}
     )
-
-
-def _weight(word: bytes, line: int) -> float:
-    """Return the weight that a word is; raise Fault where it is no finite number."""
-    with suppress(ValueError):
-        if isfinite(weight := number_of(word, float)):
-            return weight
-    raise Fault(f"{word.decode('utf-8', 'replace')[:40]!r} is not a finite number.", line)
 
 
 def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:
@@ -171,7 +155,7 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     kernel, labels_in_order, counts = model.kernel_, labels_of(model), model.n_support_
     name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
     if name is None:
-        raise kernel_error(kernel, "a libsvm file would need its rows", "is not one of libsvm")
+        raise kernel_error(kernel)
     parameters = [one for one in KERNEL_PARAMETERS if hasattr(kernel, one)]
     count = len(labels_in_order)
     if count > 2 and model.multi_class_ == "ovr":
@@ -233,8 +217,6 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     OSError
         If there is no such file, or it cannot be read.
     """
-    if n_features is not None and not (is_whole(n_features, 1) and n_features <= C_INT):
-        raise ModelFileError(f"n_features must be a whole number up to {C_INT}, or None; got {n_features!r}.")
     with faults_of(path, ModelFileError):
         return _libsvm_model(n_features, *_sections(path, "svm_type", "SV"))
 
@@ -247,15 +229,15 @@ def _libsvm_model(
     if kind not in ("c_svc", "nu_svc"):
         raise Fault(f"{kind!r} is not a classifier of libsvm, which has c_svc and nu_svc.")
     kernel = _kernel(header)
-    classes, total = header.count("nr_class", 2, "a classifier"), header.count("total_sv", 0, "a model")
+    classes, total = header.count("nr_class", 2), header.count("total_sv", 0)
     labels = header.labels(classes)
     rho = header.numbers("rho", float, classes * (classes - 1) // 2)
     counts = header.numbers("nr_sv", int, classes)
-    if sum(counts.tolist()) != total or (counts < 0).any():
+    if counts.sum() != total or (counts < 0).any():
         raise Fault(f"'nr_sv' must add up to 'total_sv', {total}; got {counts.tolist()!r}.")
-    _check_length(len(lines), total, f"{total} support vectors are needed")
+    _check_length(len(lines), total)
     coefficients, vectors = _support_vectors(lines, classes - 1)
-    width = vectors.shape[1] if n_features is None else int(n_features)
+    width = vectors.shape[1] if n_features is None else n_features
     if width < vectors.shape[1]:
         raise Fault(f"support vectors have {vectors.shape[1]} columns, more than n_features={n_features}.")
     vectors.resize(total, width)
@@ -276,17 +258,14 @@ def _kernel(header: _Header) -> Kernel:
     """Return the kernel that a libsvm file names."""
     name = header.word("kernel_type")
     if name not in LIBSVM_KERNELS:
-        rows = " (the file does not contain the matrix)" if name == "precomputed" else ""
-        raise Fault(f"the kernel {name!r} cannot be read{rows}; the others are {', '.join(LIBSVM_KERNELS)}.")
+        raise Fault(f"the kernel {name!r} cannot be read; the others are {', '.join(LIBSVM_KERNELS)}.")
     kernel = LIBSVM_KERNELS[name]
     known = {field.name for field in fields(kernel)}
     values = {
         one: header.numbers(one, kind)[0].item() for one, kind in KERNEL_PARAMETERS.items() if one in known
     }
-    if not 0 <= values.get("degree", 0) <= C_INT:
-        raise Fault(f"'degree' must be from 0 to {C_INT}; got {values['degree']}.")
-    if name == "rbf" and values["gamma"] < 0.0:  # values of the kernel would overflow
-        raise Fault(f"'gamma' must be at least 0 for the kernel rbf; got {values['gamma']:g}.")
+    if values.get("degree", 0) < 0 or (name == "rbf" and values["gamma"] < 0.0):
+        raise Fault("'degree', and 'gamma' of the kernel rbf, must be at least 0.")
     return kernel(**values)
 
 
@@ -295,33 +274,40 @@ def _support_vectors(lines: list[tuple[int, bytes]], count: int) -> tuple[np.nda
     coefficients, values, indices, indptr = [], [], [], [0]
     for number, line in lines:
         words = line.split()
-        if len(words) < count or b":" in b"".join(words[:count]):
-            raise Fault(f"a support vector must begin with {count} coefficients.", number)
         entries = [word.split(b":") for word in words[count:]]
-        try:
-            columns = [number_of(index, int) for index, _ in entries]
-            coefficients += [number_of(word, float) for word in words[:count]]
-            values += [number_of(value, float) for _, value in entries]
-        except ValueError:
-            raise Fault(f"entries must be index:value, both numbers; got {line[:60]!r}.", number) from None
-        if any(after <= before for before, after in pairwise([0, *columns])):
-            raise Fault(f"indices must be at least 1, and increase; got {columns[:8]!r}.", number)
-        if columns and columns[-1] > C_INT:
-            raise Fault(f"indices must be at most {C_INT}; got {str(columns[-1])[:40]}.", number)
+        if len(words) < count or any(len(entry) != 2 for entry in entries):
+            raise Fault(f"a support vector must be {count} coefficients, and entries index:value.", number)
+        coefficients += _numbers(words[:count], float, number)
+        columns = _numbers([index for index, _ in entries], int, number)
+        values += _numbers([value for _, value in entries], float, number)
+        if any(after <= before for before, after in pairwise([0, *columns, C_INT + 1])):
+            raise Fault(f"indices must be from 1 to {C_INT}, and increase; got {columns[:8]!r}.", number)
         indices += columns
         indptr.append(len(indices))
-    if not (np.isfinite(coefficients).all() and np.isfinite(values).all()):
-        raise Fault("a coefficient or an entry is not a finite number; copy the file again.")
     shape = (len(lines), max(indices, default=1))
     vectors = sp.csr_matrix((np.array(values), np.array(indices, np.int64) - 1, indptr), shape)
     return np.ascontiguousarray(np.reshape(coefficients, (len(lines), count)).T), vectors
 
 
-def _check_length(found: int, expected: int, needed: str) -> None:
+def _numbers(words: list[Any], kind: Any, line: int | None = None) -> list[Any]:
+    """Return the numbers that words are; raise Fault where one is none, or is not finite."""
+    try:
+        numbers = [kind(word) for word in words]
+        if all(map(isfinite, numbers)):
+            return numbers
+    except (ValueError, OverflowError):  # isfinite, of integers of hundreds of digits
+        pass
+    what = "whole" if kind is int else "finite"
+    raise Fault(f"there must be {what} numbers; got {str(words)[:60]}; copy or write the file again.", line)
+
+
+def _check_length(found: int, expected: int) -> None:
     """Raise Fault where the block of a file is shorter or longer than its header says."""
     if found != expected:
         end = "is cut short" if found < expected else "is too long"
-        raise Fault(f"the file {end}: {needed}, and it has {found}; copy or write it again.")
+        raise Fault(
+            f"the file {end}: its header needs {expected}, and it has {found}; copy or write it again."
+        )
 
 
 def digits(numbers: Iterable[float]) -> str:
@@ -355,9 +341,8 @@ def _sections(
     """
     content = Path(path).read_bytes()
     lines = content.splitlines()
-    if not lines or not lines[0].startswith(opening.encode() + b" "):
-        what = "the file is empty" if not content else f"it does not begin with {opening!r}"
-        raise Fault(f"this is not such a model file: {what}; name another file.")
+    if not content.startswith(opening.encode() + b" "):
+        raise Fault(f"this is not such a model file: it does not begin with {opening!r}; name another file.")
     header = _Header()
     numbered = list(enumerate(lines, 1))
     for number, line in numbered:
@@ -365,10 +350,7 @@ def _sections(
             if not content.endswith(b"\n"):
                 raise Fault("the last line is not complete; copy or write the file again.")
             return header, numbered[number:]
-        try:
-            name, _, value = line.decode("ascii").strip().partition(" ")
-        except UnicodeDecodeError:
-            raise Fault("this line is not ASCII text; copy or write the file again.", number) from None
+        name, _, value = line.decode(errors="replace").strip().partition(" ")
         header[name] = value.strip()
     raise Fault(f"the file is cut short: there is no line {block!r}; copy or write it again.")
 
@@ -385,24 +367,18 @@ class _Header(dict[str, str]):
     def numbers(self, name: str, kind: type[int] | type[float], count: int = 1) -> np.ndarray:
         """Return the `count` finite numbers on the line of this name."""
         words = self.word(name).split()
-        try:
-            numbers = np.array(
-                [number_of(word, kind) for word in words], dtype=np.int64 if kind is int else np.float64
-            )
-            if not np.isfinite(numbers).all():
-                raise ValueError
-        except (ValueError, OverflowError):
-            what = "whole" if kind is int else "finite"
-            raise Fault(f"{name!r} must be {what} numbers; got {' '.join(words)[:60]!r}.") from None
-        if numbers.size != count:
-            raise Fault(f"{name!r} must be {count} numbers; got {numbers.size}.")
-        return numbers
+        if len(words) != count:
+            raise Fault(f"{name!r} must be {count} numbers; got {len(words)}.")
+        numbers = np.array(_numbers(words, kind), np.float64)
+        if kind is int and (np.abs(numbers) > C_INT).any():
+            raise Fault(f"{name!r} must be whole numbers of 32 bits; got {words[:8]}.")
+        return numbers.astype(kind)
 
-    def count(self, name: str, least: int, what: str) -> int:
+    def count(self, name: str, least: int) -> int:
         """Return the whole number on the line of this name, at least `least`."""
         count = int(self.numbers(name, int)[0])
         if count < least:
-            raise Fault(f"{name!r} must be at least {least} for {what}; got {count}.")
+            raise Fault(f"{name!r} must be at least {least}; got {count}.")
         return count
 
     def labels(self, count: int) -> np.ndarray:
