@@ -32,7 +32,7 @@ plt.show()
 soft = compare(
     X,
     y,
-    ["dcd", "mpu", "pegasos", "cutting-plane", "pumma"],
+    ["dcd", "mpu", "pegasos", "proximal-point", "pumma"],
     C=10.0,
     loss="hinge",
     max_time=2,

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin import MPU, CuttingPlane, DualCoordinateDescent, MaxMarginClassifier, Status, verify
+from maxmargin import MPU, DualCoordinateDescent, MaxMarginClassifier, Status, verify
 from maxmargin.algorithms import Algorithm
 
 from .mpu import AT_HAND, PAPER_MPU, STOP_GAP, DataSet
-from .record import markdown, number, recall, remember
+from .record import markdown, number
 
 TITLE = "The margin Perceptron with unlearning: certified objectives"
 NAME = "mpu_certified"
@@ -71,9 +71,7 @@ RUNS: tuple[tuple[str, Algorithm], ...] = (
     ("MPU, gap-driven, delta = 1e-5", MPU(delta=1e-5)),
     ("dual coordinate descent, shrinking of its paper", DualCoordinateDescent(schedule="shrinking")),
     ("dual coordinate descent, gap-driven", DualCoordinateDescent()),
-    ("cutting plane, OCAS", CuttingPlane()),
 )
-SLOW_RUN = "cutting plane, one slack as in SVMperf", CuttingPlane(variant="svmperf")  # only with `--all`
 
 
 def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndarray, seed: int = 0) -> Cell:
@@ -104,15 +102,6 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
         X, y = data.load(folder)
         for name, algorithm in RUNS:
             yield reproduce(data, name, algorithm, X, y)
-        name, algorithm = SLOW_RUN
-        key = f"{data.name}: {name}"
-        if everything:
-            cell = reproduce(data, name, algorithm, X, y)
-            remember(NAME, {key: [getattr(cell, field) for field in STORED]})
-            yield cell
-        else:
-            found: dict[str, Any] = dict(zip(STORED, recall(NAME)[key], strict=True))
-            yield Cell(data, name, number(data.J.split()[PLACES[algorithm.name]]), stored=True, **found)
 
 
 STORED = ("first", "tol", "lower", "upper", "gap", "certified", "rounds", "passes")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from maxmargin import CuttingPlane, DualCoordinateDescent, Pegasos
+from maxmargin import DualCoordinateDescent, Pegasos
 from maxmargin.algorithms import Algorithm
 
 from . import record
@@ -17,8 +17,6 @@ TITLE = "The margin Perceptron with unlearning, Table 2: times to 1 %"
 ALGORITHMS: dict[str, Algorithm] = {
     "MPU": PAPER_MPU,
     "DCD": DualCoordinateDescent(schedule="shrinking"),
-    "SVMperf": CuttingPlane(variant="svmperf"),
-    "OCAS": CuttingPlane(),
     "Pegasos": Pegasos(k=30),
 }
 

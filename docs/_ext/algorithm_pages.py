@@ -22,7 +22,6 @@ from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
 from maxmargin.algorithms.any_norm import smoothed_newton
 from maxmargin.algorithms.batch import (
     accelerated,
-    cutting_plane,
     decomposition,
     generation,
     newton,
@@ -78,7 +77,6 @@ SOLVERS = {
     "accelerated": accelerated,
     "proximal-newton": proximal_newton,
     "smoothed-newton": smoothed_newton,
-    "cutting-plane": cutting_plane,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,
     "smoothed-perceptron": smoothed,

@@ -22,7 +22,6 @@ from maxmargin.algorithms.any_norm.barrier import path_points
 from maxmargin.algorithms.any_norm.interior_point import norm_points
 from maxmargin.algorithms.batch import generation, newton
 from maxmargin.algorithms.batch.accelerated import accelerated_points
-from maxmargin.algorithms.batch.cutting_plane import CuttingPlane
 from maxmargin.algorithms.batch.decomposition import Settings as SetSettings
 from maxmargin.algorithms.batch.decomposition import decomposed_points
 from maxmargin.algorithms.batch.generation import column_points, linear_points, norm_solutions
@@ -35,10 +34,6 @@ from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.sifting import Settings, by_proximal_points, sifted_points
 from maxmargin.algorithms.linear_algebra import centred_rows, diagonal_plus_gram
 from maxmargin.algorithms.programs import by_norm_solutions
-from maxmargin.data.rows import Patterns
-from maxmargin.data.task import Task
-from maxmargin.fit.run import Run
-from maxmargin.fit.schedules import SCHEDULES
 from maxmargin.kernels.functions import Linear
 from maxmargin.problem.intercept import best_intercept
 
@@ -49,16 +44,6 @@ MASTERS = generation.Settings(
     whole_entries=0, all_rows=10, added_rows=6, added_columns=4, first_columns=8, mean_columns=3
 )
 COLUMNS = generation.Settings(all_columns=3, first_columns=2, added_columns=1)
-
-
-def plane_points(problem, X, y, weights, interrupted=lambda: False, variant="ocas"):
-    """The best points of each round of cutting planes."""
-    task = Task(problem, Patterns(X), y, weights)
-    run = Run(task, CuttingPlane(variant), 1e-9, np.random.default_rng(0), interrupted)
-    for k, _ in enumerate(SCHEDULES["planes"](run)):
-        yield *run.best.primal, run.best.alpha
-        if run.converged or run.best.gap <= 1e-9 or k == 500 or interrupted():
-            return
 
 
 def set_points(problem, X, y, weights, interrupted=lambda: False, size=2048):
@@ -118,8 +103,6 @@ SOLVERS = {
         (0.01, 1.0, 100.0),
         ANY_NORM,
     ),
-    "ocas": Solver(plane_points, BOTH[:1], 1e-8, (0.01, 0.5)),
-    "svmperf": Solver(partial(plane_points, variant="svmperf"), BOTH[:1], 1e-8, (0.01, 0.5)),
     "decomposition": Solver(set_points, BOTH, 1e-6, (0.1, 1.0, 100.0, np.inf)),
     "decomposition, small sets": Solver(partial(set_points, size=16), BOTH, 1e-3, (0.1, 1.0)),
     "linear programs": Solver(linear_points, BOTH[:1], 1e-6, (0.1, np.inf, 10.0), ((1.0, 1), (np.inf, 1))),
@@ -137,8 +120,8 @@ SOLVERS = {
     ),
 }
 CONDITIONS = ("plain", "scales", "collinear", "far", "sparse", "float32", "separable", "rare", "copies")
-# solvers without a scaling of columns, and cutting planes, whose error is that of their planes
-UNSCALED = {"ocas", "svmperf", "decomposition", "decomposition, small sets"}
+# solvers without a scaling of columns
+UNSCALED = {"decomposition", "decomposition, small sets"}
 
 
 def feasible(problem, y, weights, point) -> None:
@@ -288,13 +271,12 @@ def test_peak_memory_is_below_half_of_the_data(name, storage):
     assert peak < 0.5 * X.nbytes + 2 * centred_rows.CHUNK_BYTES
 
 
-@pytest.mark.parametrize("algorithm", ["newton", "proximal-point", "interior-point", "cutting-plane"])
+@pytest.mark.parametrize("algorithm", ["newton", "proximal-point", "interior-point"])
 def test_estimator_is_certified_by_the_solver(algorithm, rules_alone):
     """Rows of uneven scales, sparse and dense."""
     X, y, weights = conditioned("plain", 200, 5, 4)
     loss = "squared_hinge" if algorithm == "newton" else "hinge"
-    if algorithm != "cutting-plane":
-        X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
+    X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
     for rows in (X, sp.csr_matrix(X)):
         model = MaxMarginClassifier(2.0, loss=loss, algorithm=algorithm, tol=1e-8).fit(rows, y, weights)
         assert model.status_ is Status.CERTIFIED

@@ -78,7 +78,7 @@ def test_refusals_name_algorithms_for_the_norm():
 
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
-    without = {"cutting-plane", "flexible-ima", "lp", "interior-point", "proximal-point", "newton"}
+    without = {"flexible-ima", "lp", "interior-point", "proximal-point", "newton"}
     without |= {"accelerated", "proximal-newton", "smoothed-newton"}
     assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
     for name in ALGORITHMS:
@@ -112,7 +112,6 @@ INVALID = [
     (mm.FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
     (mm.AggressiveROMMA, {"delta": 0.0}, ACCURACY),
     (mm.PUMMA, {"halving": 2}, "halving must be True or False"),
-    (mm.PUMMA, {"newton": "exact"}, "newton must be 'segment' or 'printed'"),
     (mm.FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
     (mm.FMP, {"constant": 0.0}, POSITIVE),
     (mm.IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
@@ -122,9 +121,6 @@ INVALID = [
     (mm.Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
     (mm.Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
     (mm.Pegasos, {"projection": "yes"}, "projection must be a bool"),
-    (mm.CuttingPlane, {"variant": "perf"}, "variant must be 'ocas' or 'svmperf'"),
-    (mm.CuttingPlane, {"eps": 0.0}, POSITIVE),
-    (mm.CuttingPlane, {"mu": 0.0}, "mu must lie above 0 and be at most 1"),
 ]
 
 

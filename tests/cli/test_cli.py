@@ -281,7 +281,7 @@ print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules
         if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
             pytest.skip(f"the tests ignore {name}, as under nohup")
         np.savez(tmp_path / "hard", X=RNG.normal(size=(2000, 100)), y=RNG.integers(0, 2, 2000))
-        options = "--algorithm cutting-plane --loss hinge --C 1e4 --tol 1e-14 --max-time 99 --max-iter 9999"
+        options = "--algorithm mpu --loss hinge --C 1e4 --tol 1e-14 --max-time 99 --max-iter 9999"
         words = [*COMMAND, *f"fit {tmp_path / 'hard.npz'} -o {tmp_path / 'm'} {options}".split()]
         if ignored:
             words = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words]

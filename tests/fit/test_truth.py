@@ -22,7 +22,7 @@ SOFT = [Problem(loss, 1.0) for loss in ("hinge", "squared_hinge")]
 FOR_SOFT = [name for name in ALGORITHMS if any(ALGORITHMS[name]().refuses(one) is None for one in SOFT)]
 FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
 FOR_ALL = [name for name in CONVERGENT if name in FOR_HARD and name in FOR_SOFT]
-COMPILES = [name for name in ALGORITHMS if ALGORITHMS[name].schedules[0] not in ("points", "planes")]
+COMPILES = [name for name in ALGORITHMS if ALGORITHMS[name].schedules[0] != "points"]
 # Rules with slack coordinates compile soft and hard margins separately: the fast suite has one of both.
 SOFT_ONLY = ("perceptron", "alma", "micra", "fixed-margin", "pumma")
 EPS = float(np.finfo(float).eps)

@@ -138,7 +138,7 @@ def test_no_algorithm_makes_more_updates_than_its_bound(problem):
     """The bound needs only a margin that is certified, not the largest one."""
     labels = SEPARABLE if np.isinf(problem["C"]) else THREE
     data = np.column_stack([X[:, 0] + 0.2 * np.sign(X[:, 0]), X[:, 1:]])
-    names = [name for name in ALGORITHMS if name not in ("cutting-plane", "lp")]
+    names = [name for name in ALGORITHMS if name != "lp"]
     further = SmoothedPerceptron(accuracy=0.9)  # goes on after the first separator, to which the bound leads
     found = compare(data, labels, [*names, further], tol=0.05, max_iter=100, random_state=0, **problem)
     bounded = {entry.algorithm: entry.bound for entry in found.entries if not np.isnan(entry.bound)}

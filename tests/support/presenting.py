@@ -25,7 +25,7 @@ BUSY: dict[str, dict] = {
     "fmp": {"gamma": 0.1123},
 }
 # schedules of algorithms that do not present rows one by one, or of several rules
-OTHERS = ("mini-batches", "planes", "points", "increments")
+OTHERS = ("mini-batches", "points", "increments")
 ONE_BY_ONE = [name for name, cls in ALGORITHMS.items() if cls.schedules[0] not in OTHERS]
 WHOLE = ("perceptron", "mpu", "dcd")  # arithmetic without rounding on suitable numbers
 

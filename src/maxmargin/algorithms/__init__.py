@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .base import Algorithm, Bias, Facts, Plan
-from .batch.cutting_plane import CuttingPlane
 from .batch.decomposition import Decomposition
 from .normalised.perceptron import NormalisedPerceptron, VonNeumann
 from .normalised.smoothed import IteratedSmoothedPrimalDual, SmoothedPerceptron, SmoothedPrimalDual
@@ -45,7 +44,6 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         AggressiveROMMA,
         PUMMA,
         Pegasos,
-        CuttingPlane,
         FMP,
         IMA,
         FlexibleIMA,
@@ -84,7 +82,6 @@ __all__ = [
     "AggressiveROMMA",
     "Algorithm",
     "Bias",
-    "CuttingPlane",
     "Decomposition",
     "DualCoordinateDescent",
     "Facts",

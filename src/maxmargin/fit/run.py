@@ -210,12 +210,6 @@ class Run(State):
         if extrapolate is not None and due and steps:
             extrapolate(self, h, rows)
 
-    def move_to(self, w: np.ndarray, alpha: np.ndarray) -> None:
-        """Set the dual variables, clipped at their caps, and w, with its constant coordinate; count one step."""
-        self.h.alpha[:] = np.minimum(alpha, self.h.cap)
-        self.h.space.vector.w[:] = w
-        self.steps += 1
-
     def take(self, point: Any) -> None:
         """Evaluate the point (w, b, alpha) of a batch solver; one that it estimates to be near is the candidate.
 
@@ -233,13 +227,6 @@ class Run(State):
     def normalised_patterns(self) -> NormalisedRows:
         """Return the rows divided by their lengths, with the constant coordinate."""
         return NormalisedRows(self.patterns.X, self.y, self.rho)
-
-    def offer(self, w: np.ndarray, b: float, upper: float) -> None:
-        """Keep (w, b) if its objective `upper` is smaller than the best so far; w includes the constant coordinate."""
-        if self.problem.rho:
-            w, b = w[:-1], self.problem.rho * float(w[-1])
-        self.best.set_last(Primal(w, b), upper)
-        self.best.update_primal(Primal(w, b), upper)
 
     def evaluate(
         self,

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms.batch.cutting_plane import Hinge, Model
 from .increments import increments
 from .tracker import DECREASE, ROUGH_GAP
 
 if TYPE_CHECKING:
     from .gram_run import GramRun
-    from .run import Run
     from .state import State
 
 # The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
@@ -229,41 +227,6 @@ def mini_batches(run: State) -> Iterator[None]:
         yield
 
 
-def planes(run: Run) -> Iterator[None]:
-    """Cutting planes: evaluate the minimiser of the model, then add a plane that raises the model there.
-
-    The model is the penalty plus the maximum of the planes, each a lower bound of the loss that is tight at one point.
-    The plane touches the loss at a point between the best point and the minimiser (`Pace.mu`), or, if that
-    plane does not raise the model, at the minimiser itself. The algorithm ends when neither raises the model and the
-    gap is at most `Settings.end_gap`, or when the bounds differ by at most `Pace.end_difference`.
-    """
-    mu, end_difference, idle = run.pace
-    loss = Hinge(run.problem, run.patterns.X, run.y, run.weights)
-    model = Model(loss, run.h.space.vector.w.size, idle)
-    best = None
-    while True:
-        run.evaluate_iterate()
-        new = loss.at(run.h.space.vector.w.copy(), run.y * run.scores)
-        touch = new
-        if mu is None or best is None:
-            best = new
-        else:
-            best = loss.between(best, new, loss.line_search(best, new))
-            touch = loss.between(best, new, mu)
-        run.offer(best.w, best.b, loss.value(best))
-        for place in (touch, new):
-            plane = loss.plane(place)
-            run.presentations += run.n
-            if model.is_below(plane, new.w):
-                model.add(plane)
-                break
-        else:  # the model equals the loss at its computed minimiser; a larger gap is the error of this minimiser
-            run.converged = run.best.gap <= model.settings.end_gap
-        run.converged = run.converged or run.best.upper - run.best.lower <= end_difference
-        yield
-        run.move_to(*model.minimise())
-
-
 def points(run: State) -> Iterator[None]:
     """Evaluate the iterates of a batch solver, one in each round; a starting point comes before its first iterate.
 
@@ -316,7 +279,6 @@ SCHEDULES: dict[str, Schedule] = {
     "two-level": two_level,
     "shrinking": shrinking,
     "mini-batches": mini_batches,
-    "planes": planes,
     "points": points,
     "working-sets": working_sets,
 }

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import compiled, record
-from ...engine.printed_newton import nearest_by_printed_newton
 from ...engine.state import Scaled
 from ...problem.problem import Problem
 from ..base import Bias, Facts, PerceptronLike, Plan, from_two_on, require
@@ -48,19 +47,6 @@ class PairStep(NamedTuple):
         move(h, i, j, h.nearest(i, j, s, h.norm2()))  # the partner is tight: its score is |m|^2
 
 
-@record
-class PrintedPairStep(NamedTuple):
-    """The same step for p > 2, with k by the Newton iteration of the paper."""
-
-    delta: float
-
-    start, threshold, wrong = PairStep.start, PairStep.threshold, PairStep.wrong
-
-    def step(self, h, i, s):
-        j = h.partner(i)
-        move(h, i, j, nearest_by_printed_newton(h, i, j))
-
-
 @compiled()
 def move(h, i, j, k):
     """Replace m by (1 - k) m + k (x+ - x-) / 2 with rows i and j as the pair, and set b and |m|^2."""
@@ -95,12 +81,6 @@ class PUMMA(PerceptronLike):
         Accuracy, in (0, 1]. None: the accuracy with which the result certifies `tol`.
     halving : bool, default=True
         Begin with delta = 1, and halve it whenever a full pass makes no update (section 5.2).
-    newton : {"segment", "printed"}, default="segment"
-        Solution of the sub-problem of an update at p > 2: Newton's steps within a bracket on the segment, or the
-        iteration that the paper prints (section 4.2). This uses only the diagonal of the Jacobian of the link, takes
-        many more steps, costs O(d) in each of them, and fails on a part of the sub-problems, almost always at a large
-        p (`docs/measurements/reproduction.md` has the shares); the default then takes its place. The updates are the
-        same.
     schedule : {"active", "plain"}, default="active"
         The paper's active set (section 5.1), or full passes only.
     shuffle : bool, default=True
@@ -114,7 +94,6 @@ class PUMMA(PerceptronLike):
 
     delta: float | None = None
     halving: bool = True
-    newton: str = "segment"
 
     name: ClassVar[str] = "pumma"
     scale: ClassVar = Scaled
@@ -123,7 +102,6 @@ class PUMMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.newton in ("segment", "printed"), "newton must be 'segment' or 'printed'", self.newton)
         require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
 
     def refuses(self, problem: Problem) -> str | None:
@@ -135,6 +113,5 @@ class PUMMA(PerceptronLike):
         return from_two_on(problem)
 
     def plan(self, facts: Facts) -> Plan:
-        step = PrintedPairStep if self.newton == "printed" and facts.problem.p > 2.0 else PairStep
-        first, *rest = [step(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        first, *rest = [PairStep(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
         return Plan(rule=first, unit=None, then=tuple(rest))
