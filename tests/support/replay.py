@@ -17,8 +17,8 @@ import maxmargin.fit.exact
 from maxmargin import MaxMarginClassifier, Perceptron, Problem
 from maxmargin.algorithms import ALGORITHMS, Bias, Facts
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
-from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
 from maxmargin.algorithms.online.mpu import Unlearn
+from maxmargin.algorithms.online.perceptron import LocalPerceptron
 from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine import sweep as sweeps
 from maxmargin.engine.order import shuffled, strides

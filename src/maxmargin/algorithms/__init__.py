@@ -7,16 +7,12 @@ from .batch.decomposition import Decomposition
 from .normalised.perceptron import NormalisedPerceptron, VonNeumann
 from .normalised.smoothed import IteratedSmoothedPrimalDual, SmoothedPerceptron, SmoothedPrimalDual
 from .online.alma import ALMA
-from .online.cramma import CRAMMA
+from .online.cramma import CRAMMA, MICRA, FixedDirectionalMargin
 from .online.dual_coordinate_descent import DualCoordinateDescent
-from .online.fixed_directional_margin import FixedDirectionalMargin
-from .online.fmp import FMP
-from .online.ima import IMA, FlexibleIMA
-from .online.local_perceptron import LocalPerceptron
-from .online.micra import MICRA
+from .online.ima import FMP, IMA, FlexibleIMA
 from .online.mpu import MPU
 from .online.pegasos import Pegasos
-from .online.perceptron import Perceptron
+from .online.perceptron import LocalPerceptron, Perceptron
 from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
 from .programs import (

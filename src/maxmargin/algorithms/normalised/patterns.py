@@ -1,12 +1,9 @@
-"""Normalised, reflected patterns on any array library, and the iterates of the algorithms that run on them.
+"""Normalised, reflected patterns, and the iterates of the algorithms that run on them.
 
 Row i of Y is y_i phi(x_i) / |phi(x_i)|. The Gram matrix G = Y Y' has a unit diagonal, (G p)_i is the margin of
 pattern i with respect to w = Y' p, and |p|_G = sqrt(p'G p) is the length of that w. An intercept is one more
 feature of constant value. A 2-norm soft margin is one more feature for every pattern, of value Delta for it and zero
 for the others (K + Delta^2 I). Both are added before normalising.
-
-Arrays stay in the caller's library (any that array-api-compat supports), on its device and
-in its precision, float64 or float32.
 
 The normalised margin is rho = max over |w| = 1, w in the span of the patterns, of min_i (margin of i). Every w
 bounds it from below and every p of the simplex from above, separable or not::
@@ -19,25 +16,23 @@ ball around 0 inside the hull of the patterns, within their span (Theorem 3 of t
 References
 ----------
 A. Ramdas, J. Pena, "Margins, kernels and non-linear smoothed Perceptrons", ICML 2014;
-P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Math. Annalen 6, 1873;
-Consortium for Python Data API Standards, "Python array API standard", 2023.12.
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Math. Annalen 6, 1873.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, device, is_array_api_obj
 
 from ..batch.decomposition import DualPoint
 from ..batch.iterate import Point as PrimalDualPoint
 
-Array = Any  # an array of the caller's library
+Array = np.ndarray
 
 
 class Point(NamedTuple):
@@ -48,12 +43,13 @@ class Point(NamedTuple):
 
     weights: Array
     margins: Array
-    w: Array = None
+    w: Any = None  # an array, or None
 
 
 def interpolate(a: Point, b: Point, t: float) -> Point:
     """Return (1 - t) a + t b. Margins and w are linear in the weights: no product with the patterns is needed."""
-    return Point(*(None if x is None else (1.0 - t) * x + t * z for x, z in zip(a, b, strict=True)))
+    w = None if a.w is None else (1.0 - t) * a.w + t * b.w
+    return Point((1.0 - t) * a.weights + t * b.weights, (1.0 - t) * a.margins + t * b.margins, w)
 
 
 class NormalisedPatterns(ABC):
@@ -71,8 +67,6 @@ class NormalisedPatterns(ABC):
 
     Attributes
     ----------
-    xp : namespace
-        The array library.
     scale : array of shape (n,)
         y_i / sqrt(K_ii + constant^2 + Delta^2).
     rounding, noise : float
@@ -82,41 +76,23 @@ class NormalisedPatterns(ABC):
     Raises
     ------
     ValueError
-        Labels that are not -1 and 1; a pattern that is zero, which has no direction, or not finite.
+        A pattern that is zero, which has no direction, or not finite.
     """
 
-    def __init__(self, square: Array, y: Any, constant: float = 0.0, Delta: float = 0.0) -> None:
-        for name, value in (("constant", constant), ("Delta", Delta)):
-            if not (isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name} must be a finite number, zero or positive; got {value!r}.")
-        self.xp: Any = array_namespace(square)
-        self.device = device(square)
+    def __init__(self, square: Array, y: Array, constant: float = 0.0, Delta: float = 0.0) -> None:
         self.constant, self.Delta = float(constant), float(Delta)
         # 4 units in the last place: with a smaller allowance rounding errors count as margins, a larger one hides
         # margins of a few units. A round value; not tuned.
-        self.rounding = self.noise = 4.0 * float(self.xp.finfo(square.dtype).eps)
-        labels = self.array(y, square.dtype)
-        if labels.shape != square.shape:
-            raise ValueError(f"each of {square.shape[0]} patterns needs one label; got shape {labels.shape}.")
-        if not bool(self.xp.all(self.xp.abs(labels) == 1.0)):
-            raise ValueError("labels must be -1 and 1: give numpy.where(y == classes[1], 1.0, -1.0).")
-        # multiplies pattern i by its label and normalises it
-        self.scale = labels / self.xp.sqrt(self._squared_lengths(square))
-
-    def _squared_lengths(self, square: Array) -> Array:
-        """Return K_ii + constant^2 + Delta^2; refuse patterns that cannot be normalised."""
-        xp = self.xp
+        self.rounding = self.noise = 4.0 * float(np.finfo(square.dtype).eps)
         lengths2 = square + (self.constant**2 + self.Delta**2)
-        if not bool(xp.all(xp.isfinite(lengths2))):
-            raise ValueError("patterns, and their squared lengths, must be finite: scale the features.")
-        i = int(xp.argmin(lengths2))
+        i = int(np.argmin(lengths2))
         # a squared length below the normal numbers has lost digits, and so would the scale
-        if not float(lengths2[i]) >= float(xp.finfo(lengths2.dtype).smallest_normal):
+        if not np.finfo(lengths2.dtype).smallest_normal <= lengths2[i] or not np.isfinite(lengths2).all():
             raise ValueError(
-                f"pattern {i} (counted from 0) cannot be normalised, its squared length is {float(lengths2[i]):.3g}: "
-                "leave zero patterns out, or give the patterns a constant feature (constant) or a soft margin (Delta)."
+                f"pattern {i} (counted from 0) has no direction: its squared length is {lengths2[i]:.3g}."
             )
-        return lengths2
+        # multiplies pattern i by its label and normalises it
+        self.scale = np.asarray(y, square.dtype) / np.sqrt(lengths2)
 
     @property
     def n(self) -> int:
@@ -125,11 +101,7 @@ class NormalisedPatterns(ABC):
 
     def uniform(self) -> Array:
         """Return the centre of the simplex."""
-        return self.xp.full((self.n,), 1.0 / self.n, dtype=self.scale.dtype, device=self.device)
-
-    def array(self, values: Any, dtype: Any = None) -> Array:
-        """Return the values as an array of the library and device of the patterns, of their precision unless given."""
-        return self.xp.asarray(values, dtype=dtype or self.scale.dtype, device=self.device)
+        return np.full(self.n, 1.0 / self.n, self.scale.dtype)
 
     @abstractmethod
     def point(self, weights: Array) -> Point:
@@ -149,11 +121,11 @@ class NormalisedPatterns(ABC):
 
     def dual(self, point: Point) -> Array:
         """Return the weights of the patterns without their normalisation, of shape (n,)."""
-        return self.xp.abs(self.scale) * point.weights
+        return np.abs(self.scale) * point.weights
 
     def _unit(self, j: int) -> Array:
         """Return the unit vector e_j."""
-        return self.xp.astype(self.xp.arange(self.n, device=self.device) == j, self.scale.dtype)
+        return (np.arange(self.n) == j).astype(self.scale.dtype)
 
     def _margins(self, scores: Array, scaled: Array) -> Array:
         """Return the margins G p = scale_i (f_i + terms of the constant feature and of Delta), of shape (n,).
@@ -161,7 +133,7 @@ class NormalisedPatterns(ABC):
         `scores` are f = K `scaled`, for `scaled` = scale * p.
         """
         if self.constant:
-            scores = scores + self.constant**2 * self.xp.sum(scaled)
+            scores = scores + self.constant**2 * scaled.sum()
         if self.Delta:
             scores = scores + self.Delta**2 * scaled
         return self.scale * scores
@@ -172,15 +144,16 @@ class NormalisedRows(NormalisedPatterns):
 
     Parameters
     ----------
-    X : array or SciPy sparse matrix of shape (n, d)
-        Not copied, where it is float64 or float32; other real numbers become float64.
+    X : ndarray or CSR array of shape (n, d), float64 or float32
+        Not copied.
     y, constant, Delta
         As for `NormalisedPatterns`.
     """
 
     def __init__(self, X: Any, y: Any, constant: float = 0.0, Delta: float = 0.0) -> None:
-        self.X = _matrix(X)
-        super().__init__(_squares(self.X), y, constant, Delta)
+        self.X = X
+        square = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.vecdot(X, X)
+        super().__init__(np.asarray(square, X.dtype).ravel(), y, constant, Delta)
 
     def point(self, weights: Array) -> Point:
         """Return the point with the given weights: products with X' and X, O(nnz)."""
@@ -191,7 +164,7 @@ class NormalisedRows(NormalisedPatterns):
     def vertex(self, j: int) -> Point:
         """Return the point of pattern j alone: X times one row."""
         weights = self._unit(j)
-        w = self.scale[j] * (self.X[[j]].toarray()[0] if sp.issparse(self.X) else self.X[j, :])
+        w = self.scale[j] * (self.X[[j]].toarray()[0] if sp.issparse(self.X) else self.X[j])
         return Point(weights, self._margins(self.X @ w, self.scale * weights), w)
 
     def length(self, point: Point) -> float:
@@ -199,14 +172,14 @@ class NormalisedRows(NormalisedPatterns):
         scaled = self.scale * point.weights
         square = float(point.w @ point.w)
         if self.constant:
-            square += (self.constant * float(self.xp.sum(scaled))) ** 2
+            square += (self.constant * float(scaled.sum())) ** 2
         if self.Delta:
             square += self.Delta**2 * float(scaled @ scaled)
         return max(sqrt(square), self.noise)
 
     def solution(self, iterate: Iterate) -> PrimalDualPoint:
         """Return w and b of alpha, and the dual variables of p."""
-        b = self.constant**2 * float(self.xp.sum(self.scale * iterate.alpha.weights))
+        b = self.constant**2 * float(self.scale @ iterate.alpha.weights)
         return PrimalDualPoint(iterate.alpha.w, b, self.dual(iterate.p))
 
 
@@ -257,28 +230,7 @@ class NormalisedProducts(NormalisedPatterns):
     def _scores(self, point: Point) -> Array:
         """Return the scores K c of a point, from its margins (`_margins`)."""
         scaled = self.scale * point.weights
-        return point.margins / self.scale - self.constant**2 * self.xp.sum(scaled) - self.Delta**2 * scaled
-
-
-def _matrix(X: Any) -> Any:
-    """Return X as a dense array of its library or a CSR array, of float64 or float32 numbers."""
-    matrix: Any = sp.csr_array(X) if sp.issparse(X) else X if is_array_api_obj(X) else np.asarray(X)
-    if matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise ValueError(f"patterns must be a matrix of at least one row; got shape {tuple(matrix.shape)}.")
-    xp: Any = np if sp.issparse(matrix) else array_namespace(matrix)
-    # float32 keeps its precision; integers and booleans become float64
-    if matrix.dtype in (xp.float64, xp.float32):
-        return matrix
-    if not xp.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
-        raise ValueError(f"patterns are real numbers; got {matrix.dtype}.")
-    return matrix.astype(np.float64) if sp.issparse(matrix) else xp.astype(matrix, xp.float64)
-
-
-def _squares(X: Any) -> Array:
-    """Return |x_i|^2 of every row."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
-    return array_namespace(X).vecdot(X, X)
+        return point.margins / self.scale - self.constant**2 * scaled.sum() - self.Delta**2 * scaled
 
 
 class Iterate(NamedTuple):
@@ -315,7 +267,7 @@ class Iterate(NamedTuple):
 
 def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Point, p: Point) -> Iterate:
     """Return the iterate of two points with the bounds of rho that they give."""
-    length, least = patterns.length(alpha), float(patterns.xp.min(alpha.margins))
+    length, least = patterns.length(alpha), float(alpha.margins.min())
     if length <= patterns.noise:
         lower = -1.0  # a direction of length 0: no margin of unit vectors is below -1
     elif least > 0.0:

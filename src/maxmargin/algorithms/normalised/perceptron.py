@@ -44,7 +44,7 @@ def normalised_perceptron(patterns: NormalisedPatterns) -> Iterator[Iterate]:
     alpha = patterns.vertex(0)  # at alpha = 0 all margins are equal, and theta = 1
     for k in count(1):
         yield bounded_iterate(patterns, k, alpha, alpha)
-        worst = int(patterns.xp.argmin(alpha.margins))
+        worst = int(alpha.margins.argmin())
         alpha = interpolate(alpha, patterns.vertex(worst), 1.0 / (k + 1))
 
 
@@ -68,7 +68,7 @@ def von_neumann(patterns: NormalisedPatterns) -> Iterator[Iterate]:
     for k in count():
         iterate = bounded_iterate(patterns, k, p, p)
         yield iterate
-        j = int(patterns.xp.argmin(p.margins))
+        j = int(p.margins.argmin())
         least, square = float(p.margins[j]), iterate.upper**2
         if square <= least:  # p'Gp <= min (G p): the optimality condition of the shortest point
             return

@@ -28,7 +28,6 @@ from itertools import count
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from array_api_compat import array_namespace, device
 
 from ..base import is_finite, require
 from .base import NormalisedAlgorithm
@@ -50,9 +49,8 @@ class Entropy(NamedTuple):
 
     def minimise(self, margins: Array, mu: float) -> Array:
         """Return the softmax of -margins / mu."""
-        xp: Any = array_namespace(margins)
-        weights = xp.exp((xp.min(margins) - margins) / mu)  # exponents of at most 0 cannot overflow
-        return weights / xp.sum(weights)
+        weights = np.exp((margins.min() - margins) / mu)  # exponents of at most 0 cannot overflow
+        return weights / weights.sum()
 
 
 class Distance(NamedTuple):
@@ -67,9 +65,8 @@ class Distance(NamedTuple):
 
     def minimise(self, margins: Array, mu: float) -> Array:
         """Return the projection of centre - margins / mu on the simplex."""
-        xp: Any = array_namespace(margins)
         # the projection does not depend on a constant added to all entries; this one keeps them small
-        return project_on_simplex(self.centre + (xp.min(margins) - margins) / mu)
+        return project_on_simplex(self.centre + (margins.min() - margins) / mu)
 
 
 def project_on_simplex(v: Array) -> Array:
@@ -78,12 +75,10 @@ def project_on_simplex(v: Array) -> Array:
     It is max(v - tau, 0) with tau = max over k of (sum of the k largest entries - 1) / k: the quotient grows with k as
     long as the next entry is larger than it.
     """
-    xp: Any = array_namespace(v)
-    v = v - xp.max(v)
-    k = xp.arange(1, v.shape[0] + 1, dtype=v.dtype, device=device(v))
-    tau = xp.max((xp.cumulative_sum(xp.sort(v, descending=True)) - 1.0) / k)
-    p = xp.where(v > tau, v - tau, xp.zeros_like(v))
-    return p / xp.sum(p)
+    v = v - v.max()
+    tau = ((np.cumsum(np.sort(v)[::-1]) - 1.0) / np.arange(1, v.size + 1, dtype=v.dtype)).max()
+    p = np.maximum(v - tau, 0.0)
+    return p / p.sum()
 
 
 def smoothed_perceptron(patterns: NormalisedPatterns) -> Iterator[Iterate]:
@@ -121,25 +116,8 @@ def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Itera
     ------
     Iterate
         After 0, 1, ... steps.
-
-    Raises
-    ------
-    ValueError
-        If q is not a point of the simplex.
     """
-    return excessive_gap(patterns, Distance(_centre(patterns, q)))
-
-
-def _centre(patterns: NormalisedPatterns, q: Any) -> Array:
-    """Return q as an array of the patterns' library, the centre of the simplex for None; ValueError off the simplex."""
-    if q is None:
-        return patterns.uniform()
-    xp, centre = patterns.xp, patterns.array(q)
-    if tuple(centre.shape) != (patterns.n,) or not bool(xp.all(centre >= 0.0)):
-        raise ValueError(f"q must be {patterns.n} numbers, none negative: weights of the patterns.")
-    if not abs(float(xp.sum(centre)) - 1.0) <= patterns.n * float(xp.finfo(centre.dtype).eps):
-        raise ValueError(f"the entries of q must add up to one; got {float(xp.sum(centre)):.17g}.")
-    return centre
+    return excessive_gap(patterns, Distance(patterns.uniform() if q is None else q))
 
 
 def iterated_perceptron_von_neumann(
@@ -163,18 +141,8 @@ def iterated_perceptron_von_neumann(
     ------
     Iterate
         After 0, 1, ... steps; the start of a round is a step.
-
-    Raises
-    ------
-    ValueError
-        If gamma is not larger than one, or q is not a point of the simplex.
     """
-    require(gamma > 1.0, "gamma must be larger than 1: |p|_G falls by it in a round", gamma)
-    return _restarts(patterns, gamma, _centre(patterns, q))
-
-
-def _restarts(patterns: NormalisedPatterns, gamma: float, q: Array) -> Iterator[Iterate]:
-    """Run SNKPVN in rounds, the first from q, each other from the last p of the round before; yield all iterates."""
+    q = patterns.uniform() if q is None else q
     steps = count()
     goal = patterns.length(patterns.point(q)) / gamma  # |p|_G below which a round ends
     while True:

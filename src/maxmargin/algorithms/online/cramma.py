@@ -1,4 +1,4 @@
-"""CRAMMA: a constant rate, and the step with |w| = 1 that it shares with MICRA and the fixed directional margin."""
+"""CRAMMA, MICRA and the fixed directional margin, which share the step with |w| = 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ..base import Facts, PerceptronLike, Plan, is_positive_finite, require
+from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive_finite, require
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
 # at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/measurements/regimes.md.
@@ -99,6 +99,87 @@ class CRAMMA(PerceptronLike):
 
     def plan(self, facts: Facts) -> Plan:
         return normalised_plan(facts, self.beta, self.eta, self.epsilon)
+
+
+@dataclass(frozen=True)
+class MICRA(CRAMMA):
+    """MICRA^{epsilon, zeta}: CRAMMA with an effective rate eta / t^zeta.
+
+    Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + (eta / t^zeta) y_k / R, divided by
+    its norm; t <- t + 1.
+    Guarantee: it always ends if 0 < zeta <= 1. The upper bound from its dual variables is poor for large zeta, since
+    the dual variables of early patterns remain large.
+
+    Parameters
+    ----------
+    beta : float, default=2
+        Threshold at t = 1, in units of R.
+    eta : float, default=None
+        Effective rate at t = 1. None takes the largest that CRAMMA's theorem allows (see `CRAMMA`).
+    epsilon : float, default=0.5
+        Exponent of the threshold.
+    zeta : float, default=0.5
+        Exponent of the rate, from 0, which is CRAMMA, to 1.
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Approximate maximum margin algorithms with rules controlled by the number of
+    mistakes", ICML 2007.
+    """
+
+    zeta: float = 0.5
+
+    name: ClassVar[str] = "micra"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(is_finite(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
+
+    def plan(self, facts: Facts) -> Plan:
+        share = RATE_SHARE if self.zeta == 0.0 else 1.0
+        return normalised_plan(facts, self.beta, self.eta, self.epsilon, self.zeta, share)
+
+
+@dataclass(frozen=True)
+class FixedDirectionalMargin(PerceptronLike):
+    """The fixed directional margin of the CRAMMA paper's taxonomy: a constant threshold beta.
+
+    Condition: u.y_k / R <= beta (not strict), |u| = 1. Update: u <- u + eta y_k / R, divided by its norm.
+    Guarantee: it ends, with a margin above beta R, if beta R < gamma_d and eta is small enough; if beta R >= gamma_d
+    it never ends.
+
+    Parameters
+    ----------
+    beta : float, default=None
+        The margin to reach, in units of R. None takes nine tenths of the margin of a short Perceptron run.
+    eta : float, default=None
+        Effective rate. None: as for `CRAMMA`.
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
+    """
+
+    beta: float | None = None
+    eta: float | None = None
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "fixed-margin"
+    scale: ClassVar = Scaled
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_parameters(1.0 if self.beta is None else self.beta, self.eta)
+
+    def plan(self, facts: Facts) -> Plan:
+        beta = 0.9 * facts.floor() / facts.R if self.beta is None else self.beta
+        return normalised_plan(facts, beta, self.eta, epsilon=0.0)
 
 
 def check_parameters(beta: float, eta: float | None, epsilon: float = 1.0) -> None:

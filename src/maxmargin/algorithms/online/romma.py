@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ..base import Facts, PerceptronLike, Plan, require
-from .halving import accuracies, is_accuracy, target
+from .pumma import accuracies, is_accuracy, target
 
 
 @record
