@@ -32,7 +32,7 @@ from maxmargin.algorithms.batch.proximal_newton import Settings as ProximalSetti
 from maxmargin.algorithms.batch.proximal_newton import proximal_newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.sifting import Settings, by_proximal_points, sifted_points
-from maxmargin.algorithms.linear_algebra import centred_rows, diagonal_plus_gram
+from maxmargin.algorithms.linear_algebra import centred_rows, systems
 from maxmargin.algorithms.programs import by_norm_solutions
 from maxmargin.kernels.functions import Linear
 from maxmargin.problem.intercept import best_intercept
@@ -286,10 +286,10 @@ def test_estimator_is_certified_by_the_solver(algorithm, rules_alone):
         assert model.certificate_.upper >= truth.lower
 
 
-@pytest.mark.parametrize("p", [1.0, 1.02, 1.2, 10.0, 100.0, np.inf])
+@pytest.mark.parametrize("p", [1.0, 1.2, 10.0, 100.0, np.inf])
 def test_bounds_of_wide_data_meet_after_elimination_of_columns(monkeypatch, p):
     """Problems too large for the oracle."""
-    monkeypatch.setattr(diagonal_plus_gram, "MIN_KEPT", 5)
+    monkeypatch.setattr(systems, "MIN_KEPT", 5)
     X, y, s = conditioned("plain", 12, 60, 0)
     for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
         bounds = np.array(
@@ -312,8 +312,8 @@ def test_systems_of_sparse_rows_in_any_order_of_entries_are_solved(n):
     before, dense = (B.data.copy(), B.indices.copy()), entries.toarray()
     weight, diagonal, right = rng.uniform(0.1, 2.0, n), rng.uniform(0.1, 2.0, 15), rng.normal(size=15)
     exact = np.linalg.solve(np.diag(diagonal) + dense.T @ np.diag(weight) @ dense, right)
-    for solver in (diagonal_plus_gram.solver, diagonal_plus_gram.woodbury_solver):
-        np.testing.assert_allclose(solver(B, weight, diagonal, lambda: False)(right), exact, rtol=1e-9)
+    for solver in (systems.solver, systems.woodbury_solver):
+        np.testing.assert_allclose(solver(B, weight, diagonal)(right), exact, rtol=1e-9)
     np.testing.assert_array_equal((B.data, B.indices), before)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from maxmargin import Problem
 from maxmargin.algorithms.linear_algebra import centred_rows as rows_module
 from maxmargin.algorithms.linear_algebra.centred_rows import CentredRows, centred_rows
-from maxmargin.algorithms.linear_algebra.factors import PivotedQR, factor
+from maxmargin.algorithms.linear_algebra.systems import PivotedQR, factor
 from maxmargin.engine import small_cholesky
 
 

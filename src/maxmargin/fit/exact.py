@@ -9,16 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
-from ..algorithms.batch.exact_active_set import ExactSearch
 from ..algorithms.batch.iterate import Point
-from ..algorithms.batch.quadratic_program import Quadratic, quadratic, quadratics
-from ..algorithms.linear_algebra.factors import low_rank_factor
+from ..algorithms.batch.quadratic_program import Quadratic, quadratic
+from ..algorithms.linear_algebra.systems import low_rank_factor
 from ..numerics.norms import norm
-from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
 from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
@@ -54,10 +51,6 @@ TIGHT_MARGIN_DISTANCE = 1e-9
 # rows it requires a kernel with few features, or a factor of low rank. A larger limit spends more time on eigenvalues,
 # a smaller one leaves more problems to the algorithm.
 MAX_EIGEN_ROWS = 500
-# Entries and columns up to which exact arithmetic takes over where float64 certifies no gap of `tol`. A step with 40
-# free rows takes 0.1 s; its time grows with the fourth power of the columns, and with the entries. Larger limits delay
-# the algorithms that follow. Chosen on benchmarks/hardset.
-MAX_RATIONAL_ENTRIES, MAX_RATIONAL_COLUMNS = 20_000, 40
 
 
 def is_small(problem: Problem, patterns: Patterns) -> bool:
@@ -80,8 +73,8 @@ def ends_at_tol(patterns: Patterns) -> bool:
 def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: float) -> None:
     """Run the active-set method, and keep its points in `run` where their certified bounds are better.
 
-    The problem is posed as one quadratic program after another, in different scalings, until one of them gives the
-    optimum or a gap of `tol`. Where none does, a small problem is solved in exact arithmetic.
+    Candidates that neither meet the optimality conditions (`settled`) nor have the gap `end_gap` (`near`) are certified
+    last, only if none of the others has the gap required.
 
     Parameters
     ----------
@@ -94,76 +87,24 @@ def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: flo
     end_gap : float
         Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
-    deadline = certifier.deadline
-    if deadline.interrupted():
+    interrupted = certifier.deadline.interrupted
+    if interrupted():
         return
-    try:
-        for qp in quadratics(run.problem, X, run.y, run.weights, deadline.interrupted):
-            done = _finish_scaled(qp, run, certifier, rounding, end_gap)
-            if done or run.best.gap <= run.tol or deadline.interrupted():
-                return
-    except OutOfTime:
-        return
-    _finish_in_rationals(run, certifier, rounding)
-
-
-def _finish_in_rationals(run: Run, certifier: Certifier, rounding: float) -> None:
-    """Solve a hard margin or the hinge in exact arithmetic, from the best point, and keep the optimum in `run`.
-
-    Nothing is done where the problem is large, is not the caller's, or is a hard margin for which no separator is
-    known.
-    """
-    problem, X, interrupted = run.problem, run.patterns.X, certifier.deadline.interrupted
-    linear_loss = run.best.lower > 0.0 if problem.hard else problem.loss == "hinge"
-    small = X.shape[0] * X.shape[1] <= MAX_RATIONAL_ENTRIES and X.shape[1] <= MAX_RATIONAL_COLUMNS
-    used = np.flatnonzero(run.weights > 0.0)
-    if not (linear_loss and small and certifier.same_problem and np.unique(run.y[used]).size == 2):
-        return
-    (w, b), start, y = run.best.primal, run.best.alpha[used], run.y[used]
-    rows = X[used].toarray() if sp.issparse(X) else X[used]
-    margins = y * (Plain.scores(rows, w) + b)
-    try:
-        caps = problem.caps(run.weights)[used]
-        found = ExactSearch(problem, rows, y, caps, start, margins, interrupted).optimum()
-    except (OutOfTime, ArithmeticError):  # or beyond the range of float64: earlier points stay
-        return
-    if found is None:
-        return
-    alpha = np.zeros(run.y.size)
-    alpha[used] = found.alpha
-    point = found.w, found.b
-    points = (
-        [point] if problem.hard else tight_points(problem, run.patterns, run.y, run.weights, point, rounding)
-    )
-    for v, bias in points:
-        required = certifier.reachable(rounding, run.tol)
-        certificate = certifier.certify_and_keep(Point(v, bias, alpha), required)
-        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding)
-        if certificate.gap <= required:
-            return
-
-
-def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, rounding: float, end_gap: float) -> bool:
-    """Run the active-set method on one quadratic program; return whether a point has the gap required.
-
-    Candidates that neither meet the optimality conditions (`settled`) nor have the gap `end_gap` (`near`) are certified
-    last, only if none of the others has the gap required.
-    """
+    qp = quadratic(run.problem, X, run.y, run.weights)
     start = qp.scaled_dual(run.best.alpha) if run.best.gap < MAX_START_GAP else None
     rough: list[Candidate] = []
     try:
-        for candidate in candidates(qp, start, certifier.deadline.interrupted, end_gap):
+        for candidate in candidates(qp, start, interrupted, end_gap):
             if not (candidate.settled or candidate.near):
                 rough.append(candidate)
             elif _adopt(qp, candidate, run, certifier, rounding):
-                return True
-            if certifier.deadline.interrupted():
+                return
+            if interrupted():
                 break
     except np.linalg.LinAlgError:  # the points found before the failure are kept
         pass
     for candidate in rough:
         _adopt(qp, candidate, run, certifier, rounding)
-    return False
 
 
 def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, rounding: float) -> bool:

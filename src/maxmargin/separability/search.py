@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import nnls
 
 from ..algorithms.batch.generation import linear_points
 from ..algorithms.normalised.base import NormalisedAlgorithm
@@ -52,7 +53,6 @@ from ..numerics.stop_check import OutOfTime, StopCheck, require_time
 from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 from ..problem.status import stopped_reason
-from .least_squares import nonnegative_least_squares
 from .nearest_point import as_floats, nearest_points
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
@@ -295,7 +295,8 @@ def candidates(
     require_time(deadline.interrupted)
     if found is not None and algorithm is not None and np.unique(y[found.alpha > 0.0]).size == 2:
         used = np.flatnonzero(found.alpha > 0.0)
-    nearest = _by_least_squares(X[used], y[used], rows.bias, deadline)
+    nearest = _by_least_squares(X[used], y[used], rows.bias)
+    require_time(deadline.interrupted)
     points = _by_linear_program(X[used], y[used], rows.bias, deadline) if nearest is None else (nearest,)
     method = "a linear program" if nearest is None else "least squares"
     for w, weights in points:
@@ -345,9 +346,7 @@ def _last_iterate(
     return Candidate(w if last.primal else np.zeros_like(w), alpha, algorithm.words)
 
 
-def _by_least_squares(
-    X: Any, y: np.ndarray, bias: bool, deadline: Deadline
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _by_least_squares(X: Any, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:
     """Minimise |(sum_i z_i a_i, sum_i z_i - 1)| over z >= 0, a_i = y_i (x_i, 1), by active sets.
 
     The residual (u, t) of the optimum has a_i.u + t >= 0 for all i, and t = -|(u, t)|^2 < 0 unless it is zero: then u
@@ -356,7 +355,7 @@ def _by_least_squares(
 
     Returns
     -------
-    (u, z), or None where the data are too large, or the active sets do not end within their limit of steps
+    (u, z), or None where the data are too large, or SciPy's active sets do not end within their limit of steps
     """
     n, d = X.shape
     if n * d > MAX_DENSE_ENTRIES or float(n) * d * min(n, d) > MAX_FLOPS or not may_be_dense(X):
@@ -366,8 +365,11 @@ def _by_least_squares(
     A = np.column_stack([X * y[:, None], *([y] if bias else []), np.ones(n)])
     target = np.zeros(A.shape[1])
     target[-1] = 1.0
-    found = nonnegative_least_squares(A, target, deadline.interrupted)
-    return None if found is None else (-found[1][:d], found[0])
+    try:
+        z, _ = nnls(A.T, target)
+    except RuntimeError:
+        return None
+    return (z @ A - target)[:d], z
 
 
 def without_zeros(X: Any) -> Any:

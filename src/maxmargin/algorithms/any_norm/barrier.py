@@ -28,11 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import column_squares, solver, times_columns
-from ..linear_algebra.factors import TINY
+from ..linear_algebra.systems import TINY, column_squares, solver, times_columns
 from .unit_rows import UnitRows
 
 
@@ -99,10 +97,7 @@ def path_points(
     Point
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
-    try:
-        rows = UnitRows.of(problem, X, y, weights, interrupted)
-    except OutOfTime:
-        return
+    rows = UnitRows.of(problem, X, y, weights)
     path = _Path(problem, rows.A, y, rows.costs, interrupted, settings)
     for point in path.points():
         yield rows.restored(point)
@@ -240,7 +235,7 @@ class _Path:
             local = _Local(self, state, tau)
             try:
                 step, change = local.newton()
-            except (np.linalg.LinAlgError, OutOfTime):
+            except np.linalg.LinAlgError:
                 return
             decrement = -local.along(step)  # squared
             if not decrement > -settings.near_decrement:  # nan, or dominated by rounding
@@ -400,7 +395,7 @@ class _Local:
             corner[0, 1] = corner[1, 0] = tz
         corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
         C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
-        solve = solver(B, weight, curvature, path.interrupted)  # K^-1
+        solve = solver(B, weight, curvature)  # K^-1
         full = curvature + column_squares(B, weight)
         KC = solve(C)
         schur = corner - C.T @ KC

@@ -30,11 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...numerics.norms import norm
-from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import row_solver
-from ..linear_algebra.factors import TINY
+from ..linear_algebra.systems import TINY, row_solver
 from .penalties import Step, penalty
 from .unit_rows import UnitRows
 
@@ -100,7 +98,7 @@ def norm_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Returns whether to stop; called before every step, and within the factors of large matrices.
+        Returns whether to stop; called before every step.
     settings : Settings
 
     Yields
@@ -108,12 +106,9 @@ def norm_points(
     Point
         In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
-    try:
-        rows = UnitRows.of(problem, X, y, weights, interrupted)
-    except OutOfTime:
-        return
+    rows = UnitRows.of(problem, X, y, weights)
     with np.errstate(all="ignore"):
-        iteration = _Iteration(problem, rows.A, y, rows.costs, interrupted, settings)
+        iteration = _Iteration(problem, rows.A, y, rows.costs, settings)
     for _ in range(settings.max_steps):
         if interrupted():
             return
@@ -147,11 +142,9 @@ class _Iteration:
         A: Any,
         y: np.ndarray,
         costs: np.ndarray,
-        interrupted: Callable[[], bool],
         settings: Settings,
     ) -> None:
         self.problem, self.A, self.y, self.settings, self.n = problem, A, y, settings, y.size
-        self.interrupted = interrupted
         self.capped, self.short_steps = problem.loss == "hinge" and not problem.hard, 0
         self.delta2 = np.zeros(self.n) if self.capped or problem.hard else 0.5 / costs  # xi / alpha
         alpha = self.first_dual_variables(costs)
@@ -220,7 +213,7 @@ class _Iteration:
                 target = max(target, settings.centring * mu)
                 direction = newton.direction(np.full(newton.products.size, target))
                 t = min(1.0, settings.boundary_share * newton.longest(direction))
-        except (np.linalg.LinAlgError, OutOfTime):
+        except np.linalg.LinAlgError:
             return False
         size = self.first.size
         self.first = self.first + t * direction.first[:size]
@@ -265,7 +258,7 @@ class _Newton:
             corner = np.zeros((k + 1, k + 1))
             corner[:k, :k] = self.model.corner
         self.right, self.left, self.corner, self.k = right, left, corner, k
-        self.solve = row_solver(at.A, self.model.scaling, self.theta, at.interrupted)
+        self.solve = row_solver(at.A, self.model.scaling, self.theta)
         self.solved_right, self.right_image = (
             self.solve(right) if corner.size else (right, np.zeros((at.A.shape[1], 0)))
         )

@@ -25,10 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...numerics.norms import norm
-from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import signed_rows, solver, woodbury_solver
+from ..linear_algebra.systems import signed_rows, solver, woodbury_solver
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def smoothed_newton_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Returns whether to stop; called before every step, and within the factors of large matrices.
+        Returns whether to stop; called before every step.
     start : (ndarray of shape (d,), float), default=None
         (w, b) to begin with, w other than 0; None: the sum of all patterns, divided by its norm.
     settings : Settings
@@ -93,7 +92,7 @@ def smoothed_newton_points(
     else:
         w, b = problem.weights(*start), start[1] if problem.free else 0.0
     q = min(problem.q, settings.first_exponent)
-    stage = _Stage(problem, q, A, y, problem.C * weights, settings.first_width, interrupted, settings)
+    stage = _Stage(problem, q, A, y, problem.C * weights, settings.first_width, settings)
     iterate, failures = _Iterate(w, b, A @ w + b * y), 0
     while stage.width > settings.min_width and norm(w, problem.q) > 0.0:
         alpha = stage.losses(iterate.margins)[0]
@@ -104,7 +103,7 @@ def smoothed_newton_points(
                 step, decrement, alpha = stage.newton(iterate)
                 if problem.power == 1 and decrement > 2.0 * stage.value(iterate):
                     step, decrement, alpha = stage.newton(iterate, damped=True)
-            except (np.linalg.LinAlgError, OutOfTime):
+            except np.linalg.LinAlgError:
                 return
             if not decrement > 0.0:  # rounding
                 break
@@ -137,7 +136,7 @@ class _Iterate(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """The smoothed problem of one stage; A has the rows y_i x_i, `costs` are C s_i; `interrupted` is the stop check."""
+    """The smoothed problem of one stage; A has the rows y_i x_i, `costs` are C s_i."""
 
     problem: Problem
     q: float
@@ -145,7 +144,6 @@ class _Stage(NamedTuple):
     y: np.ndarray
     costs: np.ndarray
     width: float
-    interrupted: Callable[[], bool]
     settings: Settings
 
     def losses(self, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +201,7 @@ class _Stage(NamedTuple):
             borders.append(rows.T @ (weight * self.y[zone]))
             corner.append(float(weight.sum()))
             sides.append(float(alpha @ self.y))
-        solve = (woodbury_solver if zone.size < w.size else solver)(rows, weight, diagonal, self.interrupted)
+        solve = (woodbury_solver if zone.size < w.size else solver)(rows, weight, diagonal)
         dw, db = solve(-slope), 0.0
         if borders:
             C = np.column_stack(borders)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...numerics.norms import BLOCK, row_norms
+from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
-from ...numerics.stop_check import require_time
 from ...problem.problem import Problem
 from ..batch.iterate import Point
-from ..linear_algebra.diagonal_plus_gram import signed_rows
+from ..linear_algebra.systems import signed_rows
 
 # Largest entry of a row, relative to the median of all rows, above which the row is left out of the mean and the unit.
 # A smaller value would change the units of ordinary data, a larger one would leave more rounding. A round value; not
@@ -45,18 +43,8 @@ class UnitRows(NamedTuple):
     mean: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        X: Any,
-        y: np.ndarray,
-        weights: np.ndarray,
-        interrupted: Callable[[], bool],
-    ) -> UnitRows:
-        """Return the rows of a problem on X, of shape (n, d), with labels -1.0 and 1.0 and positive sample weights.
-
-        Copies and powers of large data take a second; OutOfTime is raised where `interrupted` returns True.
-        """
+    def of(cls, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> UnitRows:
+        """Return the rows of a problem on X, of shape (n, d), with labels -1.0 and 1.0 and positive sample weights."""
         mean = np.zeros(X.shape[1])
         if may_be_dense(X):
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
@@ -64,9 +52,9 @@ class UnitRows(NamedTuple):
                 ordinary = ordinary_rows(row_norms(X, np.inf)).astype(float)
                 mean = ordinary @ X / ordinary.sum()
             X = X - mean
-        require_time(interrupted)
         A = signed_rows(problem, X, y)
-        unit = _longest(A, ordinary_rows(row_norms(A, np.inf)), problem.p, interrupted) or 1.0
+        ordinary = ordinary_rows(row_norms(A, np.inf))
+        unit = float(row_norms(A, problem.p)[ordinary].max(initial=0.0)) or 1.0
         with np.errstate(over="ignore"):  # costs of inf end the iterations
             costs = (
                 np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
@@ -77,17 +65,6 @@ class UnitRows(NamedTuple):
         """Return a point of this problem in the units of X."""
         w, b, alpha = point.restored(self.problem, self.unit)
         return Point(w, b - float(self.mean @ w), alpha)
-
-
-def _longest(A: Any, chosen: np.ndarray, p: float, interrupted: Callable[[], bool]) -> float:
-    """Return the largest p-norm of the rows of A that the mask `chosen` selects, a stop check between blocks."""
-    entries = A.nnz if sp.issparse(A) else A.size
-    longest, step = 0.0, max(1, A.shape[0] * BLOCK // max(entries, 1))
-    for first in range(0, A.shape[0], step):
-        require_time(interrupted)
-        rows = slice(first, first + step)
-        longest = max(longest, float(row_norms(A[rows], p)[chosen[rows]].max(initial=0.0)))
-    return longest
 
 
 def ordinary_rows(largest: np.ndarray) -> np.ndarray:

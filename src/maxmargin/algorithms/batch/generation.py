@@ -86,7 +86,7 @@ def linear_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Returns whether to stop. Called between masters, and while HiGHS runs.
+        Returns whether to stop. Called between masters.
     settings : Settings
 
     Yields
@@ -112,8 +112,6 @@ class _Masters:
     best : Point
     primal, dual : float
         The values of `best`, as `Program.values` returns them.
-    last_primal : float
-        The primal value from which the last master took its theta (hinge, p = 1).
     """
 
     def __init__(
@@ -131,7 +129,6 @@ class _Masters:
         self.primal, self.dual = -np.inf, -np.inf
         if not self.problem.hard:  # w = 0 is the optimum where C is small
             self.update_best(self.best.w, self.best.alpha)
-        self.last_primal = self.primal
 
     def points(self) -> Iterator[Point]:
         """Yield the best point after each master, in units of the program."""
@@ -139,8 +136,7 @@ class _Masters:
         direction = self.mean_direction()
         rows, columns = self.first(direction)
         while True:
-            # at p = 1 minus the primal value is theta, the best objective so far
-            found = solve_program(self.program.part(rows, columns), unit, -self.primal, self.interrupted)
+            found = solve_program(self.program.part(rows, columns), unit, self.interrupted)
             if found is None:
                 # without any w, the one that separates the class means is better than none
                 if not self.best.w.any() and self.interrupted():
@@ -159,7 +155,7 @@ class _Masters:
             slack, slack_v = settings.max_violation * abs(least), settings.max_violation * bound
             more_rows = _worst_outside(least - margins, rows, settings.added_rows, slack, 4)
             more_columns = _worst_outside(np.abs(v) - bound, columns, settings.added_columns, slack_v, 4)
-            if not (more_rows.size or more_columns.size or self.theta_improves()):
+            if not (more_rows.size or more_columns.size):
                 if not (hard and unit == 1.0 and 0.0 < margin < settings.small_margin):
                     return
                 unit = 2.0 ** np.round(np.log2(margin))
@@ -196,16 +192,6 @@ class _Masters:
             v = self.transposed @ self.best.alpha
             columns = np.sort(largest(np.abs(v), self.settings.first_columns))
         return rows, columns
-
-    def theta_improves(self) -> bool:
-        """Return whether another step of Dinkelbach's method (hinge, p = 1) is needed; its theta is `-primal`.
-
-        It is where the gap is not rounding and the primal value has improved since the last step.
-        """
-        if self.problem.hard or self.sparse_weights:
-            return False
-        improved, self.last_primal = self.primal > self.last_primal, self.primal
-        return improved and self.primal + self.dual < -self.settings.max_violation * abs(self.primal)
 
     def update_best(self, w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Store w, with its best intercept, in `best` if its primal value is better, and alpha if its dual value is.

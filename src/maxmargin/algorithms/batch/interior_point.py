@@ -30,7 +30,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from ..linear_algebra.centred_rows import centred_rows
-from ..linear_algebra.factors import factor
+from ..linear_algebra.systems import factor
 from .iterate import Reached
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ class System(ABC):
         uncapped = 0.5 / np.where(self.D > 0.0, self.D, 0.5)
         return np.where(np.isfinite(self.c), 0.5 * self.c, uncapped) / self.lengths
 
-    def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        """Return the solver of the Newton system; None if the factor fails or the stop check is true.
+    def solver(self, T: np.ndarray) -> Solve | None:
+        """Return the solver of the Newton system; None if the factor fails.
 
         It takes the right-hand sides (r, s), of shapes (n,) and (size,), to the steps (da, dz) of the dual variables
         and of z.
@@ -136,11 +136,8 @@ class System(ABC):
         ----------
         T : ndarray of shape (n,), positive
             As in the module's docstring.
-        interrupted : callable
-            Whether to stop.
         """
-        matrix = self.matrix(1.0 / T)
-        solve_columns = None if interrupted() else factor(matrix, interrupted)
+        solve_columns = factor(self.matrix(1.0 / T))
         if solve_columns is None:
             return None
 
@@ -235,7 +232,7 @@ def iterates(
         if interrupted() or not 0.0 < point.complementarity < np.inf:
             return
         x, s, _ = point
-        solve = system.solver(system.D + (s / x).sum(axis=0), interrupted)
+        solve = system.solver(system.D + (s / x).sum(axis=0))
         if solve is None:
             return
         predictor = _step(current, signs, -x * s, solve)
@@ -304,8 +301,8 @@ class DenseSystem(System):
             return super().start()
         return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # meets E a = e
 
-    def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        solve_once = super().solver(T, interrupted)
+    def solver(self, T: np.ndarray) -> Solve | None:
+        solve_once = super().solver(T)
         if solve_once is None:
             return None
 
@@ -373,10 +370,8 @@ class RowSystem(System):
     Parameters are those of `interior_points`.
     """
 
-    def __init__(
-        self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
-    ) -> None:
-        self.blocks, self.y, self.interrupted = centred_rows(problem, X), y, interrupted
+    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+        self.blocks, self.y = centred_rows(problem, X), y
         self.unit2 = self.blocks.unit**2
         self.D, self.c = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
         self.q, self.lengths = np.ones(y.size), self.blocks.lengths
@@ -390,8 +385,7 @@ class RowSystem(System):
 
     def matrix(self, weights: np.ndarray) -> np.ndarray:
         rows = np.arange(weights.size, dtype=np.uint32)
-        products = self.blocks.all_products(weights, rows, self.interrupted)
-        return self.blocks.regularised(products, self.interrupted)
+        return self.blocks.regularised(self.blocks.all_products(weights, rows))
 
     def reached(self, current: Residuals, tol: float) -> Reached:
         """Return an iterate in the problem's own units, with its gap: inf where the dual objective is not positive."""
@@ -432,7 +426,7 @@ def interior_points(
         Gap at which the caller stops: the first point within it is yielded.
     settings : Settings
     """
-    system = RowSystem(problem, X, y, weights, interrupted)
+    system = RowSystem(problem, X, y, weights)
     # the gap of the last yielded point, the least gap, and the last point if it has not been yielded
     reported, least, pending = 1.0, np.inf, None
     for current in iterates(system, interrupted, settings):

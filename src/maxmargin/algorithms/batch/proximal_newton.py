@@ -50,9 +50,7 @@ from ...numerics.sums import Plain
 from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
 from ..linear_algebra.centred_rows import CHUNK_BYTES, multiply_columns
-from ..linear_algebra.diagonal_plus_gram import column_squares
-from ..linear_algebra.factors import TINY, factor
-from ..linear_algebra.gram import unsigned
+from ..linear_algebra.systems import TINY, column_squares, factor, unsigned
 from .iterate import Point, Reached
 
 # The least curvature, which avoids a division by 0, and the decrease of a pass, relative to that of the first one, at

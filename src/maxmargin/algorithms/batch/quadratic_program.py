@@ -16,7 +16,6 @@ difference of the nearest points of the hulls of the two classes. It exists whet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,8 +35,7 @@ from ..linear_algebra.centred_rows import (
     outlier_lengths,
     upper_median,
 )
-from ..linear_algebra.diagonal_plus_gram import column_squares
-from ..linear_algebra.gram import gram
+from ..linear_algebra.systems import column_squares
 
 # The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
 #
@@ -245,22 +243,16 @@ class SharedRows:
             self._centred[scale] = centred_rows(problem, rows)
         return self._centred[scale]
 
-    def products(self, interrupted: Callable[[], bool]) -> np.ndarray:
-        """Return X X' of wide rows, of shape (n, n); columns are centred where the mean row dominates the products.
-
-        Raises
-        ------
-        OutOfTime
-            If the stop check is true.
-        """
+    def products(self) -> np.ndarray:
+        """Return X X' of wide rows, of shape (n, n); columns are centred where the mean row dominates the products."""
         if self._products is None:
-            found = _products(self.X, interrupted)
+            found = _products(self.X)
             total = np.trace(found)
             # sum |x_i - mean|^2 = trace - n mean(X X'); "not >=" also holds for nan, when squares overflow
             cancels = not total - self.n * found.mean() >= MAX_SPREAD * total
             if self.problem.free and cancels:
                 self._centre()
-                found = _products(self.X, interrupted) if self.shift.any() else found
+                found = _products(self.X) if self.shift.any() else found
             self._products = found
         return self._products
 
@@ -281,8 +273,6 @@ class SpanBasis:
     ----------
     X : ndarray or CSR matrix of shape (n, d)
         Rows whose squares do not overflow.
-    interrupted : callable
-        Returns whether to stop.
     factors : ndarray of shape (n,), default=None
         Row i of A is factors[i] (x_i, constant). None: ones.
     constant : float, default=0
@@ -301,7 +291,6 @@ class SpanBasis:
     def __init__(
         self,
         X: np.ndarray,
-        interrupted: Callable[[], bool] = lambda: False,
         factors: np.ndarray | None = None,
         constant: float = 0.0,
         products: np.ndarray | None = None,
@@ -309,7 +298,7 @@ class SpanBasis:
         self._X, self._constant = X, constant
         self.orthogonal: np.ndarray | None = None
         self._factors = factors = np.ones(X.shape[0]) if factors is None else factors
-        products = _products(X, interrupted) if products is None else products
+        products = _products(X) if products is None else products
         products = (products + constant * constant) * factors * factors[:, None]
         L, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
         self._combine = lambda w: _linalg.lapack.dtrtrs(L, w, lower=1, trans=1)[0]
@@ -334,26 +323,25 @@ class SpanBasis:
         return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
 
 
-def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
-    """Return X X', of shape (n, n); raise OutOfTime if the stop check is true."""
+def _products(X: Any) -> np.ndarray:
+    """Return X X', of shape (n, n)."""
     if sp.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
-    return gram(X.T, interrupted)
+    return X @ X.T
 
 
-def _units(shared: SharedRows, cap: float) -> Iterator[float]:
-    """Yield the units to try: a typical length of rows, if far below the root mean square length, and then the latter.
+def _unit(shared: SharedRows, cap: float) -> float:
+    """Return the unit of length: a typical length of rows, if far below the root mean square length, else the latter.
 
     The typical length is the median; for a hard margin only where outlier rows are few. Another one is
     sqrt(d median of the columns' mean squares), for rows a few of whose columns are far larger than the others. It is
     computed where the largest cap is above MAX_CAP in units of the root mean square, and at most a quarter of the rows
-    are far shorter than that; it is used if it brings that cap below MAX_CAP. The shorter one is tried.
+    are far shorter than that; it is used if it brings that cap below MAX_CAP.
     """
     problem, lengths = shared.problem, shared.lengths
     rms = float(np.sqrt(lengths @ lengths / lengths.size))
     if not rms > 0.0:
-        yield 1.0
-        return
+        return 1.0
     median = float(upper_median(lengths[lengths > 0.0]))
     typical = [median] if not problem.hard or (outlier_lengths(lengths / median) > 1.0).any() else []
     if MAX_CAP < cap * rms**2 < np.inf and np.sort(lengths)[lengths.size // 4] * OUTLIER_FACTOR > rms:
@@ -361,25 +349,11 @@ def _units(shared: SharedRows, cap: float) -> Iterator[float]:
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
         if cap * length**2 <= MAX_CAP:
             typical.append(length)
-    shorter = [length for length in typical if 0.0 < OUTLIER_FACTOR * length < rms]
-    if shorter:
-        yield min(shorter)
-    yield rms
+    return min((length for length in typical if 0.0 < OUTLIER_FACTOR * length < rms), default=rms)
 
 
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
-    """Return the first program that `quadratics` yields."""
-    return next(quadratics(problem, X, y, weights))
-
-
-def quadratics(
-    problem: Problem,
-    X: Any,
-    y: np.ndarray,
-    weights: np.ndarray,
-    interrupted: Callable[[], bool] = lambda: False,
-) -> Iterator[Quadratic]:
-    """Yield the program in each of the units of `_units`: in two where typical rows are far shorter than the longest.
+    """Return the program of a problem.
 
     Parameters
     ----------
@@ -388,32 +362,12 @@ def quadratics(
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
-    interrupted : callable
-        Returns whether to stop.
-
-    Raises
-    ------
-    OutOfTime
-        If the stop check is true while products of wide rows are computed.
     """
-    shared = X if isinstance(X, SharedRows) else SharedRows(problem, X)
-    # before the units, which depend on the lengths of the rows: this may centre columns
-    products = shared.products(interrupted) if shared.wide else None
+    shared, n, basis = X if isinstance(X, SharedRows) else SharedRows(problem, X), y.size, None
+    # before the unit, which depends on the lengths of the rows: this may centre columns
+    products = shared.products() if shared.wide else None
     caps = problem.caps(weights)
-    for unit in _units(shared, float(caps.max())):
-        yield _program(shared, products, y, weights, caps, unit)
-
-
-def _program(
-    shared: SharedRows,
-    products: np.ndarray | None,
-    y: np.ndarray,
-    weights: np.ndarray,
-    caps: np.ndarray,
-    scale: float,
-) -> Quadratic:
-    """Return the program with rows divided by `scale`; `products` is X X' of wide rows, `caps` is unscaled."""
-    problem, n, basis = shared.problem, shared.n, None
+    scale = _unit(shared, float(caps.max()))
     if products is not None:  # w is a combination of the rows
         basis = SpanBasis(shared.X, factors=y / scale, constant=problem.rho, products=products)
     with np.errstate(over="ignore"):

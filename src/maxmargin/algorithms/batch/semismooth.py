@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ...engine.jit import writable
 from ..linear_algebra.centred_rows import CentredRows, SmallDenseRows
-from ..linear_algebra.factors import factor
+from ..linear_algebra.systems import factor
 from . import semismooth_steps as core
 
 # Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data
@@ -122,7 +122,7 @@ class SemismoothNewton:
         marks = np.zeros((2, n), bool)  # the active set, and the rows in M of compiled steps
         self.active = marks[0]
         self._begins = self._frozen = False
-        self._hessian, self._max_steps = ActiveHessian(rows, costs, interrupted), 1
+        self._hessian, self._max_steps = ActiveHessian(rows, costs), 1
         self._small: core.Arrays | None = None
         if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED:
             matrices, columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED_ROWS)))
@@ -181,7 +181,7 @@ class SemismoothNewton:
 
     def inverse_hessian(self) -> np.ndarray | None:
         """Return H^-1 for the active set, or None where H is singular up to rounding."""
-        solve = factor(self._hessian.regularised(self.active, self.sigma), self.interrupted)
+        solve = factor(self._hessian.regularised(self.active, self.sigma))
         return None if solve is None else solve(np.eye(self.z.size))
 
     def begin(self, frozen: bool = False) -> None:
@@ -253,7 +253,7 @@ class SemismoothNewton:
         hessian = self._hessian.regularised(self.active, self.sigma)
         if self.free and not self.active.any():  # R and M are 0 in the intercept
             hessian[-1, -1] += core.FREE_CURVATURE * self.sigma * float(self.costs.sum())
-        solve = factor(hessian, self.interrupted)
+        solve = factor(hessian)
         if solve is None:
             return -self.gradient / np.maximum(np.diag(hessian), core.TINY)
         return -solve(self.gradient)
@@ -266,12 +266,10 @@ class ActiveHessian:
     ----------
     rows : CentredRows
     costs : ndarray of shape (n,)
-    interrupted : callable
-        Whether to stop; called after each chunk of rows.
     """
 
-    def __init__(self, rows: CentredRows, costs: np.ndarray, interrupted: Callable[[], bool]) -> None:
-        self.rows, self.costs, self.interrupted = rows, costs, interrupted
+    def __init__(self, rows: CentredRows, costs: np.ndarray) -> None:
+        self.rows, self.costs = rows, costs
         self._active: np.ndarray | None = None
         # M, computed by the first call of `regularised`, which steps on wide rows never make
         self._matrix = np.zeros((0, 0))
@@ -312,4 +310,4 @@ class ActiveHessian:
 
     def _sum(self, rows: np.ndarray) -> np.ndarray:
         """Return the sum of c_i b_i b_i' over these rows."""
-        return self.rows.all_products(self.costs, rows, self.interrupted)
+        return self.rows.all_products(self.costs, rows)

@@ -27,7 +27,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...numerics.norms import norm
-from ...numerics.stop_check import OutOfTime
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
 from ..linear_algebra.centred_rows import CentredRows
@@ -156,10 +155,7 @@ def by_interior_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Ite
     if not is_wide(*rows.X.shape):
         yield from interior_points(rows.problem, rows.X, rows.y, rows.weights, rows.interrupted, tol)
         return
-    try:
-        basis = SpanBasis(np.asarray(_dense(rows.X), dtype=float), rows.interrupted)
-    except OutOfTime:
-        return
+    basis = SpanBasis(np.asarray(_dense(rows.X), dtype=float))
     for point in interior_points(
         rows.problem, basis.coefficients, rows.y, rows.weights, rows.interrupted, tol
     ):

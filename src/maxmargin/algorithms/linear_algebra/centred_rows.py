@@ -6,18 +6,16 @@ Small dense rows are copied once, centred and scaled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...engine.jit import compiled, writable
-from ...numerics.stop_check import OutOfTime
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from .gram import parts_of, sparse_gram, unsigned
+from .systems import sparse_gram, unsigned
 
 # Bytes of the rows of one chunk: they stay in the cache, and larger chunks would save few calls of NumPy. Chosen on the
 # data sets of docs/measurements/regimes.md.
@@ -172,14 +170,12 @@ class CentredRows:
         For the copy of `SmallDenseRows`, a_k is b_k.
         """
         if sp.issparse(self.X):
-            return self._sparse_products(weights, rows, lambda: False)
+            return self._sparse_products(weights, rows)
         some = np.empty((weights.size, self.size))
         weigh_rows(writable(self.X), unsigned(rows), weights, self.mean, self.constant, some)
         return some.T @ some
 
-    def all_products(
-        self, weights: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
-    ) -> np.ndarray:
+    def all_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the sum of `products` over the rows with these indices.
 
         Parameters
@@ -187,48 +183,35 @@ class CentredRows:
         weights : ndarray of shape (n,)
             Weights of all rows.
         rows : ndarray of int
-        interrupted : callable
-            Whether to stop; called after each chunk. The sum is then incomplete.
         """
         if sp.issparse(self.X):
-            with suppress(OutOfTime):
-                return self._sparse_products(weights[rows], rows, interrupted)
-            return np.zeros((self.size, self.size))
+            return self._sparse_products(weights[rows], rows)
         if rows.size <= self.chunk:
             return self.products(weights[rows], rows)
         matrix = np.zeros((self.size, self.size))
         for first in range(0, rows.size, self.chunk):
             some = rows[first : first + self.chunk]
             matrix += self.products(weights[some], some)
-            if interrupted():
-                break
         return matrix
 
-    def regularised(self, matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> np.ndarray:
-        """Return R + M, where M is the sum of products divided by units; the argument is overwritten.
-
-        `interrupted` returns whether to stop; the result is then incomplete.
-        """
-        for part in parts_of(matrix, interrupted):
-            matrix[part] /= self.units
-            matrix[part] /= self.units[part, None]
-        if not interrupted():
-            matrix.flat[:: self.size + 1] += self.regular
+    def regularised(self, matrix: np.ndarray) -> np.ndarray:
+        """Return R + M, where M is the sum of products divided by units; the argument is overwritten."""
+        matrix /= self.units
+        matrix /= self.units[:, None]
+        matrix.flat[:: self.size + 1] += self.regular
         return matrix
 
-    def _sparse_products(
-        self, weights: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool]
-    ) -> np.ndarray:
+    def _sparse_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return `products` for CSR rows, from the products of their entries and a correction for the mean.
 
         With S = sum c x x', s = sum c x and t = sum c,
         sum c (x - mean)(x - mean)' = S - (s - t mean / 2) mean' - mean (s - t mean / 2)'.
         """
-        found = sparse_gram(self.X, weights, rows, interrupted)
+        found = sparse_gram(self.X, weights, rows)
         sums, total = found[-1, :-1].copy(), float(found[-1, -1])
         shift = sums - 0.5 * total * self.mean
-        for part in parts_of(found[:-1], interrupted):
-            found[part, :-1] -= np.outer(shift[part], self.mean) + np.outer(self.mean[part], shift)
+        found[:-1, :-1] -= np.outer(shift, self.mean)
+        found[:-1, :-1] -= np.outer(self.mean, shift)
         found[-1, :-1] = found[:-1, -1] = self.constant * (sums - total * self.mean)
         found[-1, -1] = self.constant**2 * total
         return np.ascontiguousarray(found[: self.size, : self.size])
@@ -283,7 +266,7 @@ class SmallDenseRows(CentredRows):
         weigh_rows(self.rows, unsigned(rows), weights, np.zeros(self.size), 0.0, some)
         return some.T @ some
 
-    def regularised(self, matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> np.ndarray:
+    def regularised(self, matrix: np.ndarray) -> np.ndarray:
         matrix.flat[:: self.size + 1] += self.regular
         return matrix
 

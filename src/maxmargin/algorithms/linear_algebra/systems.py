@@ -1,0 +1,289 @@
+"""Linear systems of the solvers: Gram matrices of dense and sparse rows, factors, and a diagonal plus a Gram matrix.
+
+References
+----------
+S. Fine, K. Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2, 2001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from ...engine.jit import compiled
+from ...engine.small_cholesky import RIDGES
+from ...kernels.functions import Kernel
+from ...numerics.sparse_columns import canonical, with_constant_column
+from ...numerics.sums import EPS
+from ...problem.problem import Problem
+
+# Columns beyond twice the rows from which a system is solved by a factor of the size of the rows.
+MIN_KEPT = 50
+# A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
+# few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
+PIVOT_ROUNDING = 1e-13
+TINY = 1e-300  # the smallest divisor, which avoids a division by 0, and the least scale of pivots
+
+_linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
+
+Solve = Callable[[np.ndarray], np.ndarray]  # from right-hand sides to solutions
+
+
+def factor(matrix: np.ndarray) -> Solve | None:
+    """Factor a symmetric positive definite matrix; return a function that solves linear systems with it.
+
+    Rows and columns are scaled to a diagonal of ones. Where rounding has made the matrix indefinite, the first of
+    `RIDGES` that gives a factor is added to this diagonal. LAPACK is called directly: SciPy's wrappers take longer than
+    the factorisation of a small matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Not changed.
+
+    Returns
+    -------
+    callable or None
+        Maps right-hand sides of shape (n,) or (n, m) to solutions. None where the matrix is not positive definite even
+        with the largest ridge, or not finite.
+    """
+    diagonal = np.diag(matrix)
+    if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
+        return None
+    root = 1.0 / np.sqrt(diagonal)  # M = diag(1 / root) scaled diag(1 / root)
+    scaled = matrix * root
+    scaled *= root[:, None]
+    if not np.isfinite(scaled).all():
+        return None
+    for ridge in RIDGES:
+        scaled.flat[:: root.size + 1] = 1.0 + ridge
+        # the transpose is the same matrix, in the column order of LAPACK
+        lower, failed = _linalg.lapack.dpotrf(scaled.T, lower=1)
+        if not failed:
+            return lambda right, lower=lower: (
+                (root * _linalg.lapack.dpotrs(lower, (root * right.T).T, lower=1)[0].T).T
+            )
+    return None
+
+
+class PivotedQR:
+    """The factors of B P = Q R, without the columns whose pivot is rounding; P orders columns by their pivots.
+
+    Parameters
+    ----------
+    B : ndarray of shape (m, k)
+
+    Attributes
+    ----------
+    rank : int
+        Number of columns that are kept.
+    Q : ndarray of shape (m, rank)
+        Orthonormal columns.
+    """
+
+    def __init__(self, B: np.ndarray) -> None:
+        self.Q, self._R, self._order = _linalg.qr(B, mode="economic", pivoting=True, check_finite=False)
+        pivots = np.abs(np.diag(self._R))
+        floor = PIVOT_ROUNDING * max(B.shape) * max(float(pivots.max(initial=0.0)), TINY)
+        self.rank = int(np.count_nonzero(pivots > floor))
+        self.Q, self._R = self.Q[:, : self.rank], self._R[: self.rank, : self.rank]
+
+    def solve_transposed(self, right: np.ndarray) -> np.ndarray:
+        """Return R'^-1 P' right, of shape (rank,); `right` has shape (k,)."""
+        return _linalg.solve_triangular(self._R, right[self._order[: self.rank]], trans=1, check_finite=False)
+
+    def solve(self, z: np.ndarray) -> np.ndarray:
+        """Return P R^-1 z, of shape (k,), with 0 for the dropped columns; `z` has shape (rank,)."""
+        out = np.zeros(self._order.size)
+        out[self._order[: self.rank]] = _linalg.solve_triangular(self._R, z, check_finite=False)
+        return out
+
+
+def low_rank_factor(kernel: Kernel, X: Any, max_rank: int) -> np.ndarray | None:
+    """Return Z of shape (n, rank) with the Gram matrix K = Z Z' up to rounding; None where the rank is larger.
+
+    The columns of Z are features for solvers of linear problems. Cholesky's method with the largest remaining diagonal
+    entry as the pivot computes at most rank rows of the kernel, in n rank^2 operations.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d), float64
+        As `kernel.prepared` returns it.
+    max_rank : int
+        Largest number of columns of Z.
+    """
+    residual = np.array(kernel.diagonal(X), dtype=float)  # diagonal of K - Z Z'
+    rounding = X.shape[0] * EPS * float(residual.max(initial=0.0))  # a bound for the error of a pivot
+    Z = np.zeros((X.shape[0], min(max_rank, X.shape[0])))
+    for k in range(Z.shape[1]):
+        i = int(residual.argmax())  # the pivot
+        if residual[i] <= rounding:
+            return Z[:, :k]
+        # column k: (K_ji - sum over l < k of Z_jl Z_il) / sqrt(pivot) for every row j
+        Z[:, k] = (kernel.block(X[[i]], X)[0] - Z[:, :k] @ Z[i, :k]) / residual[i] ** 0.5
+        residual -= Z[:, k] ** 2
+    return Z if float(residual.max(initial=0.0)) <= rounding else None
+
+
+def sparse_gram(X: Any, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return sum c_k (x_k, 1)(x_k, 1)' over these rows of a CSR matrix, of shape (d + 1, d + 1).
+
+    Parameters
+    ----------
+    X : CSR matrix of shape (n, d)
+        In canonical format: sorted entries, each once.
+    weights : ndarray of shape (k,)
+        The c_k.
+    rows : ndarray of int of shape (k,)
+    """
+    found = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+    add_sparse_products(unsigned(X.indptr), unsigned(X.indices), X.data, unsigned(rows), weights, found)
+    found += np.tril(found, -1).T
+    return found
+
+
+@compiled()
+def add_sparse_products(indptr, indices, data, rows, c, matrix):
+    """Add sum c_k (x_k, 1)(x_k, 1)' over these rows of a CSR matrix, with sorted indices, to the lower triangle."""
+    last = matrix.shape[0] - 1
+    for k in range(rows.size):
+        i, weight = rows[k], c[k]
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        for j in range(begin, end):
+            place, value = indices[j], weight * data[j]
+            for other in range(begin, j + np.uint64(1)):
+                matrix[place, indices[other]] += value * data[other]
+            matrix[last, place] += value
+        matrix[last, last] += weight
+
+
+def unsigned(a: np.ndarray) -> np.ndarray:
+    """Return a view of indices as unsigned integers: compiled loops then do not test for negative indices."""
+    return a.view(f"u{a.dtype.itemsize}")
+
+
+def signed_rows(problem: Problem, X: Any, y: np.ndarray) -> Any:
+    """Return the rows y_i x_i, with the constant coordinate where the problem has one; dense or CSR as X is."""
+    X = X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    return times_rows(with_constant_column(X, problem.rho), y)
+
+
+def times_rows(A: Any, factors: np.ndarray) -> Any:
+    """Return diag(factors) A, dense or CSR as A is."""
+    if isinstance(A, np.ndarray):
+        return A * factors[:, None]
+    A = sp.csr_array(A)
+    return sp.csr_array((A.data * np.repeat(factors, np.diff(A.indptr)), A.indices, A.indptr), shape=A.shape)
+
+
+def times_columns(A: Any, factors: np.ndarray) -> Any:
+    """Return A diag(factors), dense or CSR as A is."""
+    if isinstance(A, np.ndarray):
+        return A * factors
+    A = sp.csr_array(A)
+    return sp.csr_array((A.data * factors[A.indices], A.indices, A.indptr), shape=A.shape)
+
+
+def column_squares(B: Any, weight: np.ndarray) -> np.ndarray:
+    """Return the diagonal of B' diag(weight) B."""
+    if isinstance(B, np.ndarray):
+        return np.einsum("ij,i,ij->j", B, weight, B)
+    return B.multiply(B).T @ weight
+
+
+def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Solve:
+    """Return the function from p to the solution x of (diag(diagonal) + B' diag(weight) B) x = p.
+
+    The factor has the size of the smaller side of B (`woodbury_solver`). The right-hand side p has shape (d,) or
+    (d, k).
+
+    Parameters
+    ----------
+    B : ndarray or CSR matrix of shape (n, d)
+    weight : ndarray of shape (n,), non-negative
+    diagonal : ndarray of shape (d,), positive
+
+    Raises
+    ------
+    LinAlgError
+        If there is no factor.
+    """
+    n, d = B.shape
+    if d > MIN_KEPT + 2 * n:
+        return woodbury_solver(B, weight, diagonal)
+    H = times_rows(B, np.sqrt(weight))  # H'H = B' diag(weight) B
+    M = _gram(H)
+    M[np.diag_indices(diagonal.size)] += diagonal
+    solve = factor(M)
+    if solve is None:
+        raise np.linalg.LinAlgError
+    return solve
+
+
+def row_solver(
+    A: Any, weight: np.ndarray, diagonal: np.ndarray
+) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return the function from p to the solution x of (A diag(weight) A' + diag(diagonal)) x = p, and diag(weight) A'x.
+
+    With more rows than columns, Woodbury's identity is used, whose matrix has d columns. Digits of x cancel where the
+    diagonal is small; iterative refinement recovers them. The second result is computed without A'x, whose rounding
+    large weights would multiply. The right-hand side p has shape (n,) or (n, k).
+
+    Parameters
+    ----------
+    A : ndarray or CSR matrix of shape (n, d)
+    weight : ndarray of shape (d,), non-negative
+    diagonal : ndarray of shape (n,), positive
+    """
+    n, d = A.shape
+    if n <= d:
+        solve_rows = solver(A.T, weight, diagonal)
+
+        def solve(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            x = solve_rows(p)
+            return x, (weight * (A.T @ x).T).T
+
+        return solve
+    solve_columns = solver(A, 1.0 / diagonal, 1.0 / np.maximum(weight, TINY))
+
+    def solve_by_columns(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        scaled = (p.T / diagonal).T
+        image = solve_columns(A.T @ scaled)
+        return scaled - ((A @ image).T / diagonal).T, image
+
+    return solve_by_columns
+
+
+def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Solve:
+    """Return the same function as `solver` by Woodbury's identity, whose matrix has n columns.
+
+    Digits cancel where the diagonal is small relative to the squares of the columns: for steps that a line search
+    follows, not for the last digits of a solution.
+    """
+    if not weight.size:
+        return lambda p: (p.T / diagonal).T
+    scaled = times_columns(B, 1.0 / diagonal)
+    M = _gram(times_columns(B, 1.0 / np.sqrt(diagonal)).T)
+    M[np.diag_indices(weight.size)] += 1.0 / weight
+    solve_rows = factor(M)
+    if solve_rows is None:
+        raise np.linalg.LinAlgError
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        q = (p.T / diagonal).T
+        return q - scaled.T @ solve_rows(B @ q)
+
+    return solve
+
+
+def _gram(H: Any) -> np.ndarray:
+    """Return H'H of a dense or sparse H, as a dense matrix."""
+    if isinstance(H, np.ndarray):
+        return H.T @ H
+    H = canonical(sp.csr_array(H))
+    return sparse_gram(H, np.ones(H.shape[0]), np.arange(H.shape[0]))[:-1, :-1]
