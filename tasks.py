@@ -42,7 +42,7 @@ BENCHMARKS = (
 
 # Name: one line of help, the extra it needs, its commands. `NAME=value` before a command sets an environment variable.
 TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
-    "demo": ("fit and certify a real data set", "plot", ["maxmargin demo"]),
+    "demo": ("fit and certify a real data set", "plot", ["python examples/demo.py"]),
     "test": (
         "the fast tests",
         "test",
@@ -73,7 +73,7 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
         [f"{PYTEST} tests/estimators/test_spark.py"],
     ),
     "faults": (
-        "a thousand kills of commands, full disks, and fits at the same time (ten minutes)",
+        "five hundred kills of commands, full disks, and fits at the same time (ten minutes)",
         "test",
         [f"MAXMARGIN_KILLS=100 MAXMARGIN_THOROUGH=1 {ONE_THREAD} {PYTEST} tests/faults"],
     ),

@@ -22,7 +22,6 @@ from maxmargin.algorithms.batch.sifting import (
     by_proximal_points,
     sifted_points,
 )
-from maxmargin.cli.words import stages_line
 from maxmargin.data.rows import Patterns
 from maxmargin.fit.policy import choose, fallback
 
@@ -131,7 +130,6 @@ def test_proximal_points_take_over_from_dual_descent(rules_alone, capsys):
     shown = [line for line in shown if not line.startswith(("round ", "compiled in "))]
     reasons = list(dict.fromkeys(f"{report.stage}: {report.reason}" for report in model.history_))
     assert shown == reasons
-    assert stages_line(model) == f"solved by {reasons[0]}, then {reasons[1]}"
     stages = [report.stage for report in model.history_]
     assert list(dict.fromkeys(stages)) == ["dcd", "proximal-point"]
     first = stages.index("proximal-point")

@@ -29,7 +29,16 @@ def model(data, tmp_path):
 
 
 @pytest.fixture
-def table_model(table, tmp_path):
-    path = tmp_path / "table.safetensors"
-    assert run("fit", table, "-o", path, "--class-weight", "balanced").exit_code == 0
-    return path
+def folder(tmp_path):
+    """A folder of two text tables of 6,000 rows in all, which are read in passes; the rows and labels."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(6_000, 5)), 4)
+    y = np.where(X @ rng.normal(size=5) + rng.normal(size=6_000) > 0.0, "yes", "no")
+    path = tmp_path / "parts"
+    path.mkdir()
+    for k, rows in enumerate((slice(2_000), slice(2_000, None))):
+        lines = [
+            ",".join([*map(str, row), name]) for row, name in zip(X[rows].tolist(), y[rows], strict=True)
+        ]
+        (path / f"{k}.csv").write_text("\n".join(["a,b,c,d,e,label", *lines]) + "\n")
+    return path, X, y

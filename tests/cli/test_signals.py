@@ -1,89 +1,68 @@
-"""Signals before, within and after commands."""
+"""Signals that end a command: the best model so far is kept."""
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
+import numpy as np
 import pytest
-from command import run
 
-from maxmargin.io.model_file import save
+from maxmargin import Status, load
 
-ENDED = """
-import signal
-from maxmargin.cli.signals import begin_command, replaced_handlers
-with replaced_handlers():
-    begin_command()
-signal.raise_signal(signal.{name})
-"""
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_signals_after_a_command_leave_its_exit_code(name):
-    if not hasattr(signal, name):
-        pytest.skip(f"this system has no {name}")
-    assert subprocess.run([sys.executable, "-c", ENDED.format(name=name)], check=False).returncode == 0
-
-
-IMPORTING = """
-import ctypes, signal, sys, time
-from maxmargin import cli
-
-class Pressed:  # once, in the import of a module
-    def find_spec(self, name, *others):
-        if name == "maxmargin.{module}":
-            sys.meta_path.remove(self)
-            {pressed}
-
-sys.meta_path.insert(0, Pressed())
-cli.main()
-"""
-
-
-def ended(module, pressed, *arguments):
-    """Run a command in which this happens when it imports a module; return the ended process."""
-    script = IMPORTING.format(module=module, pressed=pressed)
-    words = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.run(words, check=False, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [("SIGINT", "cli.signals"), ("SIGINT", "cli.app"), ("SIGTERM", "cli.app"), ("SIGHUP", "cli.options")],
-)
-def test_signals_before_a_command_end_with_the_exit_code_of_ctrl_c(name, module):
-    if not hasattr(signal, name):
-        pytest.skip(f"this system has no {name}")
+def ended(words, name, shown_before, written=b""):
+    """Run a command on a terminal, send it a signal after this text is shown; return its exit code and output."""
     if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
         pytest.skip(f"the tests ignore {name}, as under nohup")
-    found = ended(module, f"signal.raise_signal(signal.{name})", "--version")
-    assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "maxmargin", *map(str, words)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": end}
+    process = subprocess.Popen(command, env={**os.environ, "COLUMNS": "200"}, **pipes)
+    os.close(end)
+    process.stdin.write(written)
+    process.stdin.flush()
+    shown, deadline = "", time.monotonic() + 120.0
+    while shown_before not in shown and process.poll() is None and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            with suppress(OSError):  # the other end is closed
+                shown += os.read(terminal, 4096).decode("utf-8", "replace")
+    time.sleep(0.5)
+    process.send_signal(getattr(signal, name))
+    printed = process.communicate(timeout=60)[0].decode()
+    os.close(terminal)
+    return process.returncode, printed, shown
 
 
-@pytest.mark.parametrize(
-    "pressed",
-    [
-        # as in the import of a module that makes a named tuple or a dataclass
-        "exec('signal.raise_signal(signal.SIGINT)')",
-        # C code that calls Python ignores the error, as LLVM does where it loads compiled code
-        "ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))(), [time.sleep(0.01) for _ in range(3000)]",
-    ],
-)
-def test_ctrl_c_within_a_command_ends_with_its_exit_code(pressed, tmp_path):
-    found = ended("estimators.decisions", pressed, "predict", tmp_path / "m", tmp_path / "rows.svm")
-    assert (found.returncode, found.stderr.count("\n")) == (130, 1), found.stderr
-    assert "interrupted" in found.stderr
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_a_fit_with_the_best_model_so_far(tmp_path, name):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "hard", X=rng.normal(size=(2000, 100)), y=rng.integers(0, 2, 2000))
+    options = "--algorithm pegasos --loss hinge --C 1e4 --tol 1e-14 --max-time 99 --max-iter 99999999"
+    words = ["fit", tmp_path / "hard.npz", "-o", tmp_path / "m", *options.split()]
+    code, printed, shown = ended(words, name, "<= objective <=")
+    assert (code, printed[:15]) == (3, "INTERRUPTED in "), shown
+    assert load(tmp_path / "m").status_ is Status.INTERRUPTED
 
 
-def test_ctrl_c_while_the_model_is_saved_leaves_it_and_the_exit_code(data, tmp_path, monkeypatch):
-    def pressed(*arguments):
-        signal.raise_signal(signal.SIGINT)
-        save(*arguments)
+def test_ctrl_c_keeps_the_rows_that_have_come_through_a_pipe(tmp_path):
+    text = b"1 1:1 2:0.5\n-1 1:-1 2:0.25\n" * 20_000  # longer than the pipe holds
+    words = ["fit", "-", "--online", "--n-features", 2, "-o", tmp_path / "m"]
+    code, printed, shown = ended(words, "SIGINT", "reading standard input", text)
+    assert code == 3, shown
+    assert "stopped before the end" in printed
+    assert 0 < load(tmp_path / "m").n_seen_ <= 40_000
 
-    monkeypatch.setattr("maxmargin.io.model_file.save", pressed)
-    path = tmp_path / "new.safetensors"
-    result = run("fit", data, "-o", path, "--seed", 0)
-    assert result.exit_code == 0
-    assert path.exists()
+
+def test_ctrl_c_without_a_result_exits_with_130(tmp_path):
+    words = ["fit", "-", "--online", "--n-features", 2, "-o", tmp_path / "m"]
+    code, printed, shown = ended(words, "SIGINT", "reading standard input", b"1 1:")
+    assert (code, printed) == (130, ""), shown
+    assert not (tmp_path / "m").exists()

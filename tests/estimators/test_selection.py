@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from command import refused, run
 from effort import interpreted
 from sklearn.base import clone
 from sklearn.feature_selection import RFE
@@ -172,21 +169,3 @@ class TestCrossValidation:
         assert capsys.readouterr().err.count("features") == 1
         with pytest.raises(KeyboardInterrupt):
             selector.set_params(cv=2).fit(X, y)
-
-
-def test_output_of_the_command_equals_that_of_the_selector(tmp_path):
-    X, y = rows()
-    table, picture = tmp_path / "train.csv", tmp_path / "a.svg"
-    frame = pd.DataFrame(X, columns=[f"gene{j}" for j in range(12)])
-    frame.assign(answer=np.where(y, "yes", "no")).to_csv(table, index=False)
-    selector = MarginRFE("auto", p=2, cv=4, step=2, random_state=0).fit(X, y)
-    options = ("--algorithm", "auto", "--p", 2, "--folds", 4, "--step", 2, "--seed", 0)
-    facts = json.loads(run("select", table, *options, "--json", "--picture", picture).stdout)
-    assert picture.read_text().startswith("<?xml")
-    assert facts["ranking"] == [f"gene{j}" for j in selector.order_]
-    assert (facts["kept"], facts["reason"]) == (selector.n_features_, selector.reason_)
-    assert [size["accuracy"] for size in facts["sizes"]] == [stage.accuracy for stage in selector.path_]
-    early = run("select", table, *options[2:], "--algorithm", "perceptron", "--max-iter", 1, "--tol", 1e-9)
-    assert early.exit_code == 3
-    assert "MAX_ITER" in early.stdout
-    assert "--folds 40" in refused("select", table, "--folds", 50)

@@ -1,20 +1,17 @@
-"""Streams equal naive streams row by row; the command keeps its model on interrupts and bad lines."""
+"""Streams equal naive streams row by row."""
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from command import refused, run
 from effort import interpreted
 from naive import once
-from sklearn.datasets import load_svmlight_file
 
 import maxmargin as mm
-from maxmargin import OnlineMarginClassifier, Problem, load
+from maxmargin import OnlineMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS, Facts
 
 RUNS = [
@@ -99,54 +96,3 @@ def test_steps_and_means_equal_those_of_the_naive_stream(rule, sparse):
         assert np.array_equal(whole.coef_, model.coef_)
         assert whole.mistakes_[0] == naive.mistakes
     assert n_updates >= 10
-
-
-# maxmargin fit --online
-
-
-def text(n, classes):
-    """Return random svmlight lines."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, classes, n)
-    columns = 1 + np.sort(rng.random((n, 30)).argsort(axis=1)[:, :5], axis=1)
-    values = rng.random((n, 5)) + (columns % classes == y[:, None])
-    lines = (
-        f"{label} " + " ".join(f"{j}:{v:.3f}" for j, v in zip(row, line, strict=True))
-        for label, row, line in zip(y.tolist(), columns.tolist(), values.tolist(), strict=True)
-    )
-    return "\n".join(lines) + "\n"
-
-
-def test_model_of_the_rows_before_a_bad_line_is_written(tmp_path):
-    """Text is read 4 MB at a time."""
-    data, out = tmp_path / "rows.svm", tmp_path / "m"
-    good = text(40_000, 2)
-    data.write_text(good * 3 + "1 3:x\n")
-    options = ("--online", "--shuffle-buffer", 0, "--json", "--n-features", 30)
-    done = run("fit", data, "-o", out, *options)
-    assert done.exit_code == 3
-    facts = json.loads(done.stdout)
-    assert 0 < facts["rows"] <= 120_000
-    assert "line 120001: the value of '3:x' is not a number" in facts["stopped"]
-    assert done.stderr.rstrip().endswith(f"; the model was learnt from {facts['rows']} rows.")
-    data.write_text(good * 3)
-    X, y = load_svmlight_file(str(data), n_features=30)
-    learnt = slice(0, facts["rows"])
-    model = OnlineMarginClassifier().partial_fit(X[learnt], y[learnt].astype(int), classes=[0, 1])
-    assert np.array_equal(load(out).coef_, model.coef_)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--algorithm cramma", "--algorithm cramma needs a rate, and the command line has no option for it"),
-        ("--algorithm pumma --no-intercept", "pumma learns an intercept: leave out --no-intercept"),
-    ],
-)
-def test_errors_name_command_line_options(options, message, tmp_path):
-    data = tmp_path / "rows.svm"
-    data.write_text(text(20, 2))
-    assert message in refused(
-        "fit", data, "-o", tmp_path / "m", "--online", "--n-features", 30, *options.split()
-    )
-    assert not (tmp_path / "m").exists()

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from command import refused, run
 from oracle import optimum
-from sklearn.datasets import dump_svmlight_file
 
 from maxmargin import (
     MPU,
@@ -28,7 +23,6 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
-from maxmargin.inspection.compare import COLUMNS
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 3)), 3)
@@ -226,45 +220,3 @@ def test_plots_show_margins_objectives_and_one_class_of_several():
     assert display.lines_["mpu"][0].get_ydata()[-1] == pytest.approx(last, rel=1e-9)
     found, display = plotted(THREE, "dcd", label=1)
     assert "class 1 against the rest" in display.axes_[0].get_title(loc="left").replace("\n", " ")
-
-
-@pytest.fixture
-def data(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    dump_svmlight_file(X, NOISY, "train.svm", zero_based=False)
-    return tmp_path / "train.svm"
-
-
-def test_command_prints_the_table_and_writes_csv_and_picture(data, tmp_path):
-    pytest.importorskip("matplotlib")
-    (tmp_path / "a.csv").write_text("old")
-    result = run("compare train.svm --algorithms dcd,mpu --csv a.csv --picture a.png --seed 0 --tol 1e-4")
-    assert result.exit_code == 0, result.output
-    assert [line.split()[1] for line in result.stdout.splitlines()[1:3]] == ["CERTIFIED", "CERTIFIED"]
-    expected = compare(X, NOISY, ["dcd", "mpu"], tol=1e-4, random_state=0).records()
-    with open(tmp_path / "a.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert (tuple(rows[0]), len(rows)) == (COLUMNS, len(expected))
-    for name in ("round", "updates", "lower", "upper"):  # of sparse rows, whose sums round otherwise
-        assert [float(row[name]) for row in rows] == pytest.approx([one[name] for one in expected], rel=1e-10)
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    result = run("compare train.svm --algorithms dcd,perceptron,pegasos --json --C inf --max-iter 3")
-    facts = json.loads(result.stdout)
-    assert (result.exit_code, facts["problem"]["C"], [*facts["refused"]]) == (3, "inf", ["pegasos"])
-    assert all(one["class"] is None and one["margin"] == one["lower"] for one in facts["algorithms"])
-
-
-def test_command_refuses_invalid_input_and_writes_no_file(data, tmp_path, monkeypatch):
-    before = data.read_bytes()
-    for options, words in (
-        ("--algorithms dcd,nix", "--algorithms takes names separated by commas, of dcd"),
-        ("--picture a.gif", "a.gif: a picture is a .png, .pdf or .svg"),
-        ("--csv nowhere/a.csv", "there is no such folder"),
-        ("--csv a.png --picture a.png", "--csv and --picture name the same file"),
-        ("--csv train.svm", "is read from"),
-    ):
-        assert words in refused(f"compare train.svm {options}")
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "pip install 'maxmargin[plot]'" in refused("compare train.svm --picture a.png")
-    assert list(tmp_path.iterdir()) == [data]
-    assert data.read_bytes() == before

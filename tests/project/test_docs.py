@@ -10,13 +10,12 @@ import signal
 from pathlib import Path
 
 import pytest
-import typer
+from command import run
 
 import maxmargin
 from maxmargin import plots
 from maxmargin.algorithms import ALGORITHMS, KERNEL_ALGORITHMS
 from maxmargin.algorithms.programs import Program
-from maxmargin.cli.app import app
 from maxmargin.problem.status import Status
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,11 +177,11 @@ def test_every_page_stands_in_one_table_of_contents():
     assert listed == sorted(page for page in PAGES if page != DOCS / "index.md")
 
 
-def test_migration_pages_name_existing_options_and_parameters():
+def test_migration_pages_name_existing_options_and_parameters(monkeypatch):
     text = (DOCS / "howto/from_liblinear.md").read_text(encoding="utf-8")
     flags = set(re.findall(r"(--[A-Za-z][\w-]*)", text))
-    params = typer.main.get_command(app).commands["fit"].params
-    options = {word for param in params for word in (*param.opts, *param.secondary_opts)}
+    monkeypatch.setenv("COLUMNS", "300")
+    options = set(re.findall(r"--[A-Za-z][\w-]*", run("fit --help").stdout))
     assert {"--tol", "--loss", "--no-intercept", "--norm-power"} <= flags <= options
     text = (DOCS / "howto/from_linearsvc.md").read_text(encoding="utf-8")
     here = inspect.signature(maxmargin.MaxMarginClassifier).parameters

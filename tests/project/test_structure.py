@@ -107,6 +107,5 @@ def test_calls_enter_few_functions_and_files():
 
 def test_every_mutation_changes_one_place_of_the_code():
     rows = tomllib.loads((structure.ROOT.parents[1] / "tests/mutations/table.toml").read_text())["mutation"]
-    assert len(rows) == 56
     for row in rows:
         assert (structure.ROOT / row["file"]).read_text().count(row["old"]) == 1, row["what"]

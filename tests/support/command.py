@@ -1,33 +1,57 @@
-"""Run the command line in this process, on a small data set."""
+"""Run the command line in this process, as its entry point does, on a small data set."""
 
 from __future__ import annotations
 
-from threading import TIMEOUT_MAX
+import io
+import re
+import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import entry_points
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from typer.testing import CliRunner
 
-from maxmargin.cli import display
-from maxmargin.cli.app import app
-
+ENTRY = next(iter(entry_points(group="console_scripts", name="maxmargin")))
+# Lines that long work, such as compilation, prints: they depend on time.
+PROGRESS = re.compile(r"^maxmargin: \d+\.\d s   .*\n", re.MULTILINE)
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 4)), 3)
 Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, 1, -1)
 
 
-def run(*arguments):
-    """Run a command; return its output on both streams and its exit code. A traceback is a failure.
+class Ended(NamedTuple):
+    """What a command printed, without lines of progress, and its exit code."""
 
-    A single argument is a whole command line. Lines of progress, which long work such as compilation prints, are left
-    out: the output does not depend on time.
-    """
-    arguments = arguments[0].split() if len(arguments) == 1 else arguments
-    with patch.object(display, "INTERVAL", TIMEOUT_MAX):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert "Traceback" not in result.stderr
-    return result
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+
+def run(*arguments):
+    """Run a command; a single argument is a whole command line. A traceback is a failure."""
+    words = arguments[0].split() if len(arguments) == 1 else map(str, arguments)
+    stdout, stderr, code = io.StringIO(), io.StringIO(), 0
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with (
+            patch.object(sys, "argv", ["maxmargin", *words]),
+            redirect_stdout(stdout),
+            redirect_stderr(stderr),
+        ):
+            ENTRY.load()()
+    except SystemExit as error:
+        code = error.code or 0
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert "Traceback" not in stderr.getvalue()
+    return Ended(code, stdout.getvalue(), PROGRESS.sub("", stderr.getvalue()))
 
 
 def refused(*arguments):

@@ -1,18 +1,23 @@
 """The command line: every option of a fit is a parameter of the estimator."""
 
+from __future__ import annotations
+
+import signal
+
+from ..numerics.signals import INTERRUPTED, STOP_SIGNALS
+
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command that the arguments of the process name."""
+    """Run the command that the arguments of the process name; SIGTERM and SIGHUP do what Ctrl-C does."""
     try:
-        from .signals import replaced_handlers
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, signal.default_int_handler)
 
-        with replaced_handlers():
-            from .app import main as run
+        from .app import app
 
-            run()
-    except KeyboardInterrupt:  # before a handler is in its place, or between two of them
-        from .signals import INTERRUPTED
-
+        app()
+    except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Annotated
 
 import typer
 from typer import Option
 
 from .. import __version__
-from .cache import cache
-from .certificate import certificate
 from .compare import compare
-from .demo import demo
-from .export import export, import_model
+from .export import export
 from .fit import fit
 from .models import check, predict, report
-from .select import select
 from .separate import separate
 
 app = typer.Typer(
@@ -26,9 +20,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, report, certificate, compare, select, separate, export, demo, cache):
+for command in (fit, predict, check, report, separate, compare, export):
     app.command()(command)
-app.command("import")(import_model)
 
 
 def _show_version(requested: bool) -> None:
@@ -44,10 +37,3 @@ def maxmargin(
     ] = False,
 ) -> None:
     """Maximum-margin classification with a proof."""
-
-
-def main() -> None:
-    """Run the command that the arguments of the process name."""
-    if sys.stderr is None:  # closed: `print` to None would write to standard output
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for the rest of the process
-    app()

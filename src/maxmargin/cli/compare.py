@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import partial
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .options import STOPPED, ColumnOptions, Result, command
-
-if TYPE_CHECKING:
-    from ..inspection.compare import Comparison
-    from ..readers import Table
 
 
 @command(
     "C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept", "intercept_scaling", "class_weight",
-    "point", "max_iter", "max_time", "seed",
+    "max_iter", "max_time", "seed",
 )  # fmt: skip
 def compare(
     data: Path,
@@ -38,9 +33,9 @@ def compare(
 
     Parameters
     ----------
-    tol : float
+    tol : float, default=0.001
         Certified relative gap at which an algorithm ends.
-    max_iter : int
+    max_iter : int, default=1000
         Maximum number of rounds of each algorithm.
     max_time : float
         Time limit of each algorithm in seconds.
@@ -59,16 +54,14 @@ def compare(
 
     if csv is not None:
         check_place(csv, data)
-    drawn = None if picture is None else PictureFile(picture, data)
-    hard = isinf(parameters["C"])
-    names = None if algorithms is None else _names(algorithms)
-    with Progress("margin" if hard else "objective", parameters["tol"], quiet=quiet) as progress:
+    drawn = None if picture is None else PictureFile(picture, data, *([] if csv is None else [csv]))
+    hard = isinf(parameters.get("C", 1.0))
+    names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
+    with Progress("margin" if hard else "objective", quiet) as progress:
         table = read_labelled(data, n_features, columns, exact=hard)
 
-        from ..engine.jit import COMPILATION
         from ..fit.deadline import result_of
         from ..inspection.compare import compare as run_algorithms
-        from .words import message
 
         comparison = result_of(
             partial(run_algorithms, table.X, table.y, names, callback=progress, **parameters)
@@ -78,36 +71,18 @@ def compare(
     if drawn is not None and comparison.entries:
         comparison.plot(drawn.figure.subplots(1, 2))
         drawn.save()
-    files = {"csv": csv and str(csv), "picture": picture and str(picture)}
-    lines, seconds = [comparison.table(partial(message, table=table))], comparison.compile_seconds
-    if seconds:
-        lines.append(f"(the table leaves out {seconds:.1f} s of compilation {COMPILATION.purpose})")
-    return Result(_facts(comparison, table) | files, lines, 0 if comparison.certified else STOPPED)
+    facts = _facts(comparison) | {"csv": csv, "picture": picture}
+    return Result(facts, [comparison.table()], 0 if comparison.certified else STOPPED)
 
 
-def _names(algorithms: str) -> list[str]:
-    """Return the names of ``--algorithms``; raise ValueError where one is unknown, or none is named."""
-    from ..algorithms import ALGORITHMS
-
-    names = [name for name in map(str.strip, algorithms.split(",")) if name]
-    unknown = [name for name in names if name not in ("auto", *ALGORITHMS)]
-    if unknown or not names:
-        known = ", ".join(ALGORITHMS)
-        raise ValueError(
-            f"--algorithms takes names separated by commas, of {known}; got {', '.join(unknown) or 'none'}"
-        )
-    return names
-
-
-def _facts(comparison: Comparison, table: Table) -> dict[str, Any]:
+def _facts(comparison: Any) -> dict[str, Any]:
     """Return the table of a comparison as plain values."""
-    from .words import message, problem_facts
+    from .words import problem_facts
 
     entries = []
     for entry in comparison.entries:
-        facts = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "history"}
-        words = message(comparison.models[entry.algorithm], table)
-        entries.append(facts | {"status": entry.status.value, "class": facts.pop("label"), "message": words})
+        facts = {name: value for name, value in vars(entry).items() if name not in ("history", "label")}
+        message = comparison.models[entry.algorithm].message_
+        entries.append(facts | {"status": entry.status.value, "class": entry.label, "message": message})
     facts = {"problem": problem_facts(comparison.problem), "tol": comparison.tol}
-    facts["compile_seconds"] = comparison.compile_seconds
     return facts | {"algorithms": entries, "refused": comparison.refused}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,10 @@ def _check_columns(data: Path, columns: ColumnOptions) -> None:
         return
     for option, value in zip(("--label", "--columns", "--drop"), columns[:3], strict=True):
         if value:
-            place = "a fixed place for labels" if option == "--label" else "no names for columns"
             raise DataError(
-                f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and this kind of file has "
-                f"{place}; leave {option} out."
+                f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and the columns of this kind of "
+                f"file have no names; leave {option} out."
             )
-    option = "--delimiter" if columns.delimiter else "--header/--no-header"
-    if columns.layout() != {"header": None, "delimiter": None} and data.is_file():
-        raise DataError(f"{data}: {option} is for tables of text, and this file is none; leave {option} out.")
 
 
 def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, exact: bool) -> Table:
@@ -50,21 +45,16 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
         If an option does not apply to the file, or its labels are missing or no classes.
     """
     _check_columns(data, columns)
-    if n_features is not None and n_features < 1:
-        raise DataError(f"--n-features must be at least 1, got {n_features}; leave it out to count them.")
     if n_features is not None and names_columns(data, **columns.layout()):
         raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
     _refuse_folder(data)
     table = read(data, n_features, **columns.requirements())
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
-    if table.y.dtype.kind in "mM":
-        raise DataError(f"{data}: labels {table.label_name!r} are dates; name another column with --label.")
     if table.y.dtype.kind == "f":
-        remedy = "number the classes"
-        if table.label_name is not None:
-            remedy = f"name another column than {table.label_name!r} with --label"
-        raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
+        raise DataError(
+            f"{data}: the labels are fractions, not classes; number the classes, or name another column with --label."
+        )
     if exact and table.rounded is not None:
         raise DataError(
             f"{data} contains {table.rounded}, which is not a float64 number. After rounding, different rows could be "
@@ -73,13 +63,6 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
         )
     announce("loading the solver")  # the modules that a command imports after the data
     return table
-
-
-def default_memory() -> int:
-    """Return the bytes that a fit may use of data that do not fit in memory: half of what is free."""
-    from ..numerics.sizes import available_memory
-
-    return int(0.5 * available_memory())
 
 
 def _refuse_folder(data: Path) -> None:
@@ -92,7 +75,7 @@ def stored_rows(
     data: Path,
     n_features: int | None,
     columns: ColumnOptions,
-    cache_dir: str | None,
+    cache_dir: str | None = None,
     interrupted: Callable[[], bool] = bool,
 ) -> Any:
     """Open rows that are read in passes; arguments are those of `read_labelled` and of `row_cache.open_rows`."""
@@ -101,11 +84,8 @@ def stored_rows(
     _check_columns(data, columns)
     if not data.is_dir():
         check_file(data)
-    if not data.is_file() and not data.is_dir():
-        raise DataError(f"{data}: a pipe or device can be read only once; write the data to a file first.")
-    requirements = columns.requirements()
     return open_rows(
-        data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **requirements
+        data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **columns.requirements()
     )
 
 
@@ -141,11 +121,7 @@ def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) ->
     """Read a model and data for it; columns with names are put in the model's order."""
     model, expected = _model_and_expected(model_path, data, columns)
     _refuse_folder(data)
-    table = read(data, **vars(expected))
-    _check_label(data, columns, table.feature_names, table.label_name)
-    if table.y is not None:
-        table = replace(table, y=_labels_as_classes(table.y, model.classes_))
-    return model, table
+    return model, read(data, **vars(expected))
 
 
 def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any]:
@@ -153,9 +129,7 @@ def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tupl
     from ..readers.model_rows import RowsForModel
 
     model, expected = _model_and_expected(model_path, data, columns)
-    rows = RowsForModel(data, expected)
-    _check_label(data, columns, rows.features, rows.label)
-    return model, rows
+    return model, RowsForModel(data, expected)
 
 
 def _model_and_expected(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Expected]:
@@ -173,14 +147,6 @@ def _model_and_expected(model_path: Path, data: Path, columns: ColumnOptions) ->
     return model, expected
 
 
-def _check_label(data: Path, columns: ColumnOptions, features: list[str] | None, label: str | None) -> None:
-    """Raise DataError where the label column that the command line names is a feature, or is not there."""
-    if columns.label is not None and columns.label in (features or ()):
-        raise DataError(f"{data}: the column {columns.label!r} is a feature; name another with --label.")
-    if columns.label is not None and label != columns.label:
-        raise DataError(f"{data}: there is no label column {columns.label!r}; name another with --label.")
-
-
 def read_certified(model_path: Path, data: Path, columns: ColumnOptions, purpose: str) -> tuple[Any, Table]:
     """Read a model that has a certificate, and data with labels; `purpose` names what needs both."""
     model, table = read_model_and_data(model_path, data, columns)
@@ -189,10 +155,3 @@ def read_certified(model_path: Path, data: Path, columns: ColumnOptions, purpose
     if table.y is None:
         raise DataError(f"{data}: {purpose} needs labels, and the file has none; add a label to each row.")
     return model, table
-
-
-def _labels_as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Convert labels True and False between text, as in a CSV file, and booleans, as in an Arrow file."""
-    if classes.dtype.kind == "b" and y.dtype.kind == "U" and np.isin(y, ["True", "False"]).all():
-        return y == "True"
-    return y.astype(str) if y.dtype.kind == "b" and classes.dtype.kind in "UO" else y

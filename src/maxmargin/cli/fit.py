@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .options import ESTIMATOR_OPTIONS, FIELDS, STOPPED, ColumnOptions, Result, command, dashed
-from .refusals import refuse_cache_dir
+from .options import ESTIMATOR_OPTIONS, STOPPED, ColumnOptions, Result, command, dashed
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 def fit(
     data: Path,
     *,
-    typed: dict[str, Any],
     output: Path,
     n_features: int | None = None,
     columns: ColumnOptions,
@@ -29,9 +27,8 @@ def fit(
     quiet: bool = False,
     online: bool = False,
     classes: str | None = None,
-    shuffle_buffer: str | None = None,
     picture: Path | None = None,
-    **parameters: Any,
+    **chosen: Any,
 ) -> Result:
     """Fit a classifier, certify it, and write the model and its certificate to a file.
 
@@ -55,39 +52,34 @@ def fit(
         One pass over svmlight text of any length, in constant memory and without a certificate; the file may be a pipe,
         and - is standard input; with --n-features, --C, --algorithm, --intercept-scaling, --no-intercept and --seed.
     classes : str
-        With --online: all labels, as in -1,1; by default those of the first 4 MB, and of the rows that fill the shuffle
-        buffer first.
-    shuffle_buffer : str, default=100MB
-        With --online: memory for rows that are shuffled, as in 512KB or 2GB; 0 for the order of the file. Blocks of an
-        uncompressed file that may not fit are read in random order.
+        With --online: all labels, as in -1,1; by default those of the first 100 MB of rows.
     picture : Path
         Draw the certified bounds against time, as .png, .pdf or .svg; not with --online.
     """
     if online:
         from .online import fit_online
 
-        return fit_online(data, output, typed)
+        return fit_online(data, output, n_features, classes, chosen, quiet)
+    if classes is not None:
+        raise ValueError("--classes needs --online: add it, or leave it out")
 
     from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
+    from ..numerics.sizes import available_memory
     from ..readers.table import TooLargeError
-    from .data import default_memory, read_labelled, stored_rows, stored_table
+    from .data import read_labelled, stored_rows, stored_table
     from .display import PictureFile, Progress
 
     check_place(output, data)
     drawn = None if picture is None else PictureFile(picture, data, output)
-    if (classes, shuffle_buffer) != (None, None):
-        raise ValueError("--classes and --shuffle-buffer need --online: add it, or leave them out")
-    hard = isinf(parameters["C"])
-    chosen = {FIELDS.get(name, name): typed[name] for name in ESTIMATOR_OPTIONS if name in typed}
+    hard = isinf(chosen.get("C", 1.0))
     with Progress(quiet=quiet):
         table, stored = None, None
         if "memory" not in chosen:
             try:
                 table = read_labelled(data, n_features, columns, exact=hard)
-                refuse_cache_dir(parameters["cache_dir"])
             except TooLargeError as error:
-                chosen["memory"] = default_memory()
+                chosen["memory"] = int(0.5 * available_memory())
                 if not data.is_dir():
                     typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
         model = _classifier(chosen)
@@ -101,11 +93,10 @@ def fit(
 
         from ..io.model_file import save
         from ..problem.status import Status
-        from .words import fit_facts, message
+        from .words import fit_facts
 
     begin = time.perf_counter()
-    left = None if model.max_time is None else deadline.remaining()
-    with Progress("margin" if hard else "objective", model.tol, left, quiet) as progress:
+    with Progress("margin" if hard else "objective", quiet) as progress:
         model.set_params(callback=progress)
         if stored is None:
             result_of(partial(model.fit, table.X, table.y))
@@ -113,24 +104,20 @@ def fit(
             from ..estimators.partitioned import fit_stored
 
             fit_stored(model, problem, stored, deadline)
-        with (
-            Deadline()
-        ):  # a first Ctrl-C does not stop the saving; the fit has ended, so that it changes nothing else
-            seconds = time.perf_counter() - begin
-            model.set_params(callback=None)
-            # for prediction, which reads files by names of columns or first index
-            if table.feature_names is not None:
-                model.feature_names_in_ = np.array(table.feature_names, dtype=object)
-            model.source_ = {"label": table.label_name, "first_index": table.first_index, **table.layout}
-            save(model, output)
+    seconds = time.perf_counter() - begin
+    model.set_params(callback=None)
+    # for prediction, which reads files by names of columns or first index
+    if table.feature_names is not None:
+        model.feature_names_in_ = np.array(table.feature_names, dtype=object)
+    model.source_ = {"label": table.label_name, "first_index": table.first_index, **table.layout}
+    save(model, output)
     if drawn is not None:
         from ..plots.bounds import BoundsDisplay
 
         BoundsDisplay.from_estimator(model, ax=drawn.figure.subplots())
         drawn.save()
     facts = fit_facts(model, model.certificate_, table.feature_names)
-    facts |= {"message": message(model, table), "seconds": seconds, "model": str(output)}
-    facts["picture"] = picture and str(picture)
+    facts |= {"message": model.message_, "seconds": seconds, "model": output, "picture": picture}
     code = 0 if model.status_ is Status.CERTIFIED else STOPPED
     return Result(facts, _report(model, table, seconds, output), code)
 
@@ -143,8 +130,7 @@ def _classifier(parameters: dict[str, Any]) -> Any:
     if parameters.get("kernel") == "precomputed":
         raise ValueError("--kernel precomputed needs kernel values: use KernelMaxMarginClassifier in Python.")
     classifier = KernelMaxMarginClassifier if "kernel" in parameters else MaxMarginClassifier
-    known = classifier().get_params()
-    unknown = [name for name in parameters if name not in known]
+    unknown = [name for name in parameters if name not in classifier().get_params()]
     if unknown:
         fault = "cannot be combined with --kernel: leave it out"
         if classifier is MaxMarginClassifier:
@@ -156,11 +142,11 @@ def _classifier(parameters: dict[str, Any]) -> Any:
 def _report(model: Any, table: Table, seconds: float, output: Path) -> list[str]:
     """Return status, algorithms, bounds and the largest weights of a model as lines of text."""
     from ..problem.status import Status
-    from .words import bound_lines, is_inseparable, message, stages_line, weight_lines
+    from .words import bound_lines, is_inseparable, stages_line, weight_lines
 
     rounds = f"{model.n_iter_} round{'s' * (model.n_iter_ != 1)}"
     lines = [f"{model.status_.value} in {rounds}, {seconds:.3g} s: {output}"]
-    lines += [] if model.status_ is Status.CERTIFIED else [message(model, table)]
+    lines += [] if model.status_ is Status.CERTIFIED else [model.message_]
     lines.append(stages_line(model))
     lines += bound_lines(model, table.y, model.certificate_)
     # without a separator, or a bound, there are no weights to speak of

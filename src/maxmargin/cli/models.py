@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +13,6 @@ from typing import Any
 import typer
 
 from .options import BAD_INPUT, STOPPED, ColumnOptions, Result, command, json_text
-from .predictions import Predictions
-from .refusals import as_typed
 
 
 @command()
@@ -26,7 +25,7 @@ def predict(
     columns: ColumnOptions,
     as_json: bool = False,
 ) -> None:
-    """Write the predicted class of each row, one per line or as JSON.
+    """Write the predicted class of each row on a line.
 
     If the data have labels, the accuracy is printed on standard error. Data that do not fit in memory are read once,
     block by block, and predictions are written as they are made.
@@ -39,6 +38,8 @@ def predict(
         File to write; by default standard output.
     scores : bool
         Write the score, or the score of every class, after each label, separated by tabs.
+    as_json : bool
+        Write each line as a JSON object, {"label": ..., "score": ...}.
     """
     from ..estimators.decisions import text_of
     from ..numerics.files import check_place
@@ -51,16 +52,15 @@ def predict(
     try:
         with Progress():
             fitted, table = read_model_and_data(model, data, columns)
-            predicted, values = _predicted(fitted, table.X, scores)
+            text, predicted = _predictions(fitted, table.X, scores, as_json)
     except TooLargeError:
         _predict_in_blocks(model, data, output, scores, columns, as_json)
         return
-    labels = [text_of(name) for name in predicted]
-    with _written(output) as write, Predictions(write, as_json) as writer:
-        writer.add(labels, predicted, values)
+    with _written(output) as write:
+        write(text)
     if table.y is not None:
         truth, classes = [text_of(name) for name in table.y], [text_of(name) for name in fitted.classes_]
-        right = sum(one == two for one, two in zip(labels, truth, strict=True))
+        right = sum(text_of(one) == two for one, two in zip(predicted, truth, strict=True))
         _print_accuracy(right, len(truth), not set(truth).isdisjoint(classes))
 
 
@@ -68,7 +68,6 @@ def _predict_in_blocks(
     model: Path, data: Path, output: Path | None, scores: bool, columns: ColumnOptions, as_json: bool
 ) -> None:
     """Predict the rows of data that exceed the memory, in one pass; arguments as of `predict`."""
-    from ..estimators.decisions import text_of
     from ..estimators.files.prediction import Agreement
     from .data import model_and_rows
     from .display import Progress
@@ -77,22 +76,33 @@ def _predict_in_blocks(
     agreement = Agreement(fitted.classes_)
     # a terminal shows either progress or predictions
     with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
-        with Predictions(write, as_json) as writer:
-            for X, numbers in rows.blocks():
-                predicted, values = _predicted(fitted, X, scores)
-                writer.add([text_of(name) for name in predicted], predicted, values)
-                if numbers is not None:
-                    agreement.add(numbers, predicted)
+        for X, numbers in rows.blocks():
+            text, predicted = _predictions(fitted, X, scores, as_json)
+            write(text)
+            if numbers is not None:
+                agreement.add(numbers, predicted)
         found = agreement.counts(rows.labels()) if rows.has_labels else None
     if found is not None:
         _print_accuracy(*found)
 
 
-def _predicted(fitted: Any, X: Any, scores: bool) -> tuple[Any, Any]:
-    """Return the predicted classes of rows, and their scores, or None in place of these."""
+def _predictions(fitted: Any, X: Any, scores: bool, as_json: bool) -> tuple[str, Any]:
+    """Return a line of text for each row, and the predicted classes."""
+    from ..estimators.decisions import text_of
     from ..estimators.prediction import labels_and_scores
 
-    return labels_and_scores(fitted, X) if scores else (fitted.predict(X), None)
+    predicted, values = labels_and_scores(fitted, X) if scores else (fitted.predict(X), None)
+    if as_json:
+        columns = {"label": predicted.tolist()} | ({} if values is None else {"score": values.tolist()})
+        lines = [
+            json.dumps(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
+        ]
+    else:
+        lines = [text_of(name) for name in predicted]
+        if values is not None:
+            rows = values.reshape(len(lines), -1).tolist()
+            lines = ["\t".join([label, *map(repr, row)]) for label, row in zip(lines, rows, strict=True)]
+    return "".join(f"{line}\n" for line in lines), predicted
 
 
 @contextmanager
@@ -115,7 +125,9 @@ def _print_accuracy(right: int, total: int, known: bool) -> None:
 
 
 @command()
-def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = False) -> Result:
+def check(
+    model: Path, data: Path, *, proof: Path | None = None, columns: ColumnOptions, as_json: bool = False
+) -> Result:
     """Recompute every bound of a model from the data.
 
     The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 2 if a bound does not
@@ -126,36 +138,54 @@ def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = Fa
     ----------
     data : Path
         The data of the fit.
+    proof : Path
+        Write the bounds of a linear model, in rational arithmetic, and the numbers that prove them to this file. The
+        program checker/check.py of the source distribution checks the file without maxmargin: python check.py
+        proof.json data.svm
     """
     from ..certificates.certificate import CertificateError
     from ..certificates.verification import verify, verify_verdicts
+    from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import read_certified
     from .display import Progress
-    from .words import bound_lines, fit_facts, is_inseparable, message, nothing_proved
+    from .words import bound_lines, fit_facts, is_inseparable, nothing_proved
 
+    if proof is not None:
+        check_place(proof, model, data)
     try:
         with Progress():
             try:
                 fitted, table = read_certified(model, data, columns, "a check")
             except TooLargeError:
+                if proof is not None:
+                    raise
                 fitted, table, certificate = _check_in_passes(model, data, columns)
             else:
                 certificate = verify(fitted, table.X, table.y)
                 verify_verdicts(fitted, table.X, table.y)
     except CertificateError as error:
         if as_json:
-            typer.echo(json_text({"verified": False, "reason": as_typed(str(error), ())}))
+            typer.echo(json_text({"verified": False, "reason": str(error)}))
         raise
     unproved, inseparable = nothing_proved(fitted, certificate), is_inseparable(fitted)
     certified = unproved is None and certificate.gap <= fitted.tol
-    proof = ", and so does the proof that there is no separator" if inseparable else ""
-    holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{proof}"
+    also = ", and so does the proof that there is no separator" if inseparable else ""
+    holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{also}"
     lines = [unproved or holds, *bound_lines(fitted, table.y, certificate)]
     if unproved is None and not certified and not inseparable:
-        lines += [f"the gap is above the tolerance of the fit, {fitted.tol:g}", message(fitted, table)]
-    reason = {} if unproved is None else {"reason": unproved}
-    facts = {"verified": unproved is None, **reason, **fit_facts(fitted, certificate, table.feature_names)}
+        lines += [f"the gap is above the tolerance of the fit, {fitted.tol:g}", fitted.message_]
+    facts = {"verified": unproved is None, "reason": unproved}
+    facts |= fit_facts(fitted, certificate, table.feature_names)
+    if proof is not None:
+        from ..io.certificate_file import write_certificate
+
+        exact = write_certificate(
+            proof, fitted, table.X, table.y, feature_names=table.feature_names, label=table.label_name,
+            first_index=table.first_index,
+        )  # fmt: skip
+        facts |= {"proof": proof, "exact_bounds": [list(pair) for pair in exact]}
+        lines.append(f"proof: {proof}")
     return Result(facts, lines, 0 if certified else STOPPED)
 
 
@@ -208,24 +238,16 @@ def report(
     """
     from ..numerics.files import check_place
 
-    if top < 1:
-        raise ValueError(f"--top must be a whole number of at least 1; got {top}.")
     check_place(output, model, data)
-    # a device or a pipe takes anything
-    if output.suffix.lower() not in (".html", ".htm") and (output.is_file() or not output.exists()):
-        raise ValueError(f"{output}: a report is an HTML page; name a file that ends in .html.")
 
-    from ..plots.style import new_figure
     from .data import read_certified
     from .display import Progress
-    from .words import message, nothing_proved
+    from .words import nothing_proved
 
-    new_figure((1.0, 1.0))  # a missing matplotlib is reported before the work
     with Progress(quiet=quiet):
         fitted, table = read_certified(model, data, columns, "a report")
 
-        from ..report.page import write_report
-        from ..report.subject import Outcome
+        from ..report import Outcome, write_report
 
         names = table.feature_names
         if names is None and table.first_index is not None:
@@ -233,7 +255,7 @@ def report(
         title = name or data.name
         found = write_report(fitted, table.X, table.y, output, feature_names=names, name=title, top=top)
     gap = float(found.certificate.gap)
-    facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
+    facts = {"report": output, "outcome": found.outcome.value, "reason": found.words or None}
     facts |= {"status": fitted.status_.value, "gap": gap, "tol": fitted.tol}
     # of several classes, nothing may be proved about some though the others hold
     holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds"
@@ -243,5 +265,5 @@ def report(
     if found.outcome is Outcome.FAILS:
         sentence = f"the certificate does not hold: {found.words}"
     code = BAD_INPUT if found.outcome is Outcome.FAILS else 0 if gap <= fitted.tol else STOPPED
-    reason = [message(fitted, table)] if code == STOPPED else []
+    reason = [fitted.message_] if code == STOPPED else []
     return Result(facts, [f"report: {output}", sentence, *reason], code)

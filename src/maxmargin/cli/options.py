@@ -9,43 +9,27 @@ import inspect
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
+from ..numerics.signals import INTERRUPTED
 from ..numerics.stop_check import ReadingStoppedError
-from .inputs import read_once
-from .refusals import OUTPUTS, as_typed, dashed, output_files, refuse_unused
-from .signals import INTERRUPTED, begin_command, terminal_may_be_closed
 
 # exit codes: stopped before the tolerance; bad input or a failed check
 STOPPED, BAD_INPUT = 3, 2
 
 
-def _number_or(option: str, takes: str, *words: str) -> Callable[[Any], float | str]:
-    """Return a parser of numbers and of these words; errors name the option and what it takes."""
-
-    def parse(value: Any) -> float | str:
-        if value in words:
-            return value
-        try:
-            return float(value)
-        except ValueError:
-            raise BadParameter(f"{option} must be {takes}; got {value!r}.") from None
-
-    return parse
-
-
-# Written here and not read off the estimators, whose import takes seconds, while help must not need one; tests
-# compare the defaults.
-@dataclass(kw_only=True)
 class CommonOptions:
-    """Arguments and options of several commands; those from C to seed are parameters of the estimators.
+    """Arguments and options of several commands; those from C to n_jobs are parameters of the estimators.
+
+    An option that is not typed is left to the function that a command calls.
 
     Parameters
     ----------
@@ -53,41 +37,39 @@ class CommonOptions:
         A file that `maxmargin fit` wrote.
     data : Path
         svmlight text, .csv, .npz, .parquet or .arrow; text also as .gz, .bz2 or .xz.
-    C : float
+    C : float, default=1.0
         Weight of the losses; inf is the hard margin.
-    loss : str
+    loss : str, default=squared_hinge
         squared_hinge or hinge.
-    p : float or str
+    p : float or str, default=2
         Norm of distances: 1 to inf, or log, which is max(2, 2 ln d) for d features.
-    norm_power : int
+    norm_power : int, default=2
         Regulariser: 2 for half the squared norm of w, 1 for the norm itself.
-    tol : float
+    tol : float, default=0.001
         Certified relative gap at which the fit ends.
     kernel : str
         linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels.
-    gamma : float or str
+    gamma : float or str, default=scale
         Parameter of the kernel: a number, scale or auto.
-    degree : int
+    degree : int, default=3
         Degree of the kernel poly.
-    coef0 : float
+    coef0 : float, default=0.0
         Constant term of the kernels poly and sigmoid.
-    multi_class : str
+    multi_class : str, default=ovr
         With --kernel: ovr, each class against the rest, or ovo, each pair of classes.
-    cache_size : float
+    cache_size : float, default=200
         With --kernel: megabytes of cached kernel rows.
-    algorithm : str
+    algorithm : str, default=auto
         auto, or a name: dcd, mpu, pumma, perceptron and others.
-    point : str
-        best, or last: the last iterate of the algorithm, with its own bound.
-    fit_intercept : bool
+    fit_intercept : bool, default=--fit-intercept
         Whether there is an intercept.
-    intercept : str
+    intercept : str, default=free
         free, or augmented (regularised).
-    intercept_scaling : float
+    intercept_scaling : float, default=1.0
         Value of the constant feature of an augmented intercept.
     class_weight : str
         balanced: the weights of each class have the same sum.
-    max_iter : int
+    max_iter : int, default=1000
         Maximum number of rounds.
     max_time : float
         Time limit in seconds; the best model so far is kept.
@@ -98,9 +80,6 @@ class CommonOptions:
         they fit, and half of the free memory is used if not.
     cache_dir : str
         With --memory: the folder for the rows that are read in passes; by default that of the data.
-    checkpoint : str
-        With --memory: a file from which the same command goes on after it was stopped or killed; for data that do not
-        fit.
     n_jobs : int
         Number of classes solved at the same time; by default 1.
     n_features : int
@@ -118,44 +97,45 @@ class CommonOptions:
         The sign between columns of a text table: comma, semicolon, tab, space (runs of spaces and tabs) or another one;
         by default guessed.
     as_json : bool
-        Print one JSON object on standard output.
+        Print JSON on standard output.
     quiet : bool
         Print nothing.
     """
 
-    C: float = 1.0
-    loss: str = "squared_hinge"
-    p: Any = 2
-    norm_power: int = 2
-    tol: float = 1e-3
-    kernel: str | None = None
-    gamma: Any = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    multi_class: str = "ovr"
-    cache_size: float = 200
-    algorithm: str = "auto"
-    point: str = "best"
-    fit_intercept: bool = True
-    intercept: str = "free"
-    intercept_scaling: float = 1.0
-    class_weight: str | None = None
-    max_iter: int = 1000
-    max_time: float | None = None
-    seed: int | None = None
-    memory: str | None = None
-    cache_dir: str | None = None
-    checkpoint: str | None = None
-    n_jobs: int | None = None
-    label: str | None = None
-    columns: list[str] | None = None
-    drop: list[str] | None = None
-    header: bool | None = None
-    delimiter: str | None = None
+    C: float | None
+    loss: str | None
+    p: Any
+    norm_power: int | None
+    tol: float | None
+    kernel: str | None
+    gamma: Any
+    degree: int | None
+    coef0: float | None
+    multi_class: str | None
+    cache_size: float | None
+    algorithm: str | None
+    fit_intercept: bool | None
+    intercept: str | None
+    intercept_scaling: float | None
+    class_weight: str | None
+    max_iter: int | None
+    max_time: float | None
+    seed: int | None
+    memory: str | None
+    cache_dir: str | None
+    n_jobs: int | None
+    label: str | None
+    columns: list[str] | None
+    drop: list[str] | None
+    header: bool | None
+    delimiter: str | None
 
 
 COLUMNS = ("label", "columns", "drop", "header", "delimiter")  # in the order of `ColumnOptions`
-COMMON = inspect.signature(CommonOptions, eval_str=True).parameters
+COMMON = {
+    name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    for name, kind in inspect.get_annotations(CommonOptions, eval_str=True).items()
+}
 ESTIMATOR_OPTIONS = [name for name in COMMON if name not in COLUMNS]
 FIELDS = {"seed": "random_state"}  # parameters of the estimators that are not called as their options
 FLAGS = {  # of options that are not called as their parameters
@@ -163,19 +143,24 @@ FLAGS = {  # of options that are not called as their parameters
     "output": "--output -o",
     "as_json": "--json",
     "quiet": "--quiet -q",
-    "of": "--from",
     "header": "--header/--no-header",
     "fit_intercept": "--fit-intercept/--no-intercept",
 }
+
+
+def number_or_word(value: Any) -> Any:
+    """Return a number, or else the word, which the estimator knows or refuses."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
 SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
-    "p": {"parser": _number_or("--p", "a number from 1 to inf, or log", "log"), "metavar": "NORM"},
-    "gamma": {
-        "parser": _number_or("--gamma", "a number, scale or auto", "scale", "auto"),
-        "metavar": "NUMBER",
-    },
+    "p": {"parser": number_or_word, "metavar": "NORM"},
+    "gamma": {"parser": number_or_word, "metavar": "NUMBER"},
     "seed": {"min": 0},
-    # as typed: a path has no slash at its end; `output_files` makes the paths
-    **{name: {"parser": str, "metavar": "FILE"} for name in OUTPUTS},
+    "n_features": {"min": 1},
 }
 
 
@@ -233,43 +218,40 @@ class Result(NamedTuple):
     code: int = 0
 
 
-def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | None]], Any]:
+def dashed(name: str) -> str:
+    """Return the option of a parameter as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def command(*names: str) -> Callable[[Callable[..., Result | None]], Any]:
     """Make a function a command: errors of the input are one sentence, and its result is printed.
 
-    Its positional parameters become arguments, the others options, but for `typed`, which has the options that the
-    command line sets. Their help texts are those of its docstring, or else of `CommonOptions`.
+    Its positional parameters become arguments, the others options. Their help texts are those of its docstring, or else
+    of `CommonOptions`.
 
     Parameters
     ----------
     *names : str
-        Options of `CommonOptions`, which the function receives in its ``**parameters`` by the names of the
-        estimators. They stand before `n_features`, in the order of the table.
-    **defaults : object
-        More of them, with another default than that of the table.
+        Options of `CommonOptions` that the function receives in its ``**parameters``, by the names of the estimators
+        and only where they are typed. They stand before `n_features`, in the order of the table.
     """
-    taken = [name for name in ESTIMATOR_OPTIONS if name in names or name in defaults]
-    options = [COMMON[name].replace(default=defaults.get(name, COMMON[name].default)) for name in taken]
+    options = [COMMON[name] for name in ESTIMATOR_OPTIONS if name in names]
 
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
-        def run(ctx: typer.Context, **given: Any) -> None:
-            typed = typed_options(ctx)
-            for name in taken:
-                given[FIELDS.get(name, name)] = given.pop(name)
-            if "typed" in inspect.signature(function).parameters:
-                given["typed"] = typed
-            with errors_in_one_sentence():
-                output_files(given)
-                refuse_unused(typed, "kernel" in taken)
-                with read_once(given) as shown:
-                    if "drop" in given:
-                        given["columns"] = column_options(given)
-                    result = function(**given)
-                    with terminal_may_be_closed():
-                        if result is not None and given.get("as_json"):
-                            typer.echo(json_text(result.facts))
-                        elif result is not None and not given.get("quiet"):
-                            typer.echo(shown("\n".join(result.lines)))
+        def run(**given: Any) -> None:
+            for name in names:
+                value = given.pop(name)
+                if value is not None:
+                    given[FIELDS.get(name, name)] = value
+            with errors_in_one_sentence(), notices_as_lines():
+                if "drop" in given:
+                    given["columns"] = column_options(given)
+                result = function(**given)
+                if result is not None and given.get("as_json"):
+                    typer.echo(json_text(result.facts))
+                elif result is not None and not given.get("quiet"):
+                    typer.echo("\n".join(result.lines))
             if result is not None and result.code:
                 raise typer.Exit(result.code)
 
@@ -283,19 +265,9 @@ def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | No
     return decorate
 
 
-def typed_options(ctx: typer.Context) -> dict[str, Any]:
-    """Return the arguments and options that the command line sets."""
-    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
-    return {
-        name: ctx.params[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"
-    }
-
-
 def column_options(given: dict[str, Any]) -> ColumnOptions:
     """Take the options about columns out of those that are given."""
     columns = ColumnOptions(*(given.pop(name) for name in COLUMNS))
-    if columns.use is not None and not "".join(columns.use).strip(" ,"):
-        raise ValueError("--columns names no column: name those to use, as in a,b,c, or leave it out")
     if columns.delimiter is None:
         return columns
 
@@ -306,13 +278,13 @@ def column_options(given: dict[str, Any]) -> ColumnOptions:
 
 def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -> inspect.Signature:
     """Return the parameters of a command for typer, with those that `columns` and ``**parameters`` stand for."""
-    found = [inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    found: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "n_features":
             found += options
         if name == "columns":
             found += [COMMON[one] for one in COLUMNS]
-        elif name not in ("parameters", "typed"):
+        elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
             found.append(parameter)
     shown = _documented(CommonOptions)[1] | _documented(function)[1]
     return inspect.Signature([_for_typer(one, shown.get(one.name, {})) for one in found])
@@ -320,16 +292,15 @@ def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -
 
 def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.Parameter:
     """Return a parameter of a command as an argument or an option with these keywords (`_documented`)."""
-    name, kind = parameter.name, parameter.annotation
-    if kind is typer.Context:
-        return parameter
+    name = parameter.name
     if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
         made: Any = Argument(**shown)
     else:
         # typer would give a flag a second name, --no-name
         flags = dashed(name) if parameter.default is False else ""
         made = Option(*FLAGS.get(name, flags).split(), **shown, **SHOWN.get(name, {}))
-    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made])
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, made])
 
 
 def _documented(described: Any) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -346,36 +317,41 @@ def _documented(described: Any) -> tuple[str, dict[str, dict[str, Any]]]:
 
 
 @contextmanager
+def notices_as_lines() -> Iterator[None]:
+    """Print each warning of a command once, as a line on standard error, at its end."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in found):
+                typer.echo(f"maxmargin: {text}", err=True)
+
+
+@contextmanager
 def errors_in_one_sentence() -> Iterator[None]:
     """Print an error as one line on standard error; exit with code 2, or with that of Ctrl-C or of a time limit."""
-    begin_command()
     try:
         yield
     except BrokenPipeError:  # the reader of our output has gone, as `head` does: no fault of the input
         raise
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        raise _bad_input(f"{place}{error.strerror or error}") from None
+        raise _end(f"{place}{error.strerror or error}") from None
     except MemoryError as error:
-        reason = f" ({error})" if str(error) else ""
-        raise _bad_input(f"there is not enough memory{reason}; use fewer rows or sparse data") from None
+        raise _end(f"there is not enough memory ({error}); use fewer rows or sparse data") from None
     except KeyboardInterrupt:
-        typer.echo("maxmargin: interrupted; every file is complete or was not written.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except ReadingStoppedError:
-        typer.echo(
-            "maxmargin: --max-time went by while the data were read for the first time, and no file was written; give "
-            "more time, or leave --max-time out", err=True,
-        )  # fmt: skip
-        raise typer.Exit(STOPPED) from None
+        raise _end("interrupted; every file is complete or was not written.", INTERRUPTED) from None
+    except ReadingStoppedError as error:
+        raise _end(str(error), STOPPED) from None
     except (ValueError, ImportError) as error:  # the latter for packages that are optional
-        raise _bad_input(str(error)) from None
+        raise _end(str(error)) from None
 
 
-def _bad_input(message: str) -> typer.Exit:
-    """Print the message of an error in the words of the command line."""
-    typer.echo(f"maxmargin: {as_typed(message, ESTIMATOR_OPTIONS)}", err=True)
-    return typer.Exit(BAD_INPUT)
+def _end(message: str, code: int = BAD_INPUT) -> typer.Exit:
+    """Print a message as one line on standard error; return what ends the process with this code."""
+    typer.echo(f"maxmargin: {' '.join(message.split())}", err=True)
+    return typer.Exit(code)
 
 
 def json_text(facts: dict[str, Any]) -> str:
@@ -390,4 +366,6 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
+    if isinstance(value, Path):
+        return str(value)
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

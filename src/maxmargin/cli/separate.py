@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from .options import STOPPED, ColumnOptions, Result, command
-from .refusals import refuse_cache_dir
 
 
-@command(
-    "kernel", "gamma", "degree", "coef0",
-    "algorithm", "max_time", "memory", "cache_dir", p=2.0, tol=1e-2,
-)  # fmt: skip
+@command("kernel", "gamma", "degree", "coef0", "p", "tol", "algorithm", "max_time")
 def separate(
     data: Path,
     *,
@@ -33,11 +29,11 @@ def separate(
     ----------
     bias : bool
         Whether the hyperplane has a bias; without it, the hyperplane contains the origin.
-    p : float
+    p : float, default=2
         Norm in which the margin is measured: 1 to inf.
-    tol : float
+    tol : float, default=0.01
         Relative gap of the bounds on the largest margin; inf for the verdict alone.
-    algorithm : str
+    algorithm : str, default=auto
         auto, or normalised-perceptron, smoothed-perceptron, von-neumann, smoothed-primal-dual or
         iterated-smoothed-primal-dual.
     max_time : float
@@ -48,33 +44,29 @@ def separate(
     from .data import read_labelled, stored_rows, stored_table
     from .display import Progress
 
-    if parameters["kernel"] == "precomputed":
+    if parameters.get("kernel") == "precomputed":
         raise ValueError("--kernel precomputed needs a kernel matrix: use maxmargin.separate in Python.")
     with Progress():
-        table, stored = None, None
-        if parameters["memory"] is None:
-            try:
-                table = read_labelled(data, n_features, columns, exact=True)
-                refuse_cache_dir(parameters["cache_dir"])
-            except TooLargeError:
-                if parameters["kernel"] not in (None, "linear"):
-                    raise
-        if table is None:
-            deadline = Deadline(parameters["max_time"])
-            stored = stored_rows(data, n_features, columns, parameters["cache_dir"], deadline.interrupted)
+        try:
+            table = read_labelled(data, n_features, columns, exact=True)
+            rows = table.X, table.y
+        except TooLargeError:
+            if parameters.get("kernel") not in (None, "linear"):
+                raise
+            deadline = Deadline(parameters.get("max_time"))
+            stored = stored_rows(data, n_features, columns, interrupted=deadline.interrupted)
             parameters["max_time"] = deadline.max_time()
-            table = stored_table(stored)
+            table, rows = stored_table(stored), (stored,)
 
         from ..certificates.verdicts import Undecided
         from ..separability.separate import separate as find_separator
-        from .words import verdict_facts, verdict_text, with_options
+        from .words import verdict_facts, verdict_text
 
-        rows = (table.X, table.y) if stored is None else (stored,)
         verdict = result_of(partial(find_separator, *rows, bias=bias, **parameters))
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
     facts, lines = shape | verdict_facts(verdict), [verdict_text(verdict, table.y)]
     if isinstance(verdict, Undecided):
-        facts["remedy"] = with_options(verdict.remedy(1, table.feature_names))
+        facts["remedy"] = verdict.remedy(1, table.feature_names)
         lines.append(f"to try: {facts['remedy']}")
     return Result(facts, lines, 0 if verdict.separable is not None else STOPPED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +9,8 @@ from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import text_of
-from ..estimators.diagnosis import counted_from_one
 from ..kernels.functions import Linear
 from ..problem.problem import Problem
-from .options import dashed
 
 LONGEST_FRACTION = 24  # characters of an exact weight that is printed: longer ones break the table
 SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
@@ -65,16 +62,6 @@ def nothing_proved(model: Any, certificate: Any) -> str | None:
         return None
     about = "" if unproved == [None] else f" about {', '.join(map(text_of, unproved))}"
     return f"nothing is proved{about}: the fit ended before it found a bound"
-
-
-def message(model: Any, table: Any) -> str:
-    """Return why a fit ended and what to try, with rows and columns counted from 1 and options as they are typed."""
-    return with_options(counted_from_one(model.message_, table.feature_names))
-
-
-def with_options(text: str) -> str:
-    """Return a text with options as they are typed in place of parameters."""
-    return re.sub(r"\b(max_time|max_iter|(?:tol|algorithm)(?==))\b", lambda name: dashed(name[0]), text)
 
 
 def _stages(model: Any) -> list[tuple[str, str]]:
@@ -156,7 +143,7 @@ def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = 
         return f"SEPARABLE: a {claim} {found}\n{bounds}{digits}"
     return (
         f"UNDECIDED: no separator was found, and no proof that there is none: "
-        f"{with_options(verdict.reason)} {found}\n"
+        f"{verdict.reason} {found}\n"
         f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), proved by weights on {verdict.support.size} rows"
     )
 

@@ -127,7 +127,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For
         soft margins at p = 2. None: all rows are in memory.
     cache_dir : str or path-like, default=None
-        The folder for the rows of files; None for the folder of the first file. ``maxmargin cache clear`` deletes them.
+        The folder for the rows of files; None for the folder of the first file.
     checkpoint : str or path-like, default=None
         A file in which fits of rows larger than `memory`, and of Dask collections, store their state after every pass.
         The same call goes on from it after the process has ended early, and deletes it when the fit is certified; the

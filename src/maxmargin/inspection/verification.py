@@ -52,8 +52,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         The training data; the kernel matrix where it was precomputed. Of a Dask collection or a Spark frame the
         sums are computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read
         in passes. The rows of files come from their cache where there is one, which may be that of the fit: changes
-        inside of its arrays, as by a damaged disk, are not noticed. To read the files anew, delete the cache with
-        ``maxmargin cache clear`` or name an empty folder as `cache_dir`.
+        inside of its arrays, as by a damaged disk, are not noticed. To read the files anew, delete the cache
+        or name an empty folder as `cache_dir`.
     y : array-like of shape (n,)
         The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, the name of a
         column of X if X is a Spark frame; as are weights.

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-Share = Callable[[], float]
-
 
 class Step(NamedTuple):
     """A step of long work.
@@ -20,15 +18,12 @@ class Step(NamedTuple):
     level : int
         Depth: a step replaces the last one of its level, and ends all deeper ones. 0: an algorithm, a fold, a file;
         1: a point of a path, a set of features; 2: a class, a block of rows.
-    share : callable or None
-        Returns the share of this step that is done; it may be called by another thread.
     """
 
     name: str
     number: int
     of: int
     level: int
-    share: Share | None
 
     def __str__(self) -> str:
         return f"{self.name} ({self.number} of {self.of})" if self.of else self.name
@@ -37,11 +32,9 @@ class Step(NamedTuple):
 LISTENERS: list[Callable[[Step], None]] = []  # of the process: any of its threads may announce a step
 
 
-def announce(
-    name: str, number: int = 0, of: int = 0, level: int = 0, share: Share | None = None, verbose: int = 0
-) -> None:
+def announce(name: str, number: int = 0, of: int = 0, level: int = 0, verbose: int = 0) -> None:
     """Pass a step that begins to the listeners; print it to standard error if `verbose`."""
-    step = Step(name, number, of, level, share)
+    step = Step(name, number, of, level)
     for listener in tuple(LISTENERS):
         listener(step)
     if verbose:

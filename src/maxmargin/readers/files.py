@@ -159,15 +159,15 @@ def _read_to_the_end(file: io.RawIOBase) -> None:
 
 @contextmanager
 def open_data(path: Path, digest: Digest | None = None) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressed; announce the share that has been read.
+    """Open a file for reading bytes, decompressed.
 
     With a digest, all bytes of the file are read at the end, and taken into the digest.
     """
     observed = None if digest is None else _Observed(path, digest)
     with open(path, "rb") if observed is None else io.BufferedReader(observed) as raw:
-        opener, size = COMPRESSED.get(path.suffix.lower()), path.stat().st_size
+        opener = COMPRESSED.get(path.suffix.lower())
         file: Any = opener(raw, "rb") if opener else raw
-        announce(f"reading {path.name}", share=lambda: os.lseek(raw.fileno(), 0, os.SEEK_CUR) / size)
+        announce(f"reading {path.name}")
         skip_mark(file)
         yield file
         if observed is not None:

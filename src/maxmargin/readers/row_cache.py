@@ -318,7 +318,7 @@ class _Writer:
                 self._arrays[name] = stack.enter_context(_Growing(folder / f"{name}.npy", kind, tail))
             if source.is_text:
                 self._arrays["indptr"].append(np.zeros(1, np.int64))
-            announce("writing the cache", share=self._share)
+            announce("writing the cache")
             for k, path in enumerate(source.files):
                 self._records[k]["rows"] = self._write_file(k, path, size)
             for array in self._arrays.values():

@@ -179,10 +179,9 @@ class Reader:
         self.labels = np.unique(head.y)
         size = max(_SMALLEST, min(BLOCK, self.buffer.size // _BLOCKS), self._bytes >> _MOST_BLOCKS_BITS)
         parts = self.buffer.generator.permutation(-(-self._bytes // size))
-        done = 0
-        announce(f"reading {self.path.name}", share=lambda: done / parts.size)
+        announce(f"reading {self.path.name}")
         with open(self.path, "rb") as file:
-            for done, part in enumerate(parts.tolist()):  # noqa: B007 # `share` reads it
+            for part in parts.tolist():
                 text = self._lines_between(file, part * size, min((part + 1) * size, self._bytes))
                 if text.strip():
                     yield self._parsed(text, head.first_index)

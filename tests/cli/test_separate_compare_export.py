@@ -1,0 +1,137 @@
+"""maxmargin separate, compare and export: verdicts, tables and files."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from command import X, Y, refused, run
+
+from maxmargin import compare, from_liblinear, from_libsvm, load
+
+LARGE, NEXT = 2**53, 2**53 + 1  # float64 rounds the second to the first
+POLY = ("--kernel", "poly", "--coef0", 1, "--degree", 1, "--gamma", "auto")
+
+
+@pytest.fixture
+def square(tmp_path):
+    """Exclusive or, with string labels."""
+    (tmp_path / "square.csv").write_text("a,b,same\n0,0,yes\n1,1,yes\n0,1,no\n1,0,no\n")
+    return tmp_path / "square.csv"
+
+
+@pytest.fixture
+def half_line(tmp_path):
+    (tmp_path / "rows.svm").write_text("0 1:1\n1 1:3\n1 1:2 2:5\n")
+    return tmp_path / "rows.svm"
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "words"),
+    [
+        ("square", (), ["NOT SEPARABLE: no hyperplane has no on one side and yes on the other (",
+                        "rows 1, 2, 3, 4 (4 in all, counted from 1)", "       4          no  0.25 = 1/4\n",
+                        "the margin of at least one row is at most -0.353553"]),
+        ("half_line", ("--p", 1), ["SEPARABLE: a hyperplane has 0 on one side and 1 on the other (",
+                                   "<= largest margin <=", "(p = 1)"]),
+        ("half_line", ("--no-bias",), ["NOT SEPARABLE: no hyperplane through the origin", "0.75 = 3/4"]),
+        ("square", ("--kernel", "rbf"), ["SEPARABLE: a function of the rbf kernel has no on one side"]),
+        ("square", POLY, ["NOT SEPARABLE: no function of the poly kernel has no", "rows 1, 2, 3, 4"]),
+    ],
+)  # fmt: skip
+def test_verdicts_are_printed(request, file, options, words):
+    result = run("separate", request.getfixturevalue(file), *options)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(words[0])
+    assert all(text in result.stdout for text in words)
+
+
+def test_json_output_holds_proof_or_separator(square, half_line):
+    facts = json.loads(run("separate", square, "--json", "--kernel", "linear").stdout)
+    assert facts["separable"] is False
+    assert [(row["row"], row["exact"]) for row in facts["proof"]] == [(k, "1/4") for k in range(1, 5)]
+    facts = json.loads(run("separate", half_line, "--json", "--p", "inf").stdout)
+    assert (facts["separable"], len(facts["coef"])) == (True, 2)
+    assert 0.0 < facts["lower"] <= facts["upper"]
+    assert len(json.loads(run("separate", half_line, "--kernel", "rbf", "--json").stdout)["dual_coef"]) == 3
+
+
+def test_undecided_searches_have_a_remedy_and_exit_with_3(data):
+    result = run("separate", data, "--max-time", 1e-9)
+    assert (result.exit_code, result.stdout.startswith("UNDECIDED")) == (3, True)
+    assert "to try: " in result.stdout
+
+
+def test_folders_are_searched_in_passes(folder, tmp_path):
+    path, X, y = folder
+    found = json.loads(run("separate", path, "--json").stdout)
+    assert (found["separable"], found["rows"], found["feature_names"]) == (False, 6_000, list("abcde"))
+    weights = {row["row"] - 1: float(eval(row["exact"])) for row in found["proof"]}
+    sums = sum(w * (1 if y[i] == "yes" else -1) * np.append(X[i], 1.0) for i, w in weights.items())
+    np.testing.assert_allclose(sums, 0.0, atol=1e-12)
+    assert "name a file in it" in refused("separate", path, "--kernel", "rbf")
+
+
+def test_integers_that_float64_rounds_are_refused_for_hard_margins(tmp_path):
+    files = [tmp_path / f"rows.{end}" for end in ("csv", "svm", "npz")]
+    files[0].write_text(f"a,b,class\n{LARGE},0.5,0\n{NEXT},0.5,1\n")
+    files[1].write_text(f"0 1:{LARGE}\n1 1:{NEXT}\n")
+    np.savez(files[2], X=np.array([[LARGE], [NEXT]]), y=[0, 1])
+    for path in files:
+        for words in ("separate", f"fit -o {tmp_path / 'm'} --C inf", "compare --C inf"):
+            command, *options = words.split()
+            assert str(NEXT) in refused(command, path, *options)
+    assert run("fit", files[0], "-o", tmp_path / "m").exit_code in (0, 3)
+    files[0].write_text(f"a,class\n{NEXT}.0,0\n1e300,1\n{LARGE + 2},0\n0.1,0\n")  # decimals may be rounded
+    assert "SEPARABLE" in run("separate", files[0]).stdout
+
+
+def test_comparisons_are_printed_and_written(data, tmp_path):
+    pytest.importorskip("matplotlib")
+    table, picture = tmp_path / "a.csv", tmp_path / "a.png"
+    words = ("compare", data, "--algorithms", "dcd, mpu", "--seed", 0, "--tol", 1e-4)
+    result = run(*words, "--csv", table, "--picture", picture)
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.stdout.splitlines()[1:3]] == [
+        ["dcd", "CERTIFIED"],
+        ["mpu", "CERTIFIED"],
+    ]
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = compare(X, Y, ["dcd", "mpu"], tol=1e-4, random_state=0).records()
+    for name in ("round", "lower", "upper"):  # of sparse rows, whose sums round otherwise
+        assert [float(row[name]) for row in rows] == pytest.approx([one[name] for one in expected], rel=1e-10)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    result = run("compare", data, "--algorithms", "dcd,pegasos", "--json", "--C", "inf", "--max-iter", 3)
+    facts = json.loads(result.stdout)
+    assert (result.exit_code, facts["problem"]["C"], [*facts["refused"]]) == (3, "inf", ["pegasos"])
+    assert [one["algorithm"] for one in facts["algorithms"]] == ["dcd"]
+
+
+@pytest.mark.parametrize(("kind", "fit"), [("liblinear", ()), ("libsvm", ("--kernel", "rbf"))])
+def test_exported_models_score_alike(data, tmp_path, kind, fit):
+    model, out = tmp_path / "m", tmp_path / "out"
+    assert run("fit", data, "-o", model, *fit).exit_code == 0
+    assert run("export", model, "--to", kind, "-o", out).exit_code == 0
+    found = from_liblinear(out) if kind == "liblinear" else from_libsvm(out, n_features=4)
+    scores = load(model).decision_function(X)
+    np.testing.assert_allclose(found.decision_function(X), scores, rtol=1e-12, atol=1e-12)
+
+
+def test_labels_of_text_are_numbered_in_exports(table, tmp_path):
+    model, out = tmp_path / "m", tmp_path / "t.model"
+    assert run("fit", table, "-o", model).exit_code == 0
+    words = ("export", model, "--to", "liblinear", "-o", out)
+    assert "labels" in refused(*words)
+    assert run(*words, "--labels", "7,8").exit_code == 0
+    assert from_liblinear(out).classes_.tolist() == [7, 8]
+
+
+def test_onnx_exports_agree_with_the_model(model, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    scores = load(model).decision_function(X)
+    assert run("export", model, "-o", tmp_path / "m.onnx").exit_code == 0
+    session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    assert np.allclose(session.run(None, {"X": X})[1], scores, rtol=0.0, atol=1e-13)
