@@ -35,10 +35,7 @@ THREADS = "tests/numerics/test_threads.py"
 # Tests that meet most of an installed package.
 DIST_TESTS = "tests/project/test_package.py tests/io tests/estimators/test_scikit_learn.py tests/cli"
 BUILD = "python -m build --outdir dist"
-BENCHMARKS = (
-    "streaming sorted_streams norms any_norm norm_peers kernels defaults harsh hardset crossover regimes large_text "
-    "floor threads path stopping"
-)
+BENCHMARKS = ("summary", "linear", "kernel", "norm", "hardset", "scale")
 
 # Name: one line of help, the extra it needs, its commands. `NAME=value` before a command sets an environment variable.
 TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
@@ -99,17 +96,9 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
     ),
     "format": ("corrections that ruff can make", "dev", ["ruff format .", "ruff check --fix ."]),
     "bench": (
-        "benchmarks beside other packages; rewrites pages of docs (hours)",
+        "benchmarks beside other packages; rewrites the page of results (hours)",
         "bench",
-        [
-            "python -m benchmarks --write",
-            *(f"python -m benchmarks.{name} --write" for name in BENCHMARKS.split()),
-        ],
-    ),
-    "bench-scale": (
-        "rows larger than memory, and Dask; rewrites a page of docs (an hour)",
-        "test",
-        ["python -m benchmarks.scale --write", "python -m benchmarks.dask_scale"],
+        [f"python -m benchmarks.{name} --write" for name in BENCHMARKS],
     ),
     "bench-benchopt": (
         "the same problem with benchopt, on small data",

@@ -1,8 +1,8 @@
-"""Compare the times of two checkouts of this package on every problem of the benchmark pages, without peers.
+"""Compare the times of two checkouts of this package on some 300 problems, without peers.
 
-`python -m benchmarks.before_after --before ../old`: each checkout runs in its own process. The two processes fit the
-same problem in turn. The problems are those of benchmarks.md, regimes.md, defaults.md and kernels.md in
-docs/measurements/.
+`python -m benchmarks.before_after --before ../old`: each checkout runs in its own process, with the code of this
+benchmark. The two processes fit the same problem in turn. Groups of problems are called pages: text and sparse rows
+("benchmarks"), dense rows of unequal scale ("regimes"), default fits ("defaults") and Gaussian kernels ("kernels").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -22,32 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from .datasets import DATASETS
-from .kernel_sets import sets as kernel_sets
-from .unscaled import MICROARRAYS, SETS, unequal
+from .datasets import DATASETS, MICROARRAYS, SCALED, SETS, UNEQUAL, kernel_sets, standardised
 
 HERE = Path(__file__).parents[1]
 LOSSES = ("hinge", "squared_hinge")
 MAX_SECONDS = 120.0  # time limit of a fit
-TURN_SECONDS, MAX_FITS = (
-    1.0,
-    7,
-)  # seconds of all fits of one checkout on one problem, and largest number of fits
-SCALED = (
-    "breast_cancer",
-    "digits",
-    "iris",
-    "wine",
-)  # sets that docs/measurements/defaults.md has with standardised columns too
-GENERATED: dict[str, Callable[[], Any]] = {
-    "unequal-200k": lambda: unequal(200_000, 50),
-    "unequal-1m": lambda: unequal(1_000_000, 20),
-}
+TURN_SECONDS, MAX_FITS = 1.0, 7  # seconds of one checkout's fits of a problem, and their largest number
 
 
 @dataclass(frozen=True)
 class Row:
-    """Row of a benchmark page: a data set, and the parameters of the estimator."""
+    """A problem: its group, a data set, and the parameters of the estimator."""
 
     page: str
     data: str
@@ -85,11 +70,9 @@ def load(page: str, name: str) -> Any:
     if page == "kernels":
         return kernel_sets()[name]()
     if page == "benchmarks":
-        data = DATASETS[name]()
-        return data.X, data.y
-    X, y = {**SETS, **MICROARRAYS, **GENERATED}[name.removesuffix(" scaled")]()
-    if name.endswith(" scaled"):
-        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
+        return DATASETS[name]()
+    X, y = {**SETS, **MICROARRAYS, **UNEQUAL}[name.removesuffix(" scaled")]()
+    X = standardised(X) if name.endswith(" scaled") else X
     return X, np.unique(y, return_inverse=True)[1]
 
 
@@ -149,7 +132,7 @@ def compare(row: Row, before: Checkout, after: Checkout) -> tuple[float, float, 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare two checkouts and print a line for each row, then the geometric mean of the ratios after / before."""
+    """Print a line for each row, then geometric means of the ratios after / before, and counts of certified fits."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.before_after", description=__doc__)
     parser.add_argument("--before", type=Path, help="the other checkout")
     parser.add_argument("--pages", nargs="+", default=["benchmarks", "regimes", "defaults", "kernels"])
@@ -164,17 +147,23 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("the other checkout is required: --before FOLDER")
     before, after = Checkout(options.before.resolve()), Checkout(HERE)
     ratios: dict[str, list[float]] = {}
+    certified: list[tuple[bool, bool]] = []  # of the default fits
     for row in rows():
         if row.page not in options.pages or row.data in options.skip:
             continue
         old, new, ended_before, ended_after = compare(row, before, after)
         ratios.setdefault(row.page, []).append(new / old)
+        if row.page == "defaults":
+            certified.append((ended_before == "CERTIFIED", ended_after == "CERTIFIED"))
         ends = ended_after if ended_after == ended_before else f"{ended_before} -> {ended_after}"
         print(f"{new / old:.2f}  {1e3 * old:.2f} -> {1e3 * new:.2f} ms  {ends}  {row}", flush=True)
     summaries = {**ratios, "all": [ratio for found in ratios.values() for ratio in found]}
     for page, found in summaries.items():
         mean = float(np.exp(np.mean(np.log(found))))
         print(f"{page}: geometric mean {mean:.3f} of {len(found)} rows, largest {max(found):.2f}")
+    if certified:
+        earlier, later = map(sum, zip(*certified, strict=True))
+        print(f"defaults: {earlier} of {len(certified)} fits CERTIFIED before, {later} after")
     return 0
 
 

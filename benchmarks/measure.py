@@ -1,236 +1,172 @@
-"""Comparison in one process and one thread: maxmargin at its certified gap, the peers at their true excess."""
+"""What the benchmarks share: problems with a judge that no solver uses, and times of peers at the same accuracy.
+
+A peer is fitted at smaller and smaller tolerances. The first fit counts whose true excess over the optimum is at most
+that of the comparison: a user does not know this tolerance. The excess is taken over the lower bound that our dual
+variables prove, computed here.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from scipy.optimize import minimize_scalar
 
-from .datasets import Dataset
-from .objective import Reference, primal, reference
-from .solvers import LADDER, PEERS, TOL, Answer, Peer, ours
+from maxmargin import MaxMarginClassifier
 
-SHORT_SECONDS = 0.05  # fits shorter than this have three times as many seeds
-LONG_SECONDS = 5.0  # if a fit takes longer than this, there are at most three seeds
-COARSE_STEP = 3  # rungs of the ladder between two attempts of the first search
-# The goal: GOAL_RATIO times the time of the best peer if that is more than GOAL_SECONDS, otherwise its whole time.
-GOAL_RATIO, GOAL_SECONDS = 0.5, 0.010
+TOLERANCES = tuple(float(f"{m * 10.0**-k:g}") for k in range(9) for m in (1.0, 0.3))
+REPEATS, SHORT = 3, 1.0  # fits of less than a second are repeated
+WAIT = 600.0  # seconds of the wall clock after which a child process is given up: the machine may be shared
+
+Solve = Callable[["Problem", float], np.ndarray]
 
 
-@dataclass
-class Row:
-    """Fits of one solver on one problem.
+@dataclass(frozen=True)
+class Problem:
+    """A problem and its judge: 1/2 |w|^2 (or |w|, if `power` is 1) + C sum loss(y_i w.x_i), or the largest margin."""
 
-    Attributes
-    ----------
-    solver : str
-    seconds, wall, excess : list of float
-        Thread time, wall time and excess (computed by the judge) of the fits that count.
-    gaps : list of float
-        Certified gaps; empty for a peer.
-    settings : list of float
-        Number of rounds of maxmargin, or the tolerance that counted for a peer.
-    reached : bool
-        Whether every fit reached an excess of 1e-4. If not, times are those of the last attempt.
-    """
-
-    solver: str
-    seconds: list[float] = field(default_factory=list)
-    wall: list[float] = field(default_factory=list)
-    excess: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)
-    settings: list[float] = field(default_factory=list)
-    reached: bool = True
+    X: Any
+    y: np.ndarray
+    C: float = 1.0
+    loss: str = "hinge"
+    p: float = 2.0
+    power: int = 2
+    intercept: bool = False
+    kernel = None
 
     @property
-    def median(self) -> float:
-        """Median thread time, in seconds."""
-        return float(np.median(self.seconds))
-
-    def note(self, answer: Answer, excess: float, setting: float, reached: bool) -> None:
-        """Add one fit."""
-        self.seconds.append(answer.seconds)
-        self.wall.append(answer.wall)
-        self.excess.append(excess)
-        self.settings.append(setting)
-        self.reached &= reached
-        if answer.gap is not None:
-            self.gaps.append(answer.gap)
-
-
-@dataclass
-class Comparison:
-    """Results of all solvers on one problem."""
-
-    data: Dataset
-    C: float
-    reference: Reference
-    ours: list[Row]
-    peers: list[Row]
+    def hard(self) -> bool:
+        """Whether the largest margin is sought."""
+        return self.loss == "hard"
 
     @property
-    def best_peer(self) -> Row:
-        """Fastest of the peers that reached 1e-4; fastest of all peers if none did."""
-        return min(self.peers, key=lambda row: (not row.reached, row.median))
+    def q(self) -> float:
+        """The exponent of the norm of w."""
+        return np.inf if self.p == 1 else 1.0 if np.isinf(self.p) else self.p / (self.p - 1.0)
 
-    def ratios(self, row: Row, wall: bool = False) -> np.ndarray:
-        """Return the time of maxmargin divided by the time of the best peer in the same turn, for every turn."""
-        ours, theirs = (one.wall if wall else one.seconds for one in (row, self.best_peer))
-        if len(theirs) != len(ours):
-            theirs = [float(np.median(theirs))] * len(ours)
-        return np.asarray(ours) / np.asarray(theirs)
+    def objective(self, w: np.ndarray) -> float:
+        """Return the objective of the best multiple of w, without intercept."""
+        margins, length = self.y * (self.X @ w), float(np.linalg.norm(w, self.q))
 
-    @property
-    def goal(self) -> float:
-        """Largest ratio that meets the goal."""
-        return GOAL_RATIO if self.best_peer.median > GOAL_SECONDS else 1.0
+        def at(k: float) -> float:
+            slack = np.maximum(1.0 - k * margins, 0.0)
+            loss = slack.sum() if self.loss == "hinge" else slack @ slack
+            return (0.5 * (k * length) ** 2 if self.power == 2 else k * length) + self.C * float(loss)
 
-    def met(self, row: Row) -> bool:
-        """Return whether every fit is certified, and the goal is met or no peer reached 1e-4."""
-        return row.reached and (not self.best_peer.reached or float(np.median(self.ratios(row))) <= self.goal)
+        found: Any = minimize_scalar(lambda log: at(float(np.exp(log))), bounds=(-1.0, 1.0), method="bounded")
+        return min(at(1.0), float(np.min(found.fun)))
+
+    def bound(self, alpha: np.ndarray) -> float:
+        """Return the lower bound of dual variables, at their best multiple, without intercept."""
+        length = float(np.linalg.norm(self.X.T @ (alpha * self.y), self.p))
+
+        def at(k: float) -> float:
+            beta = k * alpha
+            if self.loss == "hinge" and (beta > self.C).any():
+                return -np.inf
+            gain = float(beta.sum()) - (0.0 if self.loss == "hinge" else float(beta @ beta) / (4.0 * self.C))
+            if self.power == 1:
+                return gain if k * length <= 1.0 else gain / (k * length)
+            return gain - 0.5 * (k * length) ** 2
+
+        return max(at(k) for k in (1.0, *np.linspace(0.9, 1.1, 201)))
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds of the processor that a call takes, and its result."""
+    begin = time.process_time()
+    result = run()
+    return time.process_time() - begin, result
+
+
+def ours(problem: Problem, tol: float, **settings: Any) -> tuple[float, Any]:
+    """Fit MaxMarginClassifier, with defaults but for these settings; return the seconds and the model."""
+    model = MaxMarginClassifier(
+        problem.C, loss="squared_hinge" if problem.hard else problem.loss, p=problem.p, tol=tol, random_state=0,
+        **{"fit_intercept": problem.intercept, "norm_power": problem.power, **settings},
+    )  # fmt: skip
+    return timed(lambda: model.fit(problem.X, problem.y))
+
+
+def dual(model: Any, n: int) -> np.ndarray:
+    """Return the dual variables of a binary problem of n rows."""
+    alpha = np.zeros(n)
+    alpha[model.certificate_.support] = model.certificate_.dual
+    return alpha
 
 
 def compare(
-    data: Dataset,
-    C: float,
-    algorithms: Sequence[str] = ("auto",),
-    repeats: int = 7,
-    limit: float = 120.0,
-    say: Callable[[str], None] = lambda line: None,
-) -> Comparison:
-    """Fit all solvers in turn, seed by seed.
+    problem: Problem, peers: Mapping[str, Solve], tol: float, limit: float = 20.0, **settings: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each peer: our seconds, status and true gap; its seconds, tolerance and true excess.
 
-    Parameters
-    ----------
-    data : Dataset
-    C : float
-    algorithms : sequence of str
-        Algorithms of maxmargin.
-    repeats : int
-        Number of seeds; three times as many if fits take milliseconds, at most three if they take many seconds.
-    limit : float
-        Seconds of one fit after which no tighter tolerance of a peer is tried.
-    say : callable
-        Function that receives a line about the progress.
+    A peer has `limit` seconds for all of its fits. If it does not come within `tol`, its longest fit counts.
     """
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # peers warn when they stop early; the true excess measures the same
-        known = reference(data, C)
-        say(f"{data.name} C={C:g}: optimum {known.lower:.8g} known to {known.width:.1e}")
-        judge = _Judge(data, C, known)
-        longest, shortest = 0.0, np.inf
-        for name in algorithms:
-            ours(data, C, name, seed=0)  # loads or compiles the machine code
-            taken = ours(data, C, name, seed=0).seconds
-            longest, shortest = max(longest, taken), min(shortest, taken)
-        runners: list[Callable[[int], None]] = []
-        peers = []
-        for name, make in PEERS.items():
-            peer = make(data, C)
-            rung, answer, excess = search(peer, judge.excess, limit)
-            say(f"  {name}: tol {LADDER[rung]:g}, {answer.seconds:.4g} s, true excess {excess:.2e}")
-            longest = max(longest, answer.seconds)
-            peers.append(_Peer(Row(name), peer, judge, rung, limit, excess > TOL))
-        for one in peers:
-            one.patient = longest <= LONG_SECONDS
-            runners.append(one.turn)
-        mine = [Row(name) for name in algorithms]
-        runners += [_ours_turn(row, judge) for row in mine]
-        count = (
-            min(repeats, 3)
-            if longest > LONG_SECONDS
-            else 3 * repeats
-            if shortest < SHORT_SECONDS
-            else repeats
-        )
-        for seed in range(1, count + 1):
-            for k in np.random.default_rng(seed).permutation(
-                len(runners)
-            ):  # a random order, so that no solver always follows the same one
-                runners[k](seed)
-    return Comparison(data, C, known, mine, [one.row for one in peers])
+    ours(problem, tol, **settings)  # loads or compiles the code
+    seconds, model = ours(problem, tol, **settings)
+    times = [seconds, *(ours(problem, tol, **settings)[0] for _ in range(REPEATS - 1) if seconds < SHORT)]
+    lower = problem.bound(dual(model, problem.y.size))
+    gap = problem.objective(model.coef_.ravel()) / lower - 1.0 if lower > 0.0 else np.inf
+    mine = {"ours": float(np.median(times)), "status": model.status_.value, "gap": gap}
+    for name, solve in peers.items():
+        tried = in_child(lambda solve=solve: attempts(problem, solve, lower, tol), limit)
+        seconds, tolerance, excess = tried[-1] if tried else (limit, "", np.inf)
+        if not excess <= tol:
+            longest = max([one[0] for one in tried], default=0.0)
+            ended = len(tried) == len(TOLERANCES)
+            seconds = longest if ended else max(longest, limit - sum(one[0] for one in tried))
+        reached = "yes" if excess <= tol else "no"
+        yield mine | {
+            "peer": name,
+            "theirs": seconds,
+            "tolerance": tolerance,
+            "excess": excess,
+            "reached": reached,
+        }
 
 
-@dataclass
-class _Judge:
-    """Judge of one problem: computes the true excess of every answer."""
-
-    data: Dataset
-    C: float
-    known: Reference
-
-    def excess(self, answer: Answer) -> float:
-        return self.known.excess(primal(self.data, self.C, answer.w))
-
-
-def _ours_turn(row: Row, judge: _Judge) -> Callable[[int], None]:
-    def turn(seed: int) -> None:
-        answer = ours(judge.data, judge.C, row.solver, seed)
-        excess = judge.excess(answer)
-        row.note(answer, excess, float(answer.rounds or 0), answer.certified and excess <= TOL)
-
-    return turn
+def attempts(
+    problem: Problem, solve: Solve, lower: float, tol: float
+) -> Iterator[tuple[float, float, float]]:
+    """Yield seconds, tolerance and excess of a peer's fits, until one comes within `tol` of the lower bound."""
+    for tolerance in TOLERANCES:
+        seconds, w = timed(lambda tolerance=tolerance: solve(problem, tolerance))
+        excess = problem.objective(w) / lower - 1.0
+        if excess <= tol and seconds < SHORT:
+            again = [
+                timed(lambda tolerance=tolerance: solve(problem, tolerance))[0] for _ in range(REPEATS - 1)
+            ]
+            seconds = float(np.median([seconds, *again]))
+        yield seconds, tolerance, excess
+        if excess <= tol:
+            return
 
 
-def search(
-    peer: Peer,
-    excess_of: Callable[[Answer], float],
-    limit: float,
-    tol: float = TOL,
-    ladder: Sequence[float] = LADDER,
-) -> tuple[int, Answer, float]:
-    """Return the loosest rung that reaches `tol` with seed 0, with its fit and its excess.
-
-    The search goes down the ladder by `COARSE_STEP` rungs until one reaches `tol`, then back by single rungs.
-    """
-    rung, last = 0, len(ladder) - 1
-    while True:
-        answer = peer(ladder[rung], 0)
-        excess = excess_of(answer)
-        if excess <= tol or rung == last or answer.seconds >= limit:
-            break
-        rung = min(rung + COARSE_STEP, last)
-    if excess > tol:
-        return rung, answer, excess
-    for looser in range(rung - 1, max(rung - COARSE_STEP, -1), -1):
-        attempt = peer(ladder[looser], 0)
-        found = excess_of(attempt)
-        if found > tol:
-            break
-        rung, answer, excess = looser, attempt, found
-    return rung, answer, excess
+def in_child(work: Callable[[], Iterable[Any]], seconds: float) -> list[Any]:
+    """Return what a function yields in a child process, which ends after these seconds of the processor."""
+    context: Any = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, work, seconds))
+    process.start()
+    sender.close()
+    found = []
+    with suppress(EOFError):  # the process has ended
+        while receiver.poll(WAIT):
+            found.append(receiver.recv())
+    process.kill()
+    process.join()
+    return found
 
 
-@dataclass
-class _Peer:
-    """Turns of a peer: for each seed the loosest rung that reaches `TOL` counts."""
-
-    row: Row
-    peer: Peer
-    judge: _Judge
-    rung: int
-    limit: float
-    hopeless: bool
-    patient: bool = True
-
-    def turn(self, seed: int) -> None:
-        if self.hopeless and not self.patient and self.row.seconds:
-            return  # it never reaches TOL, and its fits are long: one is enough
-        rung = self.rung
-        answer = self.peer(LADDER[rung], seed)
-        excess = self.judge.excess(answer)
-        looser = self.patient and excess <= TOL
-        while excess > TOL and rung < len(LADDER) - 1 and answer.seconds <= self.limit:
-            rung += 1
-            answer = self.peer(LADDER[rung], seed)
-            excess = self.judge.excess(answer)
-        while looser and rung > 0:
-            attempt = self.peer(LADDER[rung - 1], seed)
-            found = self.judge.excess(attempt)
-            if found > TOL:
-                break
-            rung, answer, excess = rung - 1, attempt, found
-        self.row.note(answer, excess, LADDER[rung], excess <= TOL)
+def _send(sender: Any, work: Callable[[], Iterable[Any]], seconds: float) -> None:
+    most = int(np.ceil(seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
+    for one in work():
+        sender.send(one)

@@ -1,222 +1,299 @@
-"""Rows larger than memory: passes to a certified gap, seconds and peak memory, beside other packages.
+"""Rows larger than memory, rows on a cluster, and streams.
 
-`python -m benchmarks.scale [--parts NAME ...] [--write]`. Real sets are fitted with a tenth of their rows in memory, in
-random order and sorted by label. Generated rows are written to a temporary folder and fitted with 512 MB, each fit in a
-process of its own. A pass is a read of all rows; the sample, which is read first, touches a part of them. The page has
-a section for each part; with `--write` those that were measured are replaced.
+`python -m benchmarks.scale [--parts memory memory_peers cluster streams] [--sets NAME ...] [--write]`. Generated rows
+are written to a temporary folder as files that are mapped into memory; each fit has a process of its own. A pass is a
+read of all rows; the sample, which is read first, touches a part of them.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.linear_model import Perceptron, SGDClassifier
+from sklearn.svm import LinearSVC
 
-from maxmargin import MaxMarginClassifier
-from maxmargin.data.partitions import ArrayPartitions
-from maxmargin.estimators.partitioned import encode_labels, fit_partitions
-from maxmargin.fit.deadline import Deadline
-from maxmargin.fit.partitioned.cached_loops import COPIES as LOOP_COPIES
-from maxmargin.fit.partitioned.cached_loops import NUMBERS_BYTES, VECTORS
-from maxmargin.fit.partitioned.cached_loops import ROWS_SHARE as LOOP_SHARE
-from maxmargin.fit.partitioned.policy import method_for
-from maxmargin.fit.partitioned.solve import COPIES, ROWS_SHARE, STAGE
-from maxmargin.problem.problem import Problem
+from maxmargin import MaxMarginClassifier, OnlineMarginClassifier
 
-from .datasets import adult, mnist_dense, mnist_digits, web
-from .page import deliver, folded, sections_of, table, versions, wrapped
-from .scale_data import COLUMNS, write_rows, write_text
-from .scale_fit import measured
-from .scale_peers import attempts
+from .datasets import DATASETS, ROOT, Rows, csr, digits, sparse, words, zero_digit
+from .results import Row, main
 
-PAGE = Path(__file__).parents[1] / "docs" / "measurements" / "scale.md"
-TOLS, COSTS, LOSSES = (1e-3, 1e-4), (0.01, 1.0, 100.0), ("hinge", "squared_hinge")
-SHARE = 0.1  # of the rows of real sets that are kept in memory
-MEMORY = "512MB"  # for generated rows
-PEER_COST = 1.0  # other packages are compared at one C
-ROWS = 20_000_000  # generated dense rows
-TEXT = (5_000_000, 1_000_000)  # rows and columns of generated text
-# Rows that other packages get: Vowpal Wabbit reads text, which takes minutes to write for more. Memory in proportion.
-PEER_ROWS, PEER_MEMORY = 1_000_000, "26MB"
-BLOCK = 100_000  # rows that are added up at a time
-SETS = {"adult": adult, "web": web, "mnist": mnist_dense, "mnist10": mnist_digits}
+# rows in files
+
+COLUMNS, BLOCK = (
+    28,
+    500_000,
+)  # of dense rows, as many as in the data set HIGGS, and rows that are made at a time
+TEXT_BLOCK, DRAWS, EXPONENT, NOISE = (
+    100_000,
+    60,
+    1.05,
+    0.5,
+)  # rows of text are noisy, as those of `linear.text`
 
 
-def passes_to(history: Any) -> list[str]:
-    """Return the passes after which each gap of TOLS was certified for all classes, "-" where it was not."""
-    found = []
-    for tol in TOLS:
-        labels = {report.label for report in history}
-        if not labels:  # the sample was not solved in time
-            return ["-" for _ in TOLS]
-        first = [
-            next((r.round for r in history if r.label == label and r.gap <= tol), np.inf) for label in labels
-        ]
-        found.append("-" if max(first) == np.inf else str(max(first)))
-    return found
+def write_dense(folder: Path, n: int) -> None:
+    """Write dense rows, a third of whose columns are skewed, with noisy labels."""
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float64, (n, COLUMNS))
+    y, w = np.empty(n, np.int8), rng.normal(size=COLUMNS)
+    for begin in range(0, n, BLOCK):
+        block = rng.standard_normal((min(BLOCK, n - begin), COLUMNS))
+        block[:, ::3] = np.exp(0.5 * block[:, ::3])
+        X[begin : begin + BLOCK] = block
+        scores = (block - np.exp(0.125) * (np.arange(COLUMNS) % 3 == 0)) @ w
+        y[begin : begin + BLOCK] = scores > 4.0 * rng.standard_normal(len(block))
+    X.flush()
+    np.save(folder / "labels.npy", y)
 
 
-def real_set(X: Any, y: np.ndarray, loss: str, C: float, max_time: float) -> tuple[list[str], float]:
-    """Return the passes of a fit with a share of the rows in memory, and its seconds."""
-    (n, d), problem = X.shape, Problem(loss, C)
-    classes = np.unique(y)
-    partitions = ArrayPartitions(X, encode_labels(y, None, classes)[0])
-    # the memory in which the method that is chosen keeps this share of the rows
-    memory = SHARE * n * COPIES * 8.0 * (d + 1) / ROWS_SHARE
-    if method_for(problem, partitions, memory, classes.size if classes.size > 2 else 1)[0] != STAGE:
-        memory = (
-            SHARE * n * (LOOP_COPIES * partitions.row_bytes + NUMBERS_BYTES) + VECTORS * 8.0 * d
-        ) / LOOP_SHARE
+def write_text(folder: Path, n: int, d: int) -> None:
+    """Write rows of random words with linear noisy labels."""
+    rng = np.random.default_rng(0)
+    w, spread, labels, lengths = rng.standard_normal(d), 0.0, [], []
+    with open(folder / "values.bin", "wb") as values, open(folder / "indices.bin", "wb") as indices:
+        for begin in range(0, n, TEXT_BLOCK):
+            X = words(rng, min(TEXT_BLOCK, n - begin), d, DRAWS, EXPONENT)
+            scores = X @ w
+            spread = spread or scores.std()
+            labels.append(scores + NOISE * spread * rng.standard_normal(X.shape[0]) > 0.0)
+            lengths.append(np.diff(X.indptr))
+            X.data.tofile(values)
+            X.indices.tofile(indices)
+    np.save(folder / "starts.npy", np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64))
+    np.save(folder / "labels.npy", np.concatenate(labels).astype(np.int8))
+    np.save(folder / "columns.npy", d)
+
+
+def read(folder: Path) -> Rows:
+    """Return rows that one of the functions above has written, as memory maps, and their labels."""
+    y = np.load(folder / "labels.npy")
+    if (folder / "rows.npy").exists():
+        return np.load(folder / "rows.npy", mmap_mode="r"), y
+    X = sp.csr_matrix((y.size, int(np.load(folder / "columns.npy"))))
+    # assigned one by one: the constructor would read all indices to check them
+    X.data = np.memmap(folder / "values.bin", np.float64, "r")
+    X.indices = np.memmap(folder / "indices.bin", np.int32, "r")
+    X.indptr = np.load(folder / "starts.npy", mmap_mode="r")
+    return X, y
+
+
+def fit(folder: str, loss: str, C: str, memory: str, max_time: str) -> None:
+    """Fit once in this process, and print passes to two gaps, seconds, the peak of the memory in MB and the bound."""
+    X, y = read(Path(folder))
     model = MaxMarginClassifier(
-        C=C, loss=loss, tol=TOLS[-1], memory=memory, max_time=max_time, max_iter=40, random_state=0
+        float(C), loss=loss, tol=1e-4, memory=memory, random_state=0, max_time=float(max_time)
     )
     begin = time.perf_counter()
-    fit_partitions(model, problem, partitions, classes, np.ones(classes.size), Deadline(model.max_time))
-    return passes_to(model.history_), time.perf_counter() - begin
+    model.fit(X, y)
+    row: Row = {"seconds": time.perf_counter() - begin}
+    for tol in (1e-3, 1e-4):
+        row[f"passes to {tol:g}"] = next((one.round for one in model.history_ if one.gap <= tol), "")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    row["peak MB"] = next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+    print(json.dumps(row | {"gap": float(model.certificate_.gap), "upper": float(model.certificate_.upper)}))
 
 
-def real_sets(sets: list[str], max_time: float) -> str:
-    """Return the table of real sets."""
-    rows = []
-    for name in sets:
-        data = SETS[name]()
-        X, y = (data.X, data.y) if hasattr(data, "X") else data
-        X = X.toarray() if sp.issparse(X) and X.shape[1] < 200 else X
-        by_label = np.argsort(y, kind="stable")
-        for loss in LOSSES:
-            for C in COSTS:
-                cells = []
-                for order in (np.random.default_rng(0).permutation(y.size), by_label):
-                    passes, seconds = real_set(X[order], y[order], loss, C, max_time)
-                    cells += [" / ".join(passes), f"{seconds:.1f}"]
-                rows.append([name, loss, f"{C:g}", *cells])
-                print(rows[-1], flush=True)
-    head = ["set", "loss", "C", "passes to 1e-3 / 1e-4", "s", "sorted by label", "s"]
-    return table(head, rows)
+def fitted(folder: str, *arguments: object) -> Row:
+    """Fit in a new process; return what `fit` prints."""
+    command = [sys.executable, "-m", "benchmarks.scale", "--fit", folder, *map(str, arguments)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
 
 
-def passes_of(found: dict[str, Any]) -> str:
-    """Return the passes to each gap of TOLS; "-" with the last gap where it was not reached."""
-    cells = [next((str(r) for r, _, gap in found["history"] if gap <= tol), "-") for tol in TOLS]
-    return " / ".join(cells) + (f" ({found['gap']:.1e})" if found["gap"] > TOLS[-1] else "")
-
-
-def generated(folder: Path, max_time: float) -> str:
-    """Return the table of fits of the rows in a folder."""
-    rows, limited = [], True
-    for loss in LOSSES:
-        for C in COSTS:
-            found = measured(folder, loss, C, MEMORY, max_time)
-            limited = limited and found["limited"]
-            rows.append([loss, f"{C:g}", passes_of(found), f"{found['seconds']:.0f}", f"{found['peak']:.0f}"])
-            print(rows[-1], flush=True)
-    return (
-        (LIMITED if limited else "")
-        + "\n\n"
-        + table(["loss", "C", "passes to 1e-3 / 1e-4", "s", "peak MB"], rows)
-    )
-
-
-def dense(max_time: float) -> str:
-    """Return the text about generated dense rows."""
-    with TemporaryDirectory() as name:
-        write_rows(Path(name), ROWS)
-        floor = reading(Path(name))
-        return f"Reading the rows once and adding them up takes {floor:.1f} s.\n\n{generated(Path(name), max_time)}"
-
-
-def text(max_time: float) -> str:
-    """Return the text about generated rows of words."""
-    with TemporaryDirectory() as name:
-        write_text(Path(name), *TEXT)
-        return generated(Path(name), max_time)
-
-
-def peers(max_time: float) -> str:
-    """Return the table of other packages on generated dense rows."""
-    with TemporaryDirectory() as name:
-        write_rows(Path(name), PEER_ROWS)
-        ours = measured(Path(name), LOSSES[0], PEER_COST, PEER_MEMORY, max_time)
-        passes, seconds = str(ours["history"][-1][0]), f"{ours['seconds']:.1f}"
-        rows = [[f"maxmargin, memory={PEER_MEMORY!r}", passes, seconds, f"{ours['gap']:.1e} (proved)"]]
-        for found in attempts(Path(name), LOSSES[0], PEER_COST, ours["upper"]):
-            rows.append([found.name, found.passes, f"{found.seconds:.1f}", f"{found.excess:.1e}"])
-            print(rows[-1], flush=True)
-    used = versions("scikit-learn", "vowpalwabbit")
-    return (
-        PEERS + f" {used}.\n\n" + table(["package", "passes", "s", "relative excess of the objective"], rows)
-    )
-
-
-def reading(folder: Path) -> float:
-    """Return the seconds in which the dense rows of a folder are read once and added up."""
-    X, begin = np.load(folder / "rows.npy", mmap_mode="r"), time.perf_counter()
-    for start in range(0, len(X), BLOCK):
-        X[start : start + BLOCK].sum()
-    return time.perf_counter() - begin
-
-
-ABOUT = """# Rows larger than memory
-
-Certified fits of rows that do not fit in memory. A pass is a read of all rows.
-"""
-LIMITED = wrapped(
-    "A control group limits each process to 1.2 times the memory and 200 MB; pages of files that are in memory before "
-    "the process reads them count for `peak MB`, and not for the group."
-)
-PEERS = """
-The objective of other packages is computed by the benchmark, over all rows, and compared with the certified one:
-`SGDClassifier` by `partial_fit`, in blocks in random order, with averaging and alpha = 1 / (C n); Vowpal Wabbit from a
-text file with its cache; liblinear (`LinearSVC`) on the rows in memory. They do not know how far they are from the
-optimum.
-""".strip()
-PARTS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "dense": (
-        f"{ROWS:,} generated rows of {COLUMNS} columns ({8e-9 * COLUMNS * ROWS:.1f} GB), `memory={MEMORY!r}`",
-        dense,
+SMALL_ROWS, SMALL_MEMORY = 1_000_000, "26MB"
+LARGE: dict[str, tuple[Callable[[Path], None], str, float]] = {
+    "20,000,000 x 28, 4.5 GB": (lambda folder: write_dense(folder, 20_000_000), "512MB", 120.0),
+    "text, 5,000,000 x 1,000,000, 3 GB": (
+        lambda folder: write_text(folder, 5_000_000, 1_000_000),
+        "512MB",
+        1500.0,
     ),
-    "peers": (
-        f"Other packages on {PEER_ROWS:,} rows of the same kind (hinge, C = {PEER_COST:g})",
-        peers,
-    ),
-    "text": (f"Generated text, {TEXT[0]:,} x {TEXT[1]:,} (3.0 GB), `memory={MEMORY!r}`", text),
-    "sets": (
-        "Real sets, a tenth of the rows in memory",
-        lambda max_time: real_sets(["adult", "web", "mnist"], max_time),
-    ),
-    "classes": ("mnist, ten classes in the same passes", lambda max_time: real_sets(["mnist10"], max_time)),
+    "1,000,000 x 28, 0.2 GB": (lambda folder: write_dense(folder, SMALL_ROWS), SMALL_MEMORY, 120.0),
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--max-time", type=float, default=600.0)
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
-    top, *others = PARTS.values()  # the first part is not folded
-    before = PAGE.read_text() if PAGE.exists() else ""
-    sections = sections_of(before)
-    _, found, first = before.partition("<details>")[0].partition(f"{top[0]}:\n\n")
-    if found:
-        sections[top[0]] = first.strip()
-    for name in arguments.parts:
-        title, measure = PARTS[name]
-        day, package = date.today().isoformat(), versions("maxmargin")
-        command = f"python -m benchmarks.scale --parts {name} --max-time {arguments.max_time:g}"
-        about = wrapped(f"Measured on {day} with {package} by `{command}`, 2 shared cores.")
-        sections[title] = f"{measure(arguments.max_time)}\n\n{about}"
-    head = [ABOUT.strip(), f"{top[0]}:\n\n{sections[top[0]]}"] if top[0] in sections else [ABOUT.strip()]
-    known = (folded(title, sections[title]) for title, _ in others if title in sections)
-    deliver("\n\n".join([*head, *known]) + "\n", PAGE if arguments.write else None)
+def memory(sets: Sequence[str] | None) -> Iterator[Row]:
+    """Certified fits of generated rows that are larger than the memory of the fit."""
+    for name, (write, size, max_time) in LARGE.items():
+        with TemporaryDirectory() as folder:
+            if sets is None or name in sets:
+                write(Path(folder))
+                for loss, C in product(("hinge", "squared_hinge"), (0.01, 1.0, 100.0)):
+                    found = fitted(folder, loss, C, size, max_time)
+                    yield {"data": name, "loss": loss, "C": C, "memory": size, **found}
+
+
+# other packages on rows in files
+
+VOWPAL_PASSES = (1, 5, 20)
+VOWPAL_CONSTANT, VOWPAL_BITS = 11650396, 10  # the number of its constant feature, and bits of its table
+
+
+def sgd(X: Any, y: np.ndarray, C: float) -> Iterator[tuple[str, float, np.ndarray, float]]:
+    """SGDClassifier.partial_fit with blocks in random order and averages."""
+    rng, model, used = np.random.default_rng(0), SGDClassifier(alpha=1.0 / (C * y.size), average=True), 0.0
+    for k in range(5):
+        begin = time.perf_counter()
+        for start in rng.permutation(np.arange(0, y.size, 100_000)):
+            model.partial_fit(X[start : start + 100_000], y[start : start + 100_000], classes=[0, 1])
+        used += time.perf_counter() - begin
+        yield str(k + 1), used, model.coef_[0], model.intercept_[0]
+
+
+def liblinear(X: Any, y: np.ndarray, C: float) -> Iterator[tuple[str, float, np.ndarray, float]]:
+    """LinearSVC, with all rows in memory."""
+    begin = time.perf_counter()
+    model = LinearSVC(C=C, loss="hinge", random_state=0, max_iter=100, tol=1e-3).fit(np.array(X), y)
+    yield "", time.perf_counter() - begin, model.coef_[0], model.intercept_[0]
+
+
+def vowpal(X: Any, y: np.ndarray, C: float) -> Iterator[tuple[str, float, np.ndarray, float]]:
+    """Vowpal Wabbit with the hinge, where it is installed: a text file once, then its cache file in each pass."""
+    with suppress(ImportError), TemporaryDirectory() as folder:
+        from vowpalwabbit import Workspace  # type: ignore[import-not-found]
+
+        text, kept = Path(folder) / "rows.vw", Path(folder) / "rows.model"
+        with open(text, "w") as file:
+            for row, label in zip(X, y.tolist(), strict=True):
+                entries = " ".join(f"{j}:{value:.9g}" for j, value in enumerate(row.tolist()))
+                file.write(f"{1 if label else -1} | {entries}\n")
+        for passes in VOWPAL_PASSES:
+            begin = time.perf_counter()
+            Workspace(
+                f"-d {text} -f {kept} -c -k --cache_file {folder}/rows.cache --passes {passes} --loss_function hinge "
+                f"--l2 {1.0 / (C * y.size)} -b {VOWPAL_BITS} --holdout_off --quiet"
+            ).finish()
+            used = time.perf_counter() - begin
+            learner = Workspace(f"-i {kept} -t --quiet")
+            w = np.array([learner.get_weight(j) for j in range(COLUMNS)])
+            b = learner.get_weight(VOWPAL_CONSTANT & ((1 << VOWPAL_BITS) - 1))
+            learner.finish()
+            yield str(passes), used, w, b
+
+
+def memory_peers(sets: Sequence[str] | None) -> Iterator[Row]:
+    """Other packages on a million rows: the best objective over all rows of their numbers of passes."""
+    with TemporaryDirectory() as folder:
+        write_dense(Path(folder), SMALL_ROWS)
+        X, y = read(Path(folder))
+        mine = fitted(folder, "hinge", 1.0, SMALL_MEMORY, 120.0)
+        solver = f"maxmargin, memory={SMALL_MEMORY!r}"
+        yield {
+            "solver": solver,
+            "passes": mine["passes to 0.0001"],
+            "seconds": mine["seconds"],
+            "excess": mine["gap"],
+        }
+        for name, run in {"SGDClassifier": sgd, "LinearSVC": liblinear, "Vowpal Wabbit": vowpal}.items():
+            rows: list[Row] = []
+            for passes, seconds, w, b in run(X, y, 1.0):
+                slack = np.maximum(0.0, 1.0 - np.where(y > 0, 1.0, -1.0) * (X @ w + b))
+                excess = (0.5 * float(w @ w) + float(slack.sum())) / mine["upper"] - 1.0
+                rows.append({"solver": name, "passes": passes, "seconds": seconds, "excess": excess})
+            yield from sorted(rows, key=lambda row: row["excess"])[:1]
+
+
+# a cluster
+
+
+def cluster(sets: Sequence[str] | None) -> Iterator[Row]:
+    """Fits of Dask arrays on worker processes of this machine, and of the same rows as an array with a memory."""
+    import dask.array as da
+    from dask.distributed import Client
+
+    for workers, rows in product((0, 1, 2), (200_000, 800_000)):
+        size, w = rows // 8, np.random.default_rng(0).normal(size=COLUMNS)
+        X = da.random.default_rng(1).normal(size=(rows, COLUMNS), chunks=(size, -1))
+        y = (X @ w + da.random.default_rng(2).normal(size=rows, chunks=size) > 0.5).astype(np.int8)
+        model = MaxMarginClassifier(loss="hinge", memory="8MB", tol=1e-4, random_state=0)
+        with Client(n_workers=max(workers, 1), threads_per_worker=1, dashboard_address=":0") as client:
+            X, y = da.compute(X, y) if workers == 0 else client.persist([X, y])
+            for _ in range(2):  # the first fit loads the compiled code
+                begin = time.perf_counter()
+                model.fit(X, y)
+                seconds = time.perf_counter() - begin
+        bounds = {"lower": f"{model.certificate_.lower:.10g}", "upper": f"{model.certificate_.upper:.10g}"}
+        where = str(workers) if workers else "no cluster"
+        yield {"workers": where, "rows": rows, "passes": model.n_iter_, "seconds": seconds, **bounds}
+
+
+# streams
+
+BATCH, SPEED_TURNS, ORDERS = 1000, 5, 3
+LEARNERS: dict[str, Callable[[int], Any]] = {
+    "OnlineMarginClassifier": lambda seed: OnlineMarginClassifier(random_state=seed),
+    'OnlineMarginClassifier("pumma", C=1)': lambda seed: OnlineMarginClassifier("pumma", C=1.0),
+    "SGDClassifier": lambda seed: SGDClassifier(random_state=seed),
+    "SGDClassifier(average=True)": lambda seed: SGDClassifier(average=True, random_state=seed),
+    "SGDClassifier, passive-aggressive": lambda seed: SGDClassifier(
+        penalty=None, learning_rate="pa1", eta0=1.0, random_state=seed
+    ),
+    "Perceptron": lambda seed: Perceptron(random_state=seed),
+}
+
+
+def one_pass(model: Any, X: Any, y: np.ndarray, classes: Any) -> float:
+    """Learn the rows in batches; return rows a second. The first call, which sets the model up, is not counted."""
+    model.partial_fit(X[:BATCH], y[:BATCH], classes=classes)
+    parts = [(X[k : k + BATCH], y[k : k + BATCH]) for k in range(BATCH, len(y), BATCH)]
+    begin = time.process_time()
+    for rows, labels in parts:
+        model.partial_fit(rows, labels)
+    return (len(y) - BATCH) / (time.process_time() - begin)
+
+
+def speed_streams() -> dict[str, Rows]:
+    """Return a CSR stream (the rows of Reuters four times, in random order) and a dense stream with 50 columns."""
+    (X, y), rng = DATASETS["reuters"](), np.random.default_rng(0)
+    order = np.concatenate([rng.permutation(len(y)) for _ in range(4)])
+    rows = rng.standard_normal((50_000, 50))
+    target = rows @ rng.standard_normal(50) + 2.0 * rng.standard_normal(50_000)
+    return {"sparse": (X[order], y[order]), "dense": (rows, np.where(target > 0.0, 1.0, -1.0))}
+
+
+def _ten_digits(part: str = "train") -> Rows:
+    X, y = digits(part)
+    return csr(X), y.astype(int)
+
+
+TESTED: dict[str, Callable[[], tuple[Rows, Rows]]] = {
+    "adult": lambda: (sparse("adult/a9a.gz", d=123), sparse("adult/a9a.t.gz", d=123)),
+    "web": lambda: (sparse("web/w7a.gz", d=300), sparse("web/w7a.t.gz", d=300)),
+    "mnist, 0": lambda: (zero_digit(), zero_digit("t10k")),
+    "mnist, ten": lambda: (_ten_digits(), _ten_digits("t10k")),
+}
+
+
+def streams(sets: Sequence[str] | None) -> Iterator[Row]:
+    """Rows a second of one pass in batches of 1000, and the accuracy on test rows after one pass in random order."""
+    found: dict[str, Row] = {learner: {"learner": learner} for learner in LEARNERS}
+    for name, (X, y) in speed_streams().items():
+        for learner, make in LEARNERS.items():
+            turns = [one_pass(make(seed), X, y, [-1.0, 1.0]) for seed in range(SPEED_TURNS + 1)]
+            found[learner][f"rows a second, {name}"] = f"{np.median(turns[1:]):.2g}"
+    for name, load in TESTED.items():
+        (X, y), test = load()
+        orders = [np.random.default_rng(1000 + seed).permutation(len(y)) for seed in range(ORDERS)]
+        for learner, make in LEARNERS.items():
+            models = [make(seed) for seed in range(ORDERS)]
+            for model, order in zip(models, orders, strict=True):
+                one_pass(model, X[order], y[order], np.unique(y))
+            found[learner][f"accuracy, {name}"] = float(np.median([model.score(*test) for model in models]))
+    yield from found.values()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--fit"]:
+        fit(*sys.argv[2:])
+    else:
+        sys.exit(main("scale", __doc__, memory, memory_peers, cluster, streams))

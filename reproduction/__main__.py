@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page import folded
-
 from .data import data_folder
 from .record import NO_DATA, markdown
 
@@ -90,6 +88,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.write:
         print(f"written: {PAGE}")
     return 0 if is_fine else 1
+
+
+def folded(title: str, text: str) -> str:
+    """Return a section that is closed until a reader opens it; without headings, which would end it."""
+    return f"<details>\n<summary>{title}</summary>\n\n{text.strip()}\n\n</details>"
 
 
 def shown(section: Any, found: list[Any]) -> str:

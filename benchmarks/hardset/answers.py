@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from flint import arb
 
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status
+
+from ..measure import in_child, timed
+from ..results import Row
 from .exact import Judge, exact
 from .optima import load
 from .problems import PROBLEMS, HardProblem
 
 LIMIT = 10.0  # seconds of the processor, one thread, for a solver; imports and compilation are not counted
 OVER = 0.5  # seconds over the limit in which a solver has to return
-GRACE = 50  # further seconds of the processor after which a process is ended, for compilation
-WAIT = 300.0  # seconds of the wall clock after which a process is ended: the machine may be shared
+GRACE = 50.0  # further seconds of the processor after which a process is ended, for compilation
+TRIES = (
+    4  # of our fits at most, as `max_time` counts seconds of the wall clock, and others may use the processor
+)
 
 Point = tuple[np.ndarray, float]
 
@@ -47,75 +50,49 @@ class Answer:
     claims: list[tuple[float, float]] = field(default_factory=list)
     gap: float = np.inf
 
-    @property
-    def in_time(self) -> bool:
-        """Whether the solver kept the limit."""
-        return self.seconds <= LIMIT + OVER
+
+def ours(problem: HardProblem, tol: float) -> Answer:
+    """Fit with default settings but for tolerance, time limit and seed."""
+    X, y = problem.make()
+    common = {
+        "C": problem.C, "loss": "squared_hinge" if problem.hard else problem.loss, "tol": tol,
+        "fit_intercept": problem.intercept, "random_state": 0,
+    }  # fmt: skip
+    kernel, wall = problem.kernel, LIMIT
+    if kernel:
+        model = KernelMaxMarginClassifier(
+            kernel=kernel.name, gamma=kernel.gamma, degree=kernel.degree, coef0=kernel.coef0, **common
+        )
+    else:
+        model = MaxMarginClassifier(p=problem.p, norm_power=problem.power, **common)
+    for _ in range(TRIES):
+        seconds, _ = timed(lambda wall=wall: model.set_params(max_time=wall).fit(X, y))
+        if model.status_ is not Status.MAX_TIME or seconds > 0.8 * LIMIT:
+            break
+        wall *= LIMIT / max(seconds, 0.1 * LIMIT)
+    coefficients = np.atleast_2d(model.dual_coef_ if kernel else model.coef_)
+    if kernel:
+        coefficients = np.zeros((len(model.dual_coef_), len(X)))
+        coefficients[:, model.support_] = model.dual_coef_
+    points = list(zip(coefficients, np.ravel(model.intercept_), strict=True))
+    claims = [(float(one.lower), float(one.upper)) for one in model.certificate_.certificates]
+    return Answer(points, seconds, model.status_.value, claims, float(model.certificate_.gap))
 
 
-@dataclass
-class Verdict:
-    """An answer, judged.
+def limited(
+    solve: Callable[[HardProblem, float], Answer], problem: HardProblem, tols: Sequence[float]
+) -> list[Answer]:
+    """Run a solver at some tolerances in a child process; the answers that are missing where it ends are empty."""
 
-    Attributes
-    ----------
-    solver, problem : str
-    tol : float
-        Tolerance that the solver was given.
-    seconds : float
-    status : str
-    excess : float
-        The largest relative excess over the optimum of all binary problems; inf without an answer in time.
-    gap : float
-        The largest claimed gap.
-    wrong : float
-        The largest relative distance of an optimum from the claimed interval; 0 if all claims are true.
-    """
+    def answers() -> Iterator[Answer]:
+        for tol in tols:
+            try:
+                yield solve(problem, tol)
+            except Exception as error:
+                yield Answer([], np.inf, f"{type(error).__name__}: {error}"[:200])
 
-    solver: str
-    problem: str
-    tol: float
-    seconds: float
-    status: str
-    excess: float
-    gap: float
-    wrong: float
-
-
-Solve = Callable[[HardProblem, float, float], Answer]
-
-
-def limited(solve: Solve, problem: HardProblem, tols: Sequence[float], grace: int = 0) -> list[Answer]:
-    """Run a solver at some tolerances in a child process; the answers that are missing where it ends are empty.
-
-    The system ends it after the limits and `grace` seconds of the processor.
-    """
-    context: Any = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, solve, problem, tols, grace))
-    process.start()
-    sender.close()
-    answers = []
-    try:
-        while len(answers) < len(tols) and receiver.poll(WAIT):
-            answers.append(receiver.recv())
-    except EOFError:
-        pass  # the system ended the process
-    process.kill()
-    process.join()
-    return answers + [Answer([], np.inf, "ended") for _ in tols[len(answers) :]]
-
-
-def _send(sender: Any, solve: Solve, problem: HardProblem, tols: Sequence[float], grace: int) -> None:
-    most = len(tols) * (int(LIMIT) + 1) + grace
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
-    for tol in tols:
-        try:
-            answer = solve(problem, tol, LIMIT)
-        except Exception as error:
-            answer = Answer([], np.inf, f"{type(error).__name__}: {error}"[:200])
-        sender.send(answer)
+    found = in_child(answers, len(tols) * (LIMIT + 1.0) + (GRACE if solve is ours else 0.0))
+    return found + [Answer([], np.inf, "ended") for _ in tols[len(found) :]]
 
 
 @lru_cache(maxsize=1)
@@ -129,16 +106,15 @@ def _judges(name: str) -> list[Judge]:
     return [Judge(problem, X, signs) for X, signs in problem.parts()]
 
 
-def judged(solver: str, problem: HardProblem, tol: float, answer: Answer) -> Verdict:
-    """Return the verdict about an answer."""
+def judged(solver: str, problem: HardProblem, level: str, answer: Answer) -> Row:
+    """Return the row about an answer: its excess over the optimum, and how far a claimed interval is from it."""
     optima = _known()[problem.name]
-    excess = _worst_excess(problem, optima, answer.points) if answer.in_time else np.inf
-    wrong = (
-        max((_distance(*pair) for pair in zip(answer.claims, optima, strict=True)), default=0.0)
-        if answer.claims
-        else 0.0
-    )
-    return Verdict(solver, problem.name, tol, answer.seconds, answer.status, excess, answer.gap, wrong)
+    excess = _worst_excess(problem, optima, answer.points) if answer.seconds <= LIMIT + OVER else np.inf
+    claims = zip(answer.claims, optima, strict=True) if answer.claims else ()
+    return {
+        "solver": solver, "problem": problem.name, "level": level, "seconds": answer.seconds, "status": answer.status,
+        "excess": excess, "gap": answer.gap, "wrong": max((_distance(*pair) for pair in claims), default=0.0),
+    }  # fmt: skip
 
 
 def _worst_excess(problem: HardProblem, optima: Sequence, points: Sequence[Point]) -> float:
@@ -146,18 +122,14 @@ def _worst_excess(problem: HardProblem, optima: Sequence, points: Sequence[Point
         return np.inf
     found = []
     for judge, (low, high), (w, b) in zip(_judges(problem.name), optima, points, strict=True):
-        if np.size(w) != judge.rows.ncols():  # the solver returned no point
-            return np.inf
-        if not (np.isfinite(w).all() and np.isfinite(b)) or (problem.hard and not np.any(w)):
+        given = np.size(w) == judge.rows.ncols() and np.isfinite(w).all() and np.isfinite(b)
+        if not given or (problem.hard and not np.any(w)):
             return np.inf
         value = judge.value(exact(w), arb(float(b)))
-        bound = _ball(high if problem.hard else low)
+        end = high if problem.hard else low
+        bound = arb(end.numerator) / arb(end.denominator)
         found.append(float((1 - value / bound if problem.hard else (value - bound) / bound).upper()))
     return max(found)
-
-
-def _ball(number: Fraction) -> arb:
-    return arb(number.numerator) / arb(number.denominator)
 
 
 def _distance(claim: tuple[float, float], optimum: tuple[Fraction, Fraction]) -> float:

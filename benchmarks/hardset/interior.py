@@ -26,9 +26,7 @@ from .exact import Judge, conjugate
 from .problems import HardProblem
 
 Vector = list[arb]
-TO_BOUNDARY = (
-    0.99  # part of the way to the nearest bound that a step goes: the usual 0.9 to 0.999 make no difference
-)
+TO_BOUNDARY = 0.99  # part of the way to the nearest bound that a step goes: 0.9 to 0.999 make no difference
 # Centring: the cube of the ratio by which the predictor lowers mu (Mehrotra 1992). Where rows are duplicated or data
 # badly scaled, values near 0 send iterates to the boundary too early.
 LEAST_CENTRING = 1e-3
@@ -187,14 +185,8 @@ def start(form: Program) -> Iterate:
         z = middle((form.A.transpose() * column(alpha)).entries())
         size = max((abs(x) for x in z), key=float)
         z = [(x / size + arb(1) / 1024).mid() for x in z]
-    return Iterate(
-        z,
-        arb(0),
-        [arb(1)] * m,
-        alpha,
-        [arb(1)] * (n if hinge else 0),
-        [arb(problem.C) / 2] * (n if hinge else 0),
-    )
+    soft = n if hinge else 0
+    return Iterate(z, arb(0), [arb(1)] * m, alpha, [arb(1)] * soft, [arb(problem.C) / 2] * soft)
 
 
 class Newton:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -91,36 +89,19 @@ def computed(name: str) -> dict[str, object]:
     }
 
 
-def _timed(name: str) -> tuple[str, dict[str, object] | str, float]:
-    begin = time.perf_counter()
-    try:
-        entry: dict[str, object] | str = computed(name)
-    except ArithmeticError as error:
-        entry = str(error)
-    return name, entry, time.perf_counter() - begin
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute brackets and print them; with --write into the file, where other problems keep theirs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hardset.optima", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="problems; all if none is named")
     parser.add_argument("--write", action="store_true", help=f"write {FILE.name}")
-    parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args(arguments)
-    names, failed = options.names or list(PROBLEMS), 0
-    stored = json.loads(FILE.read_text()) if FILE.exists() else {}
-    with ProcessPoolExecutor(options.processes) as pool:
-        for name, entry, seconds in pool.map(_timed, names):
-            print(f"{name:18} {seconds:6.1f} s  {entry}", flush=True)
-            if isinstance(entry, str):
-                failed += 1
-            else:
-                stored[name] = entry
-    if options.write:
-        whole = {name: stored[name] for name in PROBLEMS if name in stored}
-        FILE.write_text(json.dumps(whole, indent=1) + "\n")
-        print(f"written: {FILE}")
-    return int(failed > 0)
+    stored = json.loads(FILE.read_text())
+    for name in options.names or PROBLEMS:
+        stored[name] = computed(name)
+        print(name, stored[name], flush=True)
+        if options.write:
+            FILE.write_text(json.dumps({name: stored[name] for name in PROBLEMS}, indent=1) + "\n")
+    return 0
 
 
 if __name__ == "__main__":

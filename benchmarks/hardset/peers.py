@@ -1,13 +1,12 @@
 """Other solvers on hard problems. Each is given the problems that it can state, without tricks.
 
-LinearSVC and liblinear regularise the intercept, or have none: they are given the problems without intercept, and
-liblinear those of its option -R. SVC always has an intercept and no squared losses. Solvers of quadratic programs are
-given linear problems with p = 1, 2 and inf and kernels; Clarabel also has the power cones of p = 1.5 and 3.
+LinearSVC regularises the intercept, or has none: it is given the problems without intercept. SVC always has an
+intercept and no squared losses. Solvers of quadratic programs are given linear problems with p = 1, 2 and inf and
+kernels; Clarabel also has the power cones of p = 1.5 and 3.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,35 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import SVC, LinearSVC
 
+from ..measure import timed
 from .answers import Answer
 from .problems import HardProblem
-from .quadratic import Point, Program, kernel_matrix, stated
+from .quadratic import Point, Program, by_clarabel, clarabel, kernel_matrix, optional, stated
 
-try:
-    import clarabel
-except ImportError:
-    clarabel = None
-try:
-    import highspy
-except ImportError:
-    highspy = None
-try:
-    import piqp
-except ImportError:
-    piqp = None
-try:
-    from proxsuite import proxqp
-except ImportError:
-    proxqp = None
-try:
-    from liblinear.liblinearutil import parameter, train
-    from liblinear.liblinearutil import problem as liblinear_data
-except ImportError:
-    train = None
-
+highspy, piqp = map(optional, ("highspy", "piqp"))
 SVM_TOLERANCES = (1e-9, 1e-6, 1e-3)  # smaller ones are lost in the rounding of gradients
 # Most iterations of solvers that return their last point there: about what 10 s allow on most problems.
-PASSES, PAIRS, STEPS = 300_000, 3_000_000, 1_000
+PASSES, PAIRS = 300_000, 3_000_000
 Part = Callable[[HardProblem, np.ndarray, np.ndarray, float], Point]
 
 
@@ -61,12 +40,11 @@ class Peer:
     tolerances: tuple[float, ...] = (1e-12, 1e-9, 1e-6)
     package: Any = np
 
-    def solve(self, problem: HardProblem, tol: float, limit: float) -> Answer:
+    def solve(self, problem: HardProblem, tol: float) -> Answer:
         """Solve all binary problems of a problem."""
         parts = problem.parts()
-        begin = time.process_time()
-        points = [self.part(problem, X, signs, tol) for X, signs in parts]
-        return Answer(points, time.process_time() - begin, "returned")
+        seconds, points = timed(lambda: [self.part(problem, X, signs, tol) for X, signs in parts])
+        return Answer(points, seconds, "returned")
 
 
 def _plain(problem: HardProblem) -> bool:
@@ -90,26 +68,6 @@ def _linear_svc(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: flo
         dual=problem.loss == "hinge", fit_intercept=False, max_iter=PASSES, random_state=0,
     )  # fmt: skip
     return model.fit(X, signs).coef_[0], 0.0
-
-
-def _for_liblinear(problem: HardProblem) -> bool:
-    if problem.hard or problem.kernel:
-        return False
-    squared = problem.loss == "squared_hinge"
-    return (_plain(problem) and (squared or not problem.intercept)) or _sparse_weights(problem)
-
-
-def _liblinear(problem: HardProblem, X: np.ndarray, signs: np.ndarray, tol: float) -> Point:
-    solver = 3 if problem.loss == "hinge" else 5 if problem.power == 1 else 2
-    bias = "-B 1 -R" if problem.intercept else "-B -1"
-    model = train(
-        liblinear_data(signs.astype(float), sp.csr_matrix(X), 1 if problem.intercept else -1),
-        parameter(f"-s {solver} {bias} -c {problem.C!r} -e {tol!r} -q"),
-    )
-    d = X.shape[1]
-    w = np.ctypeslib.as_array(model.w, (d + problem.intercept,)).copy()
-    w *= 1.0 if model.get_labels()[0] == 1 else -1.0
-    return w[:d], float(w[d]) if problem.intercept else 0.0
 
 
 def _for_svc(problem: HardProblem) -> bool:
@@ -137,32 +95,6 @@ def _with(solver: Callable[[Program, HardProblem, float], tuple[np.ndarray, np.n
         return program.read(*solver(program, problem, tol))
 
     return part
-
-
-def _bounds(low: np.ndarray, high: np.ndarray) -> tuple[sp.csc_matrix, np.ndarray]:
-    """Return finite bounds as rows of G and h."""
-    eye = sp.eye(low.size, format="csc")
-    lower, upper = np.isfinite(low), np.isfinite(high)
-    return sp.vstack([-eye[lower], eye[upper]], format="csc"), np.append(-low[lower], high[upper])
-
-
-def _clarabel(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    limits, ends = _bounds(program.low, program.high)
-    blocks, right = [program.A, program.G, limits], [program.b, program.h, ends]
-    cones = [clarabel.ZeroConeT(program.b.size), clarabel.NonnegativeConeT(program.h.size + ends.size)]
-    for chosen in program.cones:
-        blocks.append(sp.csc_matrix((-np.ones(3), (range(3), chosen)), shape=(3, program.q.size)))
-        right.append(np.zeros(3))
-        cones.append(clarabel.PowerConeT({1.5: 1.0 / 3.0, 3.0: 2.0 / 3.0}[problem.p]))
-    settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_iter = False, 10_000
-    # the absolute tolerance would end it at once where the optimum is small
-    settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = 0.0, tol, tol
-    matrix = sp.vstack(blocks, format="csc")
-    found = clarabel.DefaultSolver(
-        sp.triu(program.P, format="csc"), program.q, matrix, np.concatenate(right), cones, settings
-    ).solve()
-    return np.array(found.x), np.array(found.z[: program.b.size])
 
 
 def _highs(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
@@ -199,22 +131,6 @@ def _highs(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarr
     return np.array(found.col_value), -np.array(found.row_dual[: program.b.size])
 
 
-def _proxqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Solve with the dense backend of ProxQP, without its test of infeasibility, which stops at feasible problems."""
-    limits, ends = _bounds(program.low, program.high)
-    G = sp.vstack([program.G, limits]).toarray()
-    solver = proxqp.dense.QP(program.q.size, program.b.size, G.shape[0])
-    settings = solver.settings
-    settings.eps_abs, settings.eps_rel, settings.max_iter = tol, 0.0, STEPS
-    settings.eps_primal_inf = settings.eps_dual_inf = 0.0
-    lower = np.full(G.shape[0], -1e30)
-    solver.init(
-        program.P.toarray(), program.q, program.A.toarray(), program.b, G, lower, np.append(program.h, ends)
-    )  # fmt: skip
-    solver.solve()
-    return np.array(solver.results.x), np.array(solver.results.y)
-
-
 def _piqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarray, np.ndarray]:
     solver = piqp.SparseSolver()
     settings = solver.settings
@@ -230,10 +146,8 @@ def _piqp(program: Program, problem: HardProblem, tol: float) -> tuple[np.ndarra
 
 PEERS = (
     Peer("LinearSVC", _for_linear_svc, _linear_svc, SVM_TOLERANCES),
-    Peer("liblinear", _for_liblinear, _liblinear, SVM_TOLERANCES, package=train),
     Peer("SVC", _for_svc, _svc, SVM_TOLERANCES),
-    Peer("Clarabel", lambda problem: True, _with(_clarabel), package=clarabel),
+    Peer("Clarabel", lambda problem: True, _with(by_clarabel), package=clarabel),
     Peer("HiGHS", _quadratic, _with(_highs), (1e-10,), package=highspy),
-    Peer("ProxQP", _quadratic, _with(_proxqp), package=proxqp),
     Peer("PIQP", _quadratic, _with(_piqp), package=piqp),
 )

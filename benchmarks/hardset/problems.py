@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ class KernelFunction:
     gamma: float
     degree: int = 3
     coef0: float = 1.0
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.gamma:g}" + (f" degree {self.degree}" if self.name == "poly" else "")
 
 
 @dataclass(frozen=True)
@@ -79,233 +76,170 @@ class HardProblem:
         code.update(np.ascontiguousarray(y, dtype="<i8").tobytes())
         return code.hexdigest()[:16]
 
-    @property
-    def statement(self) -> str:
-        """Loss, C, norm and kernel in words."""
-        cost = "hard margin" if self.hard else f"{self.loss}, C = {self.C:g}"
-        norm = f", p = {self.p:g}" + (", power 1" if self.power == 1 else "")
-        space = f", {self.kernel}" if self.kernel else norm
-        return cost + space + ("" if self.intercept else ", no intercept")
-
-
-def _named(category: str, *rows: tuple) -> list[HardProblem]:
-    """Return problems of a category: each row is a function that makes data and a dict of the other attributes."""
-    return [
-        HardProblem(f"{category}-{i:02d}", category, make, **settings)
-        for i, (make, settings) in enumerate(rows, 1)
-    ]
-
-
-def _on(function: Callable[..., Data], *arguments: object, **options: object) -> Callable[[], Data]:
-    return partial(function, *arguments, **options)
-
 
 def _of(function: Callable[..., Data], source: Callable[[], Data], *arguments: object) -> Callable[[], Data]:
     """Return a maker that applies a function of data to the data of another maker."""
     return lambda: function(source(), *arguments)
 
 
-_breast = partial(bundled, "breast", 140, 12)
-_wine = partial(bundled, "wine", 170, None, 1)
-_iris = partial(bundled, "iris", 150, None, 1)
-_small = partial(cloud, 40, 80, 6)
-_loud = partial(cloud, 43, 80, 6, 8.0)
-_middle = partial(cloud, 41, 200, 12)
+def _rbf(gamma: float, **settings: object) -> dict[str, object]:
+    return settings | {"kernel": KernelFunction("rbf", gamma)}
+
+
+def _poly(degree: int, gamma: float, **settings: object) -> dict[str, object]:
+    return settings | {"kernel": KernelFunction("poly", gamma, degree)}
+
+
+BREAST = partial(bundled, "breast", 140, 12)
+WINE = partial(bundled, "wine", 170, None, 1)
+IRIS = partial(bundled, "iris", 150, None, 1)
+SMALL = partial(cloud, 40, 80, 6)
+LOUD = partial(cloud, 43, 80, 6, 8.0)
+MIDDLE = partial(cloud, 41, 200, 12)
 
 HARD = {"loss": "hard", "C": INF}
 SQUARED = {"loss": "squared_hinge"}
 BARE = {"intercept": False}
+TINY = partial(data.near_separable, 1, 80, 6)
+CONTRADICTORY = partial(data.contradictory, 3, 100, 8)
+DEPENDENT = partial(data.collinear, 5, 120, 6, 12)
+NEARLY = partial(data.collinear, 6, 120, 6, 12, 2.0**-24)
+WIDE = _of(data.scaled, MIDDLE, -12, 12)
+LATTICE = partial(data.lattice, 8, 150, 4, 3)
+FLIPPED = partial(data.lattice, 9, 150, 4, 3, 0.1)
+COPIES = partial(data.duplicates, 10, 60, 5, 8)
+QUARTIC = _of(data.powers, WINE, 3, 4)
+SENTINEL = partial(_of, data.sentinel)
+BREAST_SCALED = _of(data.standardised, partial(bundled, "breast", 140))
+PLANE = partial(cloud, 30, 100, 2)
 
-
-def _separable() -> list[HardProblem]:
-    tiny = partial(data.near_separable, 1, 80, 6)
-    return _named(
-        "near-separable",
-        (_on(tiny, 2.0**-20), HARD),
-        (_on(tiny, 2.0**-28), HARD),
-        (_on(tiny, 2.0**-28), HARD | {"p": INF}),
-        (_on(tiny, 2.0**-28), HARD | {"p": 1.0}),
-        (_on(tiny, 2.0**-20), HARD | {"p": 1.5}),
-        (_on(tiny, 2.0**-28), HARD | {"p": 3.0}),
-        (_on(data.near_separable, 2, 250, 20, 2.0**-20), HARD | BARE),
-        (_on(tiny, 2.0**-20), {"C": 1e6}),
-        (_on(tiny, 2.0**-30), SQUARED | {"C": 1e6}),
-        (_on(tiny, 2.0**-20), {"C": 1e6, "p": INF}),
-    )  # fmt: skip
-
-
-def _contradictory() -> list[HardProblem]:
-    one = partial(data.contradictory, 3, 100, 8)
-    return _named(
-        "contradictory",
-        (_on(one, 5), {"C": 1e6}),
-        (_on(one, 60), {"C": 1e-6}),
-        (_on(one, 60), SQUARED | {"C": 1e6} | BARE),
-        (_on(one, 50), {"C": 1e3, "p": INF}),
-        (_on(one, 50), {"C": 1e3, "p": 1.0}),
-        (_on(one, 50), SQUARED | {"C": 1e3, "p": 1.5}),
-        (_on(one, 50), {"C": 1e3, "p": 3.0}),
-        (_on(one, 5), SQUARED | BARE | {"C": 1e6, "p": INF, "power": 1}),
-    )
-
-
-def _collinear() -> list[HardProblem]:
-    exact = partial(data.collinear, 5, 120, 6, 12)
-    near = partial(data.collinear, 6, 120, 6, 12, 2.0**-24)
-    return _named(
-        "collinear",
-        (exact, {"C": 1e3}),
-        (near, {"C": 1e6}),
-        (near, SQUARED | {"C": 1e6} | BARE),
-        (exact, {"C": 10.0, "p": INF}),
-        (near, {"C": 1e3, "p": INF}),
-        (near, SQUARED | {"C": 1e3, "p": 1.0}),
-        (near, {"C": 1e3, "p": 1.5}),
-        (near, SQUARED | {"C": 1e3, "p": 3.0}),
-    )
-
-
-def _scaled() -> list[HardProblem]:
-    wide = _of(data.scaled, _middle, -12, 12)
-    return _named(
-        "scaled",
-        (wide, {"C": 1.0}),
-        (wide, SQUARED | {"C": 1e6}),
-        (wide, SQUARED | {"C": 1e-6} | BARE),
-        (_of(data.scaled, _small, -12, 12), {"p": INF}),
-        (_of(data.scaled, _small, -12, 12), {"p": 1.0}),
-        (_of(data.scaled, _small, -6, 6), SQUARED | {"p": 1.5}),
-        (_of(data.scaled, _small, -6, 6), SQUARED | {"p": 3.0}),
+# rows: a function that makes data, and the other attributes
+CATEGORIES: dict[str, tuple[tuple[Callable[[], Data], dict[str, Any]], ...]] = {
+    "near-separable": (
+        (partial(TINY, 2.0**-20), HARD),
+        (partial(TINY, 2.0**-28), HARD),
+        (partial(TINY, 2.0**-28), HARD | {"p": INF}),
+        (partial(TINY, 2.0**-28), HARD | {"p": 1.0}),
+        (partial(TINY, 2.0**-20), HARD | {"p": 1.5}),
+        (partial(TINY, 2.0**-28), HARD | {"p": 3.0}),
+        (partial(data.near_separable, 2, 250, 20, 2.0**-20), HARD | BARE),
+        (partial(TINY, 2.0**-20), {"C": 1e6}),
+        (partial(TINY, 2.0**-30), SQUARED | {"C": 1e6}),
+        (partial(TINY, 2.0**-20), {"C": 1e6, "p": INF}),
+    ),
+    "contradictory": (
+        (partial(CONTRADICTORY, 5), {"C": 1e6}),
+        (partial(CONTRADICTORY, 60), {"C": 1e-6}),
+        (partial(CONTRADICTORY, 60), SQUARED | {"C": 1e6} | BARE),
+        (partial(CONTRADICTORY, 50), {"C": 1e3, "p": INF}),
+        (partial(CONTRADICTORY, 50), {"C": 1e3, "p": 1.0}),
+        (partial(CONTRADICTORY, 50), SQUARED | {"C": 1e3, "p": 1.5}),
+        (partial(CONTRADICTORY, 50), {"C": 1e3, "p": 3.0}),
+        (partial(CONTRADICTORY, 5), SQUARED | BARE | {"C": 1e6, "p": INF, "power": 1}),
+    ),
+    "collinear": (
+        (DEPENDENT, {"C": 1e3}),
+        (NEARLY, {"C": 1e6}),
+        (NEARLY, SQUARED | {"C": 1e6} | BARE),
+        (DEPENDENT, {"C": 10.0, "p": INF}),
+        (NEARLY, {"C": 1e3, "p": INF}),
+        (NEARLY, SQUARED | {"C": 1e3, "p": 1.0}),
+        (NEARLY, {"C": 1e3, "p": 1.5}),
+        (NEARLY, SQUARED | {"C": 1e3, "p": 3.0}),
+    ),
+    "scaled": (
+        (WIDE, {"C": 1.0}),
+        (WIDE, SQUARED | {"C": 1e6}),
+        (WIDE, SQUARED | {"C": 1e-6} | BARE),
+        (_of(data.scaled, SMALL, -12, 12), {"p": INF}),
+        (_of(data.scaled, SMALL, -12, 12), {"p": 1.0}),
+        (_of(data.scaled, SMALL, -6, 6), SQUARED | {"p": 1.5}),
+        (_of(data.scaled, SMALL, -6, 6), SQUARED | {"p": 3.0}),
         (_of(data.scaled, partial(cloud, 42, 80, 6, 0.0), -6, 6), HARD),
-        (_of(data.times, _small, 1e16), {}),
-        (_of(data.times, _loud, 1e16), {"p": INF}),
-        (_of(data.times, _small, 1e16), SQUARED | {"p": 3.0}),
-        (_of(data.times, _loud, 1e-4), {"C": 1e6} | BARE),
-    )
-
-
-def _lattice() -> list[HardProblem]:
-    plain = partial(data.lattice, 8, 150, 4, 3)
-    flipped = partial(data.lattice, 9, 150, 4, 3, 0.1)
-    return _named(
-        "lattice",
-        (plain, HARD),
-        (plain, HARD | {"p": INF}),
-        (plain, HARD | {"p": 1.0}),
-        (flipped, {"C": 100.0}),
-        (flipped, SQUARED | {"C": 1e-3} | BARE),
-        (flipped, {"C": 1.0, "p": INF, "power": 1}),
-        (flipped, {"C": 1.0, "p": 1.0}),
-        (flipped, {"C": 1.0, "p": 3.0}),
-    )
-
-
-def _duplicates() -> list[HardProblem]:
-    copies = partial(data.duplicates, 10, 60, 5, 8)
-    return _named(
-        "duplicates",
-        (copies, {"C": 1.0}),
-        (copies, {"C": 1e4} | BARE),
-        (copies, {"C": 1.0, "p": INF}),
-        (copies, SQUARED | {"C": 1.0, "p": 1.5}),
-        (_on(data.duplicates, 11, 400, 10, 5), {"C": 10.0}),
-    )
-
-
-def _outlier() -> list[HardProblem]:
-    return _named(
-        "outlier",
-        (_of(data.outlier, _small, 1e9), {}),
-        (_of(data.outlier, _small, 1e14), {"C": 1e3}),
-        (_of(data.outlier, _small, 1e14), SQUARED),
-        (_of(data.outlier, _small, 1e9), {"C": 1e-3} | BARE),
-        (_of(data.outlier, _small, 1e9), {"p": INF}),
-        (_of(data.outlier, _small, 1e9), SQUARED | {"p": 1.0}),
-        (_of(data.outlier, _small, 1e6), SQUARED | {"p": 3.0}),
-        (_of(data.outlier, _breast, 1e14), SQUARED),
-    )
-
-
-def _powers() -> list[HardProblem]:
-    quartic = _of(data.powers, _wine, 3, 4)
-    return _named(
-        "powers",
-        (quartic, {}),
-        (quartic, SQUARED | {"C": 1e3}),
-        (_of(data.powers, _iris, 3, 4), {"C": 1e6}),
+        (_of(data.times, SMALL, 1e16), {}),
+        (_of(data.times, LOUD, 1e16), {"p": INF}),
+        (_of(data.times, SMALL, 1e16), SQUARED | {"p": 3.0}),
+        (_of(data.times, LOUD, 1e-4), {"C": 1e6} | BARE),
+    ),
+    "lattice": (
+        (LATTICE, HARD),
+        (LATTICE, HARD | {"p": INF}),
+        (LATTICE, HARD | {"p": 1.0}),
+        (FLIPPED, {"C": 100.0}),
+        (FLIPPED, SQUARED | {"C": 1e-3} | BARE),
+        (FLIPPED, {"C": 1.0, "p": INF, "power": 1}),
+        (FLIPPED, {"C": 1.0, "p": 1.0}),
+        (FLIPPED, {"C": 1.0, "p": 3.0}),
+    ),
+    "duplicates": (
+        (COPIES, {"C": 1.0}),
+        (COPIES, {"C": 1e4} | BARE),
+        (COPIES, {"C": 1.0, "p": INF}),
+        (COPIES, SQUARED | {"C": 1.0, "p": 1.5}),
+        (partial(data.duplicates, 11, 400, 10, 5), {"C": 10.0}),
+    ),
+    "outlier": (
+        (_of(data.outlier, SMALL, 1e9), {}),
+        (_of(data.outlier, SMALL, 1e14), {"C": 1e3}),
+        (_of(data.outlier, SMALL, 1e14), SQUARED),
+        (_of(data.outlier, SMALL, 1e9), {"C": 1e-3} | BARE),
+        (_of(data.outlier, SMALL, 1e9), {"p": INF}),
+        (_of(data.outlier, SMALL, 1e9), SQUARED | {"p": 1.0}),
+        (_of(data.outlier, SMALL, 1e6), SQUARED | {"p": 3.0}),
+        (_of(data.outlier, BREAST, 1e14), SQUARED),
+    ),
+    "powers": (
+        (QUARTIC, {}),
+        (QUARTIC, SQUARED | {"C": 1e3}),
+        (_of(data.powers, IRIS, 3, 4), {"C": 1e6}),
         (_of(data.powers, partial(bundled, "breast", 200, 4), 4, 3), SQUARED),
         (_of(data.powers, partial(bundled, "breast", 200, 4), 4, 3), {"C": 1e3} | BARE),
-        (_of(data.powers, _wine, 4, 2), {"p": INF}),
-        (_of(data.powers, _wine, 4, 2), SQUARED | {"p": 1.0}),
-        (_of(data.powers, _iris, 4, 2), SQUARED | {"p": 1.5}),
-        (_of(data.exponentials, _breast, 3.0), {"C": 1e3}),
-        (_of(data.exponentials, _breast, 3.0), SQUARED | {"C": 1e3}),
-        (_of(data.exponentials, _breast, 3.0), {"C": 1e3, "p": INF}),
-    )
-
-
-def _sentinels() -> list[HardProblem]:
-    one = partial(_of, data.sentinel)
-    return _named(
-        "sentinel",
-        (one(_small, 1e9), {}),
-        (one(_small, 1e12), SQUARED | {"C": 1e3}),
-        (one(_small, 1e9), {"p": 1.0}),
-        (one(_small, 1e9), SQUARED | {"p": 1.5}),
-        (one(_small, 1e12), {"p": 3.0}),
-        (one(_small, 1e10), {"p": INF}),
-        (one(_small, 1e12), SQUARED | {"p": INF}),
-        (one(_small, 1e7), {"p": INF, "power": 1}),
-        (one(_small, 1e9), {"p": INF, "power": 1}),
-        (one(_breast, -999.0, 30), {"C": 1e3}),
-        (one(_breast, -2147483648.0, 30), {}),
-        (one(_breast, -2147483648.0, 30), SQUARED | {"C": 1e-3} | BARE),
-        (one(_small, 1e16), SQUARED | BARE),
-    )
-
-
-def _many() -> list[HardProblem]:
-    return _named(
-        "classes",
+        (_of(data.powers, WINE, 4, 2), {"p": INF}),
+        (_of(data.powers, WINE, 4, 2), SQUARED | {"p": 1.0}),
+        (_of(data.powers, IRIS, 4, 2), SQUARED | {"p": 1.5}),
+        (_of(data.exponentials, BREAST, 3.0), {"C": 1e3}),
+        (_of(data.exponentials, BREAST, 3.0), SQUARED | {"C": 1e3}),
+        (_of(data.exponentials, BREAST, 3.0), {"C": 1e3, "p": INF}),
+    ),
+    "sentinel": (
+        (SENTINEL(SMALL, 1e9), {}),
+        (SENTINEL(SMALL, 1e12), SQUARED | {"C": 1e3}),
+        (SENTINEL(SMALL, 1e9), {"p": 1.0}),
+        (SENTINEL(SMALL, 1e9), SQUARED | {"p": 1.5}),
+        (SENTINEL(SMALL, 1e12), {"p": 3.0}),
+        (SENTINEL(SMALL, 1e10), {"p": INF}),
+        (SENTINEL(SMALL, 1e12), SQUARED | {"p": INF}),
+        (SENTINEL(SMALL, 1e7), {"p": INF, "power": 1}),
+        (SENTINEL(SMALL, 1e9), {"p": INF, "power": 1}),
+        (SENTINEL(BREAST, -999.0, 30), {"C": 1e3}),
+        (SENTINEL(BREAST, -2147483648.0, 30), {}),
+        (SENTINEL(BREAST, -2147483648.0, 30), SQUARED | {"C": 1e-3} | BARE),
+        (SENTINEL(SMALL, 1e16), SQUARED | BARE),
+    ),
+    "classes": (
         (partial(bundled, "digits", 250), {"C": 1e-3} | BARE),
         (partial(bundled, "wine", 170), {"C": 10.0}),
-        (_on(data.classes, 20, 200, 5, 20), {"C": 1.0}),
-        (_on(data.classes, 21, 120, 4, 12), SQUARED | {"C": 1e3} | BARE),
+        (partial(data.classes, 20, 200, 5, 20), {"C": 1.0}),
+        (partial(data.classes, 21, 120, 4, 12), SQUARED | {"C": 1e3} | BARE),
         (partial(bundled, "iris", 150), {"C": 1.0, "p": INF}),
-    )
-
-
-def _kernels() -> list[HardProblem]:
-    breast = _of(data.standardised, partial(bundled, "breast", 140))
-    plane = _on(cloud, 30, 100, 2)
-
-    def rbf(gamma: float, **settings: object) -> dict[str, object]:
-        return settings | {"kernel": KernelFunction("rbf", gamma)}
-
-    def poly(degree: int, gamma: float, **settings: object) -> dict[str, object]:
-        return settings | {"kernel": KernelFunction("poly", gamma, degree)}
-
-    return _named(
-        "kernel",
-        (plane, rbf(1e-4, C=1.0)),
-        (plane, rbf(1.0, C=1e4)),
-        (plane, rbf(0.1, C=1e6)),
-        (plane, rbf(1e4, C=1e6)),
-        (plane, rbf(1e-2, C=1e4, loss="squared_hinge")),
-        (plane, rbf(10.0, loss="hard", C=INF)),
-        (breast, rbf(1e-6, C=1e6)),
-        (breast, rbf(0.03, C=1e-2, loss="squared_hinge")),
-        (plane, poly(3, 1.0, C=1e4)),
-        (plane, poly(5, 1.0, C=1e4)),
-        (breast, poly(3, 0.1, C=1e4)),
-        (_wine, poly(2, 1.0, C=1e-6)),
-    )
-
-
-PROBLEMS: dict[str, HardProblem] = {
-    problem.name: problem
-    for problem in chain(
-        _separable(), _contradictory(), _collinear(), _scaled(), _lattice(), _duplicates(), _outlier(), _powers(),
-        _sentinels(), _many(), _kernels(),
-    )
-}  # fmt: skip
+    ),
+    "kernel": (
+        (PLANE, _rbf(1e-4, C=1.0)),
+        (PLANE, _rbf(1.0, C=1e4)),
+        (PLANE, _rbf(0.1, C=1e6)),
+        (PLANE, _rbf(1e4, C=1e6)),
+        (PLANE, _rbf(1e-2, C=1e4, loss="squared_hinge")),
+        (PLANE, _rbf(10.0, loss="hard", C=INF)),
+        (BREAST_SCALED, _rbf(1e-6, C=1e6)),
+        (BREAST_SCALED, _rbf(0.03, C=1e-2, loss="squared_hinge")),
+        (PLANE, _poly(3, 1.0, C=1e4)),
+        (PLANE, _poly(5, 1.0, C=1e4)),
+        (BREAST_SCALED, _poly(3, 0.1, C=1e4)),
+        (WINE, _poly(2, 1.0, C=1e-6)),
+    ),
+}
+PROBLEMS = {
+    f"{category}-{i:02d}": HardProblem(f"{category}-{i:02d}", category, make, **settings)
+    for category, rows in CATEGORIES.items()
+    for i, (make, settings) in enumerate(rows, 1)
+}

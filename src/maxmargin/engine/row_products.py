@@ -6,7 +6,7 @@ from .jit import compiled
 
 # Columns up to which four scores at a time take less time than one: of rows in main memory, which is read fastest in
 # order, and of rows in the processor's cache. Beyond, single rows are as fast. Chosen on the data sets of
-# docs/measurements/regimes.md.
+# benchmarks.before_after.
 MAX_COLUMNS, MAX_COLUMNS_IN_CACHE = 8, 100
 
 

@@ -94,7 +94,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``MPU(delta=1e-5)``. It never changes the
         problem, only the method of solution. ``"auto"`` chooses by p, loss and size, and states the reason in
-        `history_` (`docs/measurements/choice.md` has the rule and its measurements). p = 2: the exact stage for small
+        `history_` (docs/reference/algorithms.md has the rule). p = 2: the exact stage for small
         problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
         points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, Newton's

@@ -52,7 +52,7 @@ TOL_REASON = "p = 2, a small problem: the first point that proves tol"
 RECERTIFIED_GAP_SHARE = 0.5
 # Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
 # as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
-# docs/measurements/regimes.md.
+# benchmarks.before_after.
 ROUNDS_BEFORE_VERDICT, KERNEL_ROUNDS_BEFORE_VERDICT = 3, 20
 # An upper bound of all margins counts as 0 if it is below this factor times eps max k(x, x)^(1/2), the rounding error
 # of one product. The factor allows for the accumulation of rounding errors in the scores. A round value; not tuned.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding; with d > MAX_SHARE_COLUMNS
 # columns it is d / MAX_SHARE_COLUMNS times as large, since rounding errors of scores grow with the number of their
 # terms. A smaller gap needs compensated sums, which take longer than the rest of the fit. Chosen on the data sets of
-# docs/measurements/regimes.md.
+# benchmarks.before_after.
 ROUNDING_TOL_SHARE, MAX_SHARE_COLUMNS = 1e-6, 1000
 
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 # A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
 # factorisation, rows x (smaller side)^2. Up to MAX_ROWS_TO_OPTIMUM rows the exact stage runs to the optimum, with more
 # rows it ends at `tol`. Larger limits let the exact stage take longer than the algorithm that it replaces. The first
-# pair is measured (docs/measurements/choice.md): within it the active-set method certifies any gap in about 0.1 s. The
-# second pair was chosen on the data sets of docs/measurements/regimes.md: more rows need more steps, each of which is
+# pair is measured: within it the active-set method certifies any gap in about 0.1 s. The
+# second pair was chosen on the data sets of benchmarks.before_after: more rows need more steps, each of which is
 # cheap there.
 MAX_ROWS_TO_OPTIMUM, MAX_FLOPS_TO_OPTIMUM = 2000, 2e8
 MAX_ROWS_TO_TOL, MAX_FLOPS_TO_TOL = 50_000, 2e7
-# The other constants were chosen on the data sets of docs/measurements/regimes.md.
+# The other constants were chosen on the data sets of benchmarks.before_after.
 
 # Largest gap of the incumbent at which its dual variables give the first active set; above it the active-set method
 # starts from solvers of its own. At a larger gap more rows enter and leave the active set, which costs steps.

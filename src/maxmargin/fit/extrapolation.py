@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 # Number of iterates in the combination, as in the paper. More come closer to the limit, but cost as many sweeps.
 DEPTH = 5
 # Smallest number of rows with an extrapolation: it costs a linear system and two more passes over the rows, on fewer
-# rows more than it saves. Chosen on the data sets of docs/measurements/regimes.md.
+# rows more than it saves. Chosen on the data sets of benchmarks.before_after.
 MIN_ROWS = 20
 # A step that the line search multiplies by t < MIN_STEP has not paid for its passes: 1 extrapolation is left out, then
 # 3, 7 and so on up to MAX_LEFT_OUT while steps remain short. A larger MIN_STEP, and a larger MAX_LEFT_OUT, make fewer
-# extrapolations. Chosen on the data sets of docs/measurements/regimes.md.
+# extrapolations. Chosen on the data sets of benchmarks.before_after.
 MIN_STEP, MAX_LEFT_OUT = 0.5, 31
 # RIDGE times the trace of the residuals' Gram matrix is added to its diagonal: residuals of converged sweeps are nearly
 # linearly dependent. A larger value brings the combination closer to the mean of the iterates; with a smaller one its
-# coefficients may be rounding errors. Chosen on the data sets of docs/measurements/regimes.md.
+# coefficients may be rounding errors. Chosen on the data sets of benchmarks.before_after.
 RIDGE = 1e-10
 
 

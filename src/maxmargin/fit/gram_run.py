@@ -21,12 +21,12 @@ from .tracker import GramTracker
 
 # Largest and smallest number of kernel rows that are computed in one block. A block costs less than its rows one by
 # one, but w changes before the later ones are used, and some of them will make no step then. Chosen on the data sets of
-# docs/measurements/regimes.md.
+# benchmarks.before_after.
 MAX_BLOCK, MIN_BLOCK = 32, 16
 MAX_CAP_EXCESS = 1e-12  # relative excess over its cap that a dual variable may have by rounding
 # Largest number of rows that are tested for a violation when a block is chosen: each test is a call in Python. A
 # smaller number leaves more blocks to be filled by score alone. Chosen on the data sets of
-# docs/measurements/regimes.md.
+# benchmarks.before_after.
 MAX_TESTED = 2048
 
 
@@ -50,7 +50,7 @@ class GramRun(State):
     task: GramTask
     best: GramTracker
     # A row visit reads one number; an evaluation visits all rows and may compute kernel rows. A smaller value costs
-    # more evaluations, a larger one delays the end. Chosen on the data sets of docs/measurements/regimes.md.
+    # more evaluations, a larger one delays the end. Chosen on the data sets of benchmarks.before_after.
     passes_per_evaluation: ClassVar[int] = 50
 
     def __init__(

@@ -12,7 +12,7 @@ from ..engine.state import BIAS, FACTOR, reset_step_counts
 if TYPE_CHECKING:
     from .state import State
 
-# The constants were chosen on the data sets of docs/measurements/regimes.md.
+# The constants were chosen on the data sets of benchmarks.before_after.
 
 # Largest number of sweeps of the rows that made a step, which end by themselves only where some w reaches
 # the target margin. More delay the next full pass, fewer make more full passes.

@@ -1,6 +1,6 @@
 """The policy of `algorithm="auto"`: the choice of the algorithm for a problem, and the stages of a fit.
 
-The rules follow measurements (docs/measurements/choice.md). Work is compared in row visits, so that budgets do not
+The rules follow measurements. Work is compared in row visits, so that budgets do not
 depend on the machine.
 """
 
@@ -45,7 +45,7 @@ MAX_HARD_FLOPS = 1e11
 # 1.2 ns against 0.1 ns on web, 49,749 x 300.
 SPARSE_COST = 10.0
 # Errors at p = 2 above which the hinge with norm_power=1 and p = inf is solved by interior points in place of linear
-# programs (docs/measurements/choice.md), and the gap up to which p = 2 is solved to count them.
+# programs, and the gap up to which p = 2 is solved to count them.
 MAX_LP_ERRORS, ROUGH_GAP = 200, 0.1
 # Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
 # points do; beyond, the factorisation takes longer than passes over the rows.
@@ -70,10 +70,10 @@ INTERIOR_STEPS, INTERIOR_NS_PER_ROW, INTERIOR_NS_PER_FLOP, P_NORM_NS_PER_ENTRY =
 # Share of the estimated work of proximal or interior points that coordinate descent gets before they follow: both
 # methods together then cost at most 1 + SHARE_BEFORE_BATCH times as much as the points alone.
 SHARE_BEFORE_BATCH = 0.5
-# Full passes of coordinate descent over sparse rows of many columns after which Newton's method was always faster
-# (docs/measurements/choice.md). Fewer run Newton's method on problems that coordinate descent soon solves.
+# Full passes of coordinate descent over sparse rows of many columns after which Newton's method was always faster.
+# Fewer run Newton's method on problems that coordinate descent soon solves.
 PASSES_BEFORE_NEWTON = 50
-# The constants below were chosen on the data sets of docs/measurements/regimes.md.
+# The constants below were chosen on the data sets of benchmarks.before_after.
 # Smallest number of rounds of a convergent algorithm before the exact stage of a small problem: an algorithm that ends
 # within them spares the exact stage.
 MIN_ROUNDS_BEFORE_EXACT = 3

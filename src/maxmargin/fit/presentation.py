@@ -27,7 +27,7 @@ POWER_COST = 50
 # the end of a fit; fewer cost more evaluations.
 MAX_VISITS = 50_000
 # The same for visits of long rows, or with powers: entries that cost as much, at about 1 ns each 0.3 s. A round value,
-# not tuned: fits of docs/measurements/stopping.md on 7,000 and 20,000 columns take as long as without this limit.
+# not tuned: fits on 7,000 and 20,000 columns take as long as without this limit.
 MAX_ENTRIES = 3e8
 
 

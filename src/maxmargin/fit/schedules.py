@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
 Schedule = Callable[[Any], Iterator[None]]
-# The constants without another source were chosen on the data sets of docs/measurements/regimes.md.
+# The constants without another source were chosen on the data sets of benchmarks.before_after.
 
 # `gap_driven`: a row whose dual variable is at a bound is left out of the active set if its score s is on the side of
 # the optimality condition, at a distance |s / unit - 1| above max(MIN_BAND, BAND_PER_GAP * min(gap, 1)). The second
@@ -38,7 +38,7 @@ MAX_ACTIVE_SWEEPS, MAX_MOVED_SWEEPS = 30, 10
 # rows makes a step in the first sweep (mnist 0.05, text 0.7 to 0.97): further sweeps of all rows before the first
 # evaluation; the largest share of the rows that are swept again after a step, since repeated sweeps in one order gain
 # less than sweeps in new orders; passes of an active set between evaluations, which with the sweeps of moved rows and
-# the evaluation itself are less than 5. Chosen on docs/measurements/large_text.md.
+# the evaluation itself are less than 5. Chosen on text of 1,000,000 rows.
 LARGE_MANY, LARGE_FIRST_SWEEPS, LARGE_MOVED_SHARE, LARGE_PASSES = 0.3, 2, 0.05, 3.4
 # Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
 # costs more than the visits themselves.

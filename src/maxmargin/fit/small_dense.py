@@ -24,12 +24,12 @@ from .exact import RUNNING_GAP_SHARE, ends_at_tol, is_small, tight_points
 # (`semismooth.MAX_COMPILED`).
 MAX_COLUMNS = 100
 # Rows of the squared hinge beyond the limits of `is_small`: a copy of more rows takes longer than compiled iterations
-# save in calls from step to step. Chosen on the data sets of docs/measurements/regimes.md.
+# save in calls from step to step. Chosen on the data sets of benchmarks.before_after.
 MAX_ROWS = 30_000
 # Where the solution ends at `tol` (`ends_at_tol`), the first iterate with an estimated gap of this share of `tol` is
 # certified: for most problems its certificate is within `tol`, after fewer steps than to the optimum. With a larger
 # share more of these iterates have certificates above `tol`, a smaller one takes more steps. Chosen on the data sets
-# of docs/measurements/regimes.md.
+# of benchmarks.before_after.
 FIRST_GAP_SHARE = 0.5
 # Settings with which each solver yields only two iterates: the first one within the goal, and the last one. More would
 # cost certificates that are not used.

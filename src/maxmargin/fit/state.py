@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
     from ..algorithms.normalised.patterns import NormalisedPatterns
 
-# The constants were chosen on the data sets of docs/measurements/regimes.md.
+# The constants were chosen on the data sets of benchmarks.before_after.
 
 # Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
 # that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules
@@ -43,7 +43,7 @@ MAX_IDLE_SHIFTS = 50
 # mean of |x|^2 + 1 / (4 C s), s the mean sample weight. With a larger one, steps of single rows move the intercept back
 # and forth, and steps in w follow it; with a smaller one, the intercept needs more evaluations. The second term, a part
 # of the slack coordinate of the squared hinge, belongs to small C, where steps are small against margins. Chosen on
-# adult, web, pcmac, reuters and docs/measurements/large_text.md, C from 0.01 to 100: 0.03 to 0.05 take the fewest
+# adult, web, pcmac, reuters and generated text, C from 0.01 to 100: 0.03 to 0.05 take the fewest
 # passes, 0.1 up to 1.4 times as many, 1 up to 3 times as many.
 SHIFT_STEP = 0.05
 # The same for kernels, in units of |x|^2: 0.05 takes steps that depend on the rows of the kernel that are cached.

@@ -29,10 +29,10 @@ from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
 from ..problem.problem import Problem
 
 # Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
-# updates of |w|^2 accumulate. Chosen on the data sets of docs/measurements/regimes.md.
+# updates of |w|^2 accumulate. Chosen on the data sets of benchmarks.before_after.
 VISITS_PER_REFRESH = 1 << 16
 # Relative gap passed to rules without an accuracy parameter. A smaller one takes more updates than the single pass of a
-# stream makes. Chosen on the data sets of docs/measurements/regimes.md.
+# stream makes. Chosen on the data sets of benchmarks.before_after.
 RULE_ACCURACY = 0.1
 # Bounds are computed only if the sum of the dual variables, and this sum times R, exceed this number: squares of
 # numbers below 1e-154 lose digits to underflow, and the sum has up to 1e9 terms.

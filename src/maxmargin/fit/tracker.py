@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap of at most
 # this share of the new pair's gap; then each point is kept separately. A larger share more often combines points of
-# different iterates for a small gain. Chosen on the data sets of docs/measurements/regimes.md.
+# different iterates for a small gain. Chosen on the data sets of benchmarks.before_after.
 PAIR_GAP_SHARE = 0.9
 # Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
 # digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits. Also the largest

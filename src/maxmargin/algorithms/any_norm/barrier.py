@@ -36,7 +36,7 @@ from .unit_rows import UnitRows
 
 @dataclass(frozen=True)
 class Settings:
-    """Numerical settings, chosen on the data sets of docs/measurements/regimes.md where they have no other source."""
+    """Numerical settings, chosen on the data sets of benchmarks.before_after where they have no other source."""
 
     # Squared Newton decrement up to which a point counts as near the path: below 1 Newton's method converges
     # quadratically. A smaller number costs more steps for each point, and makes its dual variables more accurate.

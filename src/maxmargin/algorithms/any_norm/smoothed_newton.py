@@ -32,7 +32,7 @@ from ..linear_algebra.systems import signed_rows, solver, woodbury_solver
 
 @dataclass(frozen=True)
 class Settings:
-    """Numerical settings, chosen on the data sets of docs/measurements/any_norm.md."""
+    """Numerical settings, chosen on the data sets of `benchmarks.norm`."""
 
     # Width of the first smoothed hinge, and its factor from stage to stage: a larger factor makes more stages, each of
     # which starts nearer to its minimum.

@@ -26,7 +26,7 @@ from .newton import newton_points
 from .quadratic_program import Quadratic
 from .sifting import by_proximal_points, sifted_points
 
-# The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
+# The numbers below without another source are chosen on the data sets of benchmarks.before_after.
 #
 # Largest number of changes of the active set: from points near the optimum, where 3 to 10 are usual; from the dual
 # variables of a start, which may be far from the optimum; and from iterates before the last one, since later iterates

@@ -46,7 +46,7 @@ MIN_CURVATURE = 1e-14
 class Settings:
     """Numerical settings of decomposition.
 
-    Where no other source is given, values are those that the data sets of docs/measurements/regimes.md were solved
+    Where no other source is given, values are those that the data sets of benchmarks.before_after were solved
     with.
     """
 

@@ -38,7 +38,7 @@ from .linear_program import Program, solve_program
 class Settings:
     """Sizes of restricted masters: small ones are solved faster, and with large ones fewer masters are needed.
 
-    The values were chosen on the data sets of docs/measurements/regimes.md.
+    The values were chosen on the data sets of benchmarks.before_after.
     """
 
     # Number of entries up to which a linear program is solved without restriction.

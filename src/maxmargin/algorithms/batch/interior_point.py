@@ -59,7 +59,7 @@ class Settings:
     small_error: float = 1e-9
     # Steps of iterative refinement of each linear system, at most: they end where the residual no longer halves. Free
     # rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, where the factor costs
-    # n d^2. With 5 of them 190 of the 192 fits of docs/measurements/harsh.md are certified; with 2, 3 or 10 as many or
+    # n d^2. With 5 of them 190 of 192 fits of faulty data are certified; with 2, 3 or 10 as many or
     # fewer.
     max_refinements: int = 5
     # Many rows. A point is yielded when its gap is at most this fraction of that of the last yielded one. Its

@@ -36,7 +36,7 @@ from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import ALPHA_SUM, DUAL_NORM2, GOES_ON, NORM2, SQUARES, TINY, UNCHANGED
 
 # A step of a line search costs O(n), less than a Newton step, which corrects the remaining error. Chosen on the data
-# sets of docs/measurements/regimes.md.
+# sets of benchmarks.before_after.
 RULES = Rules(line_search_slope=1e-6, rounding_gap=1e-20, stalled_gap=1e-15, max_unchanged=2)
 
 
@@ -44,7 +44,7 @@ RULES = Rules(line_search_slope=1e-6, rounding_gap=1e-20, stalled_gap=1e-15, max
 class Settings:
     """Numerical settings of Newton's method.
 
-    Values without a measurement were chosen on the data sets of docs/measurements/regimes.md, and not tuned further.
+    Values without a measurement were chosen on the data sets of benchmarks.before_after, and not tuned further.
     """
 
     max_steps: int = 200  # 5 to 20 are usual; more mean that rounding prevents progress

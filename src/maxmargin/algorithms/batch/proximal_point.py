@@ -33,14 +33,14 @@ from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import CONVERGED, FAILED, GOES_ON, SIGMA, TAKEN, next_problem, solve_problems
 
 # A more exact solution of a problem takes steps that do not save any in the next one; the next Newton step corrects the
-# error of a line search. Chosen on the data sets of docs/measurements/regimes.md.
+# error of a line search. Chosen on the data sets of benchmarks.before_after.
 RULES = Rules(line_search_slope=0.05, gradient_share=0.1, gradient_rounding=1e-14)
 
 
 class Settings(NamedTuple):
     """Numerical settings of the proximal-point method, which compiled code reads too.
 
-    Values without a measurement were chosen on the data sets of docs/measurements/regimes.md, and not tuned further.
+    Values without a measurement were chosen on the data sets of benchmarks.before_after, and not tuned further.
     """
 
     max_steps: int = 200  # Newton steps over all problems; 15 to 60 are usual

@@ -37,7 +37,7 @@ from ..linear_algebra.centred_rows import (
 )
 from ..linear_algebra.systems import column_squares
 
-# The numbers below without another source are chosen on the data sets of docs/measurements/regimes.md.
+# The numbers below without another source are chosen on the data sets of benchmarks.before_after.
 #
 # Number of columns up to which rows are never wide: systems in the columns are more accurate, and no slower then.
 MAX_NARROW_COLUMNS = 100

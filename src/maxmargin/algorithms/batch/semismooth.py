@@ -25,13 +25,13 @@ from ..linear_algebra.systems import factor
 from . import semismooth_steps as core
 
 # Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data
-# sets of docs/measurements/regimes.md.
+# sets of benchmarks.before_after.
 MAX_COMPILED = 100
 # Rows x columns^2 x steps of one call of compiled code: about a tenth of a second between two checks of the deadline. A
 # smaller number makes more calls, a larger one meets deadlines later. A round value; not tuned.
 FLOPS_PER_CALL = 200_000_000
 # Rows x columns^2 above which the first matrix M, of all rows, is computed by BLAS and shared by the classes; for
-# smaller ones the compiled loop takes less time than the call. Chosen on the data sets of docs/measurements/regimes.md.
+# smaller ones the compiled loop takes less time than the call. Chosen on the data sets of benchmarks.before_after.
 LARGE_PRODUCT = 85_000
 # Rows that are transposed together for products: 50 kB at 100 columns, which stay in the cache. A round value;
 # not tuned.

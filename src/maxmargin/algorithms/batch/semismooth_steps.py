@@ -40,7 +40,7 @@ FREE_CURVATURE = 1e-2
 # costs as much as k rows of a new matrix and adds rounding errors. A round value; not tuned.
 MAX_CHANGED = 0.5
 # Active rows x columns^2 up to which M is always computed from all active rows: one product takes less time than two.
-# Chosen on the data sets of docs/measurements/regimes.md.
+# Chosen on the data sets of benchmarks.before_after.
 SMALL_PRODUCT = 100_000
 # Share of the largest value of a diagonal entry of M below which subtractions have cancelled three digits of it: M is
 # then computed from all active rows. A larger share computes M more often. A round value; not tuned.

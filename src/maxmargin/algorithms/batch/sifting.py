@@ -43,7 +43,7 @@ ROUNDING = 1e-14
 class Settings:
     """Numerical settings of sifting.
 
-    Values without another source were chosen on the data sets of docs/measurements/regimes.md.
+    Values without another source were chosen on the data sets of benchmarks.before_after.
     """
 
     # Rows of the first sample: at least `min_sample_rows`, and `sample_rows_per_column` for each column. Smaller
@@ -79,7 +79,7 @@ class Settings:
     # Factor of the first sigma for a start from a round before, which is nearer to the optimum.
     restart_sigma: float = 100.0
     # The proximal-point method is tried from `proximal_rows` d^2 rows on: with fewer rows its Newton systems are as
-    # large as those of interior points, and more numerous (docs/measurements/choice.md).
+    # large as those of interior points, and more numerous.
     proximal_rows: float = 0.25
     # Gap up to which the proximal-point method counts as converged; above it interior points follow.
     proximal_gap: float = 1e-10

@@ -18,17 +18,17 @@ from ...problem.problem import Problem
 from .systems import sparse_gram, unsigned
 
 # Bytes of the rows of one chunk: they stay in the cache, and larger chunks would save few calls of NumPy. Chosen on the
-# data sets of docs/measurements/regimes.md.
+# data sets of benchmarks.before_after.
 CHUNK_BYTES = 2**20
 # Bytes of dense rows up to which they are copied: beyond, a copy takes longer than centring in each pass. Chosen on the
-# data sets of docs/measurements/regimes.md.
+# data sets of benchmarks.before_after.
 COPY_BYTES = 2**22
 # Rows for each non-zero coefficient of a linear combination, above which a copy of the rows with these coefficients
-# takes less time than a product with all rows. Chosen on the data sets of docs/measurements/regimes.md.
+# takes less time than a product with all rows. Chosen on the data sets of benchmarks.before_after.
 ROWS_PER_COEFFICIENT = 4
 # A few rows are outliers if they are longer than the median by OUTLIER_FACTOR: a smaller factor would rescale rows of
 # an ordinary spread, a larger one would leave the other rows without digits. All lengths are computed only if the mean
-# length exceeds the median of a sample by SAMPLE_FACTOR. Chosen on the data sets of docs/measurements/regimes.md.
+# length exceeds the median of a sample by SAMPLE_FACTOR. Chosen on the data sets of benchmarks.before_after.
 OUTLIER_FACTOR, SAMPLE_FACTOR = 1e3, 2.0
 # Positions of the sampled rows, as shares of n: random, and the same in every run. The median of 500 rows is near
 # enough for a comparison with SAMPLE_FACTOR.
@@ -37,7 +37,7 @@ SAMPLE_POSITIONS = np.sort(np.random.default_rng(0).random(500))
 # then computed row by row, as sum |x - mean|^2.
 MIN_DIFFERENCE = 1e-6
 # Outliers are at most this share of the rows, or this number: more long rows are a part of the data, not outliers.
-# Chosen on the data sets of docs/measurements/regimes.md.
+# Chosen on the data sets of benchmarks.before_after.
 MAX_OUTLIER_SHARE, MAX_OUTLIERS = 0.03, 3
 _ONE = np.ones(1)
 _ONE.flags.writeable = False

@@ -10,7 +10,7 @@ from ...engine.state import Scaled
 from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive_finite, require
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
-# at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/measurements/regimes.md.
+# at fraction 1; small fractions make slow progress. Chosen on the data sets of benchmarks.before_after.
 RATE_SHARE = 0.1
 # Margin, in units of R, that is assumed if the Perceptron run finds no separator: small enough for most data, and large
 # enough for a rate with which a fit ends.
