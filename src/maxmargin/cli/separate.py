@@ -60,13 +60,12 @@ def separate(
 
         from ..certificates.verdicts import Undecided
         from ..separability.separate import separate as find_separator
-        from .words import verdict_facts, verdict_text
+        from .words import verdict_facts, verdict_lines
 
         verdict = result_of(partial(find_separator, *rows, bias=bias, **parameters))
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
-    facts, lines = shape | verdict_facts(verdict), [verdict_text(verdict, table.y)]
-    if isinstance(verdict, Undecided):
+    facts, undecided = shape | verdict_facts(verdict), isinstance(verdict, Undecided)
+    if undecided:
         facts["remedy"] = verdict.remedy(1, table.feature_names)
-        lines.append(f"to try: {facts['remedy']}")
-    return Result(facts, lines, 0 if verdict.separable is not None else STOPPED)
+    return Result(facts, verdict_lines(verdict, table.y), STOPPED if undecided else 0)

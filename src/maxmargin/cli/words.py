@@ -89,8 +89,8 @@ def weight_lines(model: Any, names: list[str] | None) -> Iterator[str]:
 def bound_lines(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
     """Yield the verdicts and the bounds of a model; `labels` are those of the rows."""
     for label, verdict in verdicts_of(model).items():
-        against_rest = label is not None and not isinstance(label, tuple)
-        yield verdict_text(verdict, labels, ("the rest", text_of(label)) if against_rest else None)
+        lines = "\n".join(verdict_lines(verdict, labels))
+        yield lines if label is None else f"{text_of(label)}: {lines}"
     # a hard margin of two classes without a separator has no bounds
     if not is_inseparable(model) or len(model.classes_) > 2:
         yield str(certificate)
@@ -105,7 +105,7 @@ def is_inseparable(model: Any) -> bool:
 
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain values; rows are counted from 1, as in `verdict_text`."""
+    """Return a verdict as plain values; rows are counted from 1, as in `verdict_lines`."""
     facts: dict[str, Any] = {"separable": verdict.separable, "classes": list(verdict.classes)}
     facts |= {name: getattr(verdict, name) for name in ("p", "bias", "method", "seconds")}
     if isinstance(verdict, Separable):
@@ -124,44 +124,19 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     return facts | {"lower": verdict.lo, "upper": verdict.hi, "reason": verdict.reason, "weights": rows}
 
 
-def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = None) -> str:
-    """Return a verdict as lines of text; rows of data are counted from 1, header lines apart.
+def verdict_lines(verdict: Verdict, labels: Any) -> Iterator[str]:
+    """Yield a verdict as text, with a table of the rows and weights that prove that there is no separator.
 
-    `sides` names the negative and the positive side, where they are not the two classes.
+    Rows of data are counted from 1, header lines apart; `labels` are those of the rows.
     """
-    negative, positive = sides or map(text_of, verdict.classes)
-    through = "" if verdict.bias else " through the origin"
-    linear = isinstance(verdict.kernel, Linear)
-    separator = "hyperplane" if linear else f"function of the {verdict.kernel.name} kernel"
-    claim = f"{separator}{through} has {negative} on one side and {positive} on the other"
-    found = f"({verdict.method}, {verdict.seconds:.2g} s)"
-    if isinstance(verdict, Inseparable):
-        return "\n".join([f"NOT SEPARABLE: no {claim} {found}", *_proof_lines(verdict, labels)])
-    if isinstance(verdict, Separable):
-        bounds = f"{verdict.lo:.9g} <= largest margin <= {verdict.hi:.9g} (p = {verdict.p:g})"
-        digits = f"\n{verdict.digits}" if verdict.digits else ""
-        return f"SEPARABLE: a {claim} {found}\n{bounds}{digits}"
-    return (
-        f"UNDECIDED: no separator was found, and no proof that there is none: "
-        f"{verdict.reason} {found}\n"
-        f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), proved by weights on {verdict.support.size} rows"
-    )
-
-
-def _proof_lines(verdict: Inseparable, labels: Any) -> list[str]:
-    """Return the table of rows and weights that prove inseparability, and the reason why they do."""
-    lines = [verdict.words(1), "", f"{'row':>8}  {'class':>10}  weight"]
+    if not isinstance(verdict, Inseparable):
+        yield str(verdict)
+        return
+    yield f"{verdict.text(1)}\n\n{'row':>8}  {'class':>10}  weight"
     for i, weight in zip(verdict.support.tolist(), verdict.weights, strict=True):
         exact = f" = {weight}" if len(str(weight)) <= LONGEST_FRACTION else ""
-        lines.append(f"{i + 1:8d}  {text_of(labels[i]):>10}  {float(weight):.6g}{exact}")
+        yield f"{i + 1:8d}  {text_of(labels[i]):>10}  {float(weight):.6g}{exact}"
     signs = ", and so does weight x sign" if verdict.bias else ""
     rows = "row" if isinstance(verdict.kernel, Linear) else "feature of a row"
-    lines += [
-        "",
-        f"with -1 and 1 as the signs of the classes, weight x sign x {rows} adds up to exactly 0{signs}:",
-        "a separator with every row on its side would make that sum positive",
-    ]
-    if verdict.radius:
-        least = f"-{verdict.radius:.6g} (p = {verdict.p:g})"
-        lines.append(f"for every hyperplane, the margin of at least one row is at most {least}")
-    return lines
+    yield f"\nwith -1 and 1 as the signs of the classes, weight x sign x {rows} adds up to exactly 0{signs}:"
+    yield "a separator with every row on its side would make that sum positive"
