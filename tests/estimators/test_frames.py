@@ -60,7 +60,7 @@ def test_arrow_tables_are_read_as_frames_are(model):
             table.set_column(1, "b", pa.array(["u"] * 60)),
             "column 'b' of X holds string, 'u' for instance, not numbers",
         ),
-        (table.set_column(1, "b", pa.array([None] * 59 + [1.0])), "column 'b' is missing in 59 of 60 rows"),
+        (table.set_column(1, "b", pa.array([None] * 59 + [1.0])), "column 'b' is missing"),
         (
             table.set_column(1, "b", pa.array([date(2020, 2, 2)] * 60)),
             r"column 'b' of X holds date32\[day\], not",
@@ -102,15 +102,15 @@ def test_numbers_of_every_type_are_accepted(kind):
 
 FILL, ENCODE = "SimpleImputer", "OneHotEncoder"
 REFUSED = {
-    "pandas NaN": (PANDAS.assign(b=[np.nan, np.nan] + [1.0] * 58), "'b'.* 2 of 60", FILL),
+    "pandas NaN": (PANDAS.assign(b=[np.nan, np.nan] + [1.0] * 58), "'b' is missing", FILL),
     "pandas text": (PANDAS.assign(b="Oslo"), "'b'.* 'Oslo'", ENCODE),
     "a masked array": (np.ma.array(X, mask=X > 1.0), "masked entries", "fill them in"),
     "Arrow dates": (PANDAS.assign(b="2020-02-02").astype({"b": "timestamp[s][pyarrow]"}), "'b'.* ti", ENCODE),
-    "polars null": (POLARS.with_columns(b=pl.lit(None, dtype=pl.Float64)), "'b'.* 60 of 60", FILL),
+    "polars null": (POLARS.with_columns(b=pl.lit(None, dtype=pl.Float64)), "'b' is missing", FILL),
     "polars dates": (POLARS.with_columns(b=pl.date(2020, 2, 2)), "'b'.* Date", ENCODE),
     "a query": (POLARS.lazy(), "query", "collect()"),
     "array of text": (np.array([["1", "2", "x"]] * 60), "column 2.* 'x'", ENCODE),
-    "CSR with NaN": (sp.csr_matrix(np.where(np.arange(3) == 1, np.nan, X)), "column 1.* 60 of 60", FILL),
+    "CSR with NaN": (sp.csr_matrix(np.where(np.arange(3) == 1, np.nan, X)), "column 1 is missing", FILL),
 }
 
 

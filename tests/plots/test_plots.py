@@ -367,7 +367,7 @@ REFUSED = {
     "y holds the class 7": lambda m, s: robustness.from_estimator(m, X, np.full(80, 7)),
     "rows need one radius and label": lambda m, s: robustness([1.0], [True, False]).plot(),
     r"samples: \[80, 80, 3\]": lambda m, s: margins_of(m, X, Y, sample_weight=np.ones(3)),
-    "column 0 is missing in 80": lambda m, s: margins_of(m, X * [np.nan, 1, 1], Y),
+    "column 0 is missing": lambda m, s: margins_of(m, X * [np.nan, 1, 1], Y),
     "margins must be finite": lambda m, s: MarginDisplay([1.0, np.inf], [True, False]).plot(),
     "no row is of class 0 or of class 1": lambda m, s: margins_of(
         KernelMaxMarginClassifier(**OVO).fit(X, THREE_CLASSES), X[:1], [2], label=(0, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numerics.finite import first_not_finite
+from ..numerics.column_errors import first_not_finite
 from ..problem.problem import MIN_COST, Problem
 from .partitions import BadRowError, Gathered, Partition
 

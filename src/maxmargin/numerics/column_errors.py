@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from math import isinf
 from typing import Any
@@ -12,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .labels import is_missing, missing_labels
-from .representable import COMPLEX, ENCODE, not_numeric, refuse_dates
+from .representable import COMPLEX, ENCODE, not_numeric
 
 IMPUTE = "fill such entries in, with SimpleImputer in a pipeline for instance, or leave the rows out"
-FIRST = "(first in row {}; rows and columns are counted from 0)"
 FINITE = "give finite numbers, or leave the rows out"
 ARROW_TIMES = ("date", "time", "duration")  # how the names of Arrow's types of dates and times begin
 SAYS_WHICH = "convert string|contains NaN|X contains inf|too large"  # errors about entries
@@ -34,12 +32,6 @@ def refuse_queries_and_dates(X: Any) -> None:
         temporal = temporal or (hasattr(kind, "num_fields") and str(kind).startswith(ARROW_TIMES))
         if temporal:
             raise ValueError(not_numeric(f"column {name!r}", kind))
-    if isinstance(X, list | tuple | np.ndarray):
-        try:
-            values = np.asarray(X, dtype=object)
-        except ValueError:  # rows of unequal length, which scikit-learn refuses
-            return
-        refuse_dates(values)
 
 
 def column_message(error: str, X: Any, y: Any) -> str | None:
@@ -54,12 +46,6 @@ def column_message(error: str, X: Any, y: Any) -> str | None:
     """
     if error.startswith("The feature names should match"):
         return f"{error}Columns in the order of the fit: X[list(model.feature_names_in_)]."
-    counts = Counter(column_names(X))
-    if not counts and hasattr(X, "columns"):
-        return "X has no column: give at least one feature."
-    twice = next((name for name, count in counts.items() if count > 1), None)
-    if twice is not None and not re.search(SAYS_WHICH, error):
-        return f"two columns of X have the name {twice!r}: rename one, or leave it out."
     if "not 'complex'" in error or ("Complex data" in error and np.iscomplexobj(X)):
         return COMPLEX
     if hasattr(X, "columns") or re.search(SAYS_WHICH, error):
@@ -87,44 +73,64 @@ def check_finite(X: Any, given: Any, error: type[ValueError] = ValueError) -> No
         raise error(column_message("X contains inf", given if hasattr(given, "columns") else X, None))
 
 
-def _columns(X: Any) -> Iterator[tuple[str, Any, str]]:
+def first_not_finite(X: Any) -> tuple[int, int, float] | None:
+    """Return row, column and value of the first entry that is NaN or infinite; None where there is none.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Numbers; of a CSR matrix the first stored entry of the first such row is meant.
+    """
+    entries = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        # one pass, no copy; a sum that overflows is examined below
+        if np.isfinite(entries.sum(dtype=np.float64)):
+            return None
+    places = np.flatnonzero(~np.isfinite(entries))
+    if not places.size:
+        return None
+    k = int(places[0])
+    if not sp.issparse(X):
+        row, column = divmod(k, X.shape[1])
+        return row, column, float(X[row, column])
+    return int(np.searchsorted(X.indptr, k, side="right")) - 1, int(X.indices[k]), float(X.data[k])
+
+
+def _columns(X: Any) -> Iterator[tuple[str, np.ndarray, str]]:
     """Yield the place, the entries and the type of every column of a table; nothing of other shapes."""
     if hasattr(X, "columns"):
         for j, name in enumerate(column_names(X)):
             column = X.iloc[:, j] if hasattr(X, "iloc") else X[name] if hasattr(X, "dtypes") else X.column(j)
-            yield f"column {name!r}", column, str(getattr(column, "dtype", None) or column.type)
+            kind = str(getattr(column, "dtype", None) or column.type)
+            yield f"column {name!r}", np.asarray(column).ravel(), kind
         return
-    table: Any = sp.csc_array(X) if sp.issparse(X) else np.asarray(X)
     if sp.issparse(X):  # only the first column with such an entry becomes dense
-        bad = np.flatnonzero(~np.isfinite(table.data))[:1]
-        j = int(np.searchsorted(table.indptr, bad, side="right").sum()) - 1
-        yield f"column {j}", table[:, [j]].toarray(), "numbers"
+        table = sp.csr_matrix(X)
+        for j in table.indices[~np.isfinite(table.data)][:1].tolist():
+            yield f"column {j}", table[:, [j]].toarray().ravel(), "numbers"
         return
+    table = np.asarray(X)
     table = table if table.dtype.kind == "f" else np.asarray(X, dtype=object)
     for j in range(table.shape[1] if table.ndim == 2 else 0):
         yield f"column {j}", table[:, j], "text"
 
 
-def _fault(place: str, column: Any, kind: str) -> str | None:
-    """Describe the text, or the missing and infinite entries of one column; None where it has neither."""
-    values = np.asarray(column).ravel()
-    if values.dtype.kind not in "iubfOUST":
+def _fault(place: str, values: np.ndarray, kind: str) -> str | None:
+    """Describe the first text, missing or infinite entry of a column; None where it has none."""
+    if values.dtype.kind in "mMcV":
         return not_numeric(place, kind)
-    missing = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
-    infinite = np.zeros(missing.size, dtype=bool)
-    for i in np.flatnonzero(~missing).tolist():
+    for i, value in enumerate(values.tolist()):
+        where = f"(row {i}; rows and columns are counted from 0)"
+        if is_missing(value):
+            return f"Input X contains NaN: {place} is missing; {IMPUTE} {where}."
         try:
-            infinite[i] = isinf(float(values[i]))
+            infinite = isinf(float(value))
         except OverflowError:
-            return f"{place} of X holds {str(values[i])[:40]}, beyond float64: divide this column {FIRST.format(i)}."
+            return f"{place} of X holds {str(value)[:40]}, beyond float64: divide this column {where}."
         except (TypeError, ValueError):
-            shown = f"{kind}, {str(values[i])[:40]!r} for instance"
-            return f"{place} of X holds {shown}, not numbers: {ENCODE} {FIRST.format(i)}."
-    for what, word, bad, remedy in (
-        ("NaN", "missing", missing, IMPUTE),
-        ("infinity", "infinite", infinite, FINITE),
-    ):
-        if bad.any():
-            count = f"{bad.sum()} of {bad.size} rows"
-            return f"Input X contains {what}: {place} is {word} in {count}; {remedy} {FIRST.format(bad.argmax())}."
+            return (
+                f"{place} of X holds {kind}, {str(value)[:40]!r} for instance, not numbers: {ENCODE} {where}."
+            )
+        if infinite:
+            return f"Input X contains infinity: {place} is infinite; {FINITE} {where}."
     return None

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from .representable import WHOLE
 from .sparse_columns import check_storage
-
-# Of floating-point labels from 2^53 on: 2^53 and 2^53 + 1 are one float64 number.
-_LARGE = (
-    "where floating-point numbers do not hold every whole number, so that two labels could become one class"
-)
 
 
 def plain_labels(y: Any) -> Any:
@@ -61,34 +56,24 @@ def check_labels(y: np.ndarray) -> None:
     """Raise ValueError at the first label in memory that names no class."""
     fault = bad_label(y)
     if fault is not None:
-        row, words = fault
-        if is_missing(y.ravel()[row]):
+        if is_missing(y.ravel()[fault[0]]):
             raise ValueError(missing_labels(sum(map(is_missing, y.ravel().tolist())), y.size))
-        raise ValueError(f"Label {row} (counted from 0) is {words}.")
+        raise ValueError(f"Label {fault[0]} (counted from 0) is {fault[1]}.")
 
 
 def bad_label(y: np.ndarray) -> tuple[int, str] | None:
     """Return the row of the first label that names no class, and what it is with the remedy; None if there is none.
 
-    Such are NaN, infinity, NaT, what a data frame library has for missing entries, and floating-point numbers from 2^53
-    on, which may be rounded.
+    Such are NaN, infinity, NaT, and what a data frame library has for missing entries.
     """
     kind = y.dtype.kind
-    if not y.size or kind not in "fmMO":
-        return None
     if kind == "f":
-        if float(y.min()) > -WHOLE and float(y.max()) < WHOLE:  # false for NaN
-            return None
-        bad = ~(np.abs(y.astype(float, copy=False)) < WHOLE)
+        bad = ~np.isfinite(y)
     elif kind == "O":
-        bad = np.fromiter(map(_is_no_label, y.ravel().tolist()), bool, y.size)
+        bad = np.fromiter((is_missing(v) or v in (inf, -inf) for v in y.ravel().tolist()), bool, y.size)
     else:
-        bad = np.isnat(y)
-    for i in np.flatnonzero(bad)[:1].tolist():
-        label = y.ravel()[i]
-        is_large = isinstance(label, float | np.floating) and np.isfinite(label)
-        return i, f"{label}, {_LARGE}: give integers, or text" if is_large else f"{label}: leave the row out"
-    return None
+        bad = np.isnat(y) if kind in "mM" else np.zeros(0, bool)
+    return next(((i, f"{y.ravel()[i]}: leave the row out") for i in np.flatnonzero(bad)[:1].tolist()), None)
 
 
 def is_missing(value: Any) -> bool:
@@ -99,11 +84,6 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
-
-
-def _is_no_label(value: Any) -> bool:
-    """Return whether an object is missing, or a floating-point number of the rule of `bad_label`."""
-    return is_missing(value) or (isinstance(value, float) and not abs(value) < WHOLE)
 
 
 def missing_labels(missing: int, rows: int) -> str:

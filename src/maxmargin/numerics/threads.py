@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from contextlib import ContextDecorator
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
-from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 
@@ -18,27 +15,12 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     """Return the number of threads for `parts` parts of the work: n_jobs as in joblib, at most one for each processor.
 
     Processors are limited by the process's affinity and by a container's share; more threads would wait for each other.
-    In a job of joblib (a grid search with n_jobs) the limit is the job's share of the processors.
     """
-    if n_jobs is None and parts == 1:
+    if n_jobs == 1 or (n_jobs is None and parts == 1):
         return 1
     # None stands for the setting of joblib's parallel_config
-    wanted = 1 if n_jobs == 1 else effective_n_jobs(n_jobs)  # pyright: ignore[reportArgumentType]
-    if wanted == 1:
-        return 1
-    wanted = min(wanted, _processors())
+    wanted = min(effective_n_jobs(n_jobs), cpu_count())  # pyright: ignore[reportArgumentType]
     return wanted if parts is None else max(1, min(wanted, parts))
-
-
-def _processors() -> int:
-    """Return the processors that this call may use."""
-    backend: Any = get_active_backend()[0]
-    if not backend.nesting_level:
-        return cpu_count()
-    # joblib sets the number of threads of its worker processes by this variable; worker threads get one each
-    alone = threading.current_thread() is threading.main_thread()
-    share = os.environ.get("OMP_NUM_THREADS", "") if alone else ""
-    return min(int(share), cpu_count()) if share.isdecimal() and int(share) else 1
 
 
 class BlasThreads(ContextDecorator):
@@ -49,15 +31,8 @@ class BlasThreads(ContextDecorator):
     """
 
     def __init__(self, count: int) -> None:
-        self.count = count
-        self._lock = Lock()
-        if hasattr(os, "register_at_fork"):  # a thread that holds the lock is not in the forked process
-            os.register_at_fork(after_in_child=self._renew_lock)
-        self._inside = 0
+        self.count, self._lock, self._inside = count, Lock(), 0
         self._limit: Any = None
-
-    def _renew_lock(self) -> None:
-        self._lock = Lock()
 
     @cached_property
     def _blas(self) -> ThreadpoolController:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..numerics.fault import Fault
-from ..numerics.labels import bad_label
 from .table import check_labels, labels_of, whole
 
 _T = TypeVar("_T")
@@ -100,8 +99,6 @@ class Classes:
         if not strange.size:
             return numbers.astype(np.uint32)
         self.labels = np.concatenate([known, np.unique(strange)])
-        if (found := bad_label(self.labels)) is not None:
-            raise Fault(f"labels are integers and floating-point numbers, such as {found[1]}.")
         return self._numbered(y)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..numerics.fault import Fault
+from ..numerics.fault import Fault, number_of
 from ..numerics.labels import bad_label
-from ..numerics.plain_text import number_of
 from ..numerics.representable import WHOLE, first_rounded_text
 from .files import require_memory
 from .layout import Layout, is_number, layout_of, text_fields

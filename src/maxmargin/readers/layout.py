@@ -12,8 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..numerics.fault import Fault
-from ..numerics.plain_text import number_of
+from ..numerics.fault import Fault, number_of
 from .files import DELIMITED, OTHER_THAN_TEXT, ending, kind_of, open_data, sample, without_mark
 from .table import LABEL_NAMES, Expected, columns, listed, repeated
 

@@ -16,8 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.fault import Fault
-from ..numerics.plain_text import number_of
+from ..numerics.fault import Fault, number_of
 from ..numerics.representable import WHOLE, first_rounded_text
 from .files import Digest, data_errors, open_data, require_memory, sample
 from .table import Expected, Table, whole

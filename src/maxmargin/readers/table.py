@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.column_errors import first_not_finite
 from ..numerics.fault import Fault
-from ..numerics.finite import first_not_finite
 from ..numerics.labels import bad_label
 from ..numerics.representable import WHOLE
 

@@ -116,10 +116,6 @@ class DescribedRows(ABC):
         parts = [one.labels for one in self._described]
         text = {part.dtype.kind in "OUS" for part in parts}
         joined = np.concatenate(parts, dtype=object if len(text) > 1 else None)
-        if (found := bad_label(joined)) is not None:
-            raise ValueError(
-                f"labels of partitions are integers and floating-point numbers, such as {found[1]}."
-            )
         return distinct(joined, np.concatenate([one.totals for one in self._described]))
 
     @abstractmethod
