@@ -37,7 +37,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .certificates.certificate import Certificates as Certificates
     from .certificates.separators import KernelSeparator as KernelSeparator
     from .certificates.separators import LinearSeparator as LinearSeparator
-    from .certificates.separators import PolynomialSeparator as PolynomialSeparator
     from .certificates.verdicts import Inseparable as Inseparable
     from .certificates.verdicts import Separable as Separable
     from .certificates.verdicts import Undecided as Undecided
@@ -81,7 +80,7 @@ _MODULES = {
         IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann
     """,
     "certificates.certificate": "Certificate CertificateError Certificates",
-    "certificates.separators": "KernelSeparator LinearSeparator PolynomialSeparator",
+    "certificates.separators": "KernelSeparator LinearSeparator",
     "certificates.verdicts": "Inseparable Separable Undecided",
     "estimators.cv": "MaxMarginClassifierCV",
     "estimators.explanation": "SupportReport",

@@ -26,10 +26,6 @@ from maxmargin import (
     separate,
     write_certificate,
 )
-from maxmargin.certificates.huge_columns import cancelled_exactly, huge_columns
-from maxmargin.certificates.sample import Sample
-from maxmargin.certificates.verification import verify_verdicts
-from maxmargin.problem.problem import Problem
 
 CHECKER = Path(__file__).resolve().parents[2] / "checker" / "check.py"
 pytestmark = pytest.mark.skipif(
@@ -95,7 +91,7 @@ def test_certificates_of_all_kinds_are_valid_with_the_bounds_of_the_fit(tmp_path
 
 @thorough
 def test_changed_certificates_are_refused_unless_the_statement_stays_true(tmp_path):
-    """Bounds are the tightest float64 ones: a bound one unit in the last place inward is false for these numbers."""
+    """Bounds that are tighter by a part in 1e6 are false for these numbers."""
     rng, refused, trials = np.random.default_rng(0), 0, examples(30, 1000)
     for trial in range(trials):
         if trial % 5 == 0:
@@ -110,8 +106,8 @@ def test_changed_certificates_are_refused_unless_the_statement_stays_true(tmp_pa
             if value == 0.0 or np.isinf(value):  # states nothing, or cannot be tighter
                 refused += 1
                 continue
-            inward = np.inf if kind == "lower" else 0.0
-            new[k] = json.dumps(head | {kind: float(np.nextafter(value, inward)).hex()})
+            inward = 1.0 + 1e-6 if kind == "lower" else 1.0 - 1e-6
+            new[k] = json.dumps(head | {kind: (inward * value).hex()})
         elif kind == "label":
             changed[i] = "7" + rows[i][1:]
         elif kind == "data":
@@ -168,46 +164,7 @@ def test_delimited_text_is_checked_by_the_names_of_its_columns(tmp_path):
     assert checked(tmp_path / "proof.json", tmp_path / "data.csv") == (0, "VALID")
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize(("p", "power"), [(1.0, 2), (1.5, 1), (2.0, 2), (3.0, 2), (np.inf, 1)])
-def test_dual_variables_of_huge_columns_cancel_exactly(tmp_path, p, power, loss):
-    """No float64 dual variables prove the bound of the fit, which `verify` proves by a theorem; rational ones do."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(60, 4))
-    y = (X.sum(axis=1) + rng.normal(size=60) > 0.0).astype(int)
-    X *= 10.0 ** np.array([-12.0, 0.0, 9.0, 12.0])
-    model = MaxMarginClassifier(p=p, norm_power=power, loss=loss, random_state=0).fit(X, y)
-    ((lower, _),) = write_certificate(tmp_path / "proof.json", model, X, y)
-    assert lower >= model.certificate_.lower * (1.0 - 1e-9) > 0.0
-    write_rows(tmp_path / "data.svm", X, y)
-    assert checked(tmp_path / "proof.json", tmp_path / "data.svm") == (0, "VALID")
-
-
-@pytest.mark.parametrize("count", [30, 190])
-def test_huge_columns_are_cancelled_up_to_a_number_of_columns(count):
-    """Elimination in rational numbers takes half a minute for some hundred columns: it is not tried."""
-    rng = np.random.default_rng(0)
-    X, y = np.tile(rng.normal(size=(2 * count, count)), (2, 1)), np.repeat([1.0, -1.0], 2 * count)
-    X = 1e30 * (X + 1e-3 * rng.normal(size=X.shape))
-    equations = np.column_stack([X / 1e30 * y[:, None], y]).T
-    start = np.full(y.size, 0.3)
-    start -= np.linalg.lstsq(equations, equations @ start, rcond=None)[0]
-    assert start.min() > 0.0
-    sample, soft = Sample(X, y, np.ones(y.size)), Problem("squared_hinge", 1.0)
-    alpha = dict(enumerate(map(Fraction, start.tolist())))
-    huge = huge_columns(soft, sample, start)
-    assert huge.sum() == count
-    found = cancelled_exactly(soft, sample, alpha, huge)
-    if count > 100:
-        assert found is alpha
-        return
-    for column in [np.ones(y.size), *X.T]:
-        signed = [Fraction(value) for value in (column * y).tolist()]
-        assert sum(found[i] * value for i, value in enumerate(signed)) == 0
-    assert max(abs(found[i] - a) for i, a in alpha.items()) < 1e-12
-
-
-def test_false_dual_variables_of_huge_columns_are_refused(tmp_path):
+def test_false_dual_variables_are_refused(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0.0, 1, -1)
@@ -251,8 +208,6 @@ def test_proofs_about_other_problems_and_rows_of_weight_zero_are_refused(tmp_pat
         model.verdict_ = verdict
         with pytest.raises(CertificateError, match=words):
             write_certificate(tmp_path / "proof.json", model, X, y, weights)
-        with pytest.raises(CertificateError, match=words):
-            verify_verdicts(model, X, y, weights)
 
 
 def test_inseparable_data_have_an_upper_bound_of_zero(tmp_path):
@@ -351,7 +306,7 @@ def test_names_that_the_terminal_does_not_have_are_printed_with_escapes(tmp_path
 def test_columns_that_no_checker_could_find_are_refused(tmp_path, options):
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
     model = MaxMarginClassifier(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"give|rename|leave"):
+    with pytest.raises(ValueError, match=r"feature_names|first_index"):
         write_certificate(tmp_path / "proof.json", model, X, y, **options)
     assert not (tmp_path / "proof.json").exists()
 

@@ -1,7 +1,9 @@
-"""Bounds of kernel machines hold for arbitrary dual weights and meet at the optimum."""
+"""Bounds of kernel machines hold for arbitrary points and meet at the optimum."""
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,131 +12,107 @@ import scipy.sparse as sp
 from oracle import optimum
 from problems import rings
 
-from maxmargin import Problem
-from maxmargin.algorithms.batch.decomposition import decomposed_points
-from maxmargin.algorithms.batch.kernel_rows import KernelRows
-from maxmargin.certificates import gram
-from maxmargin.certificates.expansions import KernelPoint, KernelProblem
-from maxmargin.certificates.gram import VALUE_RANGE, KernelSample
-from maxmargin.certificates.rows import bounds
-from maxmargin.certificates.sample import Sample
-from maxmargin.kernels.functions import Gaussian, Linear, Polynomial, Precomputed
+from maxmargin import KernelMaxMarginClassifier, Problem, verify
 
 PROBLEMS = [
     Problem("hinge", 1.0, intercept="free"),
-    Problem("hinge", 50.0, intercept="augmented", intercept_scaling=0.7),
     Problem("squared_hinge", 1.0, intercept="none"),
     Problem("squared_hinge", 1.0, intercept="free"),
     Problem("hinge", np.inf, intercept="free"),
-    Problem("hinge", np.inf, intercept="augmented", intercept_scaling=0.7),
 ]
-SMOOTH = [Linear(), Gaussian(0.3), Polynomial(0.1, 5, 1.0)]
 
 
-def kernel_bounds(problem, kernel, X, y, weights, alpha):
-    """The bounds proved by dual variables, with the best primal point along them."""
-    point = KernelPoint(alpha, alpha * y, 0.0)
-    return KernelProblem(problem, KernelSample(kernel, X), y, weights).bounds(point)
+def fitted(problem, X, y, weights=None, **options):
+    free = problem.intercept == "free"
+    model = KernelMaxMarginClassifier(
+        problem.C, loss=problem.loss, fit_intercept=free, random_state=0, **options
+    )
+    return model.fit(X, y, weights)
+
+
+def proved(model, X, y, alpha, c, b, weights=None):
+    """The bounds of sum c_i k(x_i, .) + b and of dual variables, set into a model that claims nothing."""
+    changed, used = copy(model), np.flatnonzero(c)
+    changed.support_ = used[np.argsort(y[used] > 0, kind="stable")]
+    changed.n_support_ = np.array([(y[used] < 0).sum(), (y[used] > 0).sum()])
+    changed.dual_coef_, changed.intercept_ = c[changed.support_][None], np.array([b])
+    changed.support_vectors_ = X[changed.support_]
+    support = np.flatnonzero(alpha)
+    bounds = {"lower": -np.inf, "upper": np.inf, "support": support, "dual": alpha[support]}
+    changed.certificate_ = replace(model.certificate_, **bounds)
+    return verify(changed, X, y, weights)
+
+
+def some_dual(rng, problem, y, weights):
+    alpha = rng.exponential(size=y.size) * (rng.random(y.size) < 0.5)
+    alpha = np.minimum(alpha, problem.C * weights) if problem.loss == "hinge" else alpha
+    if problem.intercept == "free":
+        sums = np.array([alpha[y < 0].sum(), alpha[y > 0].sum()])
+        alpha = alpha * (sums.min() / sums)[(y > 0).astype(int)]
+    return alpha
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.loss}-{p.C:g}-{p.intercept}")
-def test_arbitrary_dual_weights_prove_valid_bounds(problem):
-    """Bounds of arbitrary dual weights contain the optimum; bounds of the optimal ones meet."""
+def test_arbitrary_points_prove_valid_bounds(problem):
     X, y, weights = rings(30, 0, noise=0.0)
-    kernel, rng = Polynomial(0.5, 2, 1.0), np.random.default_rng(1)
-    values, vectors = np.linalg.eigh(kernel.block(X, X))
+    values, vectors = np.linalg.eigh((0.5 * X @ X.T + 1.0) ** 2)
     exact = optimum(problem, vectors * np.sqrt(np.maximum(values, 0.0)), y, weights)
     slack = 1e-9 * float(exact.upper)  # of the eigenvectors: n eps |K|, divided by the square of the margin
-    last = list(decomposed_points(problem, KernelRows(kernel, X, 10.0), y, weights))[-1]
-    some = [rng.exponential(size=30) * (rng.random(30) < 0.5) for _ in range(20)]
-    for alpha in (*some, last.alpha):
-        found = kernel_bounds(problem, kernel, X, y, weights, alpha).bounds
-        assert found.lower <= exact.upper + slack
-        assert exact.lower <= found.upper + slack
-    assert problem.gap(found.lower, found.upper) < 1e-6
-    # the linear kernel has the bounds of the linear classifier
-    X[:, 0] += 4.0 * y
-    for store in (np.asarray, sp.csr_matrix):
-        found, (alpha, c, b), _ = kernel_bounds(problem, Linear(), store(X), y, weights, some[0])
-        other = bounds(problem, Sample(X, y, weights), c @ X, b, alpha)
-        np.testing.assert_allclose((found.lower, found.upper), (other.lower, other.upper), 1e-12)  # 30 eps
+    model = fitted(problem, X, y, weights, kernel="poly", gamma=0.5, degree=2, coef0=1.0, tol=1e-6)
+    rng, found = np.random.default_rng(1), [model.certificate_, verify(model, X, y, weights)]
+    assert found[1].gap <= 1e-6
+    for _ in range(20):
+        alpha = some_dual(rng, problem, y, weights)
+        b = rng.normal() if problem.intercept == "free" else 0.0
+        found.append(proved(model, X, y, alpha, alpha * y, b, weights))
+    for bounds in found:
+        assert bounds.lower <= exact.upper + slack
+        assert exact.lower <= bounds.upper + slack
 
 
-def kernel_in_80_bits(kernel, X):
-    """The kernel matrix of Linear, Gaussian, or Polynomial of degree 5 with coef0 = 1."""
-    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
-        pytest.skip("long double is double here")
-    extended = X.astype(np.longdouble)
-    products, squares = extended @ extended.T, (extended * extended).sum(axis=1)
-    if kernel.name == "linear":
-        return products
-    if kernel.name == "poly":
-        return (np.longdouble(kernel.gamma) * products + 1) ** 5
-    return np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
+def exact_sums(X, y, alpha, c, b):
+    """The bounds of the hinge with C = 1 and no intercept's weight, in rational numbers."""
+    rows = [[Fraction(value) for value in row] for row in X.tolist()]
 
+    def combined(factors):
+        factors = [Fraction(v) for v in factors.tolist()]
+        return [
+            sum(a * v for a, v in zip(factors, column, strict=True)) for column in zip(*rows, strict=True)
+        ]
 
-WHOLE = np.random.default_rng(5).integers(0, 256, size=(40, 100)).astype(float)
-REAL = np.random.default_rng(4).normal(size=(40, 7))
-
-
-@pytest.mark.parametrize("kernel", SMOOTH, ids=lambda k: k.name)
-@pytest.mark.parametrize(
-    "X", [REAL, 30.0 * REAL, WHOLE, WHOLE / 255.0], ids=["1", "30", "bytes", "bytes / 255"]
-)
-def test_kernel_values_are_within_their_error(kernel, X):
-    """Against 80-bit arithmetic; integers have a smaller error."""
-    exact, rows = kernel_in_80_bits(kernel, X), kernel.prepared(X)
-    assert np.abs(kernel.block(X, X) - exact).max() <= kernel.error(X)
-    assert np.abs(kernel.diagonal(X) - np.diagonal(exact)).max() <= kernel.error(X)
-    assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300  # underflow of exp
-    assert kernel.error(rows) <= kernel.error(X)
+    w, v = combined(c), combined(alpha * y)
+    scores = [sum(a * x for a, x in zip(w, row, strict=True)) + Fraction(b) for row in rows]
+    losses = sum(max(1 - int(label) * score, 0) for label, score in zip(y, scores, strict=True))
+    gains = sum((Fraction(a) for a in alpha.tolist()), Fraction())
+    return gains - sum(x * x for x in v) / 2, sum(x * x for x in w) / 2 + losses
 
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize(("seed", "cancel"), [(8, False), (9, True), (16, True), (18, True)])
-def test_sums_of_rows_are_within_their_error(store, seed, cancel, monkeypatch):
-    """For w of the linear kernel and a multiple of it, including large coefficients that nearly cancel."""
-    rng = np.random.default_rng(seed)
-    X, c = 1e3 * rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.8), 1e4 * rng.normal(size=20)
-    if cancel:
-        c[:10] = -np.linalg.lstsq(X[:10].T, X[10:].T @ c[10:])[0]
-    rows = [[Fraction(value) for value in row] for row in X.tolist()]
-    for few in (0, 2**17):
-        monkeypatch.setattr(gram, "COMPENSATED_ENTRIES", few)
-        sample = KernelSample(Linear(), store(X))
-        one = sample.combinations(c[None])[0]
-        values = KernelSample(Polynomial(1.0, 1), X)  # the same kernel
-        by_values = values.combinations(c[None])[0]
-        some, others = sample.multiple(one, 0.7, 0.7 * c), values.multiple(by_values, 0.7, 0.7 * c)
-        for found in (one, some, by_values, others):
-            factors = [Fraction(v) for v in found.c.tolist()]
-            w = [
-                sum(a * v for a, v in zip(factors, column, strict=True)) for column in zip(*rows, strict=True)
-            ]
-            scores = [sum(a * b for a, b in zip(w, row, strict=True)) for row in rows]
-            off = [abs(float(Fraction(a) - b)) for a, b in zip(found.scores.tolist(), scores, strict=True)]
-            assert (np.array(off) <= found.score_error).all()
-            assert abs(float(Fraction(found.square) - sum(a * a for a in w))) <= found.square_error
+@pytest.mark.parametrize(
+    "kernel", [{"kernel": "linear"}, {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}]
+)
+@pytest.mark.parametrize("cancel", [False, True])
+def test_sums_of_rows_are_within_their_error(store, kernel, cancel):
+    """Including large coefficients that nearly cancel; both kernels are the inner product."""
+    problem = Problem("hinge", 1.0, intercept="none")
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = 1e3 * rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.8)
+        y, c = np.where(np.arange(20) % 2, 1.0, -1.0), 1e4 * rng.normal(size=20)
         if cancel:
-            assert one.score_error.max() < 1e-2 * by_values.score_error
-            assert one.square_error < 1e-6 * by_values.square_error
+            c[:10] = -np.linalg.lstsq(X[:10].T, X[10:].T @ c[10:])[0]
+        c *= 10.0 ** rng.integers(-12, 1)
+        alpha = some_dual(rng, problem, y, np.ones(20)) * 1e-6
+        found = proved(fitted(problem, store(X), y, **kernel), store(X), y, alpha, c, 0.0)
+        lower, upper = exact_sums(X, y, alpha, c, 0.0)
+        assert Fraction(found.lower) <= lower
+        assert Fraction(found.upper) >= upper
 
 
-def test_kernel_values_outside_their_range_are_refused():
-    """The limits are accepted, the next numbers beyond them are not."""
-    least, largest = VALUE_RANGE
-    for size in VALUE_RANGE:
-        assert KernelSample(Precomputed(), size * np.eye(2)).max_diagonal == size
-    for size in (np.nextafter(least, 0.0), np.nextafter(largest, np.inf)):
-        with pytest.raises(ValueError, match=r"in sums: .* scale the matrix"):
-            KernelSample(Precomputed(), size * np.eye(2))
-    assert KernelSample(Linear(), np.zeros((2, 3))).max_diagonal == 0.0  # zero rows do not count as underflow
-
-
-def test_underflowing_products_do_not_overstate_the_margin():
-    """For tiny coefficients |w|^2 = c'Kc underflows, and a quotient by it would exceed the margin."""
-    hard, y = Problem("hinge", np.inf, intercept="none"), np.ones(3)
-    task = KernelProblem(hard, KernelSample(Precomputed(), np.eye(3)), y, y)
-    for size in np.geomspace(1e-163, 1e-155, 200):
-        assert task.attained_margin(np.full(3, size), 0.0) <= 3.0**-0.5
-    assert task.attained_margin(np.full(3, 1e-120), 0.0) == pytest.approx(3.0**-0.5, rel=1e-13, abs=0.0)
+@pytest.mark.parametrize("size", [0.0, 1e-260, 1e260])
+def test_kernel_values_outside_their_range_are_refused(size):
+    if not size:  # zero rows do not count as underflow
+        fitted(PROBLEMS[0], np.zeros((2, 2)), np.array([-1.0, 1.0]), kernel="precomputed")
+        return
+    with pytest.raises(ValueError, match=r"in sums: .* scale the matrix"):
+        fitted(PROBLEMS[0], size * np.eye(2), np.array([-1.0, 1.0]), kernel="precomputed")

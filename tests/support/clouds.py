@@ -1,6 +1,9 @@
-"""Overlapping normal classes, and comparison of their fitted models with the exact optimum."""
+"""Overlapping normal classes, points that no solver produced, and comparison of models with the exact optimum."""
 
 from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,3 +37,34 @@ def assert_optimum_is_bracketed(model, X, y):
     for certificate in (now, model.certificate_):
         assert certificate.lower <= float(truth.upper) + slack
         assert certificate.upper >= float(truth.lower) - slack
+
+
+def altered(model, **changes):
+    """The same model with changed attributes, as in a forged file."""
+    forged = copy(model)
+    vars(forged).update(changes)
+    return forged
+
+
+def with_certificate(model, **changes):
+    return altered(model, certificate_=replace(model.certificate_, **changes))
+
+
+def proved(model, X, y, w, b, alpha, weights=None):
+    """The bounds of a point that no solver produced, set into a model that claims nothing."""
+    support = np.flatnonzero(alpha)
+    silent = with_certificate(model, lower=-np.inf, upper=np.inf, support=support, dual=alpha[support])
+    return verify(altered(silent, coef_=w[None], intercept_=np.array([b])), X, y, weights)
+
+
+def feasible(problem, y, weights, alpha):
+    """Dual variables within their caps, the heavier class scaled down where the intercept is free."""
+    capped = problem.loss == "hinge" and np.inf > problem.C
+    caps = problem.C * weights if capped else np.where(weights > 0.0, np.inf, 0.0)
+    alpha = np.minimum(alpha, caps)
+    if problem.intercept == "free":
+        sums = np.array([alpha[y < 0].sum(), alpha[y > 0].sum()])
+        if not sums.all():
+            return np.zeros(len(y))
+        alpha = np.minimum(alpha * (sums.min() / sums)[(y > 0).astype(int)], caps)
+    return alpha

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..numerics.norms import norm, row_norms
+from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
-from ..problem.rounding import without_rounding
 from .any_norm.smoothed_newton import smoothed_newton_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
@@ -67,12 +66,11 @@ def by_norm_solutions(rows: Rows, start: Start | None, tol: float = 0.0) -> Iter
     """
     problem, y, weights, least_gap = rows.problem, rows.y, rows.weights, np.inf
     points = column_points if problem.p == np.inf else norm_solutions
-    longest = float(row_norms(rows.X, 2.0).max())
     for w, b, alpha in points(problem, rows.X, y, weights, rows.interrupted):
         balanced = problem.balanced(y, alpha) if problem.free else alpha
         alpha = alpha if balanced is None else balanced
         v = np.append(Plain.combine(rows.X, alpha * y), problem.rho * float(alpha @ y))
-        length = norm(without_rounding(problem, rows.X, longest, alpha, v), problem.p)
+        length = norm(v, problem.p)
         t = problem.multiple(alpha, length * length, weights)
         alpha = np.minimum(t * alpha, rows.caps)
         lower = problem.dual((t * length) ** 2, alpha, weights)

@@ -9,7 +9,7 @@ v being measured in the p-norm and w in the dual q-norm: Hoelder's inequality is
 first power (`power=1`) the soft bounds are (sum alpha_i - sum alpha_i^2 / (4 C s_i)) / max(1, |v|) and |w| + losses.
 
 A provider (`rows`: linear rows, `gram`: kernel rows) supplies margins with their errors, lengths as intervals, and the
-imbalance of the dual variables; `one_pass` supplies the sums themselves. u = eps / 2 is the unit roundoff: each
+imbalance of the dual variables. u = eps / 2 is the unit roundoff: each
 operation in float64 has a relative error of at most u, or an error of half the smallest number where it underflows.
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.sums import EPS, SMALLEST_FLOAT, Arithmetic, Compensated, Plain, powers_error
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain, exact_total, powers_error
 from ..problem.problem import Problem
 
 
@@ -104,17 +104,11 @@ def combine_sides(problem: Problem, dual: Side, primal: Side) -> Bounds:
 
 
 def dual_side(
-    problem: Problem,
-    weights: np.ndarray,
-    alpha: np.ndarray,
-    length: Length,
-    imbalance: float,
-    arithmetic: Arithmetic = Plain,
+    problem: Problem, weights: np.ndarray, alpha: np.ndarray, length: Length, imbalance: float
 ) -> Side:
     """Return the bound that feasible dual variables prove.
 
-    The sum of the gains has an error of at most `arithmetic.error`. Quotients of tiny numbers may underflow: the
-    smallest number for each row covers them.
+    Quotients of tiny numbers may underflow: the smallest number for each row covers them.
 
     Parameters
     ----------
@@ -127,12 +121,10 @@ def dual_side(
         |v|, the heavier class scaled down.
     imbalance : float
         At least |sum alpha_i y_i| where the intercept is free, else 0.
-    arithmetic : Plain or Compensated, default=Plain
-        The arithmetic of the sum of the gains.
     """
-    gains, count = arithmetic.total(problem.gains(alpha, weights)), int(np.count_nonzero(alpha))
+    gains, count = Plain.total(problem.gains(alpha, weights)), int(np.count_nonzero(alpha))
     size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
-    error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
+    error = Plain.error(size, Plain.terms(alpha, count, 0))
     error += (alpha.size + 4.0) * SMALLEST_FLOAT if count else 0.0
     sums = DualSums(gains, size, error, imbalance, length)
     if problem.hard:
@@ -199,7 +191,6 @@ def primal_side(
     margins: np.ndarray,
     errors: np.ndarray,
     length: Length,
-    arithmetic: Arithmetic = Plain,
 ) -> Side:
     """Return the bound that a primal point attains: its objective, or its margin in a hard margin problem.
 
@@ -214,16 +205,14 @@ def primal_side(
         Bounds of their absolute errors.
     length : Length
         |w|, with the weight of an augmented intercept.
-    arithmetic : Plain or Compensated, default=Plain
-        The arithmetic of the sum of the losses.
     """
     least = margins - errors
     if problem.hard:
         used = weights > 0.0
         smallest, worst = float(margins[used].min()), float(least[used].min())
         return attained_margin_bound(PrimalSums(smallest, worst, 0.0, length))
-    worst = arithmetic.total(problem.losses(least, weights))
-    error = arithmetic.error(worst, worst, arithmetic.terms(margins, weights.size, 0))
+    worst = Plain.total(problem.losses(least, weights))
+    error = Plain.error(worst, Plain.terms(margins, weights.size, 0))
     value = Plain.total(problem.losses(margins, weights))
     return objective_bound(problem, PrimalSums(value, worst, error, length))
 
@@ -263,10 +252,10 @@ def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
     return Side(upper, upper - value, value)
 
 
-def norm_interval(v: np.ndarray, exponent: float, arithmetic: Arithmetic, v_error: float = 0.0) -> Length:
+def norm_interval(v: np.ndarray, exponent: float, v_error: float = 0.0) -> Length:
     """Return the norm of a vector as computed, with an interval that holds the norm of the exact vector.
 
-    The sum of powers has the relative error of `arithmetic.error`, and the root halves relative errors at p = 2: the
+    The sum of powers has the relative error of `Plain.error`, and the root halves relative errors at p = 2: the
     other half, at least 2 u, covers the root and the sums below. `powers_error` is the error of the powers. The norm is
     a multiple of a norm near one: the last product, and the error bounds, may underflow.
 
@@ -276,13 +265,11 @@ def norm_interval(v: np.ndarray, exponent: float, arithmetic: Arithmetic, v_erro
         The vector as computed.
     exponent : float
         Of the norm, from 1 to inf.
-    arithmetic : Plain or Compensated
-        The arithmetic of the sum of powers.
     v_error : float, default=0
         Bound of the norm of the difference of the exact vector from v.
     """
-    value = arithmetic.norm(v, exponent)
-    error = arithmetic.error(value, value, v.size) + value * powers_error(exponent, v.size) + v_error
+    value = Plain.norm(v, exponent)
+    error = Plain.error(value, v.size) + value * powers_error(exponent, v.size) + v_error
     error *= 1.0 + 4.0 * EPS  # rounding of the sum above
     error += 4.0 * SMALLEST_FLOAT if value > 0.0 else 0.0
     return Length(value, max(value - error, 0.0), value + error)
@@ -291,8 +278,6 @@ def norm_interval(v: np.ndarray, exponent: float, arithmetic: Arithmetic, v_erro
 def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:
     """Return |sum alpha_i y_i|, rounded upwards, for alpha and y of shape (n,).
 
-    Scaling the heavier class down changes v by up to this number times the longest row. The sum is therefore rounded
-    only once, also where the other sums are plain.
+    Scaling the heavier class down changes v by up to this number times the longest row.
     """
-    used = alpha > 0.0
-    return abs(Compensated.total(alpha[used] * y[used])) * (1.0 + EPS)
+    return abs(exact_total(alpha * y)) * (1.0 + EPS)

@@ -3,10 +3,6 @@
 A vector v with v'Kv < 0 proves that K is no Gram matrix: no inner products have its values, so that there are no
 lengths, no margins and no duality. As entries are rounded, a matrix is accepted as long as its negative eigenvalues may
 be the effect of rounding.
-
-References
-----------
-C. Lanczos, "An iteration method for the solution of the eigenvalue problem", J. Res. Nat. Bur. Standards 45, 1950.
 """
 
 from __future__ import annotations
@@ -16,26 +12,15 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
+from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
-from ..numerics.sums import EPS
 
-# Rows up to which the least eigenvalue is computed, in about a second; for more rows, an upper bound of it. A larger
-# value finds more negative eigenvalues, and its time grows with the cube.
-MAX_ROWS = 2000
-# Number of matrices of the sampled rows that are in memory at once, and the least number of sampled rows, whatever the
-# memory limit: fewer rows would miss negative eigenvalues. The second is a round value; not tuned.
-MATRICES_IN_MEMORY, MIN_ROWS = 3, 250
-# Steps of Lanczos' iteration: more steps find eigenvalues closer to zero, and each takes a product with the matrix. A
-# round value; not tuned.
-LANCZOS_STEPS = 60
+# Rows on which eigenvalues are computed, in about a second, whose time grows with the cube; the least number of these
+# rows, whatever the memory limit; and the number of their matrices that are in memory at once.
+MAX_ROWS, MIN_ROWS, MATRICES_IN_MEMORY = 2000, 250, 3
 # Accepted error of an entry, in units in the last place: kernels of many features have errors of tens of units.
 ENTRY_ERROR_ULPS = 64.0
-# Matrices whose entries are multiples of the power of two of the largest one, over 2 to this number, are not rounded to
-# float32, whose numbers have 24 binary digits. With a larger number rounded matrices may be refused; a smaller one
-# takes exact matrices for rounded ones.
-EXACT_BITS = 16
 # Rows that are compared with their columns at a time: differences of 2 MB for 1000 rows. A round value; not tuned.
 BLOCK = 256
 
@@ -93,7 +78,7 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Finite numbers; values that float32 represents are accepted with the rounding of float32.
+        Finite numbers; an array of float32 is accepted with the rounding of float32.
     name : str, default="The kernel matrix"
         The name of the matrix in messages.
     places : ndarray of int, default=None
@@ -107,7 +92,10 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got shape {K.shape}.")
-    allowed = eigenvalue_rounding(K)
+    # The spectral norm of an (n, n) matrix of errors is at most n times the largest of them (Weyl's inequality).
+    eps = np.finfo(K.dtype if K.dtype.kind == "f" else float).eps
+    error = ENTRY_ERROR_ULPS * float(eps) * max(float(K.max()), -float(K.min()))
+    allowed = K.shape[0] * error
     i, j = _largest_place(K, lambda rows: np.abs(K[rows] - K[:, rows].T))
     if abs(float(K[i, j]) - float(K[j, i])) > allowed:
         row, other = (i, j) if places is None else places[[i, j]].tolist()
@@ -122,9 +110,7 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
             f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
             f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
         )
-    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), up to the rounding of an entry, which is
-    # smaller than that of an eigenvalue
-    error = allowed / K.shape[0]
+    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), up to the rounding of an entry
     lengths = np.sqrt(np.maximum(np.diag(K).astype(float) + error, 0.0))
     i, j = _largest_place(K, lambda rows: np.abs(K[rows]) - lengths[rows, None] * lengths)
     if abs(float(K[i, j])) > lengths[i] * lengths[j] + error:
@@ -136,71 +122,18 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
         )
 
 
-def eigenvalue_rounding(K: np.ndarray) -> float:
-    """Return a bound of the change of an eigenvalue by rounding of the entries: n times the error of the largest entry.
-
-    The spectral norm of an (n, n) matrix of errors is at most n times the largest of them (Weyl's inequality).
-    """
-    # float64 entries that float32 represents are taken as rounded to float32, unless they have few digits
-    largest = max(float(K.max()), -float(K.min()))
-    with np.errstate(over="ignore"):
-        single = K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all())
-    for shift in (0, EXACT_BITS - int(np.frexp(largest)[1])) if single else ():  # whole numbers; few digits
-        scaled = np.ldexp(K, shift)
-        single = single and not np.array_equal(scaled, np.rint(scaled))
-    eps = float(np.finfo(np.float32 if single else float).eps)
-    return ENTRY_ERROR_ULPS * K.shape[0] * eps * largest
-
-
-def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
-    """Return the least eigenvalue of a symmetric matrix, or an upper or lower bound of it.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    allowed : float, default=0.0
-        Eigenvalues of at least -allowed need not be computed: if all are, -allowed may be returned.
-
-    Returns
-    -------
-    value : float
-        Up to 2000 rows the least eigenvalue, or -allowed, a lower bound of it. For more rows the least Ritz value of
-        Lanczos' iteration, an upper bound of it, which is close to the eigenvalue where that is well separated.
-    """
+def least_eigenvalue(K: np.ndarray, allowed: float) -> float:
+    """Return the least eigenvalue on at most MAX_ROWS evenly spaced rows, or -allowed if none is below it."""
     if K.shape[0] > MAX_ROWS:
-        return _least_ritz_value(K, allowed)
-    if allowed > 0.0:
-        # a Cholesky factor of K + allowed I exists if and only if all eigenvalues are above -allowed
-        with suppress(LinAlgError):
-            cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
-            return -allowed
-    return float(eigvalsh(K.astype(float), subset_by_index=(0, 0), check_finite=False)[0])
-
-
-def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
-    """Return the least Ritz value of Lanczos' iteration with full reorthogonalisation.
-
-    The iteration stops after LANCZOS_STEPS steps, at a Ritz value below -2 allowed, or where the Krylov space is
-    exhausted.
-    """
-    # orthonormal basis of the Krylov space, a vector in each row
-    V = np.zeros((LANCZOS_STEPS + 1, K.shape[0]))
-    V[0] = np.random.default_rng(0).standard_normal(K.shape[0])
-    V[0] /= np.linalg.norm(V[0])
-    diagonal, beside = np.zeros(LANCZOS_STEPS), np.zeros(LANCZOS_STEPS)
-    least, size = np.inf, max(float(K.max()), -float(K.min()))
-    for k in range(LANCZOS_STEPS):
-        u = np.asarray(K @ V[k].astype(K.dtype if K.dtype.kind == "f" else float), dtype=float)
-        diagonal[k] = V[k] @ u
-        for _ in range(2):  # Gram-Schmidt twice: once leaves components of the size of rounding errors
-            u -= V[: k + 1].T @ (V[: k + 1] @ u)
-        beside[k] = np.linalg.norm(u)
-        least = float(eigh_tridiagonal(diagonal[: k + 1], beside[:k], eigvals_only=True)[0])
-        # the Krylov space is exhausted: no further step finds another direction
-        if least < -2.0 * allowed or beside[k] <= K.shape[0] * EPS * size:
-            break
-        V[k + 1] = u / beside[k]
-    return least
+        some = np.linspace(0, K.shape[0] - 1, MAX_ROWS).astype(np.intp)
+        K = K[np.ix_(some, some)]
+    K = K.astype(float)
+    with suppress(
+        LinAlgError
+    ):  # a Cholesky factor of K + allowed I exists if all eigenvalues are above -allowed
+        cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
+        return -allowed
+    return float(eigvalsh(K, subset_by_index=(0, 0), check_finite=False)[0])
 
 
 def _largest_place(K: np.ndarray, values: Callable[[slice], np.ndarray]) -> tuple[int, int]:

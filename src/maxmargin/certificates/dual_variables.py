@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numerics.sums import Compensated, Plain
+from ..numerics.sums import Plain, exact_total
 from ..problem.problem import Problem
 from .certificate import ImpliedDual
 from .sample import Sample
@@ -69,7 +69,7 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
     multiples of the unit in the last place of the smallest one, the remainder is most often zero.
     """
     for attempt in range(4):
-        excess = Compensated.total(alpha * y)
+        excess = exact_total(alpha * y)
         if excess == 0.0:
             return
         heavy, r = y * excess > 0.0, abs(excess)

@@ -15,10 +15,6 @@ from .bounds import Bounds, Side, combine_sides, dual_side, imbalance, primal_si
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
 
-# Relative difference from the best objective, in float64, up to which points are compared by their certified gap
-# instead: a larger value would give up accuracy of the point, a smaller one would keep points whose bound has a large
-# rounding margin. A round value; not tuned.
-OBJECTIVE_TOLERANCE = 1e-3
 # Ratio of the certified gap to the gap asked for, up to which no further point is tried: a smaller value would cost
 # time for no visible gain, a larger one would return larger gaps.
 ACCEPTED_GAP_RATIO = 1.001
@@ -33,15 +29,10 @@ class KernelPoint(NamedTuple):
 
 
 class KernelBounds(NamedTuple):
-    """Bounds, rounded outwards, and the point that proves them.
-
-    `value` is the primal objective, or the attained margin in a hard margin problem, in float64 without its rounding
-    margin.
-    """
+    """Bounds, rounded outwards, and the point that proves them."""
 
     bounds: Bounds
     point: KernelPoint
-    value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +105,12 @@ class KernelProblem:
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
         found: list[KernelBounds] = []
         for w, b in self._primal_points(given, dual):
-            side = self.primal_side(w, b)
-            bounds = combine_sides(problem, proof, side)
-            found.append(KernelBounds(bounds, KernelPoint(alpha, w.c, b), side.value))
+            bounds = combine_sides(problem, proof, self.primal_side(w, b))
+            found.append(KernelBounds(bounds, KernelPoint(alpha, w.c, b)))
             if problem.gap(bounds.lower, bounds.upper) <= ACCEPTED_GAP_RATIO * gap:
                 break
-        return with_smallest_gap(problem, found)
+        # the gap 1 - lower / upper of a hard margin rounds to one for all small margins
+        return min(found, key=lambda one: (problem.gap(*one.bounds[:2]), one.bounds.upper - one.bounds.lower))
 
     def _scale_dual(self, alpha: np.ndarray, dual: Combination) -> tuple[np.ndarray, Combination]:
         """Return the multiple of the dual variables with the largest dual value, and its combination.
@@ -148,8 +139,7 @@ class KernelProblem:
         if self.problem.hard:
             return
         for w, b in points:
-            # The multiple whose smallest margin is at least 1 whatever the rounding, as a large C magnifies each loss:
-            # three error bounds are subtracted, one for these margins, two for the recomputed margins of the multiple.
+            # three error bounds are subtracted: one for these margins, two for the recomputed margins of the multiple
             margins, errors = w.margins(self.y, b)
             least = float((margins - 3.0 * errors).min(where=self.weights > 0.0, initial=np.inf))
             if 0.0 < least < 1.0:
@@ -184,7 +174,7 @@ def all_bounds(
     """Return the bounds of several problems on the same rows, with one computation of the kernel.
 
     The primal point of each problem is the given one if its gap is at most ACCEPTED_GAP_RATIO times that of `gaps`,
-    else the best (`with_smallest_gap`) of the candidates of `KernelProblem._primal_points`.
+    else that with the smallest gap of the candidates of `KernelProblem._primal_points`.
 
     Parameters
     ----------
@@ -208,24 +198,3 @@ def all_bounds(
         task.best_bounds(alpha, dual, (w, point.intercept), gap)
         for task, alpha, (dual, w), point, gap in zip(tasks, duals, sides, points, gaps, strict=True)
     ]
-
-
-def with_smallest_gap(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
-    """Return the point with the smallest certified gap among points of nearly the best objective or margin.
-
-    Nearly the best is a relative difference of at most OBJECTIVE_TOLERANCE; ties are decided by the proved bound.
-    Objectives and margins are compared in float64, without the rounding margins of their bounds: otherwise w = 0, which
-    has none, would be preferred to better points. In a hard margin problem only points that are proved to separate are
-    compared, where there is one.
-    """
-    gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
-    # computed values and proved bounds, both to be minimised: minus the margin in a hard margin problem
-    sign, proving = (-1.0, "lower") if problem.hard else (1.0, "upper")
-    values = sign * np.array([one.value for one in found])
-    proved = sign * np.array([getattr(one.bounds, proving) for one in found])
-    values[np.isnan(values)] = proved[np.isnan(proved)] = np.inf
-    if problem.hard and (proved < 0.0).any():  # a proved separator comes first
-        values = np.where(proved < 0.0, values, np.inf)
-    # sorted by: near the best value or not, gap, proved bound, value (`lexsort` has its first key last)
-    near = values <= values.min() + OBJECTIVE_TOLERANCE * abs(values.min())
-    return found[int(np.lexsort((values, proved, gaps, ~near))[0])]

@@ -2,8 +2,8 @@
 
 Scores are products of the Gram matrix, f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. The error of an entry is
 at most `Kernel.error`, that of a sum its rounding, that of a product the smallest number where it underflows: bounds
-hold for the kernel in exact arithmetic. For the linear kernel w itself is computed by compensated sums of rows, as sums
-with large coefficients cancel. Kernel values, whose errors do not cancel, are not used then.
+hold for the kernel in exact arithmetic. For the linear kernel w itself is computed, as sums with large coefficients
+cancel. Kernel values, whose errors do not cancel, are not used then.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ import numpy as np
 from ..kernels.functions import Kernel, Linear, Precomputed, Products
 from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import EPS, SMALLEST_FLOAT, Compensated, Plain
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
 from ..problem.problem import Problem
 from .bounds import Length
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)  # squared lengths of rows below it have lost digits
 # Range of the largest kernel value in which terms of sums neither overflow nor lose significant digits by underflow.
 VALUE_RANGE = 1e-250, 1e250
-# Number of entries of the rows up to which scores of the linear kernel are compensated sums, which take some
-# milliseconds then. A larger value would cost more time, a smaller one digits of the bounds of small data.
-COMPENSATED_ENTRIES = 2**17
 UNDERFLOW_LENGTH = 1e-155  # upper bound of the length of a row whose square underflows
 # Largest accepted error of a kernel value, as a fraction of the largest value. Bounds computed from kernel values with
 # larger errors would prove nothing of use. A round value; not tuned.
@@ -155,22 +152,21 @@ class KernelSample:
         factors 1.01 cover the rounding of these bounds.
         """
         X, d, used = self.features, self.features.shape[1], np.flatnonzero(c)
-        arithmetic = Compensated if X.shape[0] * d <= COMPENSATED_ENTRIES else Plain
-        w = Compensated.combine(X[used], c[used])
-        scores = arithmetic.scores(X, w)
+        w = Plain.combine(X[used], c[used])
+        scores = Plain.scores(X, w)
         underflow = SMALLEST_FLOAT if self.max_diagonal > 0.0 else 0.0
         lengths = 1.01 * np.sqrt(self.diagonal) + (UNDERFLOW_LENGTH if self.max_diagonal > 0.0 else 0.0)
         # sum |c_i| |x_i| bounds the sum of the absolute values of the terms of w, the coefficients' rounding included
-        size, length = float(np.abs(c) @ lengths), 1.01 * Compensated.norm(w)
-        w_error = Compensated.error(length, size, Compensated.terms(X, used.size, 0)) + self.rounded * size
+        size, length = float(np.abs(c) @ lengths), 1.01 * Plain.norm(w)
+        w_error = Plain.error(size, Plain.terms(X, used.size, 0)) + self.rounded * size
         w_error += 8.0 * (used.size + 1.0) * d * underflow
         # |x_j| |w| bounds the sum of the absolute values of the terms of a score (Cauchy and Schwarz)
-        score_error = arithmetic.error(scores, lengths * length, arithmetic.terms(X, d, 1))
-        score_error += 1.01 * lengths * w_error
+        score_error = Plain.error(lengths * length, Plain.terms(X, d, 1)) + 1.01 * lengths * w_error
         score_error += 8.0 * (d + 2.0) * underflow
-        square = Compensated.square(w)
-        square_error = w_error * (2.0 * length + w_error) + Compensated.error(square, square, d)
-        square_error += 8.0 * (d + 2.0) * underflow
+        square = Plain.square(w)
+        square_error = (
+            w_error * (2.0 * length + w_error) + Plain.error(square, d) + 8.0 * (d + 2.0) * underflow
+        )
         return Combination(c, scores, square, score_error, 1.01 * square_error)
 
 

@@ -7,7 +7,6 @@ sums are equal but for rounding, and the formulas are those of `bounds`. `verifi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +15,12 @@ from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores
 from ..numerics.sums import EPS, SMALLEST_FLOAT, TERMS, Plain, successive_additions
 from ..problem.problem import Problem, best_multiple
-from ..problem.rounding import ordinary_limit
 from . import bounds as formulas
 from .bounds import Bounds, DualSums, PrimalSums
 from .certificate import Certificate
 from .dual_variables import NEGLIGIBLE_IMBALANCE
+from .rows import NEGLIGIBLE_ERROR, dual_length, longest_used
 from .rows import certify as certify_any
-from .rows import dual_length, longest_used, with_more_digits
 from .sample import Sample
 
 # Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: a tenth of what `verify` accepts. A larger value
@@ -40,8 +38,6 @@ def certify(
     w: np.ndarray,
     b: float,
     alpha: np.ndarray,
-    tol: float = 0.0,
-    affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
     """Return the certificate of a primal point (w, b) and dual variables alpha, as `rows.certify` does, in one pass.
 
@@ -55,8 +51,8 @@ def certify(
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             found = _bounds_in_one_pass(problem, sample, w, b, alpha)
     if found is None:
-        return certify_any(problem, sample, w, b, alpha, tol, affords)
-    return sample.certificate(problem, *with_more_digits(problem, sample, w, b, *found, tol, affords))
+        return certify_any(problem, sample, w, b, alpha)
+    return sample.certificate(problem, *found)
 
 
 def _bounds_in_one_pass(
@@ -64,8 +60,8 @@ def _bounds_in_one_pass(
 ) -> tuple[np.ndarray, Bounds] | None:
     """Return feasible dual variables near alpha, at their best multiple, and the bounds of a soft problem at p = 2.
 
-    None where the dual variables of one class are zero or vanish in rounding beside those of the other, where a column
-    may be huge, where sums overflow or lose digits, or where the bounds cross: use `rows.certify` for these.
+    None where the dual variables of one class are zero or vanish in rounding beside those of the other, where sums
+    overflow or lose digits, or where the bounds cross or are negative: use `rows.certify` for these.
     """
     X, y, weights, n = sample.X, sample.y, sample.weights, sample.y.size
     cap, free, rho = float(problem.cap), problem.free, problem.rho
@@ -74,8 +70,8 @@ def _bounds_in_one_pass(
         return None
     w, terms, step = np.ascontiguousarray(w, dtype=float), w.size + 1, min(n, TERMS)
     # the error of a score is at most per_length |x_i| + constant (Cauchy and Schwarz)
-    per_length = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
-    constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * SMALLEST_FLOAT
+    per_length = Plain.error(1.01 * Plain.norm(w), terms)
+    constant = Plain.error(abs(b), terms) + terms * 2.0 * SMALLEST_FLOAT
     v, workspace, places = np.zeros((2, w.size)), np.empty((2, step)), np.empty(step, np.uint32)
     upper_losses, losses, total, balance, costs, weighted_length, used = row_sums(
         writable(X), y, weights, sample.norms, dual, w, b, float(problem.C), problem.loss != "hinge", per_length,
@@ -87,10 +83,9 @@ def _bounds_in_one_pass(
     if multiple > 1.0 and math.isfinite(cap):
         # fmin ignores 0 / 0, where s_i = 0
         multiple = min(multiple, float(np.fmin.reduce(cap * weights / dual)))
-    # no column is huge if sum alpha_i |x_i| = weighted_length is below the limit, before and after scaling
     for factor in (1.0, multiple):
         weighted_length, total, costs = factor * weighted_length, factor * total, factor * (factor * costs)
-        if not (total > MIN_DUAL_SUM and max(weighted_length, rho * total) <= ordinary_limit(total)):
+        if not total > MIN_DUAL_SUM:
             return None
     if not (multiple <= MAX_MULTIPLE and math.isfinite(upper_losses + total + costs + weighted_length)):
         return None
@@ -106,14 +101,16 @@ def _bounds_in_one_pass(
     imbalance = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
     terms = successive_additions(used, n)
     moved = imbalance * longest_used(sample, dual) if free else 0.0
-    length = dual_length(problem, Plain, v, weighted_length + rho * total, terms, moved)
-    error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * SMALLEST_FLOAT
+    length = dual_length(problem, v, weighted_length + rho * total, terms, moved)
+    error = Plain.error(total + costs, terms) + (n + 4.0) * SMALLEST_FLOAT
     lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, imbalance, length))
-    length = formulas.norm_interval(problem.weights(w, b), problem.q, Plain)
-    error = Plain.error(upper_losses, upper_losses, successive_additions(n, n))
+    length = formulas.norm_interval(problem.weights(w, b), problem.q)
+    error = Plain.error(upper_losses, successive_additions(n, n))
     upper = formulas.objective_bound(problem, PrimalSums(losses, upper_losses, error, length))
+    if not upper.rounding <= NEGLIGIBLE_ERROR * upper.bound:
+        return None
     bounds = formulas.combine_sides(problem, lower, upper)
-    return (dual, bounds) if bounds.lower <= bounds.upper else None
+    return (dual, bounds) if 0.0 <= bounds.lower <= bounds.upper else None
 
 
 # The compiled sums. `cap` is C for the hinge, infinite for squared losses.

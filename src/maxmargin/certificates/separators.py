@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -15,9 +14,8 @@ from ..numerics.rational import row_entries
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import powers_error
 from .certificate import require
-from .exact.bounds import ExactNorm
+from .exact import ExactNorm
 from .expansions import KernelProblem
-from .feature_map import image
 from .gram import KernelSample
 from .rows import attained_margin
 from .sample import Sample
@@ -53,7 +51,7 @@ class LinearSeparator(Separable):
         return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Recompute the margin by compensated sums; in rational numbers where compensated sums do not prove `lo`."""
+        """Recompute the margin in float64; in rational numbers where that does not prove `lo`."""
         w, problem = self.w, self.certificate.problem
         self.check_intercept(self.b if self.exact is None else self.exact[-1])
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
@@ -106,44 +104,6 @@ class KernelSeparator(Separable):
         sample = KernelSample(self.kernel, X)
         task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
         return task.attained_margin(self.coefficients, self.b)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PolynomialSeparator(Separable):
-    """A polynomial with rational coefficients that is positive on one class and negative on the other.
-
-    It is used where float64 kernel values are too inaccurate to prove a positive margin: lo is 0.0.
-
-    Attributes
-    ----------
-    weights : dict
-        Coefficients by monomial. The key of a monomial is the tuple of the numbers of its features, in which n_features
-        stands for the constant.
-    b : Fraction
-    """
-
-    weights: dict[Hashable, Fraction] = field(repr=False)
-    b: Fraction
-
-    @property
-    def side(self) -> str:
-        """The formula of the score of a polynomial."""
-        return "the polynomial of `weights`, + b,"
-
-    @property
-    def digits(self) -> str:
-        """A note that lo = 0.0 stands for a positive margin that is not computed."""
-        return "it takes more digits than float64 has, and its margin is not known but to be positive"
-
-    def attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Check the sign of the polynomial at every row in rational numbers; return 0.0, a bound below its margin."""
-        self.check_intercept(self.b)
-        for i in range(signs.size):
-            places, ratios = image(self.kernel, X, i)
-            terms = zip(places, ratios, strict=True)
-            score = self.b + sum(self.weights.get(place, 0) * Fraction(*ratio) for place, ratio in terms)
-            require(int(signs[i]) * score > 0, f"the separator fails: row {i} is not on its side.")
-        return 0.0
 
 
 def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:

@@ -14,17 +14,6 @@ from ..numerics.sparse_columns import canonical, check_storage, check_weights
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
-# For each kind of model that contains a classifier: the attributes that identify it, the data of the certificate as a
-# phrase of the message, a variable name for the model, and the arguments of `verify` for the classifier inside it.
-VERIFIABLE_PARTS = (
-    (("steps",), " and the rows that it was fitted to", "pipe", "pipe[-1], pipe[:-1].transform(X)"),
-    (("best_estimator_",), "", "search", "search.best_estimator_, X"),
-    (
-        ("support_", "estimator_"), " and the columns that it was fitted to", "selector",
-        "selector.estimator_, selector.transform(X)",
-    ),
-)  # fmt: skip
-
 
 def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return rows, labels, and the weight of every row times that of its class, validated for a model's certificate.
@@ -67,14 +56,13 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     labels = labels_of(X, y)
     check_weights(sample_weight)
     try:
-        weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
     except (TypeError, ValueError) as error:
         raise CertificateError(f"sample_weight must hold numbers: {error}") from None
-    if weights.ndim == 0:
-        weights = np.full(labels.shape, float(weights))
-    one_each = weights.shape == labels.shape
+    one_each = weights.ndim == 0 or weights.shape == labels.shape
     require(one_each, f"sample_weight must hold {labels.size} numbers, one a row; got shape {weights.shape}.")
-    for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf))).tolist():
+    weights = np.broadcast_to(weights, labels.shape)
+    for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1].tolist():
         found = f"weight {i} (counted from 0) is {weights[i]}"
         raise CertificateError(f"sample_weight must hold finite numbers of at least 0; {found}.")
     # rows of weight 0 take no part, and may have any label
@@ -99,14 +87,13 @@ def nothing_to_verify(model: Any) -> str:
     """Return the reason why the model has no certificate, and the object that has one, as an error message."""
     if hasattr(model, "uncertified_"):
         return str(model.uncertified_)
-    kind = type(model).__name__
-    for attributes, data, name, part in VERIFIABLE_PARTS:
-        if all(hasattr(model, attribute) for attribute in attributes):
-            use = f"with {name} for it, verify({part}, y)"
-            return f"a certificate is of one classifier{data}, and this is a {kind}: {use}."
-    if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
-        return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
-    return "this model is not fitted, so that there is nothing to verify: call fit first."
+    fitted = hasattr(model, "steps") or any(name.endswith("_") for name in getattr(model, "__dict__", {}))
+    if hasattr(model, "fit") and not fitted:
+        return "this model is not fitted, so that there is nothing to verify: call fit first."
+    return (
+        f"{type(model).__name__} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which "
+        "have; of a pipeline give the last step, and the rows that it was fitted to."
+    )
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:

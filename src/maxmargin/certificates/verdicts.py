@@ -17,16 +17,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..kernels.functions import Kernel, Linear
+from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.inner_ball import inner_radius
+from ..numerics.rational import row_entries
 from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import Compensated, Plain
 from ..problem.problem import dual_exponent
 from .bounds import Bounds
 from .certificate import Certificate, check_support, require, require_rows
 from .expansions import KernelPoint, KernelProblem
-from .feature_map import dimension, image
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
@@ -165,7 +164,7 @@ class Inseparable(Checked):
     Attributes
     ----------
     support : ndarray of int
-        At most d + 2 rows (d + 1 without a bias); of a polynomial kernel d is the number of monomials.
+        At most d + 2 rows (d + 1 without a bias).
     weights : tuple of Fraction
         Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k phi(x_k) = 0, exactly.
     rows : int
@@ -240,7 +239,8 @@ class Inseparable(Checked):
         one_each = np.unique(self.support).size == len(self.weights) > 0
         require(one_each, "the proof fails: it needs one weight for each of its rows.")
         # Caratheodory: affinely independent rows are at most one more than the dimension, the intercept included
-        within = len(self.weights) <= dimension(self.kernel, self.features) + 1 + int(self.bias)
+        has_rows = isinstance(self.kernel, Linear | Precomputed)
+        within = not has_rows or len(self.weights) <= self.features + 1 + int(self.bias)
         require(within, "the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
         convex = all(weight > 0 for weight in self.weights) and sum(self.weights) == 1
         require(convex, "the proof fails: weights must be positive, and of sum one.")
@@ -252,7 +252,7 @@ class Inseparable(Checked):
         ]
         balanced = not self.bias or sum(signed) == 0
         require(balanced, "the proof fails: the weights are not balanced between the classes.")
-        images = [image(self.kernel, X, i) for i in self.support.tolist()]
+        images = [_image(self.kernel, X, i) for i in self.support.tolist()]
         # denominators of entries are powers of two, so that the largest is a common multiple
         finest = max((below for _, ratios in images for _, below in ratios), default=1)
         # the weighted sum in each coordinate j, in units of 1 / (common finest)
@@ -267,6 +267,18 @@ class Inseparable(Checked):
             radius, rounding = inner_radius(rows, y, self.weights, q, self.bias)
             holds = isinstance(self.kernel, Linear) and 0.0 < self.radius <= radius + rounding
             require(holds, f"the radius fails: {self.radius:.17g} is claimed, the data give {radius:.17g}.")
+
+
+def _image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[tuple[int, int]]]:
+    """Return the coordinates and the values, as numerators and denominators, of an image of row i.
+
+    The row itself for the linear kernel and for a kernel matrix, whose columns span all functions; for other kernels
+    one coordinate for each distinct row, since equal rows have equal images.
+    """
+    at, values = row_entries(X, i)
+    if isinstance(kernel, Linear | Precomputed):
+        return list(at), [value.as_integer_ratio() for value in values]
+    return [(*at, *values)], [(1, 1)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -377,10 +389,7 @@ def require_hard_margin(claim: Separable | Undecided) -> None:
 
 def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
     """Return the bounds that the rows with a dual variable prove, with w = 0."""
-    found, (X, _) = Bounds(-np.inf, np.inf, 0.0, 0.0), without_empty_columns(X)
-    for arithmetic in (Compensated, Plain) if y.size else ():
-        sample, w = Sample(X, y, np.ones(y.size)), np.zeros(X.shape[1])
-        found = bounds(cert.problem, sample, w, 0.0, cert.dual, arithmetic)
-        if found.upper < np.inf:  # compensated sums overflow for entries above 2^996
-            break
-    return found
+    if not y.size:
+        return Bounds(-np.inf, np.inf, 0.0, 0.0)
+    X, _ = without_empty_columns(X)
+    return bounds(cert.problem, Sample(X, y, np.ones(y.size)), np.zeros(X.shape[1]), 0.0, cert.dual)

@@ -13,7 +13,7 @@ import numpy as np
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.progress import announce
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import Compensated
+from ..numerics.sums import exact_total
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .bounds import Bounds, combine_sides
@@ -119,7 +119,7 @@ def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> di
 
 
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """Verify a model with a weight vector for each problem, by compensated sums; arguments as of `verify`."""
+    """Verify a model with a weight vector for each problem; arguments as of `verify`."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     claim, columns = model.certificate_, None
@@ -143,7 +143,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
                 sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
                 check_claim(part, sample, b)
                 require(fits, f"the model has {w.size} weights for {X.shape[1]} features: they do not fit.")
-                proved = bounds(part.problem, sample, w, b, claimed_dual(part, sample), Compensated)
+                proved = bounds(part.problem, sample, w, b, claimed_dual(part, sample))
                 found.append(recomputed(part, proved))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
@@ -178,8 +178,8 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     alpha[support] = dual
     capped = not np.any(alpha > problem.caps(sample.weights))
     require(capped, f"{bound}: a dual variable is above its cap C s_i.")
-    uneven = abs(Compensated.total(alpha * y)) if problem.free else 0.0
-    balanced = not uneven > ACCEPTED_IMBALANCE * Compensated.total(alpha)
+    uneven = abs(exact_total(alpha * y)) if problem.free else 0.0
+    balanced = not uneven > ACCEPTED_IMBALANCE * exact_total(alpha)
     require(balanced, f"{bound}: dual variables are not balanced between the classes.")
     return alpha
 
@@ -285,14 +285,13 @@ def _support(model: Any, X: Any) -> np.ndarray:
     support, counts = np.asarray(model.support_), np.asarray(model.n_support_)
     dual_coef = np.asarray(model.dual_coef_)
     once = support.ndim == 1 and support.dtype.kind in "iu" and np.unique(support).size == support.size
-    require(once, "support_ must name rows by their numbers, each once.")
-    there = not support.size or (support.min() >= 0 and support.max() < X.shape[0])
-    require(there, "support_ names rows that the data do not have.")
+    there = once and (not support.size or (support.min() >= 0 and support.max() < X.shape[0]))
+    require(there, "support_ must name rows of the data by their numbers, each once.")
     require(
-        dual_coef.ndim == 2 and dual_coef.shape[1] == support.size == counts.sum(),
-        f"{support.size} support vectors, dual_coef_ of shape {dual_coef.shape} and {counts.sum()} by class: they do "
-        "not fit.",
+        dual_coef.ndim == 2
+        and dual_coef.shape[1] == support.size == counts.sum()
+        and counts.shape == (len(model.classes_),),
+        f"{support.size} support vectors, dual_coef_ of shape {dual_coef.shape} and {counts.tolist()} by class: they "
+        "do not fit.",
     )
-    each = counts.shape == (len(model.classes_),)
-    require(each, f"n_support_ must hold a number for each of {len(model.classes_)} classes.")
     return support

@@ -153,7 +153,7 @@ default="rbf"
         As in SVC: 0 if `status_` is CERTIFIED, otherwise 1.
     certificate_ : Certificate or Certificates
         The bounds and the dual variables that prove them; `verify` recomputes them from the data.
-    verdict_ : Inseparable, Undecided, LinearSeparator or PolynomialSeparator, or dict of them
+    verdict_ : Inseparable, Undecided, or LinearSeparator, or dict of them
         Only for a hard margin without a separator in float64. INSEPARABLE: the exact proof that no separator exists.
         UNDECIDED: the bounds so far, or a separator that needs more digits than float64 coefficients of rows have. With
         several problems a dict by their labels.

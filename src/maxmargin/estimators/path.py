@@ -281,7 +281,7 @@ class _PathFit:
             sample = whole.with_labels(np.where(labels == positive, 1.0, -1.0))
             alpha = part.alpha * min(problem.C / part.problem.C, 1.0)
             w, b = model.coef_[k], float(model.intercept_[k])
-            certificate = certify(problem, sample, w, b, alpha, model.tol)
+            certificate = certify(problem, sample, w, b, alpha)
             if by_rows:
                 margins = certain_margins(sample, w, b, certificate)
                 weightless = None if margins is None else margins.weightless

@@ -263,7 +263,7 @@ class RowAttempt(Attempt):
         run, tol, task, distinct = self.run, self.stopping.tol, self.task, self.distinct
         rounding, end_gap = self.certifier.rounding(tol), self._end_gap
         point = Point(*run.best.primal, run.best.alpha)
-        if not (run.best.gap <= end_gap and self.certifier.certify_and_keep(point, tol).gap <= end_gap):
+        if not (run.best.gap <= end_gap and self.certifier.certify_and_keep(point).gap <= end_gap):
             shared = distinct is not None and task.patterns is distinct.patterns
             X: Any = distinct.shared_rows(self.problem) if distinct and shared else task.patterns.X
             finish(run, X, self.certifier, rounding, end_gap)
@@ -283,7 +283,7 @@ class RowAttempt(Attempt):
         run = self.run
         if run.candidate is not None:
             (w, b, alpha), run.candidate = run.candidate, None
-            certificate = self.certifier.certify_and_keep(Point(w, b, alpha), self.stopping.tol)
+            certificate = self.certifier.certify_and_keep(Point(w, b, alpha))
             run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
         super().report()
 
@@ -300,7 +300,7 @@ class RowAttempt(Attempt):
             incumbent.update(lower, upper, *primal)
         elif last is None or gap < RECERTIFIED_GAP_SHARE * last or gap <= RUNNING_GAP_SHARE * tol < last:
             self._certified_gap = gap
-            found = self.certifier.certify(Point(*primal, run.best.alpha), tol)
+            found = self.certifier.certify(Point(*primal, run.best.alpha))
             incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
         if name == EXACT and self._end_gap and not self.problem.hard:
             reason = TOL_REASON
@@ -332,8 +332,6 @@ class RowAttempt(Attempt):
             reason = "nothing was found before the end: an approximate solution at p = 2"
             self._report(DualCoordinateDescent.name, reason)
         w, b, alpha, certificate = self._certified(Point(*best.result()[2], best.alpha), status)
-        if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
-            status = self.stopping.deadline.status() or Status.MAX_TIME
         finite = np.isfinite(w).all() and np.isfinite(b)
         status = proved_status(status, self.problem, certificate, tol, finite)
         results = self.run.algorithm.measure(self.run)
@@ -346,11 +344,11 @@ class RowAttempt(Attempt):
         the gap.
         """
         tol, task = self.stopping.tol, self.task
-        found = self.certifier.final(point, tol)
+        found = self.certifier.final(point)
         if found.certificate.gap <= tol or status not in ENDED or self.problem.hard or self.job.last:
             return found
         *_, (w, b) = tight_points(task.problem, task.patterns, task.y, task.weights, point[:2], ROUNDING)
-        larger = self.certifier.certify(Point(w, b, point.alpha), tol)
+        larger = self.certifier.certify(Point(w, b, point.alpha))
         return min(found, larger, key=lambda one: one.certificate.gap)
 
 

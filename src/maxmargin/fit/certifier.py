@@ -12,12 +12,11 @@ import numpy as np
 from ..algorithms.batch.iterate import Point
 from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
-from ..certificates.rows import NEGLIGIBLE_ERROR, SMALL_DATA_ENTRIES
+from ..certificates.rows import NEGLIGIBLE_ERROR
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.task import Task
 from ..numerics.norms import norm
-from ..numerics.sums import Compensated
 from ..problem.problem import CROSSED, Problem, contradict
 from .tracker import ROUNDING
 
@@ -25,11 +24,8 @@ if TYPE_CHECKING:
     from .deadline import Deadline
     from .presolve import PresolveStep
 
-# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding; with d > MAX_SHARE_COLUMNS
-# columns it is d / MAX_SHARE_COLUMNS times as large, since rounding errors of scores grow with the number of their
-# terms. A smaller gap needs compensated sums, which take longer than the rest of the fit. Chosen on the data sets of
-# benchmarks.before_after.
-ROUNDING_TOL_SHARE, MAX_SHARE_COLUMNS = 1e-6, 1000
+# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
+ROUNDING_TOL_SHARE = 1e-2
 
 
 class CertifiedPoint(NamedTuple):
@@ -124,8 +120,6 @@ class Certifier:
     ----------
     same_problem : bool
         Whether bounds of the presolved task are bounds of the caller's problem; False if columns were scaled.
-    cut_short : bool
-        Whether compensated sums were omitted in a certificate because of the deadline.
     """
 
     def __init__(
@@ -140,7 +134,6 @@ class Certifier:
         self.problem, self.sample, self.steps, self.task = problem, sample, steps, task
         self.deadline, self.incumbent = deadline, incumbent
         self.same_problem = all(step.keeps_problem for step in steps)
-        self.cut_short = False
         self._certified: list[tuple[Point, CertifiedPoint]] = []
 
     @cached_property
@@ -149,36 +142,26 @@ class Certifier:
         task = self.task
         return Sample(task.patterns.X, task.y, task.weights, task.patterns.lengths)
 
-    def certify(self, point: Point, gap: float, plain: bool = False) -> CertifiedPoint:
-        """Certify a point of the presolved task on the caller's data.
-
-        Parameters
-        ----------
-        point : Point
-        gap : float
-            Relative gap required. Compensated sums are used where rounding is large against it (`one_pass.certify`).
-        plain : bool, default=False
-            Whether to use plain sums in any case.
-        """
+    def certify(self, point: Point) -> CertifiedPoint:
+        """Certify a point of the presolved task on the caller's data."""
         for step in reversed(self.steps):
             point = step.restore(point)
-        affords = (lambda seconds: False) if plain else self._has_time
-        return CertifiedPoint(*point, certify(self.problem, self.sample, *point, gap, affords))
+        return CertifiedPoint(*point, certify(self.problem, self.sample, *point))
 
-    def certify_and_keep(self, point: Point, gap: float) -> Certificate:
+    def certify_and_keep(self, point: Point) -> Certificate:
         """Certify a point on the caller's data and keep it; return its certificate for the presolved task.
 
         In scaled units the presolved task is another problem: the incumbent is then updated from the certificate on the
         caller's data, and the point is certified a second time for the presolved task.
         """
-        found = self.certify(point, gap)
+        found = self.certify(point)
         self._certified.append((point, found))
         if self.same_problem:
             return found.certificate
         self.incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
-        return certify(self.task.problem, self._reduced_sample, *point, gap)
+        return certify(self.task.problem, self._reduced_sample, *point)
 
-    def final(self, point: Point, tol: float) -> CertifiedPoint:
+    def final(self, point: Point) -> CertifiedPoint:
         """Return the last point with its certificate; in scaled units, the best of this and all points kept.
 
         If the last iterate is the result, it is returned in any units. A certificate of this point that was kept is
@@ -189,7 +172,7 @@ class Certifier:
             for other, found in self._certified
             if other.w is point.w and other.alpha is point.alpha and other.b == point.b
         ]
-        last = kept[0] if kept else self.certify(point, tol)
+        last = kept[0] if kept else self.certify(point)
         if self.same_problem or self.incumbent.last:
             return last
         candidates = [last, *(found for _, found in self._certified)]
@@ -198,20 +181,5 @@ class Certifier:
         return best
 
     def rounding(self, tol: float) -> float:
-        """Return the relative gap that is rounding, in the presolved task, where the optimality conditions hold.
-
-        Rounding is larger without compensated sums, for more than `SMALL_DATA_ENTRIES` entries.
-        """
-        entries = self.sample.entries if self.same_problem else self.task.patterns.entries
-        share = ROUNDING_TOL_SHARE * max(1.0, self.task.patterns.d / MAX_SHARE_COLUMNS)
-        return max(ROUNDING if entries <= SMALL_DATA_ENTRIES else NEGLIGIBLE_ERROR, share * tol)
-
-    def reachable(self, gap: float, tol: float) -> float:
-        """Return the gap to require of a certificate: `gap`, or `tol` if there is no time for compensated sums."""
-        return gap if self.deadline.can_afford(Compensated.SECONDS * self.sample.entries) else tol
-
-    def _has_time(self, seconds: float) -> bool:
-        """Return whether there is time for compensated sums of this duration, and record if there is not."""
-        enough = self.deadline.can_afford(seconds)
-        self.cut_short = self.cut_short or not enough
-        return enough
+        """Return the relative gap that is rounding, in the presolved task, where the optimality conditions hold."""
+        return max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * tol)

@@ -20,8 +20,7 @@ from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.units import attempts
 from ..numerics.norms import norm
-from ..numerics.stop_check import OutOfTime
-from ..numerics.sums import Arithmetic, Compensated, Plain, cut_short_if
+from ..numerics.sums import Plain
 from ..problem.status import Status
 from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, RowAttempt
 from .certifier import CertifiedPoint, Certifier, Incumbent, rank
@@ -187,7 +186,7 @@ def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:
     if isinstance(verdict, Inseparable):
         alpha = np.zeros(sample.y.size)
         alpha[verdict.support] = verdict.alpha
-        certificate = certify(job.task.problem, sample, found.w, found.b, alpha, affords=deadline.can_afford)
+        certificate = certify(job.task.problem, sample, found.w, found.b, alpha)
         return replace(
             found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
         )
@@ -217,25 +216,17 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
             alpha = job.selected.restore(Point(verdict.w, verdict.b, alpha)).alpha
     dual = feasible(problem, sample.y, sample.weights, alpha)
 
-    def certified(point: tuple[np.ndarray, float], arithmetic: Arithmetic) -> CertifiedPoint:
-        found_bounds = bounds(problem, sample, *point, dual, arithmetic)
-        return CertifiedPoint(*point, alpha, sample.certificate(problem, dual, found_bounds))
+    def certified(point: tuple[np.ndarray, float]) -> CertifiedPoint:
+        certificate = sample.certificate(problem, dual, bounds(problem, sample, *point, dual))
+        return CertifiedPoint(*point, alpha, certificate)
 
-    # Compensated sums while there is time, as in the verdict: `certify` omits them where they do not change a gap near
-    # one, but they may be needed to prove that a small margin is positive.
-    try:
-        with cut_short_if(job.stopping.deadline.interrupted):
-            points = [*_scaled_separators(job, verdict, Compensated), (found.w, found.b)]
-            first, second, own = [certified(point, Compensated) for point in points]
-    except OutOfTime:
-        # bounds that are proved already are kept: those of the point found, and the verdict's margin
-        first, second = [certified(point, Plain) for point in _scaled_separators(job, verdict, Plain)]
-        # The margin of the verdict is that of an exact multiple, and of the length |w| without an intercept's weight.
-        exact = np.array_equal(np.frexp(second.w)[0], np.frexp(verdict.w)[0])
-        if exact and problem.intercept != "augmented":
-            lower = max(second.certificate.lower, verdict.lo)
-            second = second._replace(certificate=replace(second.certificate, lower=lower))
-        own = CertifiedPoint(found.w, found.b, found.alpha, found.certificate)
+    first, second = map(certified, _scaled_separators(job, verdict))
+    # the margin of the verdict is that of an exact multiple, and of the length |w| without an intercept's weight
+    exact = np.array_equal(np.frexp(second.w)[0], np.frexp(verdict.w)[0])
+    if exact and problem.intercept != "augmented":
+        lower = max(second.certificate.lower, verdict.lo)
+        second = second._replace(certificate=replace(second.certificate, lower=lower))
+    own = certified((found.w, found.b))
     separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - ROUNDING) else second
     best = min([own, separator], key=lambda one: rank(one.certificate))
     status = found.status
@@ -250,9 +241,7 @@ def status_at_end(stopping: Stopping, rounds: int) -> Status:
     return stopping.deadline.status() or (Status.MAX_ITER if rounds >= stopping.max_iter else Status.STALLED)
 
 
-def _scaled_separators(
-    job: Job, verdict: LinearSeparator, arithmetic: Arithmetic
-) -> list[tuple[np.ndarray, float]]:
+def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndarray, float]]:
     """Return two multiples of the verdict's separator: with smallest margin one, and by a power of two.
 
     Multiplication by a factor that is no power of two rounds every entry of w, which may change the margin. That by a
@@ -260,7 +249,7 @@ def _scaled_separators(
     """
     w, b = verdict.w, verdict.b
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        least = float((job.task.y * arithmetic.scores(job.task.patterns.X, w, b)).min())
+        least = float((job.task.y * Plain.scores(job.task.patterns.X, w, b)).min())
         multiple = canonical_multiple(least, norm(w, job.task.problem.q))
         power = int(np.frexp(multiple)[1])
         return [(multiple * w, multiple * b), (np.ldexp(w, power), float(np.ldexp(b, power)))]

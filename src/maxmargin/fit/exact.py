@@ -110,8 +110,7 @@ def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: flo
 def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, rounding: float) -> bool:
     """Certify the points of a candidate, and keep those with better bounds; return whether one has the gap required.
 
-    The gap required is `RUNNING_GAP_SHARE` * tol for a candidate that is `near`, otherwise `rounding`. Without time
-    for compensated sums it is `tol`.
+    The gap required is `RUNNING_GAP_SHARE` * tol for a candidate that is `near`, otherwise `rounding`.
     """
     w, b = qp.primal(candidate.w, candidate.beta)
     alpha = qp.dual(candidate.a)
@@ -119,9 +118,8 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
         return False
     points = _primal_points(run, w, b, rounding if candidate.settled else None)
     for v, bias in [(w, b)] if candidate.near else points:
-        required = certifier.reachable(RUNNING_GAP_SHARE * run.tol if candidate.near else rounding, run.tol)
-        # compensated sums are used only if plain sums leave the gap above 10 times the rounding
-        certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(required, 10.0 * rounding))
+        required = RUNNING_GAP_SHARE * run.tol if candidate.near else rounding
+        certificate = certifier.certify_and_keep(Point(v, bias, alpha))
         gap_at_optimum = rounding if candidate.settled else 0.0
         run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
         if (candidate.settled or candidate.near) and certificate.gap <= required:
@@ -188,12 +186,12 @@ def tight_points(
     shortfall = max(1.0 - float(margins[tight].min()), 0.0)
     size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
     # three error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
-    growth = shortfall + 3.0 * Plain.error(1.0, size, patterns.d + 1)
+    growth = shortfall + 3.0 * Plain.error(size, patterns.d + 1)
     # with this multiple plain sums prove the margins
     if problem.loss == "hinge" and 4.0 * growth <= rounding:
         yield w * (1.0 + growth), b * (1.0 + growth)
     yield w, b
-    # a smaller multiple, for certificates by compensated sums: 4 units in the last place of sum_j |x_ij w_j| + |b|
+    # a smaller multiple: 4 units in the last place of sum_j |x_ij w_j| + |b|
     terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
     growth = shortfall + 4.0 * EPS * terms
     yield w * (1.0 + growth), b * (1.0 + growth)

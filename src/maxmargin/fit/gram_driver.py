@@ -88,7 +88,7 @@ def solve_kernel(
         problems = [KernelProblem(job.problem, sample, job.y, job.weights) for job in jobs]
         proofs = all_bounds(problems, [attempt.point for attempt in attempts], gaps)
     solutions = []
-    for job, attempt, status, (bounds, point, _) in zip(jobs, attempts, statuses, proofs, strict=True):
+    for job, attempt, status, (bounds, point) in zip(jobs, attempts, statuses, proofs, strict=True):
         finite = bool(np.isfinite(point.coefficients).all() and np.isfinite(point.intercept))
         status = proved_status(status, job.problem, bounds, stopping.tol, finite)
         solutions.append(KernelSolution(point, bounds, status, attempt.rounds, attempt.history))

@@ -128,16 +128,14 @@ def _certify(
         Whether its gap is as small as required.
     """
     rounding = certifier.rounding(tol)
-    goal = tol if near else certifier.reachable(rounding, tol)
-    points, plain = iter([found[:2]]), task.problem.loss == "hinge" and not near
-    if plain:
+    goal, points = tol if near else rounding, iter([found[:2]])
+    if task.problem.loss == "hinge" and not near:
         points = chain(
             points, tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], rounding)
         )
     best, done = None, False
     for w, b in points:
-        # plain sums for the first point: they may prove a multiple of it
-        point = certifier.certify(Point(w, b, found.alpha), max(goal, 10 * rounding), plain and best is None)
+        point = certifier.certify(Point(w, b, found.alpha))
         if best is None or point.certificate.gap <= best.certificate.gap:
             best = point
         done = point.certificate.gap <= min(goal, RUNNING_GAP_SHARE * tol)

@@ -15,7 +15,6 @@ from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
-from ..problem.rounding import without_rounding
 
 if TYPE_CHECKING:
     from ..data.task import Task
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 # this share of the new pair's gap; then each point is kept separately. A larger share more often combines points of
 # different iterates for a small gain. Chosen on the data sets of benchmarks.before_after.
 PAIR_GAP_SHARE = 0.9
-# Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
+# Relative gap that is rounding. Of two points with gaps below it, the later one has more correct
 # digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits. Also the largest
 # |sum alpha_i y_i| of balanced dual variables, relative to sum alpha_i.
 ROUNDING = 1e-12
@@ -382,5 +381,4 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
         v = Plain.combine(task.patterns.X, feasible * y)
         if problem.rho:
             v = np.append(v, problem.rho * float(feasible @ y))
-    v = without_rounding(problem, task.patterns.X, task.patterns.longest2**0.5, feasible, v)
     return best_dual(problem, feasible, norm(v, problem.p), task.weights)

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import require, require_weights
-from ..certificates.exact.bounds import ExactBounds, entries_of, exactly_feasible
-from ..certificates.huge_columns import cancelled_exactly, huge_columns
+from ..certificates.exact import ExactBounds, entries_of, exactly_feasible
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
@@ -44,9 +43,8 @@ def write_certificate(
 ) -> list[tuple[float, float]]:
     """Write the bounds of a linear classifier, with all numbers that prove them, for a check without maxmargin.
 
-    The dual variables are balanced exactly. Both bounds are computed in rational arithmetic, and are the tightest
-    float64 numbers that the point of the model and its dual variables prove. This takes some microseconds for each
-    entry of X.
+    The dual variables are balanced exactly. Both bounds are those of the certificate, checked in rational
+    arithmetic, which takes some microseconds for each entry of X.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ def write_certificate(
         check_claim(claim, sample, b)
         alpha = _dual_variables(claim, sample, verdict)
         exact = ExactBounds(claim.problem, sample, w, b, alpha)
-        bounds = exact.tightest(float(claim.lower), float(claim.upper))
+        bounds = exact.proved(float(claim.lower), float(claim.upper))
         parts.append(_Part(texts[name], claim.problem, bounds, w, b, weights, alpha))
     header = {
         "format": FORMAT, "version": VERSION, "rows": X.shape[0], "columns": X.shape[1],
@@ -164,9 +162,7 @@ def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fract
         require_weights(sample.weights[verdict.support])
         return dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
     alpha = claimed_dual(claim, sample)
-    exact = exactly_feasible(claim.problem, sample.y, sample.weights, alpha)
-    huge = huge_columns(claim.problem, sample, alpha)
-    return exact if huge is None else cancelled_exactly(claim.problem, sample, exact, huge)
+    return exactly_feasible(claim.problem, sample.y, sample.weights, alpha)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,10 +30,6 @@ MAX_DENSE_COLUMNS, MAX_DENSE_BYTES = 4096, 2**28
 # take more calls of the kernel; a round value, not tuned.
 DIAGONAL_BLOCK = 64
 EXACT_BELOW = 2.0**53  # sums of integers below this are not rounded in float64
-TWO_ROWS = (
-    "The kernel gets two matrices of rows and returns the matrix of their kernel values, and this function takes two "
-    "rows: kernel=lambda Z, X: pairwise_kernels(Z, X, metric=function), with sklearn.metrics.pairwise, makes one of it."
-)
 
 
 class Kernel(ABC):
@@ -220,30 +216,23 @@ class Pairwise(Kernel):
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         if callable(self.function):
-            K = self._called(Z, X)
+            K: Any = self.function(Z, X)
+            K = K.toarray() if sp.issparse(K) else np.asarray(K)
+            if K.shape != (Z.shape[0], X.shape[0]):
+                raise ValueError(
+                    f"The kernel gets two matrices of rows and must return the matrix of their kernel values, of shape "
+                    f"{(Z.shape[0], X.shape[0])}; got {K.shape}. Of a function of two rows, pairwise_kernels of "
+                    "sklearn.metrics.pairwise makes one."
+                )
+            if K.dtype.kind not in "biuf" or not np.isfinite(K).all():
+                raise ValueError(
+                    "Some values of the kernel are not finite real numbers: scale X, or mend it."
+                )
         else:
             from sklearn.metrics.pairwise import pairwise_kernels  # verification does without scikit-learn
 
             K = pairwise_kernels(Z, X, metric=self.function, **dict(self.parameters))
         return np.ascontiguousarray(K, dtype=X.dtype)
-
-    def _called(self, Z: Any, X: Any) -> np.ndarray:
-        """Return the values of the function as an array; raise ValueError if values or shape are wrong."""
-        function: Any = self.function
-        try:
-            K = function(Z, X)
-        except (TypeError, ValueError, IndexError):
-            if _of_two_rows(function, Z, X):
-                raise ValueError(TWO_ROWS) from None
-            raise
-        K = K.toarray() if sp.issparse(K) else np.asarray(K)
-        if K.dtype.kind not in "biuf" or not np.isfinite(K).all():
-            raise ValueError("Some values of the kernel are not finite real numbers: scale X, or mend it.")
-        if K.shape == (Z.shape[0], X.shape[0]):
-            return K
-        if _of_two_rows(function, Z, X):
-            raise ValueError(TWO_ROWS)
-        raise ValueError(f"The kernel must return the shape {(Z.shape[0], X.shape[0])}; got {K.shape}.")
 
     def diagonal(self, X: Any) -> np.ndarray:
         parts = (X[first : first + DIAGONAL_BLOCK] for first in range(0, X.shape[0], DIAGONAL_BLOCK))
@@ -264,15 +253,6 @@ class Precomputed(Kernel):
 
     def part(self, X: Any, places: np.ndarray) -> Any:
         return X[np.ix_(places, places)]
-
-
-def _of_two_rows(function: Callable[[Any, Any], Any], Z: Any, X: Any) -> bool:
-    """Return whether the function takes two rows and returns a number, as metrics of `pairwise_kernels` may."""
-    one, two = (_dense(A[:1])[0] for A in (Z, X))
-    try:
-        return np.ndim(function(one, two)) == 0
-    except (TypeError, ValueError, IndexError):
-        return False
 
 
 def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:

@@ -6,8 +6,6 @@ breakpoint at t_i = y_i - w.x_i: its loss is positive below t_i for the positive
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 import numpy as np
 
 from .problem import Problem
@@ -53,25 +51,21 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
         if free_from <= free_to:  # the loss is 0 in between
             return 0.5 * (free_from + free_to)
         return _root_of_slope(t, c, positive, free_to, free_from)
-    rounding = 1e-12 * float(c.sum())  # of the sums; this and the next are round values, not tuned
-    # whether the smallest weight is not distinguished from rounding
-    exact = rounding > 1e-3 * float(c[counted].min())
+    rounding = 1e-12 * float(c.sum())  # of the sums; a round value, not tuned
     # slope of the loss to the right of t_k: positive rows have the slope -c_i below t_i, negative rows c_i above t_i
     leftmost = -float(c[positive].sum())
-    if t.size > MAX_SORTED and not exact:
+    if t.size > MAX_SORTED:
         leftmost, near = _near_minimum(t, c, leftmost, rounding)
         t, c = t[near], c[near]
     order = np.argsort(t)
     t, c = t[order], c[order]
     slope = leftmost + np.cumsum(c)
-    if exact:
-        slope, rounding = _signs_of_slopes(c, positive[order]), 0.0
     k = int(np.argmax(slope >= -rounding))
     if abs(slope[k]) > rounding:
         return float(t[k])
     # the slope is zero from t_k to the next breakpoint of a row with a weight
     later = t[k + 1 :][c[k + 1 :] > 0.0]
-    return 0.5 * float(t[k] + later[0])
+    return 0.5 * float(t[k] + (later[0] if later.size else t[k]))
 
 
 def _near_minimum(t: np.ndarray, c: np.ndarray, leftmost: float, rounding: float) -> tuple[float, np.ndarray]:
@@ -175,12 +169,3 @@ def _slack_and_objective(
     """Return the slack variables 1 - point.rows, and the objective; point is (t, b) or (t,), rows have shape (k, n)."""
     slack = np.maximum(1.0 - point @ rows, 0.0)
     return slack, 0.5 * float(point[0]) ** 2 * norm2 + float((costs * slack) @ slack)
-
-
-def _signs_of_slopes(c: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """Return the sign of each partial sum of c less the sum over positive rows, in integers: without rounding."""
-    ratios = [value.as_integer_ratio() for value in c.tolist()]
-    common = max(below for _, below in ratios)  # powers of two
-    whole = [above * (common // below) for above, below in ratios]
-    rest = sum(value for value, counts in zip(whole, positive.tolist(), strict=True) if counts)
-    return np.array([(total > rest) - (total < rest) for total in accumulate(whole)])

@@ -2,9 +2,9 @@
 
 The floating-point method is decomposition, one working set at a time, until the margin of the iterate's function is
 proved with bounds of the errors of all kernel values. On few rows it is followed by the exact stage of the hard margin
-(the optimality conditions on the support). Exact arithmetic decides polynomial kernels of few monomials, whose feature
-vectors are rational, and small kernel matrices. For strictly positive definite kernels (the Gaussian) and distinct rows
-a separator always exists, though its margin may be smaller than float64 kernel values can resolve.
+(the optimality conditions on the support). Exact arithmetic proves that small kernel matrices have no separator. For
+strictly positive definite kernels (the Gaussian) and distinct rows a separator always exists, though its margin may be
+smaller than float64 kernel values can resolve.
 
 An algorithm on normalised patterns may take the place of decomposition. It runs to its end, and exact arithmetic begins
 with the rows that have weights there.
@@ -27,19 +27,18 @@ from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
-from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
-from ..certificates.separators import KernelSeparator, PolynomialSeparator
+from ..certificates.separators import KernelSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import unmerged
 from ..data.task import GramTask
 from ..fit.exact import factors_whole_gram, finish_gram
 from ..fit.gram_run import GramRun
 from ..fit.schedules import SCHEDULES
-from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
+from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce
-from ..numerics.rational import ExactRows
+from ..numerics.rational import BeyondReachError, IntegerRows
 from ..problem.problem import Problem
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
 
@@ -56,6 +55,8 @@ WORK, VISITS, MAX_SETS, MIN_SETS = 2e9, 50.0, 300, 10
 MIN_MARGIN = 1e-7
 # Share of `tol` at which decomposition ends: the certificate is rounded outwards and must still be within `tol`.
 TOL_SHARE = 0.9
+# Rows of a kernel matrix up to which exact arithmetic is tried: it then takes seconds.
+MAX_MATRIX_ROWS = 150
 DECOMPOSITION = Decomposition.words
 
 
@@ -72,21 +73,9 @@ def kernel_trivial_certificate(
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     """
-    X, bias = without_zeros(X), problem.intercept != "none"
-    if isinstance(kernel, Linear | Precomputed):
-        return trivial_certificate(X, y, bias)[0]
     # equal rows have equal features; opposite rows in general do not have opposite ones
-    weights, _ = trivial_certificate(X, y, True)
-    if weights is None and not bias and _is_zero_at_zero(kernel):
-        single, _ = trivial_certificate(X, y, False)
-        if single is not None and len(single) == 1:  # a row of zeros has zero features
-            return single
-    return weights
-
-
-def _is_zero_at_zero(kernel: Kernel) -> bool:
-    """Return whether the kernel has monomials as features, without a constant: a row of zeros has zero features."""
-    return isinstance(kernel, Polynomial) and kernel.coef0 == 0.0 and kernel.degree > 0 and kernel.gamma > 0.0
+    opposite = isinstance(kernel, Linear | Precomputed) and problem.intercept == "none"
+    return trivial_certificate(without_zeros(X), y, not opposite)[0]
 
 
 def set_budget(n: int) -> int:
@@ -135,34 +124,34 @@ class KernelSearch(SeparatorSearch):
         found = self.decide_exactly()
         if isinstance(found, Inseparable):
             return found
-        if isinstance(found, ExactDirection) and isinstance(self.kernel, Precomputed):
+        if isinstance(found, ExactDirection):
             # the matrix is rounded: a separator of its rows need not be one of the exact inner products
             found = "what separates the rows of the matrix may be the rounding of its entries"
         if self._decompose(set_budget(self.y.size)) or self._finish():
             return self._separable()
-        if isinstance(found, ExactDirection):
-            return self._exact_separator(found)
         if self.more_sets and self._decompose(self.more_sets):
             return self._separable()
         return self.undecided(f"{self._end}; {found}", self._certificate(0.0))
 
-    def exact_rows(self) -> ExactRows:
+    def exact_rows(self) -> IntegerRows:
         if self._best.alpha.any():
             self.alpha = self._best.alpha
         if self._solver != DECOMPOSITION:
             self.start = self.alpha
         else:
             self.prefix = f"{DECOMPOSITION}, "
-        return exact_rows(self.kernel, self.X, self.y, self.problem.free)
+        if not isinstance(self.kernel, Precomputed):
+            raise BeyondReachError(
+                f"for the {self.kernel.name} kernel only equal rows of both classes are a proof"
+            )
+        if self.y.size > MAX_MATRIX_ROWS:
+            raise BeyondReachError(
+                f"the matrix has over {MAX_MATRIX_ROWS} rows, too many for exact arithmetic"
+            )
+        return IntegerRows(self.X, self.y, self.problem.free)
 
-    def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> None:
+    def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> None:
         """Return None: margins of functions are proved by kernel values, not by weights of monomials."""
-
-    def _exact_separator(self, exact: ExactDirection) -> PolynomialSeparator:
-        """Return the verdict on a polynomial in rational numbers, whose margin has no lower bound in float64."""
-        weights, b = exact.rows.separator(exact.direction)
-        fields = self.bound_fields(0.0, self._certificate(0.0), exact.method)
-        return PolynomialSeparator(weights=weights, b=b, **fields)
 
     @cached_property
     def _kernel_problem(self) -> KernelProblem:

@@ -1,7 +1,7 @@
 """The search for a hyperplane between two classes, or for the proof that there is none.
 
 Separators are the floating-point candidates, each with its best intercept, and the directions of Wolfe's algorithm.
-Their margin is proved in compensated sums. A fit of a hard margin then narrows the interval around the largest margin.
+Their margin is proved in float64. A fit of a hard margin then narrows the interval around the largest margin.
 One or two rows that contradict each other are a proof that there is no separator. The convex hull of the rows of a
 proof may hold a ball around the origin (`inner_radius`).
 """
@@ -9,7 +9,6 @@ proof may hold a ball around the origin (`inner_radius`).
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -29,10 +28,10 @@ from ..fit.report import Job, Solution, Stopping
 from ..kernels.functions import Linear
 from ..numerics.inner_ball import inner_radius
 from ..numerics.progress import announce
-from ..numerics.rational import ExactRows, IntegerRows
+from ..numerics.rational import IntegerRows
 from ..numerics.sparse_columns import Columns
-from ..numerics.stop_check import OutOfTime, StopCheck
-from ..numerics.sums import EPS, Compensated, Plain, cut_short_if
+from ..numerics.stop_check import StopCheck
+from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
 from .nearest_point import UNDERFLOW
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
@@ -121,16 +120,14 @@ class LinearSearch(SeparatorSearch):
         self.alpha = np.ones(places.size)
         return IntegerRows(self.X[places], self.y[places], self.problem.free, self.deadline.interrupted)
 
-    def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> LinearSeparator | None:
-        """Return the verdict on w with its best intercept if compensated sums prove that it separates."""
-        assert isinstance(rows, IntegerRows)
+    def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> LinearSeparator | None:
+        """Return the verdict on w with its best intercept if float64 sums prove that it separates."""
         if not _may_separate(rows, w):
             return None
         w, b, y = _unscaled(w, rows), 0.0, self.y
-        with cut_short_if(self.deadline.interrupted):
-            if self.problem.free:
-                b = best_intercept(self.problem, Compensated.scores(self.X, w), y, np.ones(y.size))
-            lower = attained_margin(self.problem, self._sample, w, b)
+        if self.problem.free:
+            b = best_intercept(self.problem, Plain.scores(self.X, w), y, np.ones(y.size))
+        lower = attained_margin(self.problem, self._sample, w, b)
         return self._separable(w, b, lower, method) if lower > 0.0 else None
 
     def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
@@ -139,8 +136,8 @@ class LinearSearch(SeparatorSearch):
         (w, b) is divided by the largest weight, or by more where float64 does not hold b: the hyperplane stays.
         """
         weights, b = exact.rows.separator(exact.direction)
-        largest = max(*map(abs, weights.values()), abs(b) / Fraction(sys.float_info.max))
-        point = (*(value / largest for value in weights.values()), b / largest)
+        largest = max(*map(abs, weights), abs(b) / Fraction(sys.float_info.max))
+        point = (*(value / largest for value in weights), b / largest)
         *rounded, b = (float(value) for value in point)
         w, lower = np.array(rounded), exact_attained_margin(self.X, self.y, point, self.problem.q)
         fields = self.bound_fields(lower, self._certificate(w, b), exact.method)
@@ -154,7 +151,7 @@ class LinearSearch(SeparatorSearch):
         """Return the certificate of (w, b) with the last dual weights, which are 0 on copies of rows."""
         alpha = np.zeros(self.y.size)
         alpha[self.distinct.places] = self.alpha
-        return certify(self.problem, self._sample, w, b, alpha, affords=self.deadline.can_afford)
+        return certify(self.problem, self._sample, w, b, alpha)
 
     def _separable(self, w: np.ndarray, b: float, lower: float, method: str) -> LinearSeparator:
         """Return the verdict on a separator of at least this margin.
@@ -166,9 +163,7 @@ class LinearSearch(SeparatorSearch):
         if not lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
             found = self._fit()
             if found is not None and found.history:
-                fitted = -np.inf
-                with suppress(OutOfTime), cut_short_if(self.deadline.interrupted):
-                    fitted = attained_margin(self.problem, self._sample, found.w, found.b)
+                fitted = attained_margin(self.problem, self._sample, found.w, found.b)
                 if fitted > lower:
                     w, b, lower = found.w, found.b, fitted
                 certificate = min(found.certificate, certificate, key=lambda one: one.upper)
@@ -192,7 +187,7 @@ class LinearSearch(SeparatorSearch):
 def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
     """Return whether w may separate with some intercept; False is certain, in spite of the rounding of plain sums.
 
-    The check takes two products with the rows, and avoids compensated sums for candidates that are no separators.
+    The check takes two products with the rows.
     |fl(x.w) - x.w| <= (d + 8) eps |x|.|w|, the 8 for the scaling of w, plus underflow. `w`, of shape (d,), has weights
     of the columns of `rows.scaled`.
     """

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.rational import ExactRows, null_vector
-from ..numerics.sums import EPS, Compensated
+from ..numerics.rational import IntegerRows, null_vector
+from ..numerics.sums import EPS, Plain
 
 # Bound of the underflow in a score of rows whose entries are at most one: each of d terms is off by up to 2^-1074.
 UNDERFLOW = 1e-280
@@ -36,7 +36,7 @@ class Corral(NamedTuple):
     weights : dict of row to Fraction
         All positive, of sum one.
     direction : list of int
-        x times `total`, of length `ExactRows.width`; all zeros if the hull holds the origin.
+        x times `total`, of length `IntegerRows.width`; all zeros if the hull holds the origin.
     total : int
         Positive: the common denominator.
     """
@@ -47,13 +47,13 @@ class Corral(NamedTuple):
 
 
 def nearest_points(
-    rows: ExactRows, start: dict[int, float], interrupted: Callable[[], bool] = lambda: False
+    rows: IntegerRows, start: dict[int, float], interrupted: Callable[[], bool] = lambda: False
 ) -> Iterator[Corral]:
     """Yield corrals, each nearer to the origin than the one before; the last one has the nearest point of the hull.
 
     Parameters
     ----------
-    rows : ExactRows
+    rows : IntegerRows
     start : dict
         Rows with positive weights, of any sum; the nearer their weighted mean is to the origin, the fewer steps.
     interrupted : callable
@@ -79,18 +79,18 @@ def nearest_points(
         corral = _minor_cycle(rows, corral.weights | {row: Fraction(0)}, interrupted)
 
 
-def least_row(rows: ExactRows, direction: list[int]) -> tuple[int, int]:
+def least_row(rows: IntegerRows, direction: list[int]) -> tuple[int, int]:
     """Return the row of the least score a_i.direction, and that score, exactly.
 
     Scores are computed in integers for all rows whose float64 scores may be the least within their errors. The error of
-    a score in compensated sums is at most (8 + inexact) eps (|x|.|w| + |b|): the entries of the direction are rounded
-    to half a unit in the last place, entries of the rows to `inexact` units, and compensated sums add a few units.
+    a score is at most (8 + d) eps (|x|.|w| + |b|): the entries of the direction are rounded to half a unit in the last
+    place, and the sum adds d + 4 units.
     """
     w, b = as_floats(direction), 0.0
     if rows.bias:
         w, b = w[:-1], float(w[-1])
-    scores = rows.y * Compensated.scores(rows.scaled, w, b)
-    off = (8.0 + rows.inexact) * EPS * (abs(rows.scaled) @ np.abs(w) + abs(b)) + UNDERFLOW
+    scores = rows.y * Plain.scores(rows.scaled, w, b)
+    off = (8.0 + w.size) * EPS * (abs(rows.scaled) @ np.abs(w) + abs(b)) + UNDERFLOW
     possible = np.flatnonzero(scores - off <= (scores + off).min())
     least, row = min((rows.product(i, direction), i) for i in possible.tolist())
     return row, least
@@ -107,7 +107,7 @@ def as_floats(direction: list[int]) -> np.ndarray:
 
 
 def _independent(
-    rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]
+    rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]
 ) -> dict[int, Fraction]:
     """Return the same point as a combination of affinely independent rows (Caratheodory)."""
     weights = dict(weights)
@@ -134,7 +134,7 @@ def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> 
     return {i: value for i, value in moved.items() if value > 0}
 
 
-def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
+def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
     """Return the corral in which Wolfe's minor cycle ends from a convex combination of affinely independent rows.
 
     While the nearest point of the affine hull has a weight that is not positive, the combination moves towards it up to
@@ -154,7 +154,7 @@ def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Cal
         weights = _reduced(weights, change)
 
 
-def _affine_minimiser(rows: ExactRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
+def _affine_minimiser(rows: IntegerRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
     """Return weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin.
 
     With a null vector of the rows the point is the origin. Else the weights lambda solve G lambda = -mu 1 and

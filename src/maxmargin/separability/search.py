@@ -47,7 +47,7 @@ from ..data.duplicates import Merged, merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
 from ..numerics.progress import announce
-from ..numerics.rational import BeyondReachError, ExactRows
+from ..numerics.rational import BeyondReachError, IntegerRows
 from ..numerics.sparse_columns import may_be_dense
 from ..numerics.stop_check import OutOfTime, StopCheck, require_time
 from ..numerics.sums import row_squares
@@ -84,7 +84,7 @@ class Candidate(NamedTuple):
 class ExactDirection(NamedTuple):
     """A separator in exact arithmetic: the direction (w, b), in the integer units of `rows`, and the method."""
 
-    rows: ExactRows
+    rows: IntegerRows
     direction: list[int]
     method: str
 
@@ -148,11 +148,11 @@ class SeparatorSearch(ABC):
         """Search in the order of the module's docstring, and return the verdict."""
 
     @abstractmethod
-    def exact_rows(self) -> ExactRows:
+    def exact_rows(self) -> IntegerRows:
         """Return the rows y_i (phi(x_i), 1) as integers, or raise BeyondReachError."""
 
     @abstractmethod
-    def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> Separable | None:
+    def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> Separable | None:
         """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
 
     def decide_exactly(self) -> Inseparable | Separable | ExactDirection | str:
@@ -246,7 +246,7 @@ def about_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
 
 
 def candidates(
-    rows: ExactRows,
+    rows: IntegerRows,
     deadline: Deadline,
     algorithm: NormalisedAlgorithm | None = None,
     start: np.ndarray | None = None,
@@ -267,7 +267,7 @@ def candidates(
 
     Parameters
     ----------
-    rows : ExactRows
+    rows : IntegerRows
     deadline : Deadline
     algorithm : NormalisedAlgorithm, default=None
     start : ndarray of shape (n,), default=None

@@ -60,7 +60,7 @@ class Proof:
 
 def objective_side(coordinates: Coordinates, sums: RowSums, z: np.ndarray) -> Side:
     """Return the upper bound that the objective at z is, in any norm."""
-    error = Plain.error(sums.worst, sums.worst, sums.additions)
+    error = Plain.error(sums.worst, sums.additions)
     found = PrimalSums(sums.losses, sums.worst, error, coordinates.length(z))
     return objective_bound(coordinates.problem, found)
 
@@ -102,16 +102,16 @@ def dual_side(coordinates: Coordinates, sums: BoundSums) -> tuple[Side, tuple[fl
     # products of tiny dual variables underflow before the factors multiply their sums
     largest = max(float(factors.max()), 1.0)
     # the classes are balanced but for the rounding of their two sums
-    imbalance = Plain.error(total, total, terms) + 4.0 * SMALLEST_FLOAT if problem.free else 0.0
+    imbalance = Plain.error(total, terms) + 4.0 * SMALLEST_FLOAT if problem.free else 0.0
     spread = float(factors @ dual.spread) + coordinates.constant * total
     # in each coordinate every product may underflow
     underflow = 8.0 * (sums.rows + 1.0) * v.size * (SMALLEST_FLOAT * largest)
-    v_error = Plain.error(0.0, spread, terms) + imbalance * sums.longest + underflow
-    length = norm_interval(v, 2.0, Plain, v_error)
+    v_error = Plain.error(spread, terms) + imbalance * sums.longest + underflow
+    length = norm_interval(v, 2.0, v_error)
     underflow = (sums.rows + 4.0) * (SMALLEST_FLOAT * largest) * largest
     if not underflow <= RECOMPUTED * total:  # nothing is known of the squares
         return None
-    error = Plain.error(0.0, total + lost, terms) + underflow
+    error = Plain.error(total + lost, terms) + underflow
     side = half_square_bound(DualSums(total - lost, total + lost, error, imbalance, length))
     given_up = RECOMPUTED * (total + lost)
     side = Side(side.bound - given_up, side.rounding + given_up, side.value)

@@ -56,7 +56,7 @@ class Coordinates:
 
     def length(self, z: np.ndarray) -> Length:
         """Return |w| in the dual norm, with the weight of an augmented intercept, and an interval that holds it."""
-        return norm_interval(self.problem.weights(*self.point(z)), self.problem.q, Plain)
+        return norm_interval(self.problem.weights(*self.point(z)), self.problem.q)
 
     def scores(self, X: Any, z: np.ndarray) -> np.ndarray:
         """Return w.x_i + b of rows: shape (n,)."""

@@ -379,7 +379,7 @@ class Block:
         """
         w, b = self.coordinates.point(z)
         size = Plain.scores(abs(self.X), np.abs(w)) if by_terms else self.norms * Plain.norm(w)
-        errors = Plain.error(margins, 1.01 * size + abs(b), Plain.terms(self.X, self.width, 1) + 1)
+        errors = Plain.error(1.01 * size + abs(b), Plain.terms(self.X, self.width, 1) + 1)
         return errors + (self.width + 2) * SMALLEST_FLOAT
 
     def _dual(

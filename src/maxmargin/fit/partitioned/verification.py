@@ -20,7 +20,6 @@ from ...certificates.verification import (
     recomputed,
 )
 from ...data.partitions import Gathered, Partitions, signs_of
-from ...numerics.sums import Compensated
 from .bounds import dual_side, objective_side
 from .coordinates import Coordinates
 from .scores import Evaluation, Scored, evaluate
@@ -191,6 +190,6 @@ class _CheckByRows(_Check):
         places = np.arange(self.numbers.size)
         alpha = claimed_dual(replace(self.claim, support=places), sample)
         # the bound of the point on these rows alone is not used
-        found = bounds(problem, sample, *self.coordinates.point(self.z), alpha, Compensated)
+        found = bounds(problem, sample, *self.coordinates.point(self.z), alpha)
         dual = Side(found.upper, found.above, 0.0) if problem.hard else Side(found.lower, found.below, 0.0)
         return self.recomputed(combine_sides(problem, dual, primal))

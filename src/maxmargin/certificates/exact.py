@@ -7,18 +7,17 @@ whole exponent are compared by their powers; those with another exponent by loga
 from __future__ import annotations
 
 import math
-import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ...numerics.rational import row_entries
-from ...problem.problem import Problem
-from ..sample import Sample
+from ..numerics.rational import row_entries
+from ..problem.problem import Problem
+from .sample import Sample
 
 BITS = 1074  # the smallest float64 number is 2^-1074
 # Denominator of alpha_i^2 / (4 C s_i), rounded up: its rounding is below that of any float64 bound.
@@ -220,50 +219,10 @@ class ExactBounds:
             return False
         return self._w.square_at_most(2 * rest if self.problem.power == 2 else rest * rest)
 
-    def tightest(self, lower: float, upper: float) -> tuple[float, float]:
-        """Return the best float64 bounds that are proved, 0 and inf where nothing is. The arguments are near them."""
-        # numbers that are no places to begin: negative ones, inf and NaN, which the first argument replaces
-        below = _last_proved(self.proves_lower, max(0.0, lower), -1)
-        above = _last_proved(self.proves_upper, max(0.0, min(sys.float_info.max, upper)), 1)
-        return below, above
-
-
-def _last_proved(proves: Callable[[float], bool], start: float, outward: int) -> float:
-    """Return the tightest non-negative float64 number that is proved, near `start`; if none is, 0 or inf, outward.
-
-    Parameters
-    ----------
-    proves : callable
-        Monotone: what is proved for a number is proved for those farther outward.
-    start : float
-        Not negative.
-    outward : {-1, 1}
-        The direction of weaker bounds.
-    """
-    last = _place(math.nextafter(math.inf, 0.0))
-
-    def proved(place: int) -> bool:
-        return 0 <= place <= last and proves(_float_at(place))
-
-    good, step = _place(start), 1
-    while not proved(good):
-        good, step = good + outward * step, 2 * step
-        if not 0 <= good <= last:
-            return 0.0 if outward < 0 else math.inf
-    bad, step = good - outward, 1
-    while proved(bad):
-        good, bad, step = bad, bad - outward * step, 2 * step
-    while abs(good - bad) > 1:
-        middle = (good + bad) // 2
-        good, bad = (middle, bad) if proved(middle) else (good, middle)
-    return _float_at(good)
-
-
-def _place(value: float) -> int:
-    """Return the number of float64 numbers from 0 to a non-negative one."""
-    return struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
-
-
-def _float_at(place: int) -> float:
-    """Return the non-negative float64 number at this place."""
-    return struct.unpack("<d", struct.pack("<q", place))[0]
+    def proved(self, lower: float, upper: float) -> tuple[float, float]:
+        """Return float64 bounds near the arguments that are proved, 0 and inf where nothing is."""
+        steps = [0.0, *(2.0**k for k in range(-50, 1))]
+        below, above = (max(0.0, min(sys.float_info.max, bound)) for bound in (lower, upper))
+        lower = next((v for step in steps if self.proves_lower(v := below * (1.0 - step))), 0.0)
+        near = (0.0, *(above * (1.0 + step) for step in steps))
+        return lower, next((v for v in near if v < math.inf and self.proves_upper(v)), math.inf)
