@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from maxmargin import MarginRFE
-from maxmargin.plots import EliminationDisplay
 
 X, y = real_data.load("dlbcl")
 Z = make_pipeline(FunctionTransformer(lambda X: np.log(np.maximum(X, 20.0))), StandardScaler()).fit_transform(
@@ -33,9 +32,18 @@ for size, accuracy in zip(selector.cv_results_["n_features"], selector.cv_result
 print(selector.reason_)
 
 # %%
-# Left: accuracy on the test rows of the folds. Right: bounds on the largest margin of each set of genes.
+# Left: accuracy on the test rows of the folds, with a line at the number that is kept. Right: bounds on the largest
+# margin of each set of genes.
 
-EliminationDisplay.from_estimator(selector)
+sizes = [stage.n_features for stage in selector.path_]
+fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+axes[0].semilogx(sizes, [stage.accuracy for stage in selector.path_], "o-")
+axes[0].axvline(selector.n_features_, ls="--", color="k")
+axes[1].semilogx(sizes, [stage.lower for stage in selector.path_], "o-", label="lower bound")
+axes[1].semilogx(sizes, [stage.upper for stage in selector.path_], "o-", label="upper bound")
+axes[1].legend()
+for ax, quantity in zip(axes, ("accuracy in cross-validation", "largest margin")):
+    ax.set(xlabel="number of genes", ylabel=quantity)
 plt.show()
 
 # %%

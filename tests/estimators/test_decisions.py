@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from clouds import clouds
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.estimators.decisions import class_values, decision, decisions
+from maxmargin.estimators.decisions import decision, decisions
 
 X, THREE = clouds(60, 3, classes=3)
 TWO = np.where(THREE > 0, "yes", "no")
@@ -68,16 +68,3 @@ def test_difference_describes_how_other_data_differ():
     for label in ((0, 1), 7):
         with pytest.raises(ValueError, match="label must be"):
             decision(model, label)
-
-
-@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-def test_predicted_class_has_the_largest_class_value(scheme):
-    """The kernel is narrow: decisions between pairs of classes are cyclic in places."""
-    rng = np.random.default_rng(1)
-    y = np.digitize(X[:, 0] + rng.normal(size=60), [-0.8, 0.5, 1.2])
-    model = KernelMaxMarginClassifier(multi_class=scheme, gamma=3.0, C=10.0).fit(X, y)
-    rows = rng.normal(size=(3000, 3))
-    values = class_values(model, rows)
-    assert values.shape == (3000, 4)
-    assert np.array_equal(values.argmax(axis=1), model.predict(rows))
-    assert scheme == "ovr" or ((values > 0.0).sum(axis=1) == 1).all()

@@ -93,12 +93,6 @@ def report_file(linear, tmp_path_factory):
     return write_report(linear, X, Y, path, **REPORT_OPTIONS), path.read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def without_figures(monkeypatch):
-    """Skip figures, which take most of the time."""
-    monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
-
-
 def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_file):
     recheck, page = report_file[0], Page(report_file[1])
     assert (recheck.outcome, recheck.words) == (Outcome.HOLDS, "")
@@ -112,7 +106,7 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
         f"({right} of 60 rows)",
     ):
         assert words in page.text
-    assert len(page.images) == 4  # bounds, margins, surface, robustness
+    assert len(page.images) == 2  # bounds, margins
     assert all(len(image["alt"]) > 40 for image in page.images)
     rows, certain, features = page.tables
     report = support_report(linear, X, Y)
@@ -151,8 +145,6 @@ def test_report_has_accessible_markup_and_no_external_resources(report_file):
     assert not re.search(r"http|url\(|@import", re.sub(r'http-equiv|base64,[^"]*', "", text))
     for image in page.images:
         drawing = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
-        assert "prefers-color-scheme:dark" in drawing
-        assert "#1f2933" not in drawing.replace("--c0:#1f2933", "")  # ink depends on the colour scheme
         nodes = ElementTree.fromstring(drawing).iter()
         links = [value for node in nodes for key, value in node.items() if "href" in key]
         assert all(value.startswith("#") for value in links)
@@ -174,10 +166,10 @@ class TestData:
         right = int(np.sum(linear.predict(X[:40]) == others))
         assert f"({right} of 40 rows); 3 rows have labels that the model does not know" in page.text
         assert len(page.tables) == 1  # features
-        assert len(page.images) == 4
+        assert len(page.images) == 2
         assert not any("support vectors" in image["alt"] for image in page.images)
 
-    def test_sample_and_class_weights_are_part_of_the_data(self, tmp_path, without_figures):
+    def test_sample_and_class_weights_are_part_of_the_data(self, tmp_path):
         weights = np.linspace(0.2, 2.0, 60)
         model = MaxMarginClassifier(loss="hinge", class_weight={"yes": 3.0, "no": 0.5}, C=0.1, random_state=0)
         model.fit(X, Y, sample_weight=weights)
@@ -190,7 +182,7 @@ class TestData:
 
 class TestModels:
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-    def test_multiclass_kernel_report_has_a_table_per_problem(self, scheme, tmp_path, without_figures):
+    def test_multiclass_kernel_report_has_a_table_per_problem(self, scheme, tmp_path):
         model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
         recheck, page = write_and_parse(tmp_path, model, X, THREE_CLASSES)
         assert recheck.outcome is Outcome.HOLDS
@@ -205,7 +197,7 @@ class TestModels:
         assert "gives no weight to a single feature" in page.text
         assert "each against the rest" in page.text or scheme == "ovo"
 
-    def test_tables_of_many_classes_are_shortened(self, tmp_path, without_figures):
+    def test_tables_of_many_classes_are_shortened(self, tmp_path):
         y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 9)[1:-1]))
         model = MaxMarginClassifier(random_state=0).fit(X, y)
         _, page = write_and_parse(tmp_path, model, X, y, top=1)
@@ -217,7 +209,7 @@ class TestModels:
         coef = model.coef_[:6, int(line[0].split()[1]) - 1]
         assert [float(cell) for cell in line[1:]] == pytest.approx(coef, rel=1e-5)
 
-    def test_inseparable_report_states_the_proof(self, tmp_path, without_figures):
+    def test_inseparable_report_states_the_proof(self, tmp_path):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
         recheck, page = write_and_parse(tmp_path, model, X, Y)
         assert recheck.outcome is Outcome.HOLDS
@@ -228,20 +220,11 @@ class TestModels:
         model.fit(X, THREE_CLASSES)
         assert "The exact proof about class 1" in write_and_parse(tmp_path, model, X, THREE_CLASSES)[1].text
 
-    @pytest.mark.parametrize(
-        ("model", "rows", "labels", "absent"),
-        [
-            (KernelMaxMarginClassifier(kernel="precomputed"), X @ X.T, Y, "surface"),
-            (MaxMarginClassifier(random_state=0), X[:, :2], THREE_CLASSES, "support vectors of other data"),
-            (MaxMarginClassifier(C=np.inf, random_state=0), X[:, :1], Y, "time|surface"),
-        ],
-    )
-    def test_only_pictures_that_exist_are_drawn(self, tmp_path, model, rows, labels, absent):
-        """A precomputed kernel and a single feature have no plane, and a missing margin has no bounds to draw."""
-        recheck, page = write_and_parse(tmp_path, model.fit(rows, labels), rows, labels)
+    def test_no_bounds_are_drawn_for_a_margin_that_is_proved_not_to_exist(self, tmp_path):
+        model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X[:, :1], Y)
+        recheck, page = write_and_parse(tmp_path, model, X[:, :1], Y)
         assert recheck.outcome is Outcome.HOLDS
-        assert page.images
-        assert not any(re.search(absent, image["alt"]) for image in page.images)
+        assert [("time" in image["alt"]) for image in page.images] == [False]
 
 
 STREAM = mm.OnlineMarginClassifier(random_state=0).fit(X, Y)
@@ -280,7 +263,7 @@ class TestCommand:
     def run(*arguments):
         return command.run("report", *arguments)
 
-    def test_command_writes_the_report(self, files, without_figures):
+    def test_command_writes_the_report(self, files):
         data, model, path = files
         result = self.run(model, data, "-o", path)
         assert result.exit_code == 0
@@ -295,13 +278,11 @@ class TestCommand:
         ("factors", "tol", "code", "words"),
         [
             ((1.0, 1.0), 1e-3, 0, "not verified: the data are not those of the fit (60 rows then, 29 now)"),
-            ((0.9, 1.0), 1e-300, 3, ""),
+            ((0.9, 1.0), 1e-17, 3, ""),
             ((1.01, 1.02), 1e-3, 2, "the certificate does not hold: the lower bound fails"),
         ],
     )
-    def test_command_reports_other_data_and_failing_bounds(
-        self, files, without_figures, factors, tol, code, words
-    ):
+    def test_command_reports_other_data_and_failing_bounds(self, files, factors, tol, code, words):
         data, model, path = files
         fitted = load(model)
         claim, fitted.tol = fitted.certificate_, tol
@@ -318,7 +299,7 @@ class TestCommand:
         assert bad == ("The proof does not hold" in page.text) == (code == 2)
         assert code == 0 or f"MAX_ITER — {fitted.message_}" in page.text
 
-    def test_command_refuses_invalid_input(self, files, tmp_path, without_figures, monkeypatch):
+    def test_command_refuses_invalid_input(self, files, tmp_path, monkeypatch):
         data, model, path = files
         assert "this file is read from" in self.run(model, data, "-o", data).stderr
         (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")

@@ -15,25 +15,12 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from sklearn.datasets import load_iris
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
-from maxmargin.plots import (
-    AlgorithmComparisonDisplay,
-    BoundsDisplay,
-    DecisionSurfaceDisplay,
-    EliminationDisplay,
-    MarginDisplay,
-    PathDisplay,
-    RobustnessDisplay,
-    SparsityDisplay,
-)
+from maxmargin import MaxMarginClassifier
+from maxmargin.plots import AlgorithmComparisonDisplay, BoundsDisplay, MarginDisplay, PathDisplay
 
 FOLDER = Path(__file__).resolve().parents[1] / "plots" / "baseline"
 DPI = 50
 X, Y = load_iris(return_X_y=True)
-PETALS = X[50:, 2:]  # two overlapping classes
-SPECIES = np.array(["versicolor", "virginica"])[Y[50:] - 1]
-NAMES = ("petal length", "petal width")
-
 
 PICTURES: dict[str, Callable[[], Figure]] = {}
 
@@ -62,54 +49,9 @@ def algorithms() -> Figure:
 
 
 @picture
-def elimination() -> Figure:
-    sizes = [30, 20, 12, 7, 4, 2, 1]
-    lower, upper = np.array([[31.0, 32, 40, 60, 82, 120, 147], [31.1, 32.3, 41, 61, 84, 125, 149]])
-    accuracy, spread = [0.965, 0.97, 0.96, 0.95, 0.93, 0.92, 0.9], [0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04]
-    display = EliminationDisplay(
-        sizes,
-        lower,
-        upper,
-        accuracy=accuracy,
-        accuracy_std=spread,
-        kept=20,
-        name="20 of 30 features are kept",
-    )
-    return display.plot().figure_
-
-
-@picture
-def robustness() -> Figure:
-    model = MaxMarginClassifier(random_state=0).fit(PETALS, SPECIES)
-    return RobustnessDisplay.from_estimator(model, PETALS, SPECIES).figure_
-
-
-@picture
 def margins() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(X, Y)
     return MarginDisplay.from_estimator(model, X, Y, label=2).figure_
-
-
-@picture
-def surface() -> Figure:
-    model = KernelMaxMarginClassifier(gamma=1.0).fit(PETALS, SPECIES)
-    display = DecisionSurfaceDisplay.from_estimator(model, PETALS, SPECIES, feature_names=NAMES)
-    return display.figure_
-
-
-@picture
-def classes() -> Figure:
-    model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, Y)
-    display = DecisionSurfaceDisplay.from_estimator(model, X, Y)
-    return display.figure_
-
-
-@picture
-def sparsity() -> Figure:
-    counts, accuracy = [30, 30, 28, 25, 12], [0.944, 0.958, 0.954, 0.954, 0.951]
-    lower, upper = [3.1, 5.4, 10.2, 13.7, 17.6], [3.2, 5.5, 10.4, 13.8, 17.7]
-    display = SparsityDisplay([1.5, 2, 4, 8, np.inf], counts, 30, lower=lower, upper=upper, accuracy=accuracy)
-    return display.plot().figure_
 
 
 @picture

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..certificates.certificate import Certificate, CertificateError
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
-from ..problem.multiclass import AgainstEachOther, Parts, class_numbers, named_parts, parts_of, python_label
+from ..problem.multiclass import Parts, class_numbers, named_parts, parts_of, python_label
 from .validation import validate_rows
 
 
@@ -169,27 +169,6 @@ def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None, fir
     if len(found) != count:
         raise ValueError(f"there must be a name for each of {count} features; got {len(found)}.")
     return [str(name) for name in found]
-
-
-def class_values(model: Any, X: Any) -> np.ndarray:
-    """Return one value per class, shape (n, n_classes); the predicted class has the largest value.
-
-    For pairs of classes the value is the lowest score of a class against any other, which is continuous, unlike votes.
-    A class that wins all its pairs has the only positive value. Where no class does, the predicted class gets a
-    positive value.
-    """
-    scheme, found = scheme_of(model), scores(model, X)
-    if not isinstance(scheme, AgainstEachOther):
-        return scheme.values(found)
-    values = np.full((found.shape[0], scheme.count), np.inf)
-    for k, (i, j) in enumerate(scheme.pairs):
-        values[:, i] = np.minimum(values[:, i], found[:, k])
-        values[:, j] = np.minimum(values[:, j], -found[:, k])
-    tied = np.flatnonzero(values.max(axis=1) <= 0.0)
-    if tied.size:
-        predicted = np.searchsorted(model.classes_, model.predict(X[tied]))
-        values[tied, predicted] = np.maximum(np.abs(values[tied]).min(axis=1), np.finfo(float).tiny)
-    return values
 
 
 def scheme_of(model: Any) -> Parts:

@@ -2,20 +2,7 @@
 
 from .algorithm_comparison import AlgorithmComparisonDisplay
 from .bounds import BoundsDisplay
-from .elimination import EliminationDisplay
 from .margins import MarginDisplay
 from .path import PathDisplay
-from .robustness import RobustnessDisplay
-from .sparsity import SparsityDisplay
-from .surface import DecisionSurfaceDisplay
 
-__all__ = [
-    "AlgorithmComparisonDisplay",
-    "BoundsDisplay",
-    "DecisionSurfaceDisplay",
-    "EliminationDisplay",
-    "MarginDisplay",
-    "PathDisplay",
-    "RobustnessDisplay",
-    "SparsityDisplay",
-]
+__all__ = ["AlgorithmComparisonDisplay", "BoundsDisplay", "MarginDisplay", "PathDisplay"]

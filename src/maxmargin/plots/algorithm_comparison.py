@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import PanelDisplay, problem_name
-from .style import CYCLE, GOAL, INK, LEGEND_BESIDE, MARKERS, label_decades, legend
+from .base import CYCLE, GOAL, INK, LEGEND_BESIDE, MARKERS, PanelDisplay, label_decades, legend, problem_name
 
 
 @dataclass(eq=False, repr=False)

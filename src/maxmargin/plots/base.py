@@ -1,18 +1,38 @@
-"""Base classes of the displays, and the parts that several of them share."""
+"""Base classes of the displays, and their common style: colours that colour-blind readers can tell apart."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ..estimators.decisions import Decision, rows_of
 from ..problem.problem import Problem
-from .style import LEGEND_HALF, LOWER, SHADE, UPPER, draw_frame, label_decades, new_axes, norm_text, set_title
 
+# the palette of Okabe and Ito, without its yellow, which is hard to see on white paper
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
+INK, SHADE, GRID = "#1f2933", "#94a3b8", "#e2e8f0"
+UPPER, LOWER, GOAL = VERMILION, BLUE, GREEN
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+MARKERS = "os^vD<>phXP*"
+
+LEGEND_ABOVE: dict[str, Any] = {
+    "loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "frameon": False, "borderaxespad": 0.2,
+}  # fmt: skip
+# above axes of half the width of a figure
+LEGEND_HALF = LEGEND_ABOVE | {"fontsize": 9, "handlelength": 1.2, "columnspacing": 0.9}
+LEGEND_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+
+# Inches: letters of 10 points are 14 pixels high in a picture of 800 pixels.
+WIDTH = 8.0
+
+# Mean width of a letter of a title, 12 points high, in points: a smaller value lets titles run out of the figure, a
+# larger one breaks them too early.
+_LETTER = 6.6
+_SHORTEST = 24  # letters of a line of a title at least: narrow figures would have one word a line
 LINE: dict[str, Any] = {"lw": 1.6, "ms": 5}  # lines with markers
 # Ratio of the largest to the smallest bound above which their axis is logarithmic: below, linear ticks are easier to
 # read; above, the smaller bounds would lie on the axis.
@@ -31,7 +51,7 @@ class Display:
     name: str | None = None
 
     _title_pad: float | None = field(default=None, init=False)  # points above the axes, for a legend there
-    _grid_axis: ClassVar[str | None] = "both"  # the axes with a grid: "x", "y", "both" or None
+    _grid_axis: ClassVar[str] = "both"  # the axes with a grid: "x", "y" or "both"
     # places of the axes in a new figure, by their number
     _places: ClassVar[dict[int, list[list[int]]]] = {1: [[0]], 2: [[0, 1]], 3: [[0, 0], [1, 2]]}
     _draw: ClassVar[Callable[..., None]]
@@ -59,15 +79,15 @@ class Display:
         """Return the title of a picture of this name."""
         return self._summary() if name is None else name
 
-    def _plot(self, axes: Any, name: str | None, *, least: int) -> tuple[Any, ...]:
+    def _plot(self, axes: Any, name: str | None) -> tuple[Any, ...]:
         """Draw on the first `panels` of these axes, or on those of a new figure; return the axes drawn on.
 
-        Raises ValueError for fewer than `least` axes.
+        Raises ValueError for fewer axes.
         """
         self._check()
         given = new_axes(self._places[self.panels]) if axes is None else axes
         axes = tuple(np.atleast_1d(given)[: self.panels])
-        if len(axes) < least:
+        if len(axes) < self.panels:
             raise ValueError(f"the picture takes {self.panels} axes; got {len(axes)}.")
         self.figure_ = axes[0].figure
         self._draw(*axes)
@@ -102,14 +122,12 @@ class AxesDisplay(Display):
         ImportError
             Without matplotlib.
         """
-        (self.ax_,) = self._plot(ax, name, least=1)
+        (self.ax_,) = self._plot(ax, name)
         return self
 
 
 class PanelDisplay(Display):
     """A display on several Axes side by side."""
-
-    _all_panels = True  # whether fewer axes than panels are an error
 
     @property
     def panels(self) -> int:
@@ -138,33 +156,8 @@ class PanelDisplay(Display):
         ImportError
             Without matplotlib.
         """
-        self.axes_ = self._plot(axes, name, least=self.panels if self._all_panels else 1)
+        self.axes_ = self._plot(axes, name)
         return self
-
-
-def draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str) -> tuple[Any, Any]:
-    """Draw certified bounds as two lines and the area between; return the upper and the lower line.
-
-    `quantity` is bounded, and labels the axis. The scale is logarithmic if all bounds are positive and far apart.
-    """
-    # the upper bound is wider, so that both are seen where they coincide
-    (above,) = ax.plot(x, upper, "o-", color=UPPER, label="upper bound", lw=3.6, ms=7)
-    (below,) = ax.plot(x, lower, "o-", color=LOWER, label="lower bound", **LINE)
-    ax.fill_between(x, lower, upper, color=SHADE, alpha=0.22, lw=0)
-    bounds = np.concatenate([lower, upper])
-    bounds = bounds[np.isfinite(bounds)]
-    if bounds.size and bounds.min() > 0.0 and bounds.max() > WIDE * bounds.min():
-        ax.set_yscale("log")
-        label_decades(ax.yaxis)
-    ax.set_ylabel(quantity)
-    ax.legend(ncols=2, **LEGEND_HALF)
-    return above, below
-
-
-def label_norms(ax: Any, places: np.ndarray, ps: np.ndarray) -> None:
-    """Label an axis with the values of p, at these places."""
-    ax.set_xticks(places, labels=[norm_text(p) for p in ps])
-    ax.set_xlabel("p, the norm of distances")
 
 
 def problem_name(problem: Problem, label: Any = None) -> str:
@@ -173,27 +166,79 @@ def problem_name(problem: Problem, label: Any = None) -> str:
     return name if label is None else f"{name}, class {label} against the rest"
 
 
-def check_labels(classes: Any, y: np.ndarray) -> None:
-    """Raise ValueError if a label is none of the classes."""
-    unknown = np.setdiff1d(y, classes)
-    if unknown.size:
-        raise ValueError(f"y holds the class {unknown.tolist()[0]!r}, which is none of {classes.tolist()}.")
+def new_figure(size: tuple[float, float]) -> Any:
+    """Return an empty figure, of this width and height in inches, that needs no screen."""
+    return _matplotlib("figure").Figure(figsize=size, layout="constrained")
 
 
-def checked_rows(
-    model: Any, which: Decision, X: Any, y: Any, sample_weight: Any = None
-) -> tuple[Any, np.ndarray]:
-    """Return the rows as an array or a CSR matrix of the model's features, and their true labels.
+def new_axes(places: list[list[int]]) -> list[Any]:
+    """Return the axes of a new figure; `places` has their numbers, a list for each row."""
+    figure = _matplotlib("pyplot").figure(figsize=(WIDTH, 1.5 + 3.0 * len(places)), layout="constrained")
+    return list(figure.subplot_mosaic(places).values())
 
-    Raises
-    ------
-    ValueError
-        If the features are not those of the model, if there are not as many labels or weights as rows, if the
-        model does not know a label, or if no row takes part in the decision.
+
+def _matplotlib(module: str) -> Any:
+    """Return a module of matplotlib; raise ImportError with the remedy where it is not installed."""
+    try:
+        return import_module(f"matplotlib.{module}")
+    except ImportError:
+        raise ImportError("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
+
+
+def draw_frame(ax: Any, grid: str) -> None:
+    """Draw a light grid behind the lines, and leave out the sides of the frame that have no scale."""
+    ax.grid(axis=grid, color=GRID, lw=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def literal(text: Any) -> Any:
+    """Draw a matplotlib text letter by letter: names from the user may hold dollar signs and are no formulas.
+
+    Half a surrogate pair, which no file can hold, becomes a question mark.
     """
-    X, y = rows_of(model, X), column_or_1d(y)
-    check_consistent_length(X, y, sample_weight)
-    check_labels(np.asarray(which.model.classes_), y)
-    if not which.signs(y)[1].any():
-        raise ValueError(f"there is nothing to draw: no row is of {which.positive} or of {which.negative}.")
-    return X, y
+    text.set_parse_math(False)
+    text.set_text(text.get_text().encode(errors="replace").decode())
+    return text
+
+
+def legend(ax: Any, **options: Any) -> None:
+    """Draw a legend whose labels are taken literally."""
+    for text in ax.legend(**options).get_texts():
+        literal(text)
+
+
+def set_title(ax: Any, title: str | None, *, pad: float | None = None) -> None:
+    """Set a title in lines of about equal length that fit into the figure: its layout ignores the width of titles."""
+    if not title:
+        return
+    inches = ax.figure.get_figwidth() * (1.0 - ax.get_position().x0)
+    width = max(_SHORTEST, int(inches * 72.0 / _LETTER))
+    wrapped = [textwrap.wrap(title, w, break_long_words=False) for w in range(_SHORTEST, width + 1)]
+    # the narrowest lines that are as few as those of the whole width
+    lines = next(lines for lines in wrapped if len(lines) == len(wrapped[-1]))
+    literal(ax.set_title("\n".join(lines), loc="left", pad=pad))
+
+
+def label_decades(axis: Any) -> None:
+    """Label 1, 2 and 5 times powers of ten on a logarithmic axis of few decades, where powers alone are too few."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    # beyond 50 (1.7 decades) the labels 2 and 5 would overlap
+    if low > 0.0 and high <= 50.0 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def percent(share: float) -> str:
+    """Return a share as text; only 0 and 1 become 0 % and 100 %."""
+    if 0.0 < share < 0.001:
+        return "less than 0.1 %"
+    return "more than 99.9 %" if 0.999 < share < 1.0 else f"{100.0 * share:.3g} %"
+
+
+def norm_text(p: float, digits: int = 3) -> str:
+    """Return the exponent of a norm as text."""
+    return "∞" if np.isinf(p) else f"{p:.{digits}g}"

@@ -10,8 +10,7 @@ import numpy as np
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import decisions
-from .base import AxesDisplay, problem_name
-from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER
+from .base import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, AxesDisplay, problem_name
 
 # Relative distance of the last bounds below which the title gives their middle: its eight digits would hardly differ.
 _EQUAL = 1e-7

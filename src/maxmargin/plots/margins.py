@@ -6,10 +6,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ..estimators.decisions import decision
-from .base import AxesDisplay, checked_rows
-from .style import INK, LEGEND_ABOVE, NEGATIVE, POSITIVE, SHADE, TINTS, legend
+from ..estimators.decisions import decision, rows_of
+from .base import BLUE, INK, LEGEND_ABOVE, SHADE, VERMILION, AxesDisplay, legend
 
 # At most: more bins would hold few rows each in samples of some hundred, fewer would hide the shape.
 _BINS = 40
@@ -17,7 +17,8 @@ _BINS = 40
 # would otherwise fall into the bins on both sides of the line.
 _ROUNDING = 1e-9
 _INSIDE = 1e-3  # what a margin lacks of one to be counted as below it: about the default tolerance of a fit
-_SIDES = (("positive", 1.0, POSITIVE, TINTS[0]), ("negative", -1.0, NEGATIVE, TINTS[1]))
+# of each side: its name, its sign, the colour of support vectors and the paler one of all rows
+_SIDES = (("positive", 1.0, BLUE, "#d3e5f2"), ("negative", -1.0, VERMILION, "#f8ddc9"))
 # Room for the labels of the lines, as a share of the largest margin and of all heights.
 _LEFT, _TOP = 0.18, 0.1
 
@@ -121,8 +122,19 @@ class MarginDisplay(AxesDisplay):
             scores overflow.
         """
         which = decision(estimator, label)
-        X, y = checked_rows(estimator, which, X, y, sample_weight)
+        X, y = rows_of(estimator, X), column_or_1d(y)
+        check_consistent_length(X, y, sample_weight)
+        classes = np.asarray(which.model.classes_)
+        unknown = np.setdiff1d(y, classes)
+        if unknown.size:
+            raise ValueError(
+                f"y holds the class {unknown.tolist()[0]!r}, which is none of {classes.tolist()}."
+            )
         signs, takes_part = which.signs(y)
+        if not takes_part.any():
+            raise ValueError(
+                f"there is nothing to draw: no row is of {which.positive} or of {which.negative}."
+            )
         support = which.support(X, y, sample_weight)
         display = cls(
             (signs * which.scores(X))[takes_part],

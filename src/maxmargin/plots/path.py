@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import LINE, WIDE, PanelDisplay, draw_interval, label_norms
-from .style import CYCLE, GREEN, LEGEND_BESIDE, MARKERS, SHADE, legend
+from . import base as style
+from .base import PanelDisplay, label_decades, legend, norm_text
 
 _NAMED = 6  # weights with a colour and a name: more would not fit into the legend, nor into the palette
 
@@ -157,14 +157,14 @@ class PathDisplay(PanelDisplay):
         self.interval_ = draw_interval(axes[1], x, lower[order], upper[order], self.bounded)
         self.score_line_ = None
         if self.scores is not None:
-            (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=GREEN, **LINE)
+            (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=style.GREEN, **style.LINE)
             axes[2].set_ylabel("score")
         for ax in axes:
             if self.parameter == "C":
                 ax.set_xscale("log")
                 ax.set_xlabel("C")
                 if np.isinf(self.values).any():
-                    ax.axvline(x[-1], color=SHADE, lw=0.8, ls=":")
+                    ax.axvline(x[-1], color=style.SHADE, lw=0.8, ls=":")
                     # in place of the label of a power of ten
                     usual = ax.xaxis.get_major_formatter()
                     ax.xaxis.set_major_formatter(lambda v, k, f=usual: f(v, k) if v < x[-1] else "")
@@ -186,20 +186,22 @@ class PathDisplay(PanelDisplay):
         sizes = np.abs(coefs)
         shares = (sizes / np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(float).tiny)).max(axis=0)
         largest = np.argsort(-shares, kind="stable")[:_NAMED].tolist()
-        self.weight_lines_ = ax.plot(x, coefs, color=SHADE, lw=0.8, alpha=0.6)
+        self.weight_lines_ = ax.plot(x, coefs, color=style.SHADE, lw=0.8, alpha=0.6)
         for k, j in enumerate(largest):
+            color, marker = style.CYCLE[k], style.MARKERS[k]
             self.weight_lines_[j].set(
-                label=str(names[j]), color=CYCLE[k], marker=MARKERS[k], ms=4, lw=1.6, alpha=1.0, zorder=3 + k
+                label=str(names[j]), color=color, marker=marker, ms=4, lw=1.6, alpha=1.0, zorder=3 + k
             )
-        ax.axhline(0.0, color=SHADE, lw=0.8)
+        ax.axhline(0.0, color=style.SHADE, lw=0.8)
         ax.set_ylabel("weight")
         typical = float(np.median(sizes.max(axis=1)))
         # a linear scale would draw the other points on zero
-        if typical > 0.0 and sizes.max() > WIDE * typical:
+        if typical > 0.0 and sizes.max() > style.WIDE * typical:
             ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(typical)))
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
         named = [self.weight_lines_[j] for j in largest]
-        legend(ax, handles=named, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
+        look = style.LEGEND_BESIDE | {"fontsize": 9, "title_fontsize": 9, "alignment": "left"}
+        legend(ax, handles=named, title=rest, **look)
 
     def _summary(self) -> str:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -209,3 +211,28 @@ class PathDisplay(PanelDisplay):
         if not known.size:
             return f"weights along {self.parameter}"
         return f"bounds at most {100.0 * max(known.max(), 0.0):.2g} % apart along {self.parameter}"
+
+
+def draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str) -> tuple[Any, Any]:
+    """Draw certified bounds as two lines and the area between; return the upper and the lower line.
+
+    `quantity` is bounded, and labels the axis. The scale is logarithmic if all bounds are positive and far apart.
+    """
+    # the upper bound is wider, so that both are seen where they coincide
+    (above,) = ax.plot(x, upper, "o-", color=style.UPPER, label="upper bound", lw=3.6, ms=7)
+    (below,) = ax.plot(x, lower, "o-", color=style.LOWER, label="lower bound", **style.LINE)
+    ax.fill_between(x, lower, upper, color=style.SHADE, alpha=0.22, lw=0)
+    bounds = np.concatenate([lower, upper])
+    bounds = bounds[np.isfinite(bounds)]
+    if bounds.size and bounds.min() > 0.0 and bounds.max() > style.WIDE * bounds.min():
+        ax.set_yscale("log")
+        label_decades(ax.yaxis)
+    ax.set_ylabel(quantity)
+    ax.legend(ncols=2, **style.LEGEND_HALF)
+    return above, below
+
+
+def label_norms(ax: Any, places: np.ndarray, ps: np.ndarray) -> None:
+    """Label an axis with the values of p, at these places."""
+    ax.set_xticks(places, labels=[norm_text(p) for p in ps])
+    ax.set_xlabel("p, the norm of distances")

@@ -1,32 +1,79 @@
-"""Page of a report, in one file without references to others."""
+"""Page of a report, in one file without references to others, and its sections, each a function of the subject."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import warnings
+from base64 import b64encode
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import __version__
 from ..algorithms.base import is_whole
-from ..estimators.decisions import feature_names_of, rows_of
+from ..certificates.certificate import INTERCEPT, Certificate, Certificates
+from ..certificates.verdicts import Inseparable
+from ..certificates.verification import verdicts_of
+from ..estimators.decisions import Decision, feature_names_of, rows_of, text_of
+from ..estimators.diagnosis import counted_from_one
+from ..estimators.explanation import PartReport, order_by_dual
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
+from ..kernels.functions import Linear
 from ..numerics.files import check_place, written_whole
-from ..plots.style import new_figure
-from .figures import FIGURE_SIZE, pictures
-from .markup import Markup, element, void
-from .sections import certificate, features, overview, proved_of_rows, support_vectors, verdict
-from .subject import Recheck, Subject
-
-PARTS = (verdict, overview, certificate, pictures, support_vectors, proved_of_rows, features)
+from ..plots.base import new_figure, norm_text, percent, problem_name
+from ..plots.bounds import BoundsDisplay
+from ..plots.margins import MarginDisplay
+from ..problem.problem import Problem
+from ..problem.status import Status
+from .subject import Markup, Outcome, Recheck, Subject, element, paragraph, section, table, void
 
 # forbids browsers to fetch or run anything
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+FIGURE_SIZE = (7.2, 4.6)  # inches: two pictures fit side by side on a wide screen
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "path",
+    "svg.hashsalt": "maxmargin",  # the same picture is the same text
+    "font.family": "DejaVu Sans",
+}
+MATTERS = 1e-3  # share of the largest weight above which another one counts
+MOST_CLASSES = 12  # classes that are named: more would fill the page
+# Relative gap above which one bound is no bound at all: that of a margin which is not reached.
+NO_GAP = 1e4
+PROVED_COLUMNS = (
+    "problem", "dual variable 0 in every optimum", "margin below 1 in every optimum", "perhaps mislabelled",
+)  # fmt: skip
+ON_MARGIN = 1e-6  # least distance from a margin of one that is told apart from it, whatever the tolerance
+SHORTEST_BAR = 0.005  # so that a bar is seen
+
+# of each outcome: the class of its colour, a title, the reason, and the source of the numbers in the certificate
+VERDICTS = {
+    Outcome.HOLDS: (
+        "fair", "Proof rechecked", "every bound was recomputed from the {rows} rows of these data, and holds.",
+        "All numbers were recomputed from the data by code that shares nothing with the solver, and rounded outwards.",
+    ),
+    Outcome.NOTHING_PROVED: (
+        "bad", "Nothing is proved", "the fit ended before it found a bound, and there is nothing to recheck.",
+        "Neither bound is known, and there is nothing to recompute.",
+    ),
+    Outcome.FAILS: (
+        "bad", "The proof does not hold", "{reason}.",
+        "These are the numbers that the model claims; the data contradict them.",
+    ),
+    Outcome.OTHER_DATA: (
+        "fair", "Other data",
+        "these are not the data that the model was fitted to ({reason}). Its certificate is about the data of the fit, "
+        "and was not rechecked here; accuracy and margins below are about the data of this report.",
+        "These are the numbers that the model claims about the data of its fit; they were not rechecked.",
+    ),
+}  # fmt: skip
 
 
 def write_report(
@@ -128,6 +175,355 @@ def _page(subject: Subject, name: str | None) -> str:
         f"Written by maxmargin {__version__} (Python {sys.version.split()[0]}, NumPy {np.__version__}, scikit-learn "
         f"{sklearn.__version__})."
     )
-    main = element("main", element("h1", title), *(part(subject) for part in PARTS))
+    main = element("main", element("h1", title), *(part(subject) for part in _SECTIONS))
     whole = element("html", head, element("body", main, element("footer", element("p", versions))), lang="en")
     return f"<!DOCTYPE html>\n{whole}\n"
+
+
+def verdict(subject: Subject) -> Markup:
+    """Return the status of the fit, and whether its proof holds on these data."""
+    status, recheck = subject.model.status_, subject.recheck
+    colour, title, words, _ = VERDICTS[recheck.outcome]
+    if recheck.outcome is Outcome.HOLDS and status is Status.CERTIFIED:
+        colour = "good"
+    words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
+    role = None if recheck.outcome is Outcome.HOLDS else "alert"
+    return element(
+        "div",
+        paragraph(
+            element("strong", status.value), f" — {counted_from_one(subject.model.message_, subject.names)}"
+        ),
+        paragraph(element("strong", title), f" — {words}", role=role),
+        class_=f"verdict {colour}",
+    )
+
+
+def overview(subject: Subject) -> Markup:
+    """Return the problem, the fit and the data in a few lines."""
+    model, certificate = subject.model, subject.parts[0][1]
+    problem = certificate.problem
+    facts = {
+        "Model": f"{type(model).__name__}: {problem_name(problem)}, {_space(certificate)}",
+        "Problem": _objective(problem),
+        "Classes": _classes(subject),
+        "Data of the fit": f"{certificate.rows} rows of {certificate.fingerprint.features} features",
+        "Certified gap": f"{_certified_gap(subject.recheck.certificate)}; asked for: {_gap(model.tol)}",
+        "Fit": _fit(model),
+        "Accuracy on these data": _accuracy(subject),
+    }
+    entries = [element("div", element("dt", name), element("dd", words)) for name, words in facts.items()]
+    return section("Overview", element("dl", *entries))
+
+
+def certificate(subject: Subject) -> Markup:
+    """Return the bounds in words, and their source."""
+    outcome = subject.recheck.outcome
+    parts = subject.parts
+    words: list[Any] = [paragraph(VERDICTS[outcome][3], class_=None if outcome is Outcome.HOLDS else "note")]
+    if len(parts) == 1:
+        words += map(paragraph, _sentences(parts[0][1], subject.is_linear))
+    else:
+        quantity = "margin" if parts[0][1].problem.hard else "objective"
+        head = ["problem", "at least", "at most", "certified gap", "proved by"]
+        lines = []
+        for one, c in parts:
+            proof = f"{c.support.size} of {c.rows} rows"
+            lines.append([one.name, f"{c.lower:.9g}", f"{c.upper:.9g}", _certified_gap(c), proof])
+        words.append(table(f"Bounds on the best {quantity} of each problem", head, lines, (1, 2, 3, 4)))
+    for label, proof in verdicts_of(subject.model).items():
+        title = "The exact proof" if label is None else f"The exact proof about class {text_of(label)}"
+        words += [
+            element("h3", title),
+            element("pre", proof.text(1) if isinstance(proof, Inseparable) else str(proof)),
+        ]
+    command, call = "maxmargin check MODEL DATA", "maxmargin.verify(model, X, y)"
+    how = ["To recheck the bounds yourself: ", element("code", command), ", or ", element("code", call), "."]
+    return section("Certificate", *words, paragraph(*how))
+
+
+def pictures(subject: Subject) -> Markup:
+    """Return the section of all pictures that there are for this model and these data."""
+    found = list(figures(subject))
+    nothing = None if found else paragraph("There is nothing to draw: the model knows none of the labels.")
+    drawn = element("div", *found, class_="figures")
+    return section("Pictures", drawn, subject.left_out("Margins of {} more problems are not drawn."), nothing)
+
+
+def figures(subject: Subject) -> Iterator[Markup]:
+    """Draw all pictures that there are for this model and these data."""
+    yield from _history(subject)
+    if subject.known.any():
+        yield from _margins(subject)
+
+
+def _history(subject: Subject) -> Iterator[Markup]:
+    """Draw the bounds of the problem with the largest gap, if its history has two reports to draw."""
+    # bounds of a margin that is proved not to exist say nothing
+    proofs = verdicts_of(subject.model)
+    bounded = [one for one in subject.decisions if not isinstance(proofs.get(one.label), Inseparable)]
+    if not bounded:
+        return
+    widest = max(bounded, key=lambda one: one.certificate.gap if one.certificate else 0.0)
+    history = [report for report in subject.model.history_ if report.label == widest.label]
+    if sum(np.isfinite(report.lower) and np.isfinite(report.upper) for report in history) < 2:
+        return
+    words = (
+        "Certified bounds against time. The optimum lies in the shaded interval between the two lines. Times were "
+        "recorded during the fit."
+    )
+    yield _figure(words, BoundsDisplay, subject.model, label=widest.label)
+
+
+def _margins(subject: Subject) -> Iterator[Markup]:
+    """Draw the margins of each listed decision in which rows take part."""
+    X, y, weights = subject.known_rows
+    fitted = subject.recheck.outcome is not Outcome.OTHER_DATA
+    support = "; bars in full colour are support vectors" if fitted else ""
+    for one in subject.listed:
+        if one.signs(y)[1].any():
+            words = (
+                f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are "
+                f"on the wrong side{support}."
+            )
+            yield _figure(words, MarginDisplay, one.model, X, y, sample_weight=weights, label=one.label)
+
+
+def _figure(words: str, display: Any, *arguments: Any, **options: Any) -> Markup:
+    """Return a picture, drawn by `display.from_estimator`, with its words.
+
+    The title of the picture is the alternative text, for readers who do not see it.
+    """
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE), warnings.catch_warnings():
+        # letters that the font lacks are drawn as boxes; the words beside the picture have them
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        ax = new_figure(FIGURE_SIZE).subplots()
+        display.from_estimator(*arguments, ax=ax, **options)
+        title = " ".join(ax.get_title(loc="left").split())
+        text, unsigned = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        ax.figure.savefig(text, format="svg", metadata=unsigned)
+        width, height = (round(72.0 * inches) for inches in ax.figure.get_size_inches())
+    picture = b64encode(text.getvalue().encode()).decode()
+    source, alt = f"data:image/svg+xml;base64,{picture}", f"{title}. {words}" if title else words
+    image = void("img", src=source, alt=alt, width=width, height=height)
+    return element("figure", image, element("figcaption", words))
+
+
+def support_vectors(subject: Subject) -> Markup:
+    """Return the rows of the largest dual variables."""
+    title = "Support vectors"
+    if subject.recheck.outcome is Outcome.OTHER_DATA:
+        words = "Support vectors are rows of the data of the fit. These are other data: their rows are not listed."
+        return section(title, paragraph(words, class_="note"))
+    if all(part.support.size == 0 for _, part in subject.parts):
+        return section(title, paragraph("No row has a positive dual variable: no bound is proved by rows."))
+    problem = subject.parts[0][1].problem
+    bound = "upper bound on the margin" if problem.hard else "lower bound on the objective"
+    words = (
+        f"The {bound} is proved by the rows with a positive dual variable; it would be the same without all "
+        "other rows. Rows are counted from 1."
+    )
+    if problem.loss == "hinge" and not problem.hard:
+        words += " The cap of a dual variable is C times the sample weight; rows at it are listed by margin."
+    tables = [_rows_table(subject, one, subject.support.parts[one.index]) for one in subject.listed]
+    more = subject.left_out("Rows of {} more problems are not listed.")
+    return section(title, paragraph(words), *tables, more)
+
+
+def proved_of_rows(subject: Subject) -> Markup | None:
+    """Return what is proved of every row at the optimum, and of the classifiers fitted without it."""
+    if subject.recheck.outcome is not Outcome.HOLDS:
+        return None
+    found, top = subject.support, subject.top
+    words: list[Any] = []
+    if found.leave_one_out is not None:
+        least, most = found.leave_one_out
+        number = f"between {least} and {most}" if found.limits_errors else f"at least {least}"
+        sentence = (
+            f"Leave-one-out: {number} of {len(subject.y)} rows are misclassified by the optimum of the other rows. "
+            "The bound follows from the certified gap, without further fits."
+        )
+        if not found.limits_errors:
+            sentence += (
+                " The upper bound is no better than predicting one class for all rows, and is left out."
+            )
+        words.append(paragraph(sentence))
+    lines = []
+    for one, part in zip(subject.decisions, found.parts, strict=True):
+        counts = ["not known", "not known"]
+        if part.optimum is not None:
+            rows = (part.optimum.weightless, part.optimum.inside)
+            counts = [str(int((some & part.takes_part).sum())) for some in rows]
+        lines.append([one.name, *counts, _numbers(part.suspects, top) or "none"])
+    words.append(table("Rows, counted from 1", PROVED_COLUMNS, lines, (1, 2)))
+    if found.contradictory:
+        sets = "; ".join(_numbers(rows, top) for rows in found.contradictory[:top])
+        words.append(paragraph(f"Rows that are equal, with different labels: {sets}."))
+    return section("What the gap proves about rows", *words)
+
+
+def features(subject: Subject) -> Markup:
+    """Return the features of the largest weights."""
+    title = "Features"
+    if not subject.is_linear:
+        kernel = subject.parts[0][1].kernel
+        words = f"The kernel {kernel} gives no weight to a single feature."
+        return section(title, paragraph(words))
+    coef = np.asarray(subject.model.coef_, dtype=float)
+    scaler = MaxAbsScaler().fit(subject.X)  # before squares, which overflow for large numbers
+    scaled: Any = StandardScaler(with_mean=False).fit(scaler.transform(subject.X))
+    effects = coef * scaler.scale_ * np.sqrt(scaled.var_)
+    sizes = np.abs(effects)
+    largest = sizes.max(axis=1, keepdims=True)
+    order = np.argsort(-sizes.max(axis=0), kind="stable")[: subject.top].tolist()
+    matter = int((sizes > MATTERS * largest).any(axis=0).sum())
+    caption = f"{matter} of {coef.shape[1]} effects are above {percent(MATTERS)} of the largest"
+    if len(order) < coef.shape[1]:
+        caption += f"; the {len(order)} largest"
+    listed, single = subject.listed, len(coef) == 1
+    if single:
+        words = (
+            f"Scores above 0 predict {listed[0].positive}, scores below 0 {listed[0].negative}; a feature of positive "
+            "weight raises the score as it grows."
+        )
+        head = ["feature", "weight", "effect", "share of the largest"]
+    else:
+        words = "A feature of positive weight raises the score of the first class of a problem as it grows."
+        if len(coef) > len(listed):
+            words += f" The first {len(listed)} of {len(coef)} problems are listed."
+        head = ["feature", *(one.name for one in listed)]
+    words += " Features are ordered by effect: the weight times the standard deviation of the column."
+    lines = []
+    for j in order:
+        bar = [f"{effects[0, j]:.4g}", _bar(effects[0, j] / (largest[0, 0] or 1.0))] if single else []
+        lines.append([subject.names[j], *(f"{coef[one.index, j]:.6g}" for one in listed), *bar])
+    return section(title, paragraph(words), table(caption, head, lines, range(1, len(head) - single)))
+
+
+def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
+    """Return a table of the rows of the largest dual variables of one problem, if it has any."""
+    support = part.certificate.support
+    if support.size == 0:
+        return paragraph(f"{one.name}: no row has a positive dual variable.")
+    dual, margins, full = part.dual[support], part.margin[support], part.full[support]
+    order = order_by_dual(dual, part.cap[support], margins, part.open)
+    lines = []
+    for k in order[: subject.top].tolist():
+        row, margin = int(support[k]), float(margins[k])
+        cap = ["yes" if full[k] else "no"] if part.capped else []
+        place = _place(margin, subject.model.tol)
+        lines.append([row + 1, text_of(subject.y[row]), f"{dual[k]:.6g}", *cap, f"{margin:.6g}", place])
+    head = [
+        "row",
+        "label",
+        "dual variable",
+        *(["at its cap"] if part.capped else []),
+        "margin y f(x)",
+        "where",
+    ]
+    caption = f"{support.size} of {part.certificate.rows} rows have a positive dual variable"
+    if part.capped:
+        caption += f", {int(full.sum())} of them at the cap"
+    if len(subject.parts) > 1:
+        caption = f"{one.name}: {caption}"
+    if len(lines) < support.size:
+        caption += f"; the {len(lines)} largest"
+    return table(caption, head, lines, (0, 2, 4 if part.capped else 3))
+
+
+def _numbers(rows: np.ndarray, most: int) -> str:
+    """Return the numbers of the first rows, counted from 1."""
+    shown = ", ".join(map(str, (rows[:most] + 1).tolist()))
+    return shown if rows.size <= most else f"{shown} and {rows.size - most} more"
+
+
+def _sentences(part: Certificate, linear: bool) -> list[str]:
+    """Return one certificate in sentences."""
+    problem = part.problem
+    if part.proves_nothing:
+        return ["Nothing is proved: the fit ended before it found a bound."]
+    kind = "linear function" if linear else f"function of the kernel {part.kernel}"
+    proof = f"{part.support.size} of {part.rows} rows prove it."
+    if not problem.hard:
+        return [
+            f"No {kind} has an objective below {part.lower:.12g}: {proof}",
+            f"This model has an objective of at most {part.upper:.12g}.",
+            f"It exceeds the optimum by at most {_gap(part.gap)}.",
+        ]
+    space = f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel"
+    lower = f"{part.lower:.10g}"
+    held = f"Every row is on its side of the surface, {lower} away from it at least, measured in the {space}."
+    if not part.lower > 0.0:
+        held = f"Some row is on the wrong side of the surface, or on it: the smallest margin is at least {lower}."
+    return [held, f"No {kind} has a margin above {part.upper:.10g}: {proof}"]
+
+
+def _objective(problem: Problem) -> str:
+    """Return the objective of the problem in words."""
+    if problem.hard:
+        return "maximise the least distance of a row from the surface, with all rows on their side"
+    q = norm_text(problem.q, 4)
+    norm = f"½ ‖w‖{'' if problem.q == 2 else f' (norm {q})'}²" if problem.power == 2 else f"‖w‖ (norm {q})"
+    loss = "max(0, 1 − y f(x))" + ("²" if problem.loss == "squared_hinge" else "")
+    return f"minimise {norm} + C Σ {loss}"
+
+
+def _space(part: Certificate) -> str:
+    linear = isinstance(part.kernel, Linear)
+    space = f"p = {norm_text(part.problem.p, 4)}" if linear else f"kernel {part.kernel}"
+    return f"{space}, {INTERCEPT[part.problem.intercept]}"
+
+
+def _classes(subject: Subject) -> str:
+    classes = [text_of(name) for name in subject.model.classes_]
+    words = f"{len(classes)}: {', '.join(classes[:MOST_CLASSES])}"
+    if len(classes) > MOST_CLASSES:
+        words += f" and {len(classes) - MOST_CLASSES} more"
+    if len(classes) > 2:
+        pairs = isinstance(subject.decisions[0].label, tuple)
+        words += ", each against each other" if pairs else ", each against the rest"
+    return words
+
+
+def _fit(model: Any) -> str:
+    words = f"{model.n_iter_} round{'' if model.n_iter_ == 1 else 's'}"
+    if not model.history_:
+        return f"{words}; no history is stored"
+    stages = ", ".join(dict.fromkeys(report.stage for report in model.history_))
+    seconds = max(report.seconds for report in model.history_)
+    time = f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
+    return f"{words} ({stages}), {time}"
+
+
+def _accuracy(subject: Subject) -> str:
+    right, strange = int(np.sum(subject.predicted == subject.y)), int(np.sum(~subject.known))
+    words = f"{percent(right / len(subject.y))} ({right} of {len(subject.y)} rows)"
+    return f"{words}; {strange} rows have labels that the model does not know" if strange else words
+
+
+def _gap(gap: float) -> str:
+    return f"{100.0 * max(gap, 0.0):.2g} %" if gap < NO_GAP else "none, one bound proves nothing"
+
+
+def _certified_gap(part: Certificate | Certificates) -> str:
+    """Return the relative gap of a certificate, or that it proves nothing."""
+    return "none, nothing is proved" if part.proves_nothing else _gap(part.gap)
+
+
+def _place(margin: float, tol: float) -> str:
+    """Return the place of a row, to the accuracy of a fit of this tolerance."""
+    if abs(margin - 1.0) <= max(ON_MARGIN, tol):
+        return "on the margin"
+    if margin < 0.0:
+        return "on the wrong side"
+    return "inside the margin" if margin < 1.0 else "beyond the margin"
+
+
+def _bar(share: float) -> Markup:
+    """Return a bar of this length, hidden from screen readers: the number stands beside it."""
+    side, width = "plus" if share >= 0.0 else "minus", max(abs(share), SHORTEST_BAR)
+    return element("span", class_=f"bar {side}", style=f"width:{width * 100:.1f}%", aria_hidden="true")
+
+
+_SECTIONS = (verdict, overview, certificate, pictures, support_vectors, proved_of_rows, features)

@@ -1,10 +1,12 @@
-"""Subject of a report: a model and data, and the result of rechecking its certificate."""
+"""Subject of a report, a model and data with the result of rechecking its certificate; and HTML elements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,6 @@ from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of, verify, verify_verdicts
 from ..estimators.decisions import Decision, decisions
 from ..estimators.explanation import SupportReport, explained
-from .markup import Markup, paragraph
 
 MOST_DECISIONS = 6  # decisions that are drawn and listed: more would make the page long and slow to write
 
@@ -136,3 +137,74 @@ class Subject:
     def is_linear(self) -> bool:
         """True if every feature has a weight."""
         return hasattr(self.model, "coef_")
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *content: Any, **attributes: Any) -> Markup:
+    """Return an element; its content is escaped unless it is Markup, and None is left out.
+
+    Attributes are given as keywords, with an underscore at the end where Python has a word of that name; inner
+    underscores are hyphens. True stands for an attribute without a value, None for no attribute.
+    """
+    return Markup(f"<{name}{_attributes(attributes)}>{joined(content)}</{name}>")
+
+
+def paragraph(*content: Any, **attributes: Any) -> Markup:
+    """Return an element p."""
+    return element("p", *content, **attributes)
+
+
+def section(title: str, *content: Any) -> Markup:
+    """Return a section with its title, by which it can be referred to."""
+    name = title.lower().replace(" ", "-")
+    return element("section", element("h2", title, id=name), *content, aria_labelledby=name)
+
+
+def void(name: str, /, **attributes: Any) -> Markup:
+    """Return an element without content."""
+    return Markup(f"<{name}{_attributes(attributes)}>")
+
+
+def joined(content: Iterable[Any]) -> Markup:
+    """Return several pieces, one after the other."""
+    return Markup("".join(_text(piece) for piece in content))
+
+
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()
+) -> Markup:
+    """Return a table whose first cell of each row is its header; columns in `numbers` are aligned at the right."""
+
+    def cell(name: str, k: int, content: Any, scope: str | None = None) -> Markup:
+        return element(name, content, scope=scope, class_="number" if k in numbers else None)
+
+    titles = [cell("th", k, title, "col") for k, title in enumerate(head)]
+    lines = []
+    for first, *others in rows:
+        cells = [cell("td", k, content) for k, content in enumerate(others, 1)]
+        lines.append(element("tr", cell("th", 0, first, "row"), *cells))
+    top = element("thead", element("tr", *titles))
+    whole = element("table", element("caption", caption), top, element("tbody", *lines))
+    # wide tables scroll by themselves, by keyboard too
+    return element("div", whole, class_="wide", tabindex="0", role="region", aria_label=caption)
+
+
+def _text(piece: Any) -> str:
+    if piece is None:
+        return ""
+    return piece if isinstance(piece, Markup) else escape(str(piece))
+
+
+def _attributes(given: dict[str, Any]) -> str:
+    found = []
+    for name, value in given.items():
+        if value is None:
+            continue
+        name = name.removesuffix("_").replace("_", "-")
+        found.append(f" {name}" if value is True else f' {name}="{escape(str(value))}"')
+    return "".join(found)
