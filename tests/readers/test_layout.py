@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import warnings
 
 import numpy as np
 import pytest
 
-from maxmargin import MaxMarginClassifier
 from maxmargin.readers import DataError, DataNotice, read
 from maxmargin.readers.row_cache import open_rows
 
@@ -103,22 +101,3 @@ def test_repeated_names_get_numbers(tmp_path):
     path.write_text("a,a.1,a,y\n1,2,3,4\n")
     with pytest.warns(DataNotice):
         assert read(path).feature_names == ["a", "a.1", "a.2"]
-
-
-def test_models_know_that_files_have_no_header(tmp_path):
-    data, new = tmp_path / "iris.data", tmp_path / "new.data"
-    data.write_text(text())
-    with pytest.warns(DataNotice):
-        model = MaxMarginClassifier(memory="1GB").fit(data)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert model.score(data) == 1.0
-        new.write_text("5.1,3.5\n6.2,3.4\n")  # without labels
-        assert model.predict(new).tolist() == [WORDS[0], WORDS[2]]
-    named = tmp_path / "named.csv"
-    named.write_text(text(header="a,b,kind\n"))
-    model = MaxMarginClassifier(memory="1GB").fit(named)
-    with pytest.raises(
-        DataError, match="the model needs the columns 'a', 'b'; write a header, or give --no-header"
-    ):
-        model.predict(new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +132,35 @@ def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tupl
     return model, RowsForModel(data, expected)
 
 
+def expected_of(
+    model: Any,
+    label: str | None = None,
+    use: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> Expected:
+    """Return what a file has to hold for a fitted model; the other parameters are those of `Expected`.
+
+    The label column, the first index and the layout of text are by default those of the file of the fit.
+    """
+    names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
+    return Expected(
+        model.n_features_in_,
+        label=label or source.get("label"),
+        features=None if names is None else [str(name) for name in names],
+        first_index=source.get("first_index"),
+        use=use,
+        drop=drop,
+        header=source.get("header") if header is None else header,
+        delimiter=delimiter or source.get("delimiter"),
+    )
+
+
 def _model_and_expected(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Expected]:
     """Read a model; return it with what it expects of the data."""
     check_file(model_path)
 
-    from ..estimators.files.prediction import expected_of
     from ..io.model_file import load
 
     model: Any = load(model_path)

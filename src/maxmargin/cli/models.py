@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -68,22 +69,23 @@ def _predict_in_blocks(
     model: Path, data: Path, output: Path | None, scores: bool, columns: ColumnOptions, as_json: bool
 ) -> None:
     """Predict the rows of data that exceed the memory, in one pass; arguments as of `predict`."""
-    from ..estimators.files.prediction import Agreement
+    from ..estimators.decisions import text_of
     from .data import model_and_rows
     from .display import Progress
 
     fitted, rows = model_and_rows(model, data, columns)
-    agreement = Agreement(fitted.classes_)
+    pairs = Counter[tuple[int, str]]()  # numbers of labels, and the class that is predicted
     # a terminal shows either progress or predictions
     with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
         for X, numbers in rows.blocks():
             text, predicted = _predictions(fitted, X, scores, as_json)
             write(text)
             if numbers is not None:
-                agreement.add(numbers, predicted)
-        found = agreement.counts(rows.labels()) if rows.has_labels else None
-    if found is not None:
-        _print_accuracy(*found)
+                pairs.update(zip(numbers.tolist(), map(text_of, predicted), strict=True))
+        truth = [text_of(label) for label in rows.labels()] if rows.has_labels else []
+    if truth:
+        right = sum(count for (number, name), count in pairs.items() if truth[number] == name)
+        _print_accuracy(right, pairs.total(), not {*truth}.isdisjoint(map(text_of, fitted.classes_)))
 
 
 def _predictions(fitted: Any, X: Any, scores: bool, as_json: bool) -> tuple[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from .options import STOPPED, ColumnOptions, Result, command
 
 
-@command("kernel", "gamma", "degree", "coef0", "p", "tol", "algorithm", "max_time")
+@command("kernel", "gamma", "degree", "coef0", "p", "tol", "algorithm", "max_time", "memory")
 def separate(
     data: Path,
     *,
@@ -47,22 +47,35 @@ def separate(
     if parameters.get("kernel") == "precomputed":
         raise ValueError("--kernel precomputed needs a kernel matrix: use maxmargin.separate in Python.")
     with Progress():
+        table, memory = None, parameters.pop("memory", None)
         try:
-            table = read_labelled(data, n_features, columns, exact=True)
-            rows = table.X, table.y
+            if memory is None:
+                table = read_labelled(data, n_features, columns, exact=True)
         except TooLargeError:
             if parameters.get("kernel") not in (None, "linear"):
                 raise
+
+        from ..certificates.verdicts import Undecided
+        from ..separability import separate as separability
+        from .words import verdict_facts, verdict_lines
+
+        if table is None:
+            if parameters.pop("kernel", "linear") != "linear" or parameters.keys() & {
+                "gamma",
+                "degree",
+                "coef0",
+            }:
+                raise ValueError(
+                    "data that are read in passes are searched for hyperplanes: leave out --kernel"
+                )
             deadline = Deadline(parameters.get("max_time"))
             stored = stored_rows(data, n_features, columns, interrupted=deadline.interrupted)
             parameters["max_time"] = deadline.max_time()
-            table, rows = stored_table(stored), (stored,)
-
-        from ..certificates.verdicts import Undecided
-        from ..separability.separate import separate as find_separator
-        from .words import verdict_facts, verdict_lines
-
-        verdict = result_of(partial(find_separator, *rows, bias=bias, **parameters))
+            table = stored_table(stored)
+            find: Any = partial(separability.separate_stored, stored, memory=memory)
+        else:
+            find = partial(separability.separate, table.X, table.y)
+        verdict = result_of(partial(find, bias=bias, **parameters))
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
     facts, undecided = shape | verdict_facts(verdict), isinstance(verdict, Undecided)

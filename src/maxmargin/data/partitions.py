@@ -18,7 +18,12 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from ..numerics.column_errors import first_not_finite
+from ..numerics.labels import bad_label
 from ..numerics.memory_maps import is_file_of
+from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
+from ..problem.multiclass import class_numbers
+from ..problem.problem import MIN_COST, Problem
 
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
@@ -400,3 +405,186 @@ def cluster_of(rows: Any) -> str | None:
     """Return "dask" or "spark" for rows that are a collection of its; None for others. Neither is imported."""
     package = type(rows).__module__.split(".", 1)[0]
     return {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(package)
+
+
+# checks of rows
+
+
+def check_finite(block: Partition | Gathered) -> None:
+    """Raise BadRowError at the first row with an entry or a weight that is NaN or infinite."""
+    found = first_not_finite(block.X)
+    weights = np.zeros(0) if block.weights is None else block.weights
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size and (found is None or bad[0] < found[0]):
+        place = int(bad[0])
+        raise BadRowError(int(block.numbers[place]), f"its weight is {weights[place]}; give a finite number.")
+    if found is not None:
+        row, column, value = found
+        remedy = "fill it in" if np.isnan(value) else "correct it"
+        raise BadRowError(
+            int(block.numbers[row]), f"column {column} is {value}; {remedy}, or leave the row out."
+        )
+
+
+def check_least_cost(problem: Problem, block: Partition | Gathered, weights: np.ndarray) -> None:
+    """Raise BadRowError at the first row of positive weight whose C s_i has lost digits, which no bound allows for."""
+    if problem.hard or problem.C * weights.min(initial=np.inf) >= MIN_COST:
+        return
+    bad = np.flatnonzero((weights > 0.0) & (problem.C * weights < MIN_COST))
+    if bad.size:
+        cost = problem.C * weights[bad[0]]
+        raise BadRowError(
+            int(block.numbers[bad[0]]),
+            f"C times its weight is {cost:.3g}, which has lost its digits: raise C, or the weight; rows that are not "
+            "to count have weight 0.",
+        )
+
+
+# rows of collections on other machines, read once
+
+
+# Rows as an array or a CSR matrix of float32 or float64, labels, and weights.
+Part = tuple[Any, np.ndarray, np.ndarray | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Sizes of consecutive rows, their distinct labels with the weight of all rows of each, and their first fault.
+
+    A fault is the number of a row among them, or None, and a sentence.
+    """
+
+    rows: int
+    columns: int
+    sparse: bool
+    labels: np.ndarray
+    totals: np.ndarray
+    fault: tuple[int | None, str] | None
+
+
+class DescribedRows(ABC):
+    """Rows, labels and sample weights of a collection, read once.
+
+    Parameters
+    ----------
+    found : sequence of Description or None
+        Those of all parts, in the order of the rows; None if the reading was stopped.
+
+    Attributes
+    ----------
+    example : ndarray or pandas.DataFrame
+        One row of zeros, with the names of the columns.
+    shape : (int, int)
+    sparse : bool
+    kept : list of int
+        The numbers of the parts that have rows.
+    firsts : ndarray of int
+        The number of the first row of each part, and the number of rows.
+
+    Raises
+    ------
+    ValueError
+        If rows cannot be used; the message names the remedy.
+    ReadingStoppedError
+        If the reading was stopped.
+    """
+
+    example: Any
+
+    def __init__(self, found: Sequence[Description] | None) -> None:
+        if found is None:
+            raise ReadingStoppedError(READING_STOPPED)
+        self.kept = [k for k, one in enumerate(found) if one.rows]
+        self.firsts = np.cumsum([0, *(one.rows for one in found)])
+        self._check(found)
+        self._described = [found[k] for k in self.kept]
+        self.shape = (int(self.firsts[-1]), self._described[0].columns)
+        self.sparse = any(one.sparse for one in self._described)
+
+    def _check(self, found: Sequence[Description]) -> None:
+        """Refuse parts that cannot be used."""
+        for k, one in enumerate(found):
+            if one.fault is not None:
+                place, fault = one.fault
+                where = f"partition {k}" if place is None else f"row {self.firsts[k] + place}"
+                raise ValueError(f"{where} (counted from 0): {fault}")
+        if not self.kept:
+            raise ValueError("Found no rows: all partitions are empty.")
+        widths = sorted({one.columns for one in found if one.rows})
+        if len(widths) > 1:
+            raise ValueError(f"the partitions of X have different numbers of columns: {widths}.")
+
+    def labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct labels, and the weight of all rows of each."""
+        parts = [one.labels for one in self._described]
+        text = {part.dtype.kind in "OUS" for part in parts}
+        joined = np.concatenate(parts, dtype=object if len(text) > 1 else None)
+        return distinct(joined, np.concatenate([one.totals for one in self._described]))
+
+    @abstractmethod
+    def partitions(self, classes: np.ndarray, factors: np.ndarray | None) -> Partitions:
+        """Return the rows with the numbers of their classes, and with their weights times the factor of each class.
+
+        Called once: the back end may release the labels.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the rows; the partitions are not used after it."""
+
+
+def describe(part: Part) -> Description:
+    """Return the description of rows."""
+    X, y, weights = part
+    fault = _fault(X, y, weights)
+    names, totals = (y[:0], np.zeros(0)) if fault else distinct(y, weights)
+    return Description(X.shape[0], X.shape[1], sp.issparse(X), names, totals, fault)
+
+
+def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | None, str] | None:
+    """Return the first fault of rows, or None."""
+    for name, other in (("labels", y), ("sample weights", weights)):
+        if other is not None and other.shape != X.shape[:1]:
+            return None, f"there must be as many {name} as rows; got {other.shape[0]} for {X.shape[0]} rows."
+    if weights is not None:
+        for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1]:
+            return int(i), f"its sample weight is {weights[i]}; give 0 or more."
+    found = bad_label(y)
+    if found is not None:
+        return found[0], f"its label is {found[1]}."
+    try:
+        check_finite(Partition(X, np.zeros(y.size, np.int8)))
+    except BadRowError as error:
+        return error.row, error.fault
+    return None
+
+
+def distinct(labels: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, and the sum of the weights of each."""
+    names, numbers = numbered(labels)
+    return names, np.bincount(numbers, weights, names.size).astype(float)
+
+
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, and the number of each label among them; objects are not compared by size."""
+    if labels.dtype != object:
+        return np.unique(labels, return_inverse=True)
+    places: dict[Any, int] = {}
+    numbers = np.array([places.setdefault(label, len(places)) for label in labels.tolist()], dtype=np.intp)
+    names = np.empty(len(places), dtype=object)
+    names[:] = list(places)
+    return names, numbers
+
+
+def class_codes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the number of the class of each label as a small integer; -1 for labels of no class."""
+    return class_numbers(labels, classes).astype(np.int8 if len(classes) < 128 else np.int32)
+
+
+def times_factors(
+    weights: np.ndarray | None, codes: np.ndarray, factors: np.ndarray | None
+) -> np.ndarray | None:
+    """Return the weights of rows times the factors of their classes; None stands for ones."""
+    if factors is None:
+        return weights
+    return (1.0 if weights is None else weights) * factors[codes]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -53,7 +52,7 @@ CHECKS: validation.Checks = validation.COMMON | {
         "a number of bytes, or a text such as '512MB' or '2GiB', or None; got {!r}",
     ),
     **dict.fromkeys(
-        ("cache_dir", "checkpoint"),
+        ("cache_dir",),
         (validation.optional(lambda path: isinstance(path, str | os.PathLike)), "a path, or None; got {!r}"),
     ),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
@@ -128,10 +127,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         soft margins at p = 2. None: all rows are in memory.
     cache_dir : str or path-like, default=None
         The folder for the rows of files; None for the folder of the first file.
-    checkpoint : str or path-like, default=None
-        A file in which fits of rows larger than `memory`, and of Dask collections, store their state after every pass.
-        The same call goes on from it after the process has ended early, and deletes it when the fit is certified; the
-        passes before count for `max_iter`. It is not used, with a warning, where the rows are solved in memory.
     n_jobs : int, default=None
         Classes solved at the same time (threads; no more than there are processors, and one if all classes are
         solved in milliseconds, or rows exceed `memory`). The model does not depend on it.
@@ -216,7 +211,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     warm_start: bool = False
     memory: Any = None
     cache_dir: Any = None
-    checkpoint: Any = None
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
@@ -264,11 +258,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline
     ) -> None:
         """Fit rows that are in memory; arguments as of `fit`, with the problem and the deadline of the whole fit."""
-        if self.checkpoint is not None:
-            warnings.warn(
-                "checkpoint is not used: the rows are solved in memory, where no state is stored. Leave it out, or "
-                "give less memory.", UserWarning, stacklevel=4,
-            )  # fmt: skip
         if problem.hard:
             refuse_rounded(X)
         given, y = validation.validate_rows(self, X, y, order="C")

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from copy import copy
-from dataclasses import replace
-from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
-from ..data.partitions import ArrayPartitions, BadRowError, Gathered, Partitions, block_of_rows, cluster_of
+from ..data.partitions import ArrayPartitions, BadRowError, Partitions, cluster_of
 from ..fit.deadline import Deadline, Poll
-from ..fit.partitioned.described_rows import READING, Reading
-from ..fit.partitioned.driver import PartitionedFit, PartitionedSolution
-from ..fit.partitioned.soft_margins import solve_soft_margins
+from ..fit.partitioned.driver import PartitionedFit
+from ..fit.partitioned.solve import solve_soft_margins
 from ..fit.report import Report, Stopping, report_before
 from ..numerics.labels import label_array
-from ..numerics.representable import NOT_EXACT, refuse_rounded
 from ..numerics.sizes import parse_bytes, require_weight_memory
-from ..numerics.sparse_columns import check_storage, check_weights
+from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -33,16 +28,12 @@ from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of,
 from ..readers.table import DataError
 from . import validation
 from .progress import Reporter, is_true
-from .row_generation import RowGeneration
 
-# The rows in memory are solved to this share of `tol`, which leaves the rest to the rows that are not in memory.
-IN_MEMORY_TOL = 0.3
 STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
     "memory. Give more memory, or a larger tol."
 )
 LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
-ROUNDED_ROWS = 1 << 14  # rows that are looked through for numbers that float64 does not hold at a time
 NO_LABELS = (  # the beginning is that of scikit-learn
     "This {name} estimator requires y to be passed, but the target y is None: give the labels as y; or, if a column of "
     "X holds them, name the memory that the fit may use, as in memory='2GB'."
@@ -108,14 +99,10 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
     if fits(model, X):
         model._fit_in_memory(problem, loaded(X), classes[stored.codes], None, deadline)
     else:
-        if classes.size < 2:
-            raise ValueError(
-                f"A classifier needs rows of 2 classes, but all rows are of class {classes.tolist()[0]!r}."
-            )
         totals = np.zeros(classes.size)
         for begin in range(0, stored.codes.size, LABELS):
             totals += np.bincount(stored.codes[begin : begin + LABELS], minlength=classes.size)
-        class_weights = weights_of_classes(model, problem, classes, totals)
+        class_weights = weights_of_classes(model, classes, totals)
         validation.check_costs(problem, class_weights[class_weights > 0.0])
         partitions = _partitions(model, X, stored.codes, None, class_weights)
         try:
@@ -151,14 +138,12 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
     y, sample_weight : array-like of shape (n,)
     deadline : Deadline
     """
+    check_solvable(model)
     X, y = _checked_rows(X, y)
-    if problem.hard:
-        for begin in range(0, X.shape[0], ROUNDED_ROWS):
-            refuse_rounded(block_of_rows(X, begin, min(begin + ROUNDED_ROWS, X.shape[0])))
-    weights = None if sample_weight is None else _checked_weights(sample_weight, y)
+    weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
     codes, totals = encode_labels(y, weights, classes)
-    class_weights = weights_of_classes(model, problem, classes, totals)
+    class_weights = weights_of_classes(model, classes, totals)
     costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
     validation.check_costs(problem, costs[costs > 0.0])
     partitions = _partitions(model, X, codes, weights, class_weights)
@@ -166,7 +151,9 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
     vars(model).pop("feature_names_in_", None)
 
 
-def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None, reading: Reading = READING) -> Any:
+def cluster_rows(
+    X: Any, y: Any, sample_weight: Any, names: Any = None, interrupted: Callable[[], bool] = bool
+) -> Any:
     """Return the `DescribedRows` of a Dask collection or a Spark frame; `contextlib.closing` releases them.
 
     Parameters
@@ -176,15 +163,16 @@ def cluster_rows(X: Any, y: Any, sample_weight: Any, names: Any = None, reading:
         With Spark the names of columns of X.
     names : sequence of str, default=None
         With Spark the names of the features; None for all other columns.
-    reading : Reading
+    interrupted : callable, default=bool
+        Whether to stop, which raises ReadingStoppedError. By default never.
     """
     if cluster_of(X) == "spark":
-        from ..fit.partitioned.spark_rows import SparkRows
+        from ..data.spark import SparkRows
 
-        return SparkRows(X, y, sample_weight, names, reading)
-    from ..fit.partitioned.dask_rows import DaskRows
+        return SparkRows(X, y, sample_weight, names, interrupted)
+    from ..data.dask import DaskRows
 
-    return DaskRows(X, y, sample_weight, reading)
+    return DaskRows(X, y, sample_weight, interrupted)
 
 
 def poll_first_reading(callback: Callable[[Report], Any] | None, deadline: Deadline) -> None:
@@ -202,18 +190,14 @@ def poll_first_reading(callback: Callable[[Report], Any] | None, deadline: Deadl
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
-    # a hard margin would prove a statement about rows that were rounded where they are
     poll_first_reading(model.callback, deadline)
-    reading = Reading(deadline.interrupted, problem.hard)
-    with closing(cluster_rows(X, y, sample_weight, reading=reading)) as rows:
-        if rows.rounded is not None:
-            raise ValueError(f"{rows.rounded}, {NOT_EXACT}")
+    with closing(cluster_rows(X, y, sample_weight, interrupted=deadline.interrupted)) as rows:
         names, totals = rows.labels()
-        # each label three times: for scikit-learn, labels of which most occur once are no classes
-        classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 3))
+        # each label twice: for scikit-learn, labels of which most occur once are no classes
+        classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 2))
         total = dict(zip(names.tolist(), totals, strict=True))
         totals = np.array([total[label] for label in classes.tolist()])
-        class_weights = weights_of_classes(model, problem, classes, totals)
+        class_weights = weights_of_classes(model, classes, totals)
         if sample_weight is None:  # those of rows with sample weights are checked in the first pass
             validation.check_costs(problem, class_weights[class_weights > 0.0])
         validated = copy(model)  # a fit that fails leaves the model as it was
@@ -243,29 +227,18 @@ def encode_labels(
     return codes, totals
 
 
-def weights_of_classes(model: Any, problem: Problem, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+def weights_of_classes(model: Any, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """Return the factor on the weight of the rows of each class, whose weights sum to `totals`."""
-    # Three rows for each class, whose weights sum to `totals` without rounding: scikit-learn warns of labels of which
-    # most are different.
-    rows, parts = np.zeros((3 * classes.size, 1)), np.outer((0.5, 0.25, 0.25), totals).ravel()
-    labels = np.tile(classes, 3)
-    return validation.encode_targets(problem, model.class_weight, rows, labels, parts).class_weights
-
-
-def _checked_weights(sample_weight: Any, y: np.ndarray) -> np.ndarray:
-    """Return sample weights as an array, or raise ValueError where they cannot be used."""
-    check_weights(sample_weight)
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.shape != y.shape:
+    if classes.size < 2:
+        raise ValueError(f"A classifier needs rows of 2 classes with weight; there are {classes.tolist()}.")
+    if model.class_weight is None:
+        return np.ones(classes.size)
+    factors = validation.class_factors(model.class_weight, classes, classes, totals)
+    if np.count_nonzero(factors) < 2:
         raise ValueError(
-            f"sample_weight must hold one number for each of the {y.size} rows; got {weights.shape}."
+            "class_weight leaves less than two classes with a positive weight: raise the zero weights."
         )
-    bad = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))
-    if bad.size:
-        raise ValueError(
-            f"sample_weight of row {bad[0]} (counted from 0) is {weights[bad[0]]}: give 0 or more."
-        )
-    return weights
+    return factors
 
 
 def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -308,8 +281,6 @@ def fit_partitions(
         If partitioned fits do not solve the problem; the message names the remedy.
     """
     check_solvable(model)
-    if model.p == "log":
-        problem = replace(problem, p=max(2.0, 2.0 * np.log(partitions.shape[1])))
     names = [None] if classes.size == 2 else list(classes)
     require_weight_memory(validation.WEIGHTS * len(names), partitions.shape[1])
 
@@ -323,7 +294,11 @@ def fit_partitions(
     deadline.poll = None  # `PartitionedFit` reports within passes
     with deadline:  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
-        solutions = _solve(model, problem, partitions, classes, stopping)
+        seed = int(validation.draw_seeds(model.random_state, 1)[0])
+        memory = parse_bytes(model.memory or DEFAULT_MEMORY)
+        solutions = solve_soft_margins(
+            PartitionedFit(partitions, problem, list(classes), stopping, memory, seed, model.cache_dir)
+        )
         vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
         model.class_weight_ = class_weights
         for name, solution in zip(names, solutions, strict=True):
@@ -334,44 +309,13 @@ def fit_partitions(
         reporter.end()
 
 
-def _solve(
-    model: Any, problem: Problem, partitions: Partitions, classes: np.ndarray, stopping: Stopping
-) -> list[PartitionedSolution]:
-    """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
-    memory = parse_bytes(model.memory or DEFAULT_MEMORY)
-    seed = int(validation.draw_seeds(model.random_state, 1)[0])
-    fit = PartitionedFit(
-        partitions, problem, list(classes), stopping, memory, seed, model.cache_dir, checkpoint=model.checkpoint,
-    )  # fmt: skip
-    if problem.hard or not problem.euclidean:
-        why = "a hard margin" if problem.hard else "a soft margin that is not the half square of the 2-norm"
-        return RowGeneration(replace(fit, why=why), partial(_fit_rows, model, classes)).solve()
-    return solve_soft_margins(fit)
-
-
-def _fit_rows(model: Any, classes: np.ndarray, rows: Gathered, max_time: float | None, on_report: Any) -> Any:
-    """Return a classifier of the same problem that is fitted to gathered rows in memory.
-
-    Parameters
-    ----------
-    model : MaxMarginClassifier
-    classes : ndarray of shape (classes,)
-    rows : Gathered
-    max_time : float or None
-        Seconds that it may take.
-    on_report : callable
-        The callback.
-    """
-    inner: Any = clone(model)
-    inner.set_params(
-        memory=None, checkpoint=None, class_weight=None, callback=on_report, verbose=0, tol=IN_MEMORY_TOL * model.tol,
-        max_time=max_time,
-    )  # fmt: skip
-    return inner.fit(rows.X, classes[rows.codes], rows.weights)
-
-
 def check_solvable(model: Any) -> None:
     """Raise ValueError where partitioned fits do not know a parameter."""
+    if np.isinf(model.C) or model.p != 2 or model.norm_power != 2:
+        raise ValueError(
+            "rows that do not fit in memory are fitted with a soft margin in the 2-norm only: set p=2, norm_power=2 "
+            "and a finite C, or fit a sample of the rows, or give the memory for all."
+        )
     wrong = ""
     if model.algorithm != "auto":
         wrong = f"choose the algorithm themselves; got algorithm={model.algorithm!r}"

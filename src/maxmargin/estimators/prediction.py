@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from inspect import signature
 from itertools import repeat
 from typing import Any
@@ -25,9 +26,7 @@ from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
-from ..readers.files import names_files
 from .diagnosis import explain
-from .files.prediction import FilesDecision, for_prediction
 from .progress import CallbackSupportMixin
 from .validation import validate_rows
 
@@ -104,23 +103,35 @@ def _no_probabilities(model: Any) -> Any:
     )
 
 
+# Attributes of a fitted model that predictions do not use, and that may be large, or were compared once for all blocks.
+NOT_FOR_PREDICTION = ("certificate_", "verdict_", "history_", "message_", "feature_names_in_", "callback")
+
+
+def for_prediction(model: Any) -> Any:
+    """Return a copy of a fitted model that predicts plain arrays, without what predictions do not use."""
+    found = copy(model)
+    for name in NOT_FOR_PREDICTION:
+        vars(found).pop(name, None)
+    return found
+
+
 def _lazy(model: Any, method: str, X: Any) -> Any:
     """Return what a method of a fitted model returns for the rows of a Dask collection or Spark frame, lazily."""
     check_is_fitted(model)
     columns = model.n_features_in_
     function = getattr(for_prediction(model), method)
     if cluster_of(X) == "spark":
-        from ..data.spark_frames import with_result
+        from ..data.spark import with_result
 
         return with_result(function, X, getattr(model, "feature_names_in_", None), columns)
-    from ..data import dask_blocks
+    from ..data import dask
 
-    dask_blocks.check_columns(X)
-    validate_rows(model, dask_blocks.example_row(X, columns), reset=False)
-    return dask_blocks.map_blocks(function, X, columns, model.classes_)
+    dask.check_columns(X)
+    validate_rows(model, dask.example_row(X, columns), reset=False)
+    return dask.map_blocks(function, X, columns, model.classes_)
 
 
-class LinearDecision(FilesDecision):
+class LinearDecision:
     """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     predict_proba = property(_no_probabilities)
@@ -134,8 +145,7 @@ class LinearDecision(FilesDecision):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), Dask collection, Spark frame, path(s)
-            Files as of `predict`.
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask collection or Spark frame
 
         Returns
         -------
@@ -145,8 +155,6 @@ class LinearDecision(FilesDecision):
         check_is_fitted(self)
         if cluster_of(X) is not None:
             return _lazy(self, "decision_function", X)
-        if names_files(X):
-            return self._for_files("decision_function", X)
         X = self._rows_to_predict(X)
         with one_thread:
             scores = self._scores(X)
@@ -157,9 +165,7 @@ class LinearDecision(FilesDecision):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), Dask collection, Spark frame, path(s)
-            Files of any size: svmlight text, CSV, Parquet, Arrow, folders of tables, or .npy. They are read once, block
-            by block; labels in them are not used.
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask collection or Spark frame
 
         Returns
         -------
@@ -168,8 +174,6 @@ class LinearDecision(FilesDecision):
         """
         if cluster_of(X) is not None:
             return _lazy(self, "predict", X)
-        if names_files(X):
-            return self._for_files("predict", X)
         return self._labels(self.decision_function(X))
 
     def _rows_to_predict(self, X: Any) -> Any:
@@ -240,7 +244,7 @@ class Robust:
         return _radii(X, model.coef_, model.intercept_, exponent(model))
 
 
-class KernelDecision(FilesDecision):
+class KernelDecision:
     """Scores and labels, for classifiers that are sums of kernel functions, in the layout of SVC."""
 
     predict_proba = property(_no_probabilities)
@@ -264,15 +268,12 @@ class KernelDecision(FilesDecision):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
-            Kernel values with the rows of the fit, if the kernel is precomputed. Or a path or list of paths, as in
-            `MaxMarginClassifier.predict`.
+            Kernel values with the rows of the fit, if the kernel is precomputed.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
         """
-        if names_files(X):
-            return self._for_files("decision_function", X)
         return self._decisions(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -287,8 +288,6 @@ class KernelDecision(FilesDecision):
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if names_files(X):
-            return self._for_files("predict", X)
         self._check_ties()
         return self._labels(self._scores(X))
 

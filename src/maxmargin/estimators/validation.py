@@ -331,7 +331,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
         raise ValueError(f"A classifier needs rows of 2 classes with weight, but {rows} (one class).")
     weights, class_weights = sample_weights, np.ones(classes.size)
     if class_weight is not None:
-        class_weights = _class_weights(class_weight, classes, y, sample_weights)
+        class_weights = class_factors(class_weight, classes, y, sample_weights)
         weights = sample_weights.copy()
         for label, factor in zip(classes, class_weights, strict=True):
             weights[y == label] *= factor
@@ -381,7 +381,7 @@ def _distinct(y: np.ndarray) -> np.ndarray:
     return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
 
 
-def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the factor on the weight of every row of a class; "balanced" counts the sample weights."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.array([weights[y == name].sum() for name in classes])

@@ -15,10 +15,7 @@ from ..certificates.verdicts import Checked, Inseparable
 from ..certificates.verification import verdicts_about
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions, cluster_of
 from ..estimators.partitioned import cluster_rows
-from ..fit.partitioned.described_rows import Reading
 from ..fit.partitioned.verification import verify_partitions
-from ..kernels.functions import Linear
-from ..numerics.representable import NOT_EXACT
 from ..numerics.threads import one_thread
 from ..readers.files import are_paths, has_labelled_rows, paths_of
 from ..readers.row_cache import StoredRows, open_rows
@@ -46,8 +43,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     Parameters
     ----------
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
-        Or a verdict of `separate`, which is returned. Proofs of a hard margin model that there is no separator are
-        rechecked of files, Dask collections and Spark frames; in memory `verdict_` has the method `verify`.
+        Or a verdict of `separate`, which is returned, with rows in memory. Proofs of a hard margin model that there is
+        no separator are rechecked of files; in memory `verdict_` has the method `verify`.
     X : array-like or sparse matrix of shape (n, d)
         The training data; the kernel matrix where it was precomputed. Of a Dask collection or a Spark frame the
         sums are computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read
@@ -77,9 +74,10 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         message states the reason and the object that has one.
     """
     if has_labelled_rows(X, y):
+        require(not isinstance(model, Checked), "a verdict is verified on rows in memory.")
         folder = cache_dir or getattr(model, "cache_dir", None)
         stored = open_rows(X, cache_dir=folder, labels=y, **_columns_of(model, X, y))
-        return (verify_verdict if isinstance(model, Checked) else verify_stored)(model, stored)
+        return verify_stored(model, stored)
     if cluster_of(X) is not None:
         return _verify_on_cluster(model, X, y, sample_weight)
     if isinstance(model, Checked):
@@ -113,27 +111,21 @@ def _columns_of(model: Any, X: Any, y: Any) -> dict[str, Any]:
     return next(filter(select, options), options[-1])
 
 
-def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Recompute bounds and proofs where the rows of a Dask collection or a Spark frame are; errors as of `verify`."""
-    is_verdict = isinstance(model, Checked)
+def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:
+    """Recompute bounds where the rows of a Dask collection or a Spark frame are; errors as of `verify`."""
     gathered = "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()"
-    if not is_verdict:
-        require(hasattr(model, "certificate_"), nothing_to_verify(model))
-    kernel = not isinstance(model.kernel, Linear) if is_verdict else hasattr(model, "n_support_")
-    require(not kernel, f"a kernel model is verified on rows in memory: give {gathered}.")
-    reading = Reading(exact=is_verdict or bool(_proofs(model)))
+    require(not isinstance(model, Checked), f"a verdict is verified on rows in memory: give {gathered}.")
+    require(hasattr(model, "certificate_"), nothing_to_verify(model))
+    require(
+        not hasattr(model, "n_support_"), f"a kernel model is verified on rows in memory: give {gathered}."
+    )
     with ExitStack() as opened:
         try:
-            rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None), reading)
+            rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None))
             opened.enter_context(closing(rows))
-            require(rows.rounded is None, f"{rows.rounded}, {NOT_EXACT}")
-            classes = _classes_of(model, rows.labels()[0]) if is_verdict else model.classes_
-            partitions = rows.partitions(classes, None if is_verdict else _factors(model))
+            partitions = rows.partitions(model.classes_, _factors(model))
         except ValueError as error:
             raise CertificateError(str(error)) from None
-        if is_verdict:
-            verify_in_passes(model, partitions)
-            return model
         return _verify_model(model, partitions)
 
 
@@ -160,16 +152,6 @@ def _verify_model(model: Any, partitions: Partitions) -> Certificate | Certifica
     return found
 
 
-def _classes_of(verdict: Checked, labels: np.ndarray) -> np.ndarray:
-    """Return the labels of rows in the order of the classes of a verdict; CertificateError if they are others."""
-    order = sorted(labels.tolist(), key=str)
-    require(
-        sorted(verdict.classes, key=str) == order,
-        f"the classes of the rows, {order}, are not those of the verdict.",
-    )
-    return labels[[labels.tolist().index(label) for label in verdict.classes]]
-
-
 def require_linear_certificate(model: Any) -> None:
     """Raise CertificateError at a model without a certificate, or with one that needs kernel values of all rows."""
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
@@ -185,12 +167,3 @@ def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
     same = np.array_equal(stored.classes, model.classes_)
     require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the model.")
     return _verify_model(model, ArrayPartitions(stored.X, stored.codes, None, _factors(model)))
-
-
-def verify_verdict(verdict: V, stored: StoredRows) -> V:
-    """Recompute the proof of a verdict of `separate` from rows on disk; errors as of `verify`."""
-    same = stored.classes.tolist() == list(verdict.classes)
-    require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the verdict.")
-    require(stored.rounded is None, f"the files contain {stored.rounded}, which is not a float64 number.")
-    verify_in_passes(verdict, ArrayPartitions(stored.X, stored.codes))
-    return verdict

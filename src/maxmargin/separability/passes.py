@@ -1,4 +1,4 @@
-"""`separate` for rows larger than memory, and the verification of its verdicts, in passes over the rows.
+"""`separate` for rows larger than memory, in passes over the rows; verification of proofs that there is no separator.
 
 A verdict on the rows in memory is found as for any rows. A proof that there is no separator, and an upper bound of the
 largest margin, hold for all rows, since further rows only lower the margin. A pass over all rows computes the margin
@@ -19,21 +19,16 @@ import scipy.sparse as sp
 from ..certificates.certificate import Certificate, require, require_rows, require_weights
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import (
-    Checked,
     Inseparable,
     Separable,
     Undecided,
     Verdict,
-    check_upper_bound,
-    require_hard_margin,
 )
 from ..data.partitions import Gathered, Partition, Partitions, signs_of
 from ..fit.deadline import Deadline
-from ..fit.partitioned.bounds import empty_certificate
-from ..fit.partitioned.coordinates import Coordinates
+from ..fit.partitioned.bounds import Evaluation, Scored, empty_certificate, evaluate
 from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
-from ..fit.partitioned.scores import Evaluation, Scored, evaluate
-from ..kernels.functions import Linear
+from ..fit.partitioned.sums import Coordinates
 from ..numerics.progress import announce
 from ..problem.problem import Problem
 from ..problem.status import stopped_reason
@@ -212,52 +207,28 @@ def _double(X: Any) -> Any:
     return X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
 
 
-def verify_in_passes(verdict: Checked, partitions: Partitions, positive: int = 1) -> None:
-    """Recompute a proof about linear separability from partitioned rows, in two passes at most.
+def verify_in_passes(proof: Inseparable, partitions: Partitions, positive: int) -> None:
+    """Recompute a proof that there is no separator from its rows in partitions; CertificateError if it fails.
 
     Parameters
     ----------
-    verdict : LinearSeparator, Inseparable or Undecided
+    proof : Inseparable
     partitions : Partitions
-    positive : int, default=1
-        The class on the positive side; 1 for a separator.
-
-    Raises
-    ------
-    CertificateError
-        If the data are not those of the verdict, or the proof fails.
+    positive : int
+        The class on the positive side.
     """
     n, d = partitions.shape
-    require(isinstance(verdict.kernel, Linear), "a verdict on a kernel is verified on rows in memory.")
-    require(d == verdict.features, f"the verdict is about {verdict.features} features, not {d}: give its X.")
-    claim: Any = verdict
-    proof: Any = claim if isinstance(claim, Inseparable) else claim.certificate
-    same = proof.rows == n
-    require(same, f"the verdict is about {proof.rows} rows, not {n}: give its X and y.")
-    if not isinstance(claim, Inseparable):
-        require_hard_margin(claim)
-    if isinstance(claim, Undecided):
-        claim.check_lower_bound()
-    # an upper bound of inf needs no proof
-    if isinstance(claim, Inseparable) or not (claim.hi == proof.upper == np.inf):
-        support = np.asarray(proof.support)
-        require_rows(support, n)
-        ascending = support.size > 0 and (np.diff(support) > 0).all()
-        require(ascending, "the proof fails: it names no rows, or not in ascending order.")
-        rows = partitions.gather(support, bool)
-        assert rows is not None
-        require(
-            (rows.codes >= 0).all(),
-            "the proof fails: not all of its rows are of the classes that it is about.",
-        )
-        require_weights(rows.weights)
-        X, signs, places = _double(rows.X), signs_of(rows, positive), np.arange(support.size)
-        if isinstance(claim, Inseparable):
-            replace(claim, support=places, rows=places.size).check(X, signs)
-            return
-        part = replace(proof, support=places, fingerprint=replace(proof.fingerprint, rows=places.size))
-        check_upper_bound(replace(claim, certificate=part), X, signs)
-    if isinstance(claim, Separable):
-        lower = attained_margin(claim, partitions)
-        assert lower is not None
-        claim.check_margin(lower)
+    require(d == proof.features, f"the verdict is about {proof.features} features, not {d}: give its X.")
+    require(proof.rows == n, f"the verdict is about {proof.rows} rows, not {n}: give its X and y.")
+    support = np.asarray(proof.support)
+    require_rows(support, n)
+    ascending = support.size > 0 and (np.diff(support) > 0).all()
+    require(ascending, "the proof fails: it names no rows, or not in ascending order.")
+    rows = partitions.gather(support, bool)
+    assert rows is not None
+    require(
+        (rows.codes >= 0).all(), "the proof fails: not all of its rows are of the classes that it is about."
+    )
+    require_weights(rows.weights)
+    places = np.arange(support.size)
+    replace(proof, support=places, rows=places.size).check(_double(rows.X), signs_of(rows, positive))

@@ -13,7 +13,6 @@ Research Letters 35, 2007 (candidates in floating point, decisions in exact arit
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +27,7 @@ from ..certificates.verdicts import Undecided, Verdict
 from ..data.partitions import ArrayPartitions, Gathered
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline
-from ..fit.partitioned.bounds import empty_certificate
-from ..fit.partitioned.solve import rows_in_memory
+from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.column_errors import check_finite, column_message
@@ -38,12 +36,9 @@ from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
 from ..numerics.sizes import available_memory, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.stop_check import ReadingStoppedError
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from ..problem.status import stopped_reason
-from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
-from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
+from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
 from .passes import PassSearch, signs_of
@@ -53,7 +48,7 @@ from .search import without_zeros
 @one_thread
 def separate(
     X: Any,
-    y: Any = None,
+    y: Any,
     *,
     kernel: Any = None,
     gamma: Any = "scale",
@@ -64,20 +59,17 @@ def separate(
     tol: float = 1e-2,
     algorithm: Any = "auto",
     max_time: float | None = None,
-    memory: Any = None,
-    cache_dir: Any = None,
 ) -> Verdict:
     """Decide whether a hyperplane, or a function of a kernel's feature space, separates two classes, and prove it.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d), path, or list of paths
+    X : array-like or sparse matrix of shape (n, d)
         float32 and float64 are taken as the numbers that they are; numbers that float64 does not hold, such as
         2^53 + 1, are refused. The matrix of kernel values, of shape (n, n), with ``kernel="precomputed"``.
-        Files of any size, as of `MaxMarginClassifier.fit`, are read in passes where they exceed `memory`: for
-        hyperplanes only. ``maxmargin.verify(verdict, paths)`` checks the verdict in passes as well.
-    y : array-like of shape (n,), path, or list of paths
-        Two classes. For files only if they are .npy files: the .npy files of the labels.
+        Files of any size are searched by the command ``maxmargin separate``.
+    y : array-like of shape (n,)
+        Two classes.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, callable or str, default=None
         A name of scikit-learn, including those of its `pairwise_kernels`, or a callable of two matrices. None and
         ``"linear"`` stand for hyperplanes.
@@ -100,14 +92,9 @@ def separate(
         Exact arithmetic begins with the rows that have weights at its end. ``"auto"`` is the order of methods of
         `docs/reference/separability.md`.
     max_time : float, default=None
-        Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read between
-        blocks of files that are read (an Undecided after them knows neither rows nor classes), within linear programs,
-        and between working sets and exact solutions, each of which ends first. With a kernel, the search for a
-        separator takes all of the time; None ends it after as many working sets as take some seconds.
-    memory : int, float or str, default=None
-        Of files: bytes that the search may use, such as 2e9 or "2GB"; None: half of what is free.
-    cache_dir : str or path-like, default=None
-        The folder for the rows of files; None for the folder of the first file.
+        Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read within
+        linear programs, and between working sets and exact solutions, each of which ends first. With a kernel, the
+        search for a separator takes all of the time; None ends it after as many working sets as take some seconds.
 
     Returns
     -------
@@ -144,23 +131,6 @@ def separate(
     """
     problem = _problem(p, bias, tol, max_time)
     method, deadline = _named(algorithm), Deadline(max_time)
-    if isinstance(X, StoredRows) or has_labelled_rows(X, y):
-        if not (kernel is None or (isinstance(kernel, str) and kernel == "linear")):
-            raise ValueError(
-                "rows that are read in passes are searched for hyperplanes: a kernel needs all in memory."
-            )
-        if not (y is None or names_files(y)):
-            raise ValueError(LABELS_OF_FILES)
-        with deadline:
-            try:
-                stored = X
-                if not isinstance(X, StoredRows):
-                    stored = open_rows(X, cache_dir=cache_dir, labels=y, interrupted=deadline.interrupted)
-                verdict = _separate_stored(stored, problem, float(tol), method, deadline, memory)
-            except ReadingStoppedError:
-                verdict = _unread(problem, deadline)
-        deadline.raise_interrupt(verdict)
-        return verdict
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
@@ -177,33 +147,26 @@ def separate(
     return verdict
 
 
-def _unread(problem: Problem, deadline: Deadline) -> Undecided:
-    """Return the verdict of a search that ended within the first reading of files."""
-    return Undecided(
-        hi=np.inf, certificate=empty_certificate(problem, (0, 0)), p=problem.p, bias=problem.free, features=0,
-        reason=f"{stopped_reason(deadline.status())} while the files were read for the first time",
-        classes=(None, None), method="row generation", seconds=time.perf_counter() - deadline.began,
-    )  # fmt: skip
-
-
-def _separate_stored(
+@one_thread
+def separate_stored(
     stored: StoredRows,
-    problem: Problem,
-    tol: float,
-    algorithm: NormalisedAlgorithm | None,
-    deadline: Deadline,
-    memory: Any,
+    *,
+    p: float = 2,
+    bias: bool = True,
+    tol: float = 1e-2,
+    algorithm: Any = "auto",
+    max_time: float | None = None,
+    memory: Any = None,
 ) -> Verdict:
     """Return the verdict on hyperplanes and the rows of files, which are loaded if `memory` is enough.
 
     Parameters
     ----------
     stored : StoredRows
-    problem : Problem
-        The hard margin.
-    tol, algorithm, memory
-        As of `separate`; the algorithm is an object, or None.
-    deadline : Deadline
+    p, bias, tol, algorithm, max_time
+        As of `separate`.
+    memory : int, float or str, default=None
+        Bytes; None for half of what is free.
 
     Raises
     ------
@@ -215,19 +178,26 @@ def _separate_stored(
     if stored.rounded is not None:
         raise ValueError(ROUNDED.format(number=stored.rounded))
     limit = parse_bytes(memory) if memory is not None else int(0.5 * available_memory())
-    options = {"deadline": deadline, "kernel": Linear(), "algorithm": algorithm}
-    if IN_MEMORY_COPIES * bytes_of(X) <= limit:
-        signs = np.where(np.asarray(codes) == 1, 1.0, -1.0)
-        return decide(problem, loaded(X), signs, classes, tol=tol, **options)
-    partitions = ArrayPartitions(X, codes)
-    # sparse rows stay sparse in memory
-    rows = rows_in_memory(limit, int(partitions.row_bytes / 8.0) if partitions.sparse else X.shape[1])
+    problem, deadline = _problem(p, bias, tol, max_time), Deadline(max_time)
+    options = {"deadline": deadline, "kernel": Linear(), "algorithm": _named(algorithm)}
 
     def decide_held(held: Gathered, tol: float) -> Verdict:
         """Return the verdict on rows in memory."""
         return decide(problem, held.X, signs_of(held), classes, tol=tol, **options)
 
-    return PassSearch(problem, partitions, classes, rows, tol, deadline, decide_held).verdict()
+    with deadline:
+        if IN_MEMORY_COPIES * bytes_of(X) <= limit:
+            signs = np.where(np.asarray(codes) == 1, 1.0, -1.0)
+            verdict = decide(problem, loaded(X), signs, classes, tol=float(tol), **options)
+        else:
+            partitions = ArrayPartitions(X, codes)
+            # sparse rows stay sparse in memory
+            rows = rows_in_memory(limit, int(partitions.row_bytes / 8.0) if partitions.sparse else X.shape[1])
+            verdict = PassSearch(
+                problem, partitions, classes, rows, float(tol), deadline, decide_held
+            ).verdict()
+    deadline.raise_interrupt(verdict)
+    return verdict
 
 
 def decide(

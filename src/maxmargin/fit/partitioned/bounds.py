@@ -1,4 +1,4 @@
-"""The certified bounds that the sums of a pass prove."""
+"""The certified bounds that the sums of a pass prove, and a pass that evaluates a point."""
 
 from __future__ import annotations
 
@@ -10,15 +10,27 @@ from ...certificates.bounds import (
     DualSums,
     PrimalSums,
     Side,
+    attained_margin_bound,
     half_square_bound,
     norm_interval,
     objective_bound,
 )
 from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
+from ...data.partitions import Gathered, Partition, signs_of
 from ...numerics.sums import SMALLEST_FLOAT, Plain
 from ...problem.problem import Problem, best_multiple
-from .coordinates import Coordinates
-from .sums import BoundSums, DualTotals, Linearisation, RowSums, Sums
+from .sums import (
+    Block,
+    BoundSums,
+    Coordinates,
+    DualTotals,
+    Linearisation,
+    Near,
+    PassResult,
+    RowSums,
+    Sums,
+    results_by_block,
+)
 
 # Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
 # otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
@@ -131,3 +143,85 @@ def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:
     """Return the certificate of a fit that was stopped before its first pass: it proves nothing."""
     nothing = Fingerprint(*shape, 0, 0.0, 0.0)
     return Certificate(problem, -np.inf, np.inf, np.zeros(0, np.int64), np.zeros(0), nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a pass has to compute for one binary problem.
+
+    Attributes
+    ----------
+    positive : int
+        The class against the rest.
+    z : ndarray of shape (size,)
+    nearest : int
+        Rows to gather, at most.
+    reach : float
+        Margin below which rows are gathered.
+    by_terms : bool, default=False
+        Whether the error of each score is bounded by its own terms, as of `Block.errors`.
+    """
+
+    positive: int
+    z: np.ndarray
+    nearest: int
+    reach: float
+    by_terms: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scored(RowSums):
+    """Sums and minima over rows for one `Evaluation`.
+
+    Attributes
+    ----------
+    smallest, least : float
+        The smallest margin as computed, and that of the margins minus their error bounds.
+    near : Near
+        The rows of the smallest margins, with these as distances.
+    """
+
+    smallest: float
+    least: float
+    near: Near
+
+    def merge(self, other: Scored) -> Scored:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the result for the rows of both."""
+        return Scored(
+            **vars(super().merge(other)),
+            # NaN if one is: where a score overflows, no margin is known
+            smallest=float(np.minimum(self.smallest, other.smallest)),
+            least=float(np.minimum(self.least, other.least)),
+            near=self.near.merge(other.near),
+        )
+
+    def bound(self, coordinates: Coordinates, z: np.ndarray) -> Side:
+        """Return the bound that the point z attains: its objective, or its margin for a hard margin, in any norm."""
+        if not coordinates.problem.hard:
+            return objective_side(coordinates, self, z)
+        return attained_margin_bound(PrimalSums(self.smallest, self.least, 0.0, coordinates.length(z)))
+
+
+def evaluate(
+    coordinates: Coordinates, evaluations: tuple[Evaluation, ...], partition: Partition
+) -> PassResult[Scored]:
+    """Return the results that are asked for, over the rows of a partition."""
+    return results_by_block(coordinates, evaluations, _scored, partition)
+
+
+def _scored(block: Block, evaluation: Evaluation) -> Scored:
+    """Return the results of one binary problem for a block."""
+    used = block.weights > 0.0
+    y = signs_of(block.block, evaluation.positive)
+    margins = y * block.coordinates.scores(block.X, evaluation.z)
+    worst = margins - block.errors(evaluation.z, margins, evaluation.by_terms)
+    places = np.flatnonzero((margins < evaluation.reach) & used)
+    assert isinstance(block.block, Partition)
+    least = margins[places]
+    near = Near(Gathered.take(block.block, places), least, least, evaluation.nearest)
+    return Scored(
+        **vars(block.row_sums(y, margins, worst)),
+        smallest=float(margins[used].min(initial=np.inf)),
+        least=float(worst[used].min(initial=np.inf)),
+        near=near.pruned(),
+    )

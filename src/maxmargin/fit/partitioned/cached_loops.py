@@ -18,8 +18,13 @@ S. Matsushima, S. V. N. Vishwanathan, A. J. Smola, "Linear support vector machin
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import mmap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +37,10 @@ from ...engine.order import shuffled
 from ...engine.sweep import objective_gap, repeat, score_rows
 from ...problem.problem import Problem
 from ..presentation import ENTRIES_PER_CALL
+from ..report import Solution
 from .bounds import dual_side, empty_certificate, objective_side
-from .coordinates import Coordinates
-from .dual_arrays import release_pages
-from .sums import Block, BoundSums
+from .driver import PartitionedFit, PassDriver
+from .sums import Block, BoundSums, Coordinates
 
 STAGE = "cached-loops"
 # Part of the memory for rows; the rest holds temporary arrays.
@@ -48,6 +53,11 @@ COPIES = 3.5
 NUMBERS_BYTES = 100.0
 # Vectors with an entry for each column: w frozen and current, in the engine, and sums of both classes.
 VECTORS = 8
+# Largest part of the memory for the dual variables of all rows, half of what ROWS_SHARE leaves; larger
+# arrays are in a temporary file.
+DUAL_SHARE = 0.1
+# Numbers that are written to the temporary file at a time.
+CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -391,3 +401,100 @@ class _LoadedRows:
         run.balance += float((signed - run.current[numbers]).sum())
         run.current[numbers] = signed
         run.u[:] = self.h.space.vector.w
+
+
+class LoopsDriver(PassDriver):
+    """Dual cached loops for all binary problems of a fit: soft margins at p = 2.
+
+    The problems are solved one after another, each in passes of its own: each keeps other rows in memory.
+
+    Parameters
+    ----------
+    fit : PartitionedFit
+        With `ArrayPartitions`.
+    settings : LoopSettings
+    """
+
+    stage = STAGE
+    method = "rows in partitions: dual coordinate descent, with the open rows in memory"
+    partitions: ArrayPartitions
+    runs: list[LoopsRun]
+
+    def __init__(self, fit: PartitionedFit, settings: LoopSettings = SETTINGS) -> None:
+        super().__init__(fit)
+        self.settings, self.rows = settings, rows_in_memory(fit.memory, self.partitions)
+
+    def solve(self) -> list[Solution]:
+        whole, found = self.fit.stopping, []
+        for k in range(len(self.labels)):
+            self.stopping = replace(whole, deadline=whole.deadline.split(len(self.labels) - k))
+            with dual_arrays(self.partitions.shape[0], self.fit.memory, self.fit.folder) as duals:
+                rng = np.random.default_rng([self.fit.seed, k])
+                self.runs.append(
+                    LoopsRun(
+                        self.partitions, self.coordinates, self.positives[k], self.rows, duals, rng,
+                        self.stopping.tol, self.settings,
+                    )
+                )  # fmt: skip
+                status = self.make_passes()
+                if not self.histories[k]:
+                    self.runs[k].best = self.runs[k].z  # of the blocks before the fit was stopped
+                found.append(self.solution(k, status))
+                self.runs[k].release()
+        return found
+
+    def open_problems(self) -> list[int]:
+        k, run = len(self.runs) - 1, self.runs[-1]
+        return [k] if run.gap > self.stopping.tol and run.idle < self.settings.max_idle else []
+
+    def advance(self, problems: list[int]) -> bool:
+        (k,) = problems
+        run = self.runs[k]
+        sums = run.advance(self.interrupted)
+        if sums is None:
+            return False
+        self.check_rows(k, sums)
+        self.report(k)
+        return True
+
+    def certificate(self, k: int) -> Certificate:
+        return self.runs[k].certificate()
+
+
+@contextmanager
+def dual_arrays(n: int, memory: float, folder: Any = None) -> Iterator[np.ndarray]:
+    """Yield a zero array of shape (3, n): in memory, or in a temporary file, which is deleted afterwards.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    memory : float
+        Bytes that the fit may use; the file is used where the array takes more than the part DUAL_SHARE.
+    folder : str or path-like, default=None
+        The folder of the file, which is created; None for the folder of temporary files of the system.
+
+    Raises
+    ------
+    OSError
+        If the disk is full: the file is written as a whole.
+    """
+    if 24.0 * n <= DUAL_SHARE * memory:
+        yield np.zeros((3, n))
+        return
+    if folder is not None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder) as file:
+        for first in range(0, 3 * n, CHUNK):
+            file.write(bytes(8 * min(CHUNK, 3 * n - first)))
+        file.flush()
+        yield np.ndarray((3, n), np.float64, mmap.mmap(file.fileno(), 24 * n))
+
+
+def release_pages(array: np.ndarray) -> None:
+    """Take the pages of an array in a file out of the memory of the process; they are mapped again when they are used.
+
+    Changes are kept. Without this the whole file counts as memory after a pass, until the system needs it.
+    """
+    if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        array.base.madvise(mmap.MADV_DONTNEED)

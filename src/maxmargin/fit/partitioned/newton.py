@@ -2,7 +2,7 @@
 
 For soft margins at p = 2 with many rows and few columns. A pass over the rows computes, at the point z, the objective,
 slope and curvature of the smoothed losses, and gathers the rows nearest to the margin (`sums`). The next point solves
-the local model: gathered rows exactly, all others by their Taylor polynomial (`local_model`). The next pass evaluates
+the local model: gathered rows exactly, all others by their Taylor polynomial (`LocalModel`). The next pass evaluates
 the objective there, and the dual objective of the dual variables that the step implies. So each pass gives a lower and
 an upper bound.
 
@@ -17,22 +17,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from ...algorithms.batch.interior_point import System, iterates
+from ...certificates.certificate import Certificate
 from ...certificates.dual_variables import slopes
 from ...data.partitions import signs_of
 from ...numerics.sums import EPS
 from ...problem.problem import Problem
-from .bounds import objective_side, prove
-from .coordinates import Coordinates
-from .local_model import LocalModel, regularised
-from .sample import DrawnRows
-from .sums import MIN_UNIT, STEP_SHARES, Linearisation, Near, Query, Sums, row_lengths
+from ..report import Solution
+from .bounds import empty_certificate, objective_side, prove
+from .driver import PartitionedFit, PassDriver
+from .sample import DrawnRows, count_classes, draw_rows, start_point
+from .sums import (
+    MIN_UNIT,
+    STEP_SHARES,
+    Coordinates,
+    Linearisation,
+    Near,
+    Query,
+    Sums,
+    pass_sums,
+    row_lengths,
+)
+
+STAGE = "partitioned-newton"
+# Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
+# local model, and in two products of the interior points.
+COPIES = 4
+# Part of the memory for gathered rows and the sample; the rest holds blocks, sums and matrices of d x d.
+ROWS_SHARE = 0.6
+# Largest part of all rows that is kept in memory for each binary problem, a third of it as the sample, if it is more
+# than MIN_ROWS_PER_COLUMN rows a column and MIN_ROWS: a local model of more rows takes longer than the pass that it may
+# save. 1,000,000 x 28, hinge, C = 1: 2.3, 1.9, 2.4 and 5.3 seconds with 2, 8, 20 and 50 %.
+KEPT_SHARE = 0.1
+MIN_ROWS_PER_COLUMN, MIN_ROWS = 100, 20_000
 
 
 @dataclass(frozen=True)
@@ -77,6 +101,99 @@ class Settings:
 
 
 SETTINGS = Settings()
+
+
+@dataclass(frozen=True, eq=False)
+class LocalModel:
+    """The problem of a step: rows near the margin exactly, all others by a quadratic function.
+
+        minimise  1/2 z'Qz - p'z + sum over gathered rows of C s_i loss(y_i x_i.z)
+
+    Q and p hold the penalty, the Taylor polynomial of the smoothed losses of all other rows, and a proximal term that
+    limits the step. The dual variables of the gathered rows minimise 1/2 (p + B'a)'Q^-1 (p + B'a) + 1/2 a'Da - 1'a
+    within their caps, the rows of B being y_i x_i: a quadratic program with as many columns as z has entries, which
+    interior points solve in 10 to 30 steps for every C.
+
+    Attributes
+    ----------
+    Q : ndarray of shape (size, size)
+        Positive definite.
+    p : ndarray of shape (size,)
+    rows : ndarray of shape (k, size)
+        The rows y_i x_i of B.
+    D, caps : ndarray of shape (k,)
+        1 / (2 C s_i) of the squared hinge, and C s_i of the hinge; 0 and inf for the other loss.
+    """
+
+    Q: np.ndarray
+    p: np.ndarray
+    rows: np.ndarray
+    D: np.ndarray
+    caps: np.ndarray
+
+    def with_proximal_term(self, weight: float, metric: np.ndarray, centre: np.ndarray) -> LocalModel:
+        """Add weight / 2 (z - centre)' metric (z - centre) to the objective, but for a constant."""
+        Q, p = self.Q + weight * metric, self.p + weight * (metric @ centre)
+        return LocalModel(Q, p, self.rows, self.D, self.caps)
+
+    def solve(self, accuracy: float, interrupted: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return z, of shape (size,), and the dual variables of the gathered rows, of shape (k,); None if stopped.
+
+        The iterations end once Q z = p + B'a up to 1e-6 of the largest entry of Q z and p, and the duality gap is
+        `accuracy`. A tighter equation costs steps: any dual variables within their caps give a valid bound of the whole
+        problem.
+
+        Parameters
+        ----------
+        accuracy : float
+            Duality gap, in the unit of the objective, at which the iterations end.
+        interrupted : callable
+            Whether to stop.
+        """
+        if not self.D.size:
+            return np.linalg.solve(self.Q, self.p), np.zeros(0)
+        best = None
+        for current in iterates(_ModelSystem(self), interrupted):
+            best = current.point
+            scale = max(float(np.abs(side).max()) for side in (self.p, self.Q @ best.z))
+            stationary = float(np.abs(current.stationarity).max(initial=0.0)) <= 1e-6 * scale
+            if stationary and best.complementarity <= accuracy:
+                break
+        return None if best is None or interrupted() else (best.z, best.a)
+
+
+class _ModelSystem(System):
+    """The quadratic program of a local model for interior points."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self.model = model
+        self.D, self.c, self.q = model.D, model.caps, np.ones(model.D.size)
+        self.lengths, self.e, self.regular = np.ones(model.D.size), -model.p, np.ones(model.p.size)
+
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        return self.model.rows @ z
+
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        return self.model.rows.T @ a
+
+    def penalised(self, z: np.ndarray) -> np.ndarray:
+        return self.model.Q @ z
+
+    def matrix(self, weights: np.ndarray) -> np.ndarray:
+        weighted = self.model.rows * np.sqrt(weights)[:, None]
+        return weighted.T @ weighted + self.model.Q
+
+
+def regularised(coordinates: Coordinates, matrix: np.ndarray) -> np.ndarray:
+    """Return R plus a matrix of shape (size, size).
+
+    R is 0 for a free intercept. 1e-12 of the diagonal entry, or of 1 where that is less, is added there, so that the
+    sum can be factorised where the matrix has no curvature in this direction. It is small beside any other curvature.
+    """
+    found = matrix + np.diag(coordinates.regular)
+    if coordinates.problem.free:
+        found[-1, -1] += 1e-12 * max(float(found[-1, -1]), 1.0)
+    return found
 
 
 class NewtonRun:
@@ -381,3 +498,78 @@ def _inverse_factor(matrix: np.ndarray) -> np.ndarray:
             return np.ascontiguousarray(solve_triangular(L, np.eye(size), lower=True).T)
         except LinAlgError:
             jitter *= 100.0
+
+
+def rows_in_memory(memory: float, columns: int) -> int:
+    """Return the number of gathered rows that fit in so many bytes."""
+    return max(int(ROWS_SHARE * memory / (COPIES * 8.0 * (columns + 1))), 2)
+
+
+class NewtonDriver(PassDriver):
+    """Newton's method for all binary problems of a fit: soft margins at p = 2.
+
+    Parameters
+    ----------
+    fit : PartitionedFit
+    settings : Settings
+    """
+
+    stage = STAGE
+    method = "rows in partitions: Newton's method, with the rows near the margin in memory"
+    runs: list[NewtonRun]
+
+    def __init__(self, fit: PartitionedFit, settings: Settings = SETTINGS) -> None:
+        super().__init__(fit)
+        n, d = fit.partitions.shape
+        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS) * len(self.positives)
+        self.settings, self.rows = settings, min(rows_in_memory(fit.memory, d), enough)
+        self.kept = max(int(settings.sample_share * self.rows), 2)  # rows of the sample
+
+    # as in fits of rows in memory: interior points divide by numbers that underflow
+    @np.errstate(over="ignore", invalid="ignore")
+    def solve(self) -> list[Solution]:
+        status = self.make_passes() if self._begin() else self.stopped()
+        return [self.solution(k, status) for k in range(len(self.labels))]
+
+    def _begin(self) -> bool:
+        """Draw the sample and start every problem; return whether this was completed."""
+        seed, interrupted = self.fit.seed, self.stopping.deadline.interrupted
+        counts = self.partitions.reduce(partial(count_classes, len(self.fit.classes)), interrupted)
+        if counts is None:
+            return False
+        rng = np.random.default_rng(seed)
+        drawn = draw_rows(self.partitions, counts, self.rows, rng, interrupted)
+        if drawn is None:
+            return False
+        self.sample = drawn.some(np.sort(rng.permutation(drawn.factors.size)[: self.kept]))
+        for positive in self.positives:
+            points = start_point(self.fit.problem, drawn, positive, self.stopping.deadline, seed)
+            start, half = (self.coordinates.vector(point.w, point.b) for point in points)
+            nearest, tol = max((self.rows - self.kept) // len(self.positives), 1), self.stopping.tol
+            self.runs.append(
+                NewtonRun(self.coordinates, positive, self.sample, nearest, tol, (start, half), self.settings)
+            )
+        return True
+
+    def open_problems(self) -> list[int]:
+        return [k for k, run in enumerate(self.runs) if run.is_open]
+
+    def advance(self, problems: list[int]) -> bool:
+        queries = tuple(self.runs[k].query() for k in problems)
+        sums = self.partitions.total(partial(pass_sums, self.coordinates, queries), self.interrupted)
+        if sums is None:
+            return False
+        for k, part in zip(problems, sums.parts, strict=True):
+            self.check_rows(k, part)
+            self.runs[k].advance(part, self.stopping.deadline.interrupted)
+            self.report(k)
+        return True
+
+    def certificate(self, k: int) -> Certificate:
+        run, fingerprint = self.runs[k], self.fingerprints[k]
+        nothing = empty_certificate(self.coordinates.problem, self.partitions.shape)
+        if fingerprint is None:
+            return nothing
+        if run.proof is None:
+            return replace(nothing, upper=run.upper, fingerprint=fingerprint)
+        return run.proof.certificate(self.coordinates, run.upper, fingerprint)

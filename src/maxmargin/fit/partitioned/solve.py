@@ -1,141 +1,92 @@
-"""Newton's method over passes for all binary problems of a fit, which share the passes."""
+"""Soft margins of partitioned rows at p = 2: the choice of the method, and what follows where it stalls."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
-import numpy as np
+from ...data.partitions import ArrayPartitions, Partitions
+from ...problem.problem import Problem
+from ...problem.status import Status
+from ..report import Solution
+from .cached_loops import LoopsDriver
+from .driver import PartitionedFit
+from .newton import NewtonDriver, rows_in_memory
 
-from ...certificates.bounds import Side
-from ...certificates.certificate import Certificate, ImpliedDual
-from ...data.partitions import Gathered
-from .bounds import Proof, empty_certificate
-from .driver import JointDriver, PartitionedFit, PartitionedSolution
-from .newton import SETTINGS, NewtonRun, Settings
-from .sample import DrawnRows, count_classes, draw_rows, start_point
-from .sums import Linearisation, pass_sums
-
-STAGE = "partitioned-newton"
-# Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
-# local model, and in two products of the interior points.
-COPIES = 4
-# Part of the memory for gathered rows and the sample; the rest holds blocks, sums and matrices of d x d.
-ROWS_SHARE = 0.6
-# Largest part of all rows that is kept in memory for each binary problem, a third of it as the sample, if it is more
-# than MIN_ROWS_PER_COLUMN rows a column and MIN_ROWS: a local model of more rows takes longer than the pass that it may
-# save. 1,000,000 x 28, hinge, C = 1: 2.3, 1.9, 2.4 and 5.3 seconds with 2, 8, 20 and 50 %.
-KEPT_SHARE = 0.1
-MIN_ROWS_PER_COLUMN, MIN_ROWS = 100, 20_000
-# attributes of `NewtonRun` that a checkpoint stores
-STATE = (
-    "error", "upper", "last_objective", "last_move", "radius", "z", "best", "metric_matrix", "idle", "idle_gap",
-)  # fmt: skip
+# Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column.
+# Passes to 1e-3 and 1e-4 with 10 % of the rows in memory at C = 0.01, 1 and 100: mnist (7.6 rows a column), the hinge
+# 4/4, 5/5, 7/7 and the squared hinge 3/3, 5/5, 8/8; by cached loops 2/3, 5/5, 10/- and 3/3, 4/5, -/-. Fewer rows were
+# not tried. Problems of several classes divide the rows near the margin, which matter for the hinge: ten classes of
+# 20,000 x 40 projected digits with 5 rows a column and class take 6 passes for the squared hinge, and stall for the
+# hinge.
+MIN_HELD_ROWS_PER_COLUMN = 7
+# Largest ratio of columns^2, to which the time of a pass of Newton's method is proportional, to the entries of a row,
+# to which that of cached loops is. Seconds of a pass of each: 0.5 and 0.5 at 1,100 (adult), 1.3 and 0.5 at 7,700 (web),
+# 5.0 and 0.6 at 30,000 (generated text of 1,000 columns). For the hinge Newton's method also takes more passes on web,
+# from 5 to 9 at C = 0.01 and 1, where cached loops take 3 to 6.
+MAX_COST_RATIO = {"hinge": 3_000.0, "squared_hinge": 30_000.0}
+# Largest part of the memory for a matrix of columns x columns: the sums of a pass hold several of them.
+MATRIX_SHARE = 0.125
+# Gap above which cached loops take over where Newton's method has stalled. At smaller ones rounding has ended it, where
+# cached loops take long and gain little.
+FALLBACK_GAP = 1e-8
 
 
-def rows_in_memory(memory: float, columns: int) -> int:
-    """Return the number of gathered rows that fit in so many bytes."""
-    return max(int(ROWS_SHARE * memory / (COPIES * 8.0 * (columns + 1))), 2)
+def solve_soft_margins(fit: PartitionedFit) -> list[Solution]:
+    """Solve all binary problems by the method that the problem, the sizes and the memory choose."""
+    stage, why = method_for(fit.problem, fit.partitions, fit.memory, len(fit.positives))
+    fit = replace(fit, why=why)
+    if stage == LoopsDriver.stage:
+        return LoopsDriver(fit).solve()
+    found = NewtonDriver(fit).solve()
+    return _improved(fit, found) if isinstance(fit.partitions, ArrayPartitions) else found
 
 
-class NewtonDriver(JointDriver):
-    """Newton's method for all binary problems of a fit: soft margins at p = 2.
+def _improved(fit: PartitionedFit, found: list[Solution]) -> list[Solution]:
+    """Solve the problems in which Newton's method has stalled by cached loops; return the better solutions.
+
+    Newton's method stalls where more rows lie at the margin than fit in memory, such as all rows at a small C.
+    """
+    stalled = [
+        k
+        for k, solution in enumerate(found)
+        if solution.status is Status.STALLED and solution.certificate.gap > FALLBACK_GAP
+    ]
+    if not stalled:
+        return found
+    why = "Newton's method has stalled: more rows lie at the margin than fit in memory"
+    again = LoopsDriver(replace(fit, why=why, problems=stalled)).solve()
+    for k, solution in zip(stalled, again, strict=True):
+        first = found[k]
+        passes = len(first.history)
+        later = [replace(report, round=report.round + passes) for report in solution.history]
+        better = solution if solution.certificate.gap <= first.certificate.gap else first
+        history = [*first.history, *later]
+        found[k] = replace(better, status=solution.status, history=history, rounds=len(history))
+    return found
+
+
+def method_for(problem: Problem, partitions: Partitions, memory: float, problems: int = 1) -> tuple[str, str]:
+    """Return the name of the method for a problem, `NewtonDriver.stage` or `LoopsDriver.stage`, and the reason.
 
     Parameters
     ----------
-    fit : PartitionedFit
-    settings : Settings
+    problem : Problem
+        A soft margin at p = 2, with the half square of the norm.
+    partitions : Partitions
+    memory : float
+        Bytes.
+    problems : int, default=1
+        Binary problems that share the memory.
     """
-
-    stage = STAGE
-    method = "rows in partitions: Newton's method, with the rows near the margin in memory"
-    runs: list[NewtonRun]
-
-    def __init__(self, fit: PartitionedFit, settings: Settings = SETTINGS) -> None:
-        super().__init__(fit)
-        n, d = fit.partitions.shape
-        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS) * len(self.positives)
-        self.settings, self.rows = settings, min(rows_in_memory(fit.memory, d), enough)
-        self.kept = max(int(settings.sample_share * self.rows), 2)  # rows of the sample
-
-    def solutions(self) -> list[PartitionedSolution]:
-        # as in fits of rows in memory: interior points divide by numbers that underflow
-        with np.errstate(over="ignore", invalid="ignore"):
-            return super().solutions()
-
-    def begin(self) -> bool:
-        seed, interrupted = self.fit.seed, self.stopping.deadline.interrupted
-        counts = self.partitions.reduce(partial(count_classes, len(self.fit.classes)), interrupted)
-        if counts is None:
-            return False
-        rng = np.random.default_rng(seed)
-        drawn = draw_rows(self.partitions, counts, self.rows, rng, interrupted)
-        if drawn is None:
-            return False
-        self.sample = drawn.some(np.sort(rng.permutation(drawn.factors.size)[: self.kept]))
-        for positive in self.positives:
-            points = start_point(self.fit.problem, drawn, positive, self.stopping.deadline, seed)
-            start, half = (self.coordinates.vector(point.w, point.b) for point in points)
-            self._add_run(positive, (start, half))
-        return True
-
-    def _add_run(self, positive: int, start: tuple[np.ndarray, np.ndarray]) -> None:
-        """Begin the iteration of a binary problem; `start` is that of `NewtonRun`."""
-        nearest = max((self.rows - self.kept) // len(self.positives), 1)
-        tol, settings = self.stopping.tol, self.settings
-        self.runs.append(NewtonRun(self.coordinates, positive, self.sample, nearest, tol, start, settings))
-
-    def open_problems(self) -> list[int]:
-        return [k for k, run in enumerate(self.runs) if run.is_open]
-
-    def advance(self, problems: list[int]) -> bool:
-        queries = tuple(self.runs[k].query() for k in problems)
-        sums = self.partitions.total(partial(pass_sums, self.coordinates, queries), self.interrupted)
-        if sums is None:
-            return False
-        for k, part in zip(problems, sums.parts, strict=True):
-            self.check_rows(k, part)
-            self.runs[k].advance(part, self.stopping.deadline.interrupted)
-            self.report(k)
-        return True
-
-    def certificate(self, k: int) -> Certificate:
-        run, fingerprint = self.runs[k], self.fingerprints[k]
-        nothing = empty_certificate(self.coordinates.problem, self.partitions.shape)
-        if fingerprint is None:
-            return nothing
-        if run.proof is None:
-            return replace(nothing, upper=run.upper, fingerprint=fingerprint)
-        return run.proof.certificate(self.coordinates, run.upper, fingerprint)
-
-    def held_rows(self) -> Gathered:
-        return self.sample.rows
-
-    def state(self) -> dict[str, Any]:
-        return {"factors": self.sample.factors}
-
-    def state_of(self, k: int) -> dict[str, Any]:
-        run = self.runs[k]
-        state = {name: getattr(run, name) for name in STATE} | {"last": None, "proof": None}
-        if run.last is not None:
-            state["last"] = vars(run.last)
-        if run.proof is not None:
-            proof = run.proof
-            state["proof"] = vars(proof) | {"side": list(proof.side), "dual": vars(proof.dual)}
-        return state
-
-    def restore(self, rows: Gathered, state: dict[str, Any], states: list[dict[str, Any] | None]) -> None:
-        self.sample = DrawnRows(rows, state["factors"])
-        zero = np.zeros(self.coordinates.size)
-        for positive, stored in zip(self.positives, states, strict=True):
-            self._add_run(positive, (zero, zero))
-            assert stored is not None
-            run, found = self.runs[-1], dict(stored)
-            last, proof = found.pop("last"), found.pop("proof")
-            vars(run).update(found)
-            run.last = None if last is None else Linearisation(**last)
-            if proof is not None:
-                run.proof = Proof(
-                    **proof | {"side": Side(*proof["side"]), "dual": ImpliedDual(**proof["dual"])}
-                )
+    if not isinstance(partitions, ArrayPartitions):
+        return NewtonDriver.stage, "rows that stay on other machines are used in sums only"
+    n, d = partitions.shape
+    entries = partitions.row_entries
+    if 8.0 * (d + 1) ** 2 > MATRIX_SHARE * memory:
+        return LoopsDriver.stage, f"a matrix of {d} x {d} takes more than an eighth of the memory"
+    if (d + 1) ** 2 > MAX_COST_RATIO[problem.loss] * max(entries, 1.0):
+        return LoopsDriver.stage, f"rows of {entries:.0f} entries are few numbers beside {d} x {d}"
+    least = MIN_HELD_ROWS_PER_COLUMN * (problems if problem.loss == "hinge" else 1)
+    if min(rows_in_memory(memory, d), n) < least * d:
+        return LoopsDriver.stage, f"less than {least} rows a column fit in memory"
+    return NewtonDriver.stage, f"few columns: a matrix of {d} x {d} is summed over all rows"

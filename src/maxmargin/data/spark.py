@@ -1,0 +1,342 @@
+"""Rows of Spark frames: columns as matrices, blocks that executors keep during a fit, and functions of blocks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from functools import partial
+from math import isqrt
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import scipy.sparse as sp
+from pyspark import InheritableThread, TaskContext  # pyright: ignore[reportMissingImports]
+from pyspark.sql.functions import floor  # pyright: ignore[reportMissingImports]
+from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: ignore[reportMissingImports]
+
+from ..numerics.column_errors import ENCODE
+from ..numerics.sparse_columns import canonical
+from .partitions import (
+    BadRowError,
+    DescribedRows,
+    Description,
+    M,
+    Merger,
+    Partition,
+    Partitions,
+    class_codes,
+    describe,
+    merged,
+    numbered,
+    times_factors,
+)
+
+# Types of columns that are read as numbers, as Spark names them.
+NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal"]
+# The column that a method of a classifier adds; the first name is that of pyspark.ml.
+ADDED = {"predict": "prediction", "decision_function": "decision"}
+# Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside jobs.
+POLL = 0.2
+# How often jobs are cancelled, with POLL seconds between: jobs may begin late. A driver that does not answer, and tasks
+# that do not end, must not keep the caller; ten seconds are ten times what cancelled jobs take.
+CANCELLED = 50
+# Results that the driver merges by itself. Of more partitions the executors merge groups first, in a shuffle, which
+# takes some tenths of a second; the driver then holds about the root of the number of partitions. A round value.
+MERGED = 16
+# The merged results of a function for one or more partitions, of which the first has this number.
+RESULT = "part long, result binary"
+# Makes X, codes and weights of a block of rows.
+Decode = Callable[[Any], tuple[Any, Any, Any]]
+# Vectors of which at least this part of the entries is stored become dense rows, whose products take several times less
+# time for an entry. A round value; not tuned.
+DENSE = 0.25
+BLOCKS = "part long, first long, description binary, rows binary"
+
+
+def feature_columns(frame: Any, names: Sequence[str] | None, others: Sequence[str] = ()) -> list[str]:
+    """Return the names of the features: columns of numbers, or one column of vectors.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    names : sequence of str or None
+        Those of the fit; None for all columns except `others`.
+    others : sequence of str
+        Columns that the frame must have too.
+
+    Raises
+    ------
+    ValueError
+        If columns cannot be used; the message names the remedy.
+    """
+    if not hasattr(frame, "mapInArrow"):
+        raise ValueError(f"X must be a Spark DataFrame; got {type(frame)}: of pandas on Spark X.to_spark().")
+    kinds = dict(frame.dtypes)
+    found = [name for name in frame.columns if name not in others] if names is None else list(names)
+    for name in (*found, *others):
+        if frame.columns.count(name) != 1:
+            raise ValueError(f"X must have one column {name!r}; its columns are {frame.columns}.")
+    if not found:
+        raise ValueError("X has no column of features.")
+    for name in found:
+        if kinds[name] == "vector" and len(found) > 1:
+            columns = ", ".join(map(repr, (name, *others)))
+            raise ValueError(f"vectors must be the only features: X.select({columns}).")
+        if kinds[name].partition("(")[0] not in (*NUMBERS, "vector"):
+            remedy = "pyspark.ml.functions.array_to_vector" if kinds[name].startswith("array") else ENCODE
+            raise ValueError(f"column {name!r} of X holds {kinds[name]}, and no numbers: {remedy}.")
+    return found
+
+
+def with_result(method: Callable[[Any], np.ndarray], frame: Any, names: Any, columns: int) -> Any:
+    """Return a frame with the results of a method of a classifier as one more column; it is lazy.
+
+    Parameters
+    ----------
+    method : callable
+        One of ADDED. Returns an array with one row for each row of a matrix; of rows that are arrays, the column holds
+        arrays.
+    frame : pyspark.sql.DataFrame
+    names : sequence of str or None
+        The features of the fit; None for the only column of vectors, or without one for all columns.
+    columns : int
+        The length of vectors.
+    """
+    vectors = [name for name, kind in getattr(frame, "dtypes", ()) if kind == "vector"]
+    features = feature_columns(frame, vectors if names is None and len(vectors) == 1 else names)
+    added = ADDED[method.__name__]
+    if added in frame.columns:
+        raise ValueError(f"X has a column {added!r} already: leave it out by X.drop({added!r}).")
+    found = method(np.zeros((1, columns if features == vectors else len(features))))
+    kind = {"i": "long", "u": "long", "f": "double", "b": "boolean"}.get(found.dtype.kind, "string")
+    schema = StructType([*frame.schema]).add(added, ArrayType(DoubleType()) if found.ndim == 2 else kind)
+    places = [frame.columns.index(name) for name in features]
+    return positional(frame).mapInArrow(partial(_add_result, method, places, schema.names), schema)
+
+
+def positional(frame: Any) -> Any:
+    """Return a frame with the names c0, c1, ...: `mapInArrow` takes no names with dots."""
+    return frame.toDF(*(f"c{k}" for k in range(len(frame.columns))))
+
+
+def _add_result(method: Any, places: list[int], names: list[str], batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches with the results of a method for the features at these places as one more column."""
+    for batch in batches:
+        if batch.num_rows:
+            found = method(matrix([batch.column(k) for k in places])).tolist()
+            yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(found)], names)
+
+
+def matrix(columns: Sequence[Any]) -> Any:
+    """Return Arrow columns of numbers as an array of float32 or float64, a column of vectors as a CSR matrix."""
+    if pa.types.is_struct(columns[0].type):
+        return _rows_of(columns[0])
+    return np.column_stack([*map(floats, columns)])
+
+
+def floats(column: Any) -> np.ndarray:
+    """Return an Arrow column as float32, if it is, or float64; nulls become NaN."""
+    column = column if column.type == pa.float32() else column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _rows_of(vectors: Any) -> sp.csr_matrix:
+    """Return vectors of pyspark.ml as a canonical matrix.
+
+    Each is a struct of its type (0 sparse, 1 dense), its size and indices, both null if it is dense, and its values.
+    """
+    for i in np.flatnonzero(vectors.is_null())[:1]:
+        raise BadRowError(int(i), "its vector is null; leave the row out.")
+    counts, dense = np.diff(vectors.field("values").offsets), np.equal(vectors.field("type"), 1)
+    sizes = np.where(dense, counts, vectors.field("size").fill_null(0))
+    for i in np.flatnonzero(sizes != sizes[0])[:1]:
+        raise BadRowError(int(i), f"its vector has {sizes[i]} entries, others {sizes[0]}.")
+    bounds, data = np.append(0, np.cumsum(counts)), floats(vectors.field("values").flatten())
+    indices = np.arange(data.size) - np.repeat(bounds[:-1], counts)  # those of dense vectors
+    indices[np.repeat(~dense, counts)] = vectors.field("indices").flatten()
+    return canonical(sp.csr_matrix((data, indices, bounds), (counts.size, sizes[0])))
+
+
+class SparkRows(DescribedRows):
+    """Rows, labels and sample weights of a Spark frame, read once.
+
+    Parameters
+    ----------
+    X : pyspark.sql.DataFrame
+    y, sample_weight : str
+        The names of their columns; None for no weights.
+    names : sequence of str, default=None
+        The names of the features; None for all other columns.
+    interrupted : callable, default=bool
+        Whether to stop.
+
+    Raises
+    ------
+    ValueError
+        If columns or rows cannot be used; the message names the remedy.
+    ReadingStoppedError
+        If the reading was stopped.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        names: Sequence[str] | None = None,
+        interrupted: Callable[[], bool] = bool,
+    ) -> None:
+        others = [y] if sample_weight is None else [y, sample_weight]
+        for name in others:
+            if not isinstance(name, str):
+                raise ValueError(f"y and sample_weight are names of columns of X; got {name!r}.")
+        features = feature_columns(X, names, others)
+        kinds = dict(X.dtypes)
+        for name in others:
+            if kinds[name] not in NUMBERS[:-1] and (name, kinds[name]) != (y, "string"):
+                raise ValueError(f"cast column {name!r} ({kinds[name]}) to double, or labels to string.")
+        columns = [f"c{X.columns.index(name)}" for name in (*features, *others)]
+        blocks = positional(X).select(columns).mapInArrow(partial(_read, len(features)), BLOCKS)
+        self._blocks = blocks.persist()
+        try:
+            read = run(blocks.select("part", "first", "description"), interrupted)
+            rows = sorted(read or ())
+            found = [pickle.loads(row.description) for row in rows]
+            super().__init__(None if read is None else [description for description, _ in found])
+        except BaseException:
+            self.close()
+            raise
+        self.sparse = bool(sum(entries for _, entries in found) < DENSE * np.prod(self.shape))
+        places = zip(rows, self.firsts.tolist(), strict=False)
+        self._firsts = {row.part: place for row, place in places if row.first == 0}
+        example = np.zeros((1, self.shape[1]))
+        self.example = example if kinds[features[0]] == "vector" else pd.DataFrame(example, columns=features)
+
+    def partitions(self, classes: np.ndarray, factors: np.ndarray | None) -> SparkPartitions:
+        decode = partial(_decode, classes, factors, self.sparse)
+        return SparkPartitions(self._blocks, decode, self._firsts, self.shape, self.sparse)
+
+    def close(self) -> None:
+        self._blocks.unpersist()
+
+
+def _read(features: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the blocks of a partition, of batches of so many features, the labels, and the weights if there are any."""
+    part, first = TaskContext().partitionId(), 0
+    for batch in batches:
+        if batch.num_rows:
+            found, rows = map(pickle.dumps, _block(batch.columns, features))
+            yield record(part=part, first=first, description=found, rows=rows)
+            first += batch.num_rows
+
+
+def _block(columns: Sequence[Any], features: int) -> tuple[tuple[Description, int], Any]:
+    """Return the description of rows with the number of stored entries; and the rows, for `_decode`."""
+    values, (y, *others) = columns[:features], columns[features:]
+    labels = y.to_numpy(zero_copy_only=False)
+    weights = floats(others[0]).astype(float) if others else None
+    try:
+        X = matrix(values)
+    except BadRowError as error:
+        none = Description(labels.size, 0, False, labels[:0], np.zeros(0), (error.row, error.fault))
+        return (none, 0), None
+    return (describe((X, labels, weights)), X.size), (X, *numbered(labels), weights)
+
+
+def _decode(classes: np.ndarray, factors: Any, sparse: bool, block: Any) -> tuple[Any, Any, Any]:
+    """Return the arguments X, codes and weights of a `Partition`."""
+    X, labels, numbers, weights = pickle.loads(block)
+    codes = class_codes(labels, classes)[numbers]
+    return X if sparse or not sp.issparse(X) else X.toarray(), codes, times_factors(weights, codes, factors)
+
+
+class SparkPartitions(Partitions):
+    """Partitions whose rows the executors of Spark keep.
+
+    Parameters
+    ----------
+    blocks : pyspark.sql.DataFrame
+        Persisted blocks of rows: the number `part` of the partition of each, the place `first` of its first row in
+        the partition, and `rows`, bytes.
+    decode : callable
+        Makes the arguments X, codes and weights of a `Partition` of bytes; it can be pickled.
+    firsts : dict
+        The number of the first row of each partition.
+    shape : (int, int)
+    sparse : bool
+    """
+
+    def __init__(
+        self, blocks: Any, decode: Decode, firsts: dict[int, int], shape: tuple[int, int], sparse: bool
+    ) -> None:
+        self.shape, self.sparse = shape, sparse
+        self._blocks, self._decode, self._firsts = blocks.select("part", "first", "rows"), decode, firsts
+
+    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+        results = self._blocks.mapInArrow(partial(_apply, function, self._decode, self._firsts), RESULT)
+        if len(self._firsts) > MERGED:
+            group = floor(results["part"] / isqrt(len(self._firsts)))
+            results = results.groupBy(group).applyInPandas(_merge, RESULT)
+        rows = run(results, interrupted)
+        return None if rows is None else merged(pickle.loads(row.result) for row in sorted(rows))
+
+
+def run(frame: Any, interrupted: Callable[[], bool] = bool) -> list[Any] | None:
+    """Compute the rows of a frame; cancel its jobs and return None if interrupted.
+
+    Jobs that do not end within CANCELLED calls are left to a thread that does not keep the process.
+    """
+    session, tag, found = frame.sparkSession, f"maxmargin-{uuid4()}", Future[list[Any]]()
+    # a session of Spark Connect has no context
+    context = None if "connect" in type(session).__module__ else session.sparkContext
+
+    def collect() -> None:
+        """Compute the rows, with a tag for the jobs of this thread."""
+        try:
+            context.addJobTag(tag) if context else session.addTag(tag)
+            found.set_result(frame.collect())
+        except BaseException as error:
+            found.set_exception(error)
+
+    InheritableThread(collect, session=session, daemon=True).start()
+    try:
+        while not found.done():
+            if interrupted():
+                return None
+            wait([found], POLL)
+        return found.result()
+    finally:
+        for _ in range(CANCELLED):
+            if found.done():
+                break
+            context.cancelJobsWithTag(tag) if context else session.interruptTag(tag)
+            wait([found], POLL)
+
+
+def record(**values: Any) -> pa.RecordBatch:
+    """Return a batch of one row."""
+    return pa.RecordBatch.from_pylist([values])
+
+
+def _apply(
+    function: Callable[[Partition], M], decode: Decode, firsts: dict[int, int], batches: Iterator[Any]
+) -> Iterator[Any]:
+    """Yield the merged results of a function for the blocks of a partition."""
+    merger, part = Merger[M](), None
+    for batch in batches:
+        parts, places, blocks = batch.columns
+        for part, place, block in zip(parts.to_pylist(), places.to_pylist(), blocks, strict=True):
+            merger.add(function(Partition(*decode(block.as_buffer()), firsts[part] + place)))
+    if part is not None:
+        yield record(part=part, result=pickle.dumps(merger.merged()))
+
+
+def _merge(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the merged results of a group of partitions as one."""
+    results = results.sort_values("part")
+    result = pickle.dumps(merged(map(pickle.loads, results["result"])))
+    return pd.DataFrame({"part": [results["part"].iloc[0]], "result": [result]})

@@ -1,1 +1,0 @@
-"""Files of any size as the data of estimators."""
