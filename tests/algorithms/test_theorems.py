@@ -22,7 +22,7 @@ from presenting import bias, dual, facts, opened, present, scored
 from sklearn.datasets import load_svmlight_file
 
 import maxmargin as mm
-from maxmargin import FMP, MPU, MaxMarginClassifier, Problem, Status
+from maxmargin import MPU, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, Bias, Facts, bounds
 from maxmargin.algorithms.batch.accelerated import accelerated_steps
 from maxmargin.algorithms.normalised.patterns import NormalisedRows
@@ -38,7 +38,6 @@ from maxmargin.data.task import Task
 from maxmargin.engine.state import FACTOR, NORM2, TIME, refresh
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
-from maxmargin.inspection.update_bounds import most_updates
 
 seeds = st.integers(0, 2**20)
 MARGIN = 0.5  # the largest margin of planted patterns
@@ -378,15 +377,6 @@ def test_parameters_that_bounds_divide_by_are_positive():
         for name in names:
             with pytest.raises(ValueError, match=f"{name} must be a positive number; got 0.0"):
                 bound(**parameters | {name: 0.0})
-
-
-@pytest.mark.parametrize("p", [1.5, 4.0])
-def test_the_bound_of_fmp_counts_the_constant_coordinate_of_an_augmented_intercept(p):
-    """The patterns (3, 4, c) are those of a problem of three features without an intercept."""
-    problem = Problem("hinge", np.inf, p, intercept="augmented", intercept_scaling=12.0)
-    facts = Facts(problem, 12.5**2, 0.1, length2=25.0, d=2)
-    expected = bounds.fmp_updates(13.0, 0.5, p=p, d=3)
-    assert most_updates(FMP(), facts, 0.5) == pytest.approx(expected, rel=1e-14)
 
 
 def test_examples_of_bounds_are_true():

@@ -109,20 +109,6 @@ class TestRestarts:
         assert rounds[-2:] == [5, 1]
 
 
-class TestScreening:
-    @pytest.mark.parametrize("weighted", [False, True])
-    def test_screened_rows_do_not_change_the_optimum(self, weighted):
-        X, y = separable()
-        s = np.where(np.arange(y.size) % 5 == 0, 0.0, 2.0) if weighted else None
-        costs = np.logspace(1, 3, 5)
-        path = margin_path(X, y, costs, loss="hinge", sample_weight=s, screen=True, tol=1e-6, random_state=0)
-        assert path.rows_left_out.max() > 0.25 * y.size
-        for model in path:
-            verify(model, X, y, s)
-            exact = MaxMarginClassifier(model.C, loss="hinge", tol=1e-9).fit(X, y, s).certificate_
-            assert exact.lower <= model.certificate_.upper <= exact.upper * (1 + 1e-6)
-
-
 class TestCrossValidation:
     def test_scores_equal_those_of_a_grid_search(self, cancer, tmp_path):
         X, y = cancer

@@ -135,7 +135,7 @@ def test_an_interrupt_while_the_model_is_stored_keeps_it(model, monkeypatch):
 LAST_STEPS = [
     (MaxMarginClassifier(), "numerics.threads.BlasThreads.__exit__"),
     (KernelMaxMarginClassifier(), "numerics.threads.BlasThreads.__exit__"),
-    (MaxMarginClassifierCV(Cs=[1.0], cv=2), "estimators.progress.StepCallbacks.end"),
+    (MaxMarginClassifierCV(Cs=[1.0], cv=2), "numerics.threads.BlasThreads.__exit__"),
 ]
 
 

@@ -63,7 +63,6 @@ def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
         assert report.leave_one_out[0] <= (scores < 0).sum() <= report.leave_one_out[1]
         assert report.leave_one_out[1] - report.leave_one_out[0] < y.size or name == "rough"
     assert "are support vectors" in str(report)
-    assert ("estimate" in str(report)) == (model.loss == "hinge")
 
 
 @pytest.mark.parametrize("model", [MaxMarginClassifier(), KernelMaxMarginClassifier(kernel="linear")])
@@ -95,13 +94,12 @@ def test_inseparable_data_have_a_verdict_and_no_optimum():
             support_report(other, X[:rows], y[:rows])
 
 
-def test_mislabelled_and_contradictory_rows_are_reported():
+def test_mislabelled_rows_are_reported():
     _, X, y = shifted_classes(4, shift=3.0)
     y[7] *= -1
     X, y = np.vstack([X, X[9]]), np.append(y, -y[9])
     report = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
     assert {7, y.size - 1} & set(report.parts[0].suspects.tolist())
-    assert [rows.tolist() for rows in report.contradictory] == [[9, y.size - 1]]
 
 
 @pytest.mark.parametrize(("p", "tol"), [(2, 1e-8), (3, 1e-3), (np.inf, 1e-3)])

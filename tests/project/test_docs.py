@@ -68,7 +68,7 @@ def test_readme_shows_what_its_example_prints(capsys):
 
 PAGES = sorted(page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in GENERATED)
 RUN_PAGES = [page for page in PAGES if blocks(page) and page.name not in ("report.md", "spark.md")]
-PACKAGES = ("pandas", "polars", "skl2onnx", "sklearn.callback")  # of single pages
+PACKAGES = ("pandas", "polars", "skl2onnx")  # of single pages
 WORDS = {  # that a page prints, where more than an exception is to be noticed
     "tutorials/first_model": ["CERTIFIED", "this certificate was made for other data", "True True"],
     "tutorials/kernel": ["its least eigenvalue is -1", "INSEPARABLE ['1/4', '1/4', '1/4', '1/4']"],

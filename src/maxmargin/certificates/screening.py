@@ -217,49 +217,6 @@ def margins_within(
         return Margins(least - slack, most + slack, (first, last))
 
 
-def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarray | None:
-    """Return a mask of the features whose weight is zero at the optimum, by the theorem for p = inf.
-
-    Parameters
-    ----------
-    sample : Sample
-        The data of the certificate.
-    certificate : Certificate
-
-    Returns
-    -------
-    ndarray of bool of shape (d,), or None
-        None where the problem is not the squared hinge at p = inf, or the gap is infinite.
-    """
-    problem = certificate.problem
-    gap = objective_gap(problem, certificate.lower, certificate.upper)
-    squared = problem.loss == "squared_hinge" and not problem.hard and problem.power == 2
-    if not (squared and problem.p == np.inf and np.isfinite(gap)):
-        return None
-    X, alpha = sample.X, certificate.alpha
-    # |v_j - v*_j| <= sqrt(gap h_j), h_j = sum 4 C s_i (x_ij - c_j)^2
-    costs = 4.0 * problem.C * sample.weights
-    v = np.abs(Plain.combine(X, alpha * sample.y))
-    size = Plain.combine(abs(X), alpha)
-    squares = Plain.combine(X.multiply(X).tocsr() if hasattr(X, "multiply") else X * X, costs)
-    if problem.free:
-        # sum s (x - c)^2 = sum s x^2 - (sum s x)^2 / sum s: its rounding error is that of two sums of squares
-        sums = Plain.combine(X, costs)
-        centred = squares - sums * (sums / Plain.total(costs))
-        squares = np.maximum(centred, 0.0) + Plain.error(2.0 * squares, sample.y.size)
-    away = np.sqrt(gap * squares) * ROUND_UP * (1.0 + sample.y.size * EPS)
-    away += Plain.error(size, Plain.terms(X, certificate.support.size, 0) + 1)
-    away += _balancing(problem, sample, alpha)
-    largest = float(np.max(v - away, initial=0.0))
-    if problem.rho:  # an augmented intercept is one more feature, rho: its |v_j| - away may be the largest
-        total = problem.rho * abs(Plain.total(alpha * sample.y))
-        # the same interval as of a feature; the factor 1e-12 covers the rounding of sum alpha_i y_i
-        own = np.sqrt(gap * problem.rho**2 * Plain.total(costs)) * ROUND_UP
-        own += 1e-12 * problem.rho * float(alpha.sum())
-        largest = max(largest, total - own)
-    return v + away < largest
-
-
 def intercept_interval(
     problem: Problem, low: np.ndarray, high: np.ndarray, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:

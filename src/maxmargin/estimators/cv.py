@@ -20,7 +20,6 @@ from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
-from .progress import StepCallbacks
 from .validation import (
     COMMON,
     check_parameters,
@@ -154,10 +153,8 @@ max_time, callback, n_jobs, random_state, verbose
         total = len(folds) + 1  # with the fit of all rows
         begin = partial(announce, "fold", of=total, verbose=self.verbose)
         paths = _FoldPaths(X, y, weights, fit_path, scorer, begin)
-        callbacks = StepCallbacks(self, (given, y, sample_weight), 2)
-        with callbacks.step(lambda: f"paths of {len(folds)} folds"):
-            parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
-            found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))
+        parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
+        found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))
         if paths.interrupted.is_set():
             raise RuntimeError("callback ended a fit of a fold before C was chosen: set max_time.")
         scores, gaps = np.moveaxis(np.array(found), 1, 0).reshape(2, len(folds), len(norms), costs.size)
@@ -167,7 +164,7 @@ max_time, callback, n_jobs, random_state, verbose
         whole.set_params(C=float(costs[k]), p=norms[i])
         announce("all rows", total, total, verbose=self.verbose)
         interruption = Interruption()
-        with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole), interruption:
+        with interruption:
             whole.fit(given, y, sample_weight)
         with Deadline() as storing:
             self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
@@ -175,7 +172,6 @@ max_time, callback, n_jobs, random_state, verbose
             self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
             self.best_estimator_, parameters = whole, whole.get_params()
             vars(self).update((name, value) for name, value in vars(whole).items() if name not in parameters)
-            callbacks.end()
         storing.raise_interrupt(self)
         interruption.raise_with(self)
         return self

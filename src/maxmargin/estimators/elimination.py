@@ -20,7 +20,6 @@ from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .diagnosis import explain
-from .progress import StepCallbacks
 from .validation import distinct_labels, draw_seeds
 
 DEFAULT_FOLDS = 5
@@ -115,7 +114,6 @@ class Elimination:
     y : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,) or None
     seed : int
-    callbacks : StepCallbacks
     interruption : Interruption
         Says whether Ctrl-C ended a fit, which ends the elimination.
     verbose : int
@@ -138,7 +136,6 @@ class Elimination:
     y: np.ndarray
     weights: Any
     seed: int = 0
-    callbacks: StepCallbacks = field(default_factory=StepCallbacks)
     interruption: Interruption = field(default_factory=Interruption)
     verbose: int = 0
     order: np.ndarray = field(init=False)
@@ -153,7 +150,7 @@ class Elimination:
         last = 0
         while True:
             f = features.size
-            classifier = self._train(X, f, parent, before)
+            classifier = self._train(X, f, parent)
             status = getattr(classifier, "status_", None)
             found = inherited_bounds(classifier, before, f)
             if self._is_useless(classifier, found, f, last):
@@ -166,7 +163,7 @@ class Elimination:
             # columns of subsets have other numbers than those of X, and are not named
             words = "" if found is None or status is None else explain(classifier)
             yield Stage(f, self.order, *proved, message=words), classifier
-            if status is Status.INTERRUPTED or self.callbacks.stopped or self.interruption.received:
+            if status is Status.INTERRUPTED or self.interruption.received:
                 self.reason = f"it was interrupted at {f} features"
                 return
             smaller = [size for size in self.sizes if size < f]
@@ -188,7 +185,7 @@ class Elimination:
         ranks[self.order] = 1 + np.searchsorted(sizes, np.arange(self.order.size), side="right")
         return ranks
 
-    def _train(self, X: Any, f: int, parent: Any, before: Bounds | None) -> Any:
+    def _train(self, X: Any, f: int, parent: Any) -> Any:
         """Fit a classifier to these f columns; `own` ones start from the weights of `parent` on these columns."""
         if self.own:
             p = max(2.0, float(np.log(f))) if self.p == "log" else self.estimator.p
@@ -199,7 +196,7 @@ class Elimination:
         weights = {} if self.weights is None else {"sample_weight": self.weights}
         place = sum(size >= f for size in self.sizes)  # f may be between two of the sizes
         announce(f"{f} features", place, len(self.sizes), level=1)
-        with self.callbacks.step(lambda: _step_name(f, before), classifier), self.interruption:
+        with self.interruption:
             classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
         if getattr(classifier, "coef_", None) is None:
             raise ValueError(f"{type(classifier).__name__} has no coef_ to rank by: use a linear classifier.")
@@ -290,15 +287,6 @@ def _count_used(coef: Any) -> int:
     return int(np.count_nonzero((size > ZERO_WEIGHT * size.max(axis=1, keepdims=True)).any(axis=0)))
 
 
-def _step_name(f: int, before: Bounds | None) -> str:
-    """Return the name of a set that is about to be trained on, with the bounds of the set before."""
-    if before is None:
-        return f"{f} features"
-    lower, upper = before.total()
-    target = "margin " if before.problem.hard else ""
-    return f"{f} features (before: {target}{lower:.4g}..{upper:.4g})"
-
-
 def cross_validate(
     elimination: Elimination, cv: Any, scoring: Any, n_jobs: int | None, rng: Any
 ) -> dict[str, np.ndarray]:
@@ -307,7 +295,7 @@ def cross_validate(
     Parameters
     ----------
     elimination : Elimination
-        The elimination on all rows, without callbacks; its parameters are used, it is not run.
+        The elimination on all rows; its parameters are used, it is not run.
     cv, scoring, n_jobs
         As in `MarginRFE`; folds are fitted in processes.
     rng : RandomState

@@ -23,7 +23,6 @@ from ..certificates.screening import (
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
-from ..data.duplicates import merge
 from ..numerics.sums import EPS, Plain
 from ..problem.multiclass import Parts, named_parts, python_label
 from .decisions import class_codes, scheme_of
@@ -59,8 +58,6 @@ class PartReport:
         Bounds on the margins at the optimum; None where no theorem gives any.
     without : LeftOut or None
         Certain leave-one-out labels; None for p other than 2.
-    xi_alpha : ndarray of bool of shape (n,) or None
-        Rows that may be misclassified if they are left out, by the xi-alpha estimate of Joachims (hinge): no bound.
     verdict : Inseparable, Undecided, LinearSeparator or None
         For a hard margin without a separator: the proof that none exists, or the result of the search.
     """
@@ -73,7 +70,6 @@ class PartReport:
     margin: np.ndarray
     optimum: Margins | None
     without: LeftOut | None
-    xi_alpha: np.ndarray | None
     verdict: Verdict | None = None
 
     @property
@@ -147,15 +143,12 @@ class SupportReport:
     ----------
     parts : tuple of PartReport
     labels : ndarray of shape (n,)
-    contradictory : list of ndarray of int
-        Sets of equal rows with different labels.
     right, wrong : ndarray of bool of shape (n,), or None
         Rows that the classifier learnt without them certainly labels correctly, or certainly incorrectly.
     """
 
     parts: tuple[PartReport, ...]
     labels: np.ndarray
-    contradictory: list[np.ndarray]
     right: np.ndarray | None
     wrong: np.ndarray | None
 
@@ -208,10 +201,6 @@ class SupportReport:
         lines = [f"{self.labels.size} rows (counted from 0), {np.unique(self.labels).size} classes"]
         for part in self.parts:
             lines += _part_lines(part)
-        for rows in self.contradictory[:SHOWN]:
-            lines.append(f"rows {_numbers(rows)} are equal and have different labels: no classifier fits all")
-        if len(self.contradictory) > SHOWN:
-            lines.append(f"... and {len(self.contradictory) - SHOWN} more such sets")
         if self.leave_one_out is not None:
             least, most = self.leave_one_out
             number = f"between {least} and {most}" if self.limits_errors else f"at least {least}"
@@ -252,8 +241,6 @@ def _part_lines(part: PartReport) -> Iterator[str]:
         yield f"  largest dual variables: rows {_numbers(part.decisive)}"
     if part.suspects.size:
         yield f"  on the wrong side, and perhaps mislabelled: rows {_numbers(part.suspects)}"
-    if part.xi_alpha is not None:
-        yield f"  estimated, not proved: {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
 
 
 def _numbers(rows: np.ndarray) -> str:
@@ -278,7 +265,7 @@ def explained(
     problems = zip(certificates, samples, functions_of(model, samples, certificates), strict=True)
     parts = tuple(_part(name, verdicts.get(name), *one) for name, one in zip(names, problems, strict=True))
     right, wrong = _combined_labels(parts, scheme, codes)
-    return SupportReport(parts, labels, _contradictory(X, labels, weights), right, wrong)
+    return SupportReport(parts, labels, right, wrong)
 
 
 class _DecisionFunction(NamedTuple):
@@ -385,17 +372,13 @@ def _part(
         if products is not None and dual.any():
             square = float(dual * y @ products.scores((dual * y)[None])[0])
             alpha = dual / square if square > 0.0 else dual
-    without, xi_alpha = None, None
-    if products is not None and problem.loss == "hinge" and not problem.hard:
-        # Joachims (2000): 2 alpha_i R^2 + xi_i >= 1, R^2 being the largest |x_i|^2
-        slack, radius2 = np.maximum(1.0 - margin, 0.0), float(products.squares[here].max(initial=0.0))
-        xi_alpha = here & (2.0 * alpha * radius2 + slack >= 1.0) & (alpha > 0.0)
+    without = None
     if products is not None and np.isfinite(upper) and np.isfinite(alpha).all():
         rounding = _MARGIN_ROUNDING * np.abs(margin) + _MARGIN_ROUNDING * (np.abs(scores) + abs(b))
         margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
         without = left_out(problem, y, weights, alpha, margins, upper, products)
     cap = np.where(here, problem.caps(weights), 0.0)
-    return PartReport(name, certificate, here, dual, cap, margin, optimum, without, xi_alpha, verdict)
+    return PartReport(name, certificate, here, dual, cap, margin, optimum, without, verdict)
 
 
 def _combined_labels(
@@ -420,13 +403,3 @@ def _combined_labels(
             others = np.delete(all_wrong, code, axis=0)
             wrong[mine] = (all_wrong[code] & others.any(axis=0))[mine]
     return right, wrong
-
-
-def _contradictory(X: Any, labels: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
-    """Return sets of equal rows whose labels differ."""
-    rows = np.flatnonzero(weights > 0.0)
-    ones = np.ones(rows.size)
-    groups = merge(X[rows], ones, ones).groups
-    order = np.argsort(groups, kind="stable")
-    sets = np.split(rows[order], np.flatnonzero(np.diff(groups[order])) + 1)
-    return [rows for rows in sets if rows.size > 1 and np.unique(labels[rows]).size > 1]

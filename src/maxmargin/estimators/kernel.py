@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy as np
 from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE
 from ..certificates.definiteness import check_kernel
-from ..certificates.expansions import KernelPoint
 from ..data.rows import engine_rows
 from ..data.units import check_constant
 from ..fit.deadline import Deadline
@@ -25,7 +22,7 @@ from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem
 from ..problem.status import Status
 from . import validation
-from .kernel_tasks import KernelTasks, Support, support_of
+from .kernel_tasks import KernelTasks, Support
 from .prediction import CertifiedClassifier, KernelDecision
 from .progress import Reporter
 
@@ -110,8 +107,7 @@ default="rbf"
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Within a round that takes long it is called again with the last report, a few times a second; before the first
-        one with a report of round 0. Callbacks and progress bars of scikit-learn are set with ``set_callbacks``
-        (scikit-learn 1.9; docs/howto/callbacks.md).
+        one with a report of round 0.
     n_jobs : int, default=None
         Threads, no more than there are processors, for pairs of classes in `fit` and for blocks of rows in prediction.
         Results do not depend on it.
@@ -253,17 +249,13 @@ default="rbf"
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
         check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
-        attributes = partial(self._fitted, tasks)
-        reporter = Reporter(self, (X, y, sample_weight), tasks.names, tasks.sequential, attributes)
+        reporter = Reporter(self, tasks.names)
         with Deadline(self.max_time) as deadline:  # until the model is stored
             reporter.poll(deadline)
             found = tasks.solve(reporter, deadline)
             self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
             self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
             self._store(tasks.names, found, None if precomputed else X)
-            for name, solution in zip(tasks.names, found, strict=True):
-                reporter.end_task(name, solution.status)
-            reporter.end()
         deadline.raise_interrupt(self)
         return self
 
@@ -297,15 +289,6 @@ default="rbf"
         self.dual_coef_ = tasks.scheme.packed(coefficients, codes[used])
         self.intercept_ = np.array(intercepts)
         self.make_machine(kernel)
-
-    def _fitted(self, tasks: KernelTasks, points: list[KernelPoint]) -> dict[str, Any]:
-        """Return the attributes with which a classifier predicts, from one point per task on its distinct rows."""
-        pairs = zip(points, tasks.places, strict=True)
-        on_all_rows = [tasks.rows.on_all_rows(point.coefficients, places) for point, places in pairs]
-        model = copy(self)
-        intercepts = [point.intercept for point in points]
-        model._store_machine(tasks, [support_of(coefficients) for coefficients in on_all_rows], intercepts)
-        return vars(model)
 
 
 class KernelWithoutExactStep(KernelMaxMarginClassifier):

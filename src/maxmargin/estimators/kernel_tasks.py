@@ -90,8 +90,6 @@ class KernelTasks:
         The class, or the pair of classes, of each task; None for two classes.
     places : list of ndarray of int
         The distinct rows that take part in each task.
-    sequential : bool
-        Whether one task ends before the next begins.
     last : bool
         Whether the result is the last iterate of the algorithm instead of its best point.
     max_iter : int
@@ -119,7 +117,6 @@ class KernelTasks:
         self.places = [np.flatnonzero(self.scheme.signs(k, self.rows.codes)[1]) for k in tasks]
         self.groups = [list(tasks)] if self.scheme.name == "ovr" else [[k] for k in tasks]
         self.workers = jobs(model.n_jobs, len(self.groups))
-        self.sequential = self.scheme.name == "ovo" and self.workers == 1
         self._seeds = draw_seeds(model.random_state, len(self.names))
         self._separability: list[KernelSeparability] = []
 

@@ -115,8 +115,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
         Within a round that takes long it is called again with the last report, a few times a second; before the first
-        one with a report of round 0. Callbacks and progress bars of scikit-learn are set with ``set_callbacks``
-        (scikit-learn 1.9; docs/howto/callbacks.md).
+        one with a report of round 0.
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
@@ -267,7 +266,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
         require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
-        reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
+        reporter = Reporter(self, tasks.names)
         reporter.poll(deadline)
         with deadline:  # until the model is stored
             solve_task = partial(tasks.solve, reporter)
@@ -279,7 +278,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             for name in solutions[0].results:
                 setattr(self, f"{name}_", np.array([one.results.get(name, np.nan) for one in solutions]))
             self._store(tasks.names, solutions, given)
-            reporter.end()
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
@@ -386,7 +384,6 @@ class LinearTasks:
             last,
         )
         solution = solve(job)
-        reporter.end_task(task.label, solution.status)
         if solution.verdict is None:
             return solution
         return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))

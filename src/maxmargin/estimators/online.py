@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ from ..numerics.sizes import require_weight_memory
 from ..problem.problem import Problem
 from . import validation
 from .prediction import LinearDecision, Robust
-from .progress import CallbackSupportMixin, StepCallbacks
 
 STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
     "algorithm", "C", "fit_intercept", "intercept_scaling", "radius",
@@ -46,7 +44,7 @@ class StreamBounds(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class OnlineMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is visited once, and memory does not grow.
 
     The algorithms are those of `maxmargin.algorithms` that store no patterns: Perceptron with margin, ALMA, CRAMMA,
@@ -168,21 +166,16 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         X, y = self._validated(X, y, first=True)
         self._begin(y, X.shape[1])
         signs, rng = self._signs(self._places(y)), check_random_state(self.random_state)
-        passes = StepCallbacks(
-            self, (X, y, None), self.max_iter, lambda: {"_streams": deepcopy(self._streams)}
-        )
         for k in range(self.max_iter):
             before = self.updates_
-            with passes.step(self._summary):
-                if k:
-                    for stream in self._streams:
-                        stream.count_pass()
-                order = rng.permutation(X.shape[0]) if self.shuffle else slice(None)
-                self._present(Patterns(X[order]), [sign[order] for sign in signs], k == 0)
-                self.n_iter_ = k + 1
-            if np.array_equal(before, self.updates_) or passes.stopped:
+            if k:
+                for stream in self._streams:
+                    stream.count_pass()
+            order = rng.permutation(X.shape[0]) if self.shuffle else slice(None)
+            self._present(Patterns(X[order]), [sign[order] for sign in signs], k == 0)
+            self.n_iter_ = k + 1
+            if np.array_equal(before, self.updates_):
                 break
-        passes.end()
         return self
 
     @validation.restored_after(Exception)
@@ -253,13 +246,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         self._streams = [
             Stream(algorithm, problem, d, rho, float(self.radius or 0.0)) for _ in range(problems)
         ]
-
-    def _summary(self) -> str:
-        """Return the number of mistakes and the bounds so far in one line."""
-        lower, upper = self.bounds_
-        hard = not np.isfinite(self.C)
-        bounds = f"margin <= {upper.min():.4g}" if hard else f"{lower.sum():.4g}..{upper.sum():.4g}"
-        return f"{int(self.mistakes_.sum())} mistakes, {bounds}"
 
     # data
 

@@ -290,7 +290,7 @@ def fit_partitions(
         width = partitions.shape[1]
         return {"classes_": classes, "coef_": coef, "intercept_": intercept, "n_features_in_": width}
 
-    reporter = Reporter(model, (None, None, None), names, False, fitted)
+    reporter = Reporter(model, names)
     deadline.poll = None  # `PartitionedFit` reports within passes
     with deadline:  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
@@ -301,12 +301,9 @@ def fit_partitions(
         )
         vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
         model.class_weight_ = class_weights
-        for name, solution in zip(names, solutions, strict=True):
-            reporter.end_task(name, solution.status)
         model._store(names, solutions, None)
         if model.status_ is Status.STALLED:
             model.message_ = STALLED.format(gap=model.certificate_.gap)
-        reporter.end()
 
 
 def check_solvable(model: Any) -> None:

@@ -10,21 +10,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..algorithms.base import is_whole
-from ..certificates.one_pass import certify
-from ..certificates.sample import Sample
-from ..certificates.screening import certain_margins, columns_without_weight, modulus
-from ..certificates.training_data import training_data
 from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 
-# Largest share of the rows or columns left at which a fit of these alone precedes the fit of all data. A larger share
-# costs more such fits, which save less. A round value; not tuned.
-MAX_SCREENED_SHARE = 0.75
 # Statuses of a warm-started fit after which a fit from the beginning, with the exact stage, may still certify.
 UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
@@ -36,9 +28,7 @@ class MarginPath:
     ----------
     models : tuple of MaxMarginClassifier, of length n_points
     seconds : ndarray of shape (n_points,)
-        Duration of the fit of each point, its screened fits included.
-    rows_left_out, features_left_out : ndarray of int64 of shape (n_points,)
-        Number of rows and of features that safe screening removed from the fit.
+        Duration of the fit of each point.
     Cs, ps : ndarray of shape (n_points,)
     coefs_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
         Weights; no axis of classes for two classes.
@@ -51,12 +41,12 @@ class MarginPath:
         How each fit ended.
     """
 
-    def __init__(self, points: Sequence[tuple[MaxMarginClassifier, float, int, int]]) -> None:
+    def __init__(self, points: Sequence[tuple[MaxMarginClassifier, float]]) -> None:
         if not points:
             raise ValueError("a path needs at least one point: margin_path makes one.")
-        models, *columns = zip(*points, strict=True)  # the model, the seconds, rows and features left out
+        models, seconds = zip(*points, strict=True)
         self.models: tuple[MaxMarginClassifier, ...] = models
-        self.seconds, self.rows_left_out, self.features_left_out = map(np.array, columns)
+        self.seconds = np.array(seconds)
         self.Cs = np.array([float(model.C) for model in models])
         self.ps = np.array([model.certificate_.certificates[0].problem.p for model in models])
         self.coefs_ = _of_classes([model.coef_ for model in models])
@@ -107,7 +97,6 @@ def margin_path(
     ps: Sequence[float | str] = (2,),
     *,
     sample_weight: Any = None,
-    screen: bool = False,
     **parameters: Any,
 ) -> MarginPath:
     """Fit a classifier for every C and every p, each with a warm start from the one before.
@@ -125,11 +114,6 @@ def margin_path(
         The norms. Every p is combined with every C.
     sample_weight : array-like of shape (n_samples,), default=None
         Factor on each row's loss.
-    screen : bool, default=False
-        Whether to leave out rows and features that have no weight at the optimum, as the certified gap proves (safe
-        screening): rows at 2 <= p < inf, features at p = inf with the squared hinge. The result is certified on all
-        data. It seldom saves time: where the gap of the warm start is small enough to prove this for many rows, the
-        fits are short, and the solvers skip such rows themselves.
     **parameters
         Parameters of `MaxMarginClassifier` other than C, p and warm_start: loss, tol, algorithm, and so on.
         ``max_time`` is the limit of one point.
@@ -168,11 +152,11 @@ def margin_path(
     strange = sorted(parameters.keys() - set(known))
     if strange:
         raise ValueError(
-            f"margin_path does not know {', '.join(map(repr, strange))}: it takes Cs, ps, sample_weight, screen, and "
+            f"margin_path does not know {', '.join(map(repr, strange))}: it takes Cs, ps, sample_weight, and "
             f"of MaxMarginClassifier {', '.join(known)}."
         )
-    fits = _PathFit(X, y, sample_weight, screen, parameters)
-    found: dict[tuple[int, int], tuple[MaxMarginClassifier, float, int, int]] = {}
+    fits = _PathFit(X, y, sample_weight, parameters)
+    found: dict[tuple[int, int], tuple[MaxMarginClassifier, float]] = {}
     order = np.argsort(costs, kind="stable").tolist()
     last: MaxMarginClassifier | None = None
     try:
@@ -182,8 +166,8 @@ def margin_path(
             name, points = f"C = {costs[k]:.3g}, p = {norms[i]}", len(norms) * len(order)
             announce(name, len(found) + 1, points, level=1, verbose=parameters.get("verbose", 0))
             begun = perf_counter()
-            last, rows, features = fits.fit(last, float(costs[k]), norms[i])
-            found[i, k] = last, perf_counter() - begun, rows, features
+            last = fits.fit(last, float(costs[k]), norms[i])
+            found[i, k] = last, perf_counter() - begun
             if fits.interruption.received or last.status_ is Status.INTERRUPTED:
                 break
     except KeyboardInterrupt:  # between two fits
@@ -202,7 +186,6 @@ class _PathFit:
     Attributes
     ----------
     X, y, sample_weight
-    screen : bool
     parameters : dict
         Parameters of every point, without C and p.
     interruption : Interruption
@@ -212,35 +195,25 @@ class _PathFit:
     X: Any
     y: Any
     sample_weight: Any
-    screen: bool
     parameters: dict[str, Any]
     interruption: Interruption = field(default_factory=Interruption)
 
-    def fit(
-        self, last: MaxMarginClassifier | None, C: float, p: float | str
-    ) -> tuple[MaxMarginClassifier, int, int]:
-        """Fit one point with a warm start from the last one, and again without if it is not certified.
-
-        Returns
-        -------
-        model : MaxMarginClassifier
-        rows, features : int
-            How many screening left out.
-        """
+    def fit(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> MaxMarginClassifier:
+        """Fit one point with a warm start from the last one, and again without if it is not certified."""
         begun = perf_counter()
         if np.isinf(C):  # the dual variables of a hard margin are no multiple of those of a soft margin
-            return self._fit_alone(C, p, 0.0), 0, 0
-        model, rows, features = self._fit_from_last(last, C, p)
+            return self._fit_alone(C, p, 0.0)
+        model = self._fit_from_last(last, C, p)
         spent, most = perf_counter() - begun, model.max_time
         if self.interruption.received:
-            return model, rows, features
+            return model
         if model.status_ in UNCERTIFIED and (most is None or spent < most):
             alone = self._fit_alone(C, p, spent)
             if alone.certificate_.gap <= model.certificate_.gap:
                 model = alone
             elif alone.status_ is Status.INTERRUPTED:  # which ends the path
                 model.status_, model.message_ = alone.status_, alone.message_
-        return model, rows, features
+        return model
 
     def _fit_alone(self, C: float, p: float | str, spent: float) -> MaxMarginClassifier:
         """Fit a classifier without a warm start, in the rest of `max_time` after these seconds."""
@@ -253,62 +226,15 @@ class _PathFit:
 
     def _fit_from_last(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
-    ) -> tuple[MaxMarginClassifier, int, int]:
-        """Fit with a warm start; return the model, and how many rows and features screening left out."""
+    ) -> MaxMarginClassifier:
+        """Fit with a warm start."""
         model = MaxMarginClassifier(**self.parameters) if last is None else copy(last)
         model.set_params(C=C, p=p, warm_start=last is not None)
         model._exact = False  # the exact stage cannot use a warm start
-        rows, features = self._fit_screened(model) if self.screen and last is not None else (0, 0)
         with self.interruption:
             model.fit(self.X, self.y, self.sample_weight)
         del model._exact
-        return model.set_params(warm_start=False), rows, features
-
-    def _fit_screened(self, model: MaxMarginClassifier) -> tuple[int, int]:
-        """Fit without the rows, or the features, that have no weight at the optimum by the last point's bounds.
-
-        The fit of all rows and features begins with this one. Returns how many of each are left out.
-        """
-        problem = model._problem()
-        by_rows = modulus(problem) > 0.0
-        if not (by_rows or (problem.p == np.inf and problem.loss == "squared_hinge")):
-            return 0, 0
-        X, labels, weights = training_data(model, self.X, self.y, self.sample_weight)
-        kept = np.zeros(labels.size if by_rows else X.shape[1], bool)
-        whole = Sample(X, np.zeros(labels.size), weights)
-        for k, part in enumerate(model.certificate_.certificates):
-            positive = model.classes_[1 if model.classes_.size == 2 else k]
-            sample = whole.with_labels(np.where(labels == positive, 1.0, -1.0))
-            alpha = part.alpha * min(problem.C / part.problem.C, 1.0)
-            w, b = model.coef_[k], float(model.intercept_[k])
-            certificate = certify(problem, sample, w, b, alpha)
-            if by_rows:
-                margins = certain_margins(sample, w, b, certificate)
-                weightless = None if margins is None else margins.weightless
-            else:
-                weightless = columns_without_weight(sample, certificate)
-            kept |= True if weightless is None else ~weightless
-        left_out = int((~kept).sum())
-        if not 0.0 < kept.mean() <= MAX_SCREENED_SHARE:
-            return 0, 0
-        if not by_rows:
-            self._fit_features(model, kept)
-            return 0, left_out
-        if np.unique(labels[kept]).size < model.classes_.size:
-            return 0, 0
-        given = np.ones(kept.size) if self.sample_weight is None else np.asarray(self.sample_weight)
-        model.fit(self.X, self.y, np.where(kept, given, 0.0))
-        return left_out, 0
-
-    def _fit_features(self, model: MaxMarginClassifier, kept: np.ndarray) -> None:
-        """Fit some features; the fit of all begins with these weights, and zeros for the others."""
-        part = copy(model)
-        part.coef_ = model.coef_[:, kept]
-        X = self.X.tocsr() if sp.issparse(self.X) else np.asarray(self.X)
-        part.fit(X[:, np.flatnonzero(kept)], self.y, self.sample_weight)
-        model.coef_ = np.zeros_like(model.coef_)
-        model.coef_[:, kept] = part.coef_
-        model.intercept_, model.certificate_ = part.intercept_, part.certificate_
+        return model.set_params(warm_start=False)
 
 
 def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from inspect import signature
 from itertools import repeat
 from typing import Any
 
@@ -27,7 +26,6 @@ from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
 from .diagnosis import explain
-from .progress import CallbackSupportMixin
 from .validation import validate_rows
 
 # Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
@@ -36,16 +34,7 @@ BLOCK = 256
 _MOST = float(np.finfo(float).max)
 
 
-# Parameters of scikit-learn's classifiers, and what they correspond to here.
-ELSEWHERE = {
-    "penalty": 'p: p=2 is penalty="l2", and p=inf with norm_power=1 is penalty="l1"',
-    "dual": 'algorithm: "auto" chooses the method of solution',
-    "multi_class": "no parameter: several classes are solved one against the rest",
-    "probability": "sklearn.calibration.CalibratedClassifierCV(model)",
-}
-
-
-class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class CertifiedClassifier(ClassifierMixin, BaseEstimator):
     """Base of classifiers whose fit ends with certificates."""
 
     n_iter_: int
@@ -54,14 +43,6 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     history_: list[Report]
     certificate_: Certificate | Certificates
     _exact = True  # whether small problems end with the exact stage; False in comparisons of algorithms
-
-    def __new__(cls, *values: Any, **parameters: Any) -> Any:
-        for name in ELSEWHERE.keys() & parameters.keys():
-            accepted = signature(cls.__init__).parameters
-            if name not in accepted and all(one.kind is not one.VAR_KEYWORD for one in accepted.values()):
-                words = f"{name!r}; it corresponds to {ELSEWHERE[name]}"
-                raise TypeError(f"{cls.__name__} has no parameter {words}.")
-        return super().__new__(cls)
 
     def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:
         """Set status, rounds, history, certificate, the verdict where there is no separator, and last the message.
@@ -88,11 +69,6 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if found:
             self.verdict_ = found if len(names) > 1 else found[None]
         self.message_ = explain(self, X, getattr(self, "feature_names_in_", None))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "certificate_") and not hasattr(self, "message_"):  # a pickle of an early version
-            self.message_ = explain(self)
 
 
 def _no_probabilities(model: Any) -> Any:

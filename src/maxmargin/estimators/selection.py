@@ -20,7 +20,6 @@ from ..numerics.sizes import require_weight_memory
 from . import validation
 from .elimination import Elimination, Stage, best_size, cross_validate, elimination_sizes, scores_at
 from .linear import MaxMarginClassifier
-from .progress import CallbackSupportMixin, StepCallbacks
 
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
 CHECKS: validation.Checks = {
@@ -56,7 +55,7 @@ def _offers(method: str) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Recursive feature elimination by the weights of maximum-margin classifiers.
 
     Fit a classifier, rank the features by ``|w_j|``, delete the last of them, and fit again on the remaining ones,
@@ -216,13 +215,11 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         elimination.verbose = self.verbose
         rng = check_random_state(self.random_state)
         validated = self.cv is not None or self._is_size_chosen
-        callbacks = StepCallbacks(self, (X, y, weights), len(sizes) + int(validated))
         vars(self).pop("cv_results_", None)
         if validated:
-            with callbacks.step(lambda: "cross-validation"):
-                self.cv_results_ = cross_validate(elimination, self.cv, self.scoring, self.n_jobs, rng)
+            self.cv_results_ = cross_validate(elimination, self.cv, self.scoring, self.n_jobs, rng)
             target = best_size(self.cv_results_) if self._is_size_chosen else target
-        elimination.seed, elimination.callbacks = int(validation.draw_seeds(rng, 1)[0]), callbacks
+        elimination.seed = int(validation.draw_seeds(rng, 1)[0])
         kept, self.estimator_, self.path_ = self._eliminate(elimination, target)
         self.n_features_, self.reason_ = kept.n_features, elimination.reason
         if self._is_size_chosen and kept.n_features <= target:
@@ -230,7 +227,6 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         self.order_, self.ranking_ = elimination.order, elimination.ranking(self.path_, kept)
         self.support_ = self.ranking_ == 1
         self.n_iter_ = int(np.max(getattr(self.estimator_, "n_iter_", 1)))
-        callbacks.end()
         elimination.interruption.raise_with(self)
         return self
 

@@ -24,14 +24,13 @@ from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import MIN_COST, Problem
-from .progress import with_callbacks
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 WEIGHTS = 2  # copies of the weights of a model at most: its own, and those of its file while it is saved
 
 
 def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
-    """Return a decorator of `fit`: one thread of BLAS, callbacks of scikit-learn, and attributes restored on failure.
+    """Return a decorator of `fit`: one thread of BLAS, and attributes restored on failure.
 
     Parameters
     ----------
@@ -43,14 +42,12 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
     """
 
     def decorate(method: Method) -> Method:
-        managed: Any = with_callbacks(method)
-
         @wraps(method)
         def run(estimator: Any, *args: Any, **kwargs: Any) -> Any:
             before = dict(vars(estimator))
             try:
                 with one_thread:
-                    return managed(estimator, *args, **kwargs)
+                    return method(estimator, *args, **kwargs)
             except failure as error:
                 if isinstance(error, FitInterruptedError) and error.result is estimator:
                     raise

@@ -7,9 +7,8 @@ import io
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import partial
-from math import isnan
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +28,6 @@ from ..numerics.representable import refuse_rounded
 from ..problem.multiclass import python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .update_bounds import bounds_of_models
 
 WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
 WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
@@ -40,7 +38,7 @@ COLUMNS: tuple[str, ...] = (
     "gap",
 )  # fmt: skip
 TABLE = (
-    "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "bound", "seconds",
+    "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "seconds",
 )  # fmt: skip
 
 
@@ -61,9 +59,6 @@ class Entry:
     objective : float
         Of its w: 1/2 |w|^2 + losses; 1 / (2 margin^2) for the hard margin.
     updates, presentations, rounds : int
-    bound : float
-        The largest number of updates by the theorem of the algorithm (`maxmargin.algorithms.bounds`), computed from R
-        and the best certified margin of all algorithms; NaN where there is none.
     seconds : float
         From the beginning of the fit; classes are solved in turn. NaN without a round.
     history : list of Report
@@ -81,7 +76,6 @@ class Entry:
     updates: int
     presentations: int
     rounds: int
-    bound: float
     seconds: float
     history: list[Report]
 
@@ -149,7 +143,7 @@ class Comparison:
             values = (
                 one.algorithm, str(one.label), one.status.value, f"{one.margin:.6g}", f"{one.upper:.7g}",
                 f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}", str(one.updates),
-                "" if isnan(one.bound) else f"{one.bound:.3g}", f"{one.seconds:.3g}",
+                f"{one.seconds:.3g}",
             )  # fmt: skip
             lines.append(values)
         several = any(entry.label is not None for entry in self.entries)
@@ -225,7 +219,7 @@ def compare(
     **parameters
         Of `MaxMarginClassifier`: the problem (``C``, ``loss``, ``fit_intercept``, ...), ``tol``, ``max_iter``, and
         ``max_time``, which each algorithm has to itself. With ``kernel`` they are those of `KernelMaxMarginClassifier`,
-        with ``max_iter=1000`` by default; there are then no bounds of updates.
+        with ``max_iter=1000`` by default.
 
     Returns
     -------
@@ -298,10 +292,6 @@ def compare(
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     entries = [entry for name, model in fitted.items() for entry in _entries(name, model, problem)]
     seconds = COMPILATION.seconds - before
-    if fitted and cls is WithoutExactStep:
-        found = bounds_of_models(fitted, X, y, sample_weight)
-        in_order = (bound for name in fitted for bound in found[name])
-        entries = [replace(entry, bound=bound) for entry, bound in zip(entries, in_order, strict=True)]
     comparison = Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
     interruption.raise_with(comparison)
     return comparison
@@ -401,7 +391,7 @@ def _entries(name: str, model: Any, problem: Problem) -> list[Entry]:
             Entry(
                 name, label, status, part.lower, part.upper, part.gap, margin,
                 objective(problem, part.lower, part.upper), last.steps, last.presentations, len(history),
-                np.nan, last.seconds, history,
+                last.seconds, history,
             )
         )  # fmt: skip
     return entries

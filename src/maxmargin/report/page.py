@@ -22,7 +22,6 @@ from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, feature_names_of, rows_of, text_of
-from ..estimators.diagnosis import counted_from_one
 from ..estimators.explanation import PartReport, order_by_dual
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
@@ -190,9 +189,7 @@ def verdict(subject: Subject) -> Markup:
     role = None if recheck.outcome is Outcome.HOLDS else "alert"
     return element(
         "div",
-        paragraph(
-            element("strong", status.value), f" — {counted_from_one(subject.model.message_, subject.names)}"
-        ),
+        paragraph(element("strong", status.value), f" — {subject.model.message_}"),
         paragraph(element("strong", title), f" — {words}", role=role),
         class_=f"verdict {colour}",
     )
@@ -357,9 +354,6 @@ def proved_of_rows(subject: Subject) -> Markup | None:
             counts = [str(int((some & part.takes_part).sum())) for some in rows]
         lines.append([one.name, *counts, _numbers(part.suspects, top) or "none"])
     words.append(table("Rows, counted from 1", PROVED_COLUMNS, lines, (1, 2)))
-    if found.contradictory:
-        sets = "; ".join(_numbers(rows, top) for rows in found.contradictory[:top])
-        words.append(paragraph(f"Rows that are equal, with different labels: {sets}."))
     return section("What the gap proves about rows", *words)
 
 
