@@ -82,14 +82,6 @@ def test_sparse_rows_with_more_columns_than_rows_in_memory(in_passes):
     assert in_passes(X, y, memory="100KB")["separable"]
 
 
-def test_a_separator_that_float64_sums_do_not_prove(in_passes):
-    """The classes differ by the last digit of one of 2^52 units."""
-    rng = np.random.default_rng(0)
-    first = np.where(np.arange(4_000) % 2 == 1, 2.0**52 + 1.0, 2.0**52)
-    X = np.column_stack([first, rng.integers(-3, 4, 4_000)])
-    assert in_passes(X, np.arange(4_000) % 2, memory="20KB")["separable"]
-
-
 def test_searches_without_room_are_undecided_with_a_remedy(in_passes):
     X, y = data(1e-4)
     found = in_passes(X, y, memory="400")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -42,9 +41,6 @@ POLL = 0.2
 RETRIES = 2
 # Results that one task merges. More make the tree flatter, and bring more results to one worker at the same time.
 MERGED = 8
-# Bytes of the rows that are processed between two checks whether to stop, where the scheduler runs in this process:
-# those of 150 columns take a quarter of a second. Smaller blocks cost more merges.
-CHECKED_BYTES = 1 << 24
 
 
 def check_columns(X: Any) -> None:
@@ -245,16 +241,14 @@ class DaskPartitions(Partitions):
             self._parts = persisted(client, self._parts)
 
     def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
-        local = self._client is None  # a client stops a pass itself
-        work = function, _Check(interrupted if local else bool)
-        return run(self._client, self._tree, work, bool if local else interrupted)
+        return run(self._client, self._tree, function, interrupted)
 
-    def _tree(self, work: Any) -> Any:
+    def _tree(self, function: Any) -> Any:
         """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
-        level = [delayed(_apply, pure=False)(work, part) for part in self._parts]
+        level = [delayed(_apply, pure=False)(function, part) for part in self._parts]
         while len(level) > 1:
             groups = [level[k : k + MERGED] for k in range(0, len(level), MERGED)]
-            level = [delayed(_merge, pure=False)(group) for group in groups]
+            level = [delayed(merged, pure=False)(group) for group in groups]
         return level[0]
 
 
@@ -357,33 +351,6 @@ def _result(future: Any, interrupted: Callable[[], bool]) -> Any:
             future.cancel()
 
 
-@dataclass(frozen=True, eq=False)
-class _Check:
-    """A check whether to stop; in other processes it is never true, and the client stops the pass."""
-
-    interrupted: Callable[[], bool]
-
-    def __call__(self) -> bool:
-        return self.interrupted()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Check, (bool,)  # bool() is False
-
-
-def _apply(work: tuple[Callable[[Partition], Any], _Check], part: tuple[Any, ...]) -> Any:
-    """Return the result of a function for a partition; None if interrupted."""
-    function, interrupted = work
-    partition = Partition(*part)
-    rows = CHECKED_BYTES * partition.size // max(partition.X.data.nbytes, 1)
-    results = []
-    # sparse rows are copied where a partition is divided
-    for block in [partition] if partition.size <= rows else partition.blocks(rows):
-        if interrupted():
-            return None
-        results.append(function(block))
-    return merged(results)
-
-
-def _merge(results: list[Any]) -> Any:
-    """Merge results in the order of the rows; None if one is."""
-    return None if any(result is None for result in results) else merged(results)
+def _apply(function: Callable[[Partition], Any], part: tuple[Any, ...]) -> Any:
+    """Return the result of a function for a partition."""
+    return function(Partition(*part))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.partitions import ArrayPartitions, BadRowError, Partitions, cluster_of
+from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes, cluster_of
 from ..fit.deadline import Deadline, Poll
 from ..fit.partitioned.driver import PartitionedFit
 from ..fit.partitioned.solve import solve_soft_margins
@@ -20,7 +20,6 @@ from ..numerics.labels import label_array
 from ..numerics.sizes import parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
-from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from ..problem.status import Status
 from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
@@ -99,14 +98,8 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
     if fits(model, X):
         model._fit_in_memory(problem, loaded(X), classes[stored.codes], None, deadline)
     else:
-        totals = np.zeros(classes.size)
-        for begin in range(0, stored.codes.size, LABELS):
-            totals += np.bincount(stored.codes[begin : begin + LABELS], minlength=classes.size)
-        class_weights = weights_of_classes(model, classes, totals)
-        validation.check_costs(problem, class_weights[class_weights > 0.0])
-        partitions = _partitions(model, X, stored.codes, None, class_weights)
         try:
-            fit_partitions(model, problem, partitions, classes, class_weights, deadline)
+            _fit_codes(model, problem, X, stored.codes, None, classes, deadline)
         except BadRowError as error:
             file, row = stored.place(error.row)
             raise DataError(f"{file}: row {row + 1} (counted from 1): {error.fault}") from None
@@ -117,12 +110,27 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
     model.source_ = {"label": stored.label_name, "first_index": stored.first_index, **stored.layout}
 
 
-def _partitions(
-    model: Any, X: Any, codes: np.ndarray, weights: np.ndarray | None, class_weights: np.ndarray
-) -> ArrayPartitions:
-    """Return the partitions of arrays, each with a factor for the weights of each class."""
+def _fit_codes(
+    model: Any,
+    problem: Problem,
+    X: Any,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    classes: np.ndarray,
+    deadline: Deadline,
+) -> None:
+    """Fit a classifier to rows of arrays with the numbers of their classes, -1 for rows of weight 0 of no class."""
+    totals = np.zeros(classes.size)
+    for begin in range(0, codes.size, LABELS):
+        part = slice(begin, begin + LABELS)
+        share = None if weights is None else weights[part]
+        totals += np.bincount(np.maximum(codes[part], 0), share, classes.size)
+    class_weights = weights_of_classes(model, classes, totals)
+    costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
+    validation.check_costs(problem, costs[costs > 0.0])
     factors = None if model.class_weight is None else class_weights
-    return ArrayPartitions(X, codes, weights, factors)
+    partitions = ArrayPartitions(X, codes, weights, factors)
+    fit_partitions(model, problem, partitions, classes, class_weights, deadline)
 
 
 def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
@@ -142,12 +150,9 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
     X, y = _checked_rows(X, y)
     weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
-    codes, totals = encode_labels(y, weights, classes)
-    class_weights = weights_of_classes(model, classes, totals)
-    costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
-    validation.check_costs(problem, costs[costs > 0.0])
-    partitions = _partitions(model, X, codes, weights, class_weights)
-    fit_partitions(model, problem, partitions, classes, class_weights, deadline)
+    parts = range(0, y.size, LABELS)
+    codes = np.concatenate([class_codes(y[begin : begin + LABELS], classes) for begin in parts])
+    _fit_codes(model, problem, X, codes, weights, classes, deadline)
     vars(model).pop("feature_names_in_", None)
 
 
@@ -207,24 +212,6 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
         vars(model).pop("feature_names_in_", None)
         if hasattr(validated, "feature_names_in_"):
             model.feature_names_in_ = validated.feature_names_in_
-
-
-def encode_labels(
-    y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of the class of every row, as small integers, and the weight of all rows of each class.
-
-    The number is -1 for labels of no class, which only rows of weight 0 have.
-    """
-    codes = np.empty(y.shape, np.int8 if classes.size < 128 else np.int32)
-    totals = np.zeros(classes.size)
-    for begin in range(0, y.size, LABELS):
-        part = slice(begin, begin + LABELS)
-        codes[part] = numbers = class_numbers(y[part], classes)
-        known = numbers >= 0
-        share = None if weights is None else weights[part][known]
-        totals += np.bincount(numbers[known], share, classes.size)
-    return codes, totals
 
 
 def weights_of_classes(model: Any, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:

@@ -20,11 +20,10 @@ from ..certificates.certificate import Certificate, require, require_rows, requi
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import (
     Inseparable,
-    Separable,
     Undecided,
     Verdict,
 )
-from ..data.partitions import Gathered, Partition, Partitions, signs_of
+from ..data.partitions import Gathered, Partitions, signs_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.bounds import Evaluation, Scored, empty_certificate, evaluate
 from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
@@ -39,18 +38,13 @@ from .search import about_all_rows
 HELD_TOL = 0.1
 # Part of `tol` to which the rows in memory are solved, which leaves the rest to the rows that are not in memory.
 HELD_SHARE = 0.3
-# The claimed margin of the rows in memory is lowered by this part before compensated sums check it on all rows: other
-# rows may have a margin that is smaller by the part of `HARD_REACH`. A larger part widens the interval.
-LOWERED = 1e-6
 # Reasons for which the search ends without a verdict, each with the remedy.
 NO_ROOM = "the rows that decide do not fit in memory; give more memory"
 NO_PROGRESS = (
     f"{MAX_IDLE} passes over all rows improved no bound of the margin; give more memory, for more rows each"
 )
-# No row that a pass in float64 finds can be added, and exact arithmetic does not prove the separator either.
-HIDDEN_ROW = (
-    "the separator of the rows in memory fails on another row by less than the rounding of float64 scores, so that a "
-    "pass does not find this row; give memory for all rows"
+NO_DIGITS = (
+    "float64 scores do not prove the separator on the rows outside of the memory; give memory for all rows"
 )
 
 # Returns the verdict on rows in memory, whose codes are 0 and 1, at a tolerance.
@@ -111,7 +105,7 @@ class PassSearch:
             more = with_rows(held, found.certificate.support, [near], self.rows)
             if more is None:
                 all_held = not scored.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
-                return self._with_more_digits(found) if all_held else self._end(NO_ROOM)
+                return self._end(NO_DIGITS if all_held else NO_ROOM)
             held = more
         return self._end(NO_PROGRESS if idle >= MAX_IDLE else "")
 
@@ -144,20 +138,6 @@ class PassSearch:
         """Return whether there is a separator, and the interval around the largest margin has the width `tol`."""
         return self.best is not None and self.best.lo >= (1.0 - self.tol) * self.certificate.upper
 
-    def _with_more_digits(self, found: LinearSeparator) -> Verdict:
-        """Return the verdict on a separator whose rows of the smallest margins are in memory.
-
-        Where float64 sums do not prove its margin, compensated sums do, or rational numbers.
-        """
-        if self.best is None:
-            announce("margins with more digits")
-            lower = attained_margin(
-                replace(found, lo=(1.0 - LOWERED) * found.lo), self.partitions, self.deadline.interrupted
-            )
-            if lower is not None and (lower > 0.0 or (lower == 0.0 and found.exact is not None)):
-                self.best = replace(found, lo=lower)
-        return self._end(HIDDEN_ROW)
-
     def _end(self, reason: str) -> Verdict:
         """Return the best separator; Undecided if there is none, the status of the deadline replacing the reason."""
         upper, seconds = self.certificate.upper, time.perf_counter() - self.deadline.began
@@ -176,30 +156,6 @@ class PassSearch:
             return self._end("")
         seconds = time.perf_counter() - self.deadline.began
         return replace(about_all_rows(found, held.numbers, self.partitions.shape[0]), seconds=seconds)
-
-
-@dataclass(frozen=True)
-class _Least:
-    """The least of some numbers; merges."""
-
-    value: float
-
-    def merge(self, other: _Least) -> _Least:
-        """Return the least of both."""
-        return _Least(float(np.minimum(self.value, other.value)))  # NaN if one is
-
-
-def attained_margin(
-    separator: Separable, partitions: Partitions, interrupted: Callable[[], bool] = bool
-) -> float | None:
-    """Return a lower bound of the margin that a separator attains on all rows, in one pass; None if stopped."""
-    found = partitions.total(partial(_least_margin, separator), interrupted)
-    return None if found is None else found.value
-
-
-def _least_margin(separator: Separable, part: Partition) -> _Least:
-    """Return a lower bound of the margin on the rows of a partition."""
-    return _Least(separator.attained_margin(_double(part.X), signs_of(part)))
 
 
 def _double(X: Any) -> Any:

@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -106,7 +105,7 @@ class PassDriver(ABC):
         self.runs: list[Any] = []
         self.histories: list[list[Report]] = [[] for _ in self.labels]
         self.fingerprints: list[Fingerprint | None] = [None for _ in self.labels]
-        self._reported, self._reporting = 0.0, Lock()  # seconds of the last report
+        self._reported = 0.0  # seconds of the last report
         self._current = 0  # the problem of the reports within a pass
 
     # what a method does
@@ -171,11 +170,8 @@ class PassDriver(ABC):
     def interrupted(self) -> bool:
         """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
         now = self._seconds()
-        if now - self._reported > PROGRESS_SECONDS and self.runs and self._reporting.acquire(blocking=False):
-            try:  # called by several threads
-                self._call_back(self._current, self._report_of(self._current, self.partitions.rows_done))
-            finally:
-                self._reporting.release()
+        if now - self._reported > PROGRESS_SECONDS and self.runs:
+            self._call_back(self._current, self._report_of(self._current, self.partitions.rows_done))
         return self.stopping.deadline.interrupted()
 
     def report(self, k: int) -> None:
