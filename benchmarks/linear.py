@@ -79,9 +79,9 @@ def linear(sets: Sequence[str] | None) -> Iterator[Row]:
         if sets is None or name in sets:
             X, y = load()
             X, y = np.column_stack([X, np.ones(len(X))]), signs(y, np.unique(y)[0])
-            for loss, C in product(LOSSES, (1e-3, 1.0, 100.0)):
-                for row in compare(Problem(X, y, C, loss), PEERS, TOL, LIMIT):
-                    yield {"data": name, "loss": loss, "C": C, "tol": TOL, **row}
+            for C in (1e-3, 1.0, 100.0):  # with the hinge peers take minutes
+                for row in compare(Problem(X, y, C, "squared_hinge"), PEERS, TOL, LIMIT):
+                    yield {"data": name, "loss": "squared_hinge", "C": C, "tol": TOL, **row}
 
 
 # text larger than the cache

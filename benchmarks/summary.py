@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
         for name, row in rows():
             ratio = extent([row["ours"] / row["theirs"]])
             near = row.get("reached", "yes") == "yes"
-            theirs = f"{row['theirs']:.3g} s" + ("" if near else f" (excess {row['excess']:.1g})")
+            theirs = f"{'' if near else 'more than '}{row['theirs']:.3g} s"
             bold = f"**{ratio}**" if row["ours"] < row["theirs"] else ratio
             lines.append([name, f"`{row['peer']}`", theirs, f"{row['ours']:.3g} s", bold])
             print(*lines[-1], sep="   ", flush=True)
