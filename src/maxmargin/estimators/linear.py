@@ -379,7 +379,6 @@ class LinearTasks:
             int(self._seeds[k]),
             self.sample.with_labels(signs),
             self.selected,
-            (lambda: targets.codes[kept]) if several else None,
             separability,
             last,
         )

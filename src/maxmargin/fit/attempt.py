@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.kernel_rows import KernelRows
+from ..algorithms.batch.quadratic_program import SharedRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program, ProximalNewton
 from ..certificates.expansions import KernelPoint
@@ -27,7 +29,7 @@ from ..problem.status import Status
 from .certifier import CertifiedPoint, Certifier, Incumbent
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
 from .gram_run import GramRun
-from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
+from .presolve import PresolveStep, ScaledUnits
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import Run
 from .schedules import SCHEDULES
@@ -192,8 +194,8 @@ class RowAttempt(Attempt):
     ----------
     task : Task
         The presolved task.
-    distinct : DistinctRows or None
-        The presolve step that merges copies of rows. None if the attempt has no exact stage.
+    small : bool
+        Whether the attempt has an exact stage.
     """
 
     run: Run
@@ -203,11 +205,8 @@ class RowAttempt(Attempt):
         self.job, self.incumbent, self._separability_open = job, incumbent, self.problem.hard
         task, choice = job.task, job.choice
         steps: list[PresolveStep] = [] if job.selected is None else [job.selected]
-        self.distinct = None
-        mergeable = choice.exact and not choice.algorithm.keeps_rows and self.problem.euclidean
-        if mergeable and is_small(self.problem, task.patterns):
-            self.distinct = distinct_rows_of(job)
-            steps.append(self.distinct)
+        self.small = choice.exact and not choice.algorithm.keeps_rows and self.problem.euclidean
+        self.small = self.small and is_small(self.problem, task.patterns)
         if not units.ordinary:
             steps.append(ScaledUnits(units, self.problem))
         for step in steps:
@@ -260,13 +259,13 @@ class RowAttempt(Attempt):
 
     def _exact(self) -> Iterator[None]:
         """Run the active-set method, unless the best point is certified within the required gap; then yield once."""
-        run, tol, task, distinct = self.run, self.stopping.tol, self.task, self.distinct
-        rounding, end_gap = self.certifier.rounding(tol), self._end_gap
+        run, patterns = self.run, self.task.patterns
+        rounding, end_gap = self.certifier.rounding(self.stopping.tol), self._end_gap
         point = Point(*run.best.primal, run.best.alpha)
         if not (run.best.gap <= end_gap and self.certifier.certify_and_keep(point).gap <= end_gap):
-            shared = distinct is not None and task.patterns is distinct.patterns
-            X: Any = distinct.shared_rows(self.problem) if distinct and shared else task.patterns.X
-            finish(run, X, self.certifier, rounding, end_gap)
+            shared = partial(SharedRows, self.task.problem, patterns.X, patterns.square)
+            rows = patterns.shared(("rows of programs", self.task.problem), shared)
+            finish(run, rows, self.certifier, rounding, end_gap)
         yield
 
     def _status_of_exact(self) -> Status | None:

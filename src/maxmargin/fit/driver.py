@@ -64,7 +64,7 @@ def solve(job: Job) -> Solution:
     for units in attempts(task):
         left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
         attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)
-        planned = stages(attempt.task, choice, last, attempt.distinct is not None)
+        planned = stages(attempt.task, choice, last, attempt.small)
         with np.errstate(
             over="ignore", invalid="ignore", divide="ignore"
         ):  # iterates that are not finite are refused

@@ -155,9 +155,6 @@ class Job:
         The caller's data, on which points are certified.
     selected : SelectedRows, default=None
         The places of the rows of the task in the sample; None if no row has weight 0.
-    classes : callable, default=None
-        Returns the number of the class of each row, an ndarray of int of shape (n,), if the one-vs-rest problems of
-        several classes use the same patterns.
     separability : callable
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
         status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
@@ -172,7 +169,6 @@ class Job:
     seed: int
     sample: Sample
     selected: SelectedRows | None = None
-    classes: Callable[[], np.ndarray] | None = None
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
     last: bool = False
 

@@ -1,4 +1,4 @@
-"""A problem on rows that are centred and divided by the longest ordinary row, for solvers with absolute scales."""
+"""A problem on rows that are centred and divided by the longest row, for solvers with absolute scales."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ from ...problem.problem import Problem
 from ..batch.iterate import Point
 from ..linear_algebra.systems import signed_rows
 
-# Largest entry of a row, relative to the median of all rows, above which the row is left out of the mean and the unit.
-# A smaller value would change the units of ordinary data, a larger one would leave more rounding. A round value; not
-# tuned.
-LONG_ROW = 1e3
-
 
 class UnitRows(NamedTuple):
     """The rows y_i x_i, without the mean of the columns where the intercept is free, divided by `unit`.
@@ -30,10 +25,9 @@ class UnitRows(NamedTuple):
     costs : ndarray of shape (n,)
         C s_i unit^power, the costs of the divided rows; ones for the hard margin.
     unit : float
-        The largest p-norm of an ordinary row (`ordinary_rows`): one far longer row would make the others tiny.
+        The largest p-norm of a row.
     mean : ndarray of shape (d,)
-        The mean of the ordinary rows, which was subtracted from the rows x_i: the mean with a far longer row would
-        cancel the digits of the others.
+        The mean of the rows, which was subtracted from the rows x_i.
     """
 
     problem: Problem
@@ -49,12 +43,10 @@ class UnitRows(NamedTuple):
         if may_be_dense(X):
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
             if problem.free:
-                ordinary = ordinary_rows(row_norms(X, np.inf)).astype(float)
-                mean = ordinary @ X / ordinary.sum()
+                mean = X.mean(axis=0)
             X = X - mean
         A = signed_rows(problem, X, y)
-        ordinary = ordinary_rows(row_norms(A, np.inf))
-        unit = float(row_norms(A, problem.p)[ordinary].max(initial=0.0)) or 1.0
+        unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
         with np.errstate(over="ignore"):  # costs of inf end the iterations
             costs = (
                 np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
@@ -65,12 +57,3 @@ class UnitRows(NamedTuple):
         """Return a point of this problem in the units of X."""
         w, b, alpha = point.restored(self.problem, self.unit)
         return Point(w, b - float(self.mean @ w), alpha)
-
-
-def ordinary_rows(largest: np.ndarray) -> np.ndarray:
-    """Return a mask of the rows whose largest entry is at most LONG_ROW times the median of all rows.
-
-    `largest` has the largest absolute value of each row. All rows count as ordinary where the median is 0.
-    """
-    median = float(np.median(largest)) if largest.size else 0.0
-    return largest <= (LONG_ROW * median if median > 0.0 else np.inf)

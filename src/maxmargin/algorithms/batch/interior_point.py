@@ -86,9 +86,6 @@ class System(ABC):
     ----------
     D, q, c : ndarray of shape (n,)
         As in the module's docstring.
-    lengths : ndarray of shape (n,)
-        The lengths of outlier rows, which are far longer than the others, and 1 for the others. The dual variable of a
-        long row is small, and its gradient large.
     e : ndarray of shape (size,)
         0 for each coordinate of w, then the right-hand sides of the equations; `size` is the length of z.
     regular : ndarray of shape (size,)
@@ -98,7 +95,6 @@ class System(ABC):
     D: np.ndarray
     q: np.ndarray
     c: np.ndarray
-    lengths: np.ndarray
     e: np.ndarray
     regular: np.ndarray
 
@@ -119,12 +115,12 @@ class System(ABC):
         """Return R + B' diag(weights) B, of shape (size, size)."""
 
     def start(self) -> np.ndarray:
-        """Return the first dual variables, of shape (n,): half of the caps, or 1 / (2 D), or 1, divided by `lengths`.
+        """Return the first dual variables, of shape (n,): half of the caps, or 1 / (2 D), or 1.
 
         1 / (2 D) is optimal for a slack of one half.
         """
         uncapped = 0.5 / np.where(self.D > 0.0, self.D, 0.5)
-        return np.where(np.isfinite(self.c), 0.5 * self.c, uncapped) / self.lengths
+        return np.where(np.isfinite(self.c), 0.5 * self.c, uncapped)
 
     def solver(self, T: np.ndarray) -> Solve | None:
         """Return the solver of the Newton system; None if the factor fails.
@@ -216,15 +212,15 @@ def iterates(
     ----------
     system : System
     interrupted : callable
-        Returns whether to stop; called before every step, and within products and factors of large matrices.
+        Returns whether to stop; called before every step.
     settings : Settings
     """
-    capped, a, u = np.isfinite(system.c), system.start(), system.lengths
+    capped, a = np.isfinite(system.c), system.start()
     # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
     signs = np.stack([np.ones(a.size), -1.0 * capped] if capped.any() else [np.ones(a.size)])
     x = np.stack([a, np.where(capped, system.c - a, 1.0)][: len(signs)])
-    # both products x s of a row are a u, which does not depend on the length of the row
-    point = Iterate(x, np.abs(signs) * a * u / x, np.zeros(system.regular.size))
+    # both products x s of a row are a
+    point = Iterate(x, np.abs(signs) * a / x, np.zeros(system.regular.size))
     count = np.count_nonzero(signs)  # of the products x s, whose mean is mu
     for _ in range(settings.max_steps):
         current = _residuals(system, point, signs)
@@ -280,7 +276,7 @@ class DenseSystem(System):
 
     def __init__(self, qp: Quadratic, max_refinements: int) -> None:
         self.qp, self.max_refinements = qp, max_refinements
-        self.D, self.q, self.c, self.lengths = qp.D, qp.q, qp.c, qp.lengths
+        self.D, self.q, self.c = qp.D, qp.q, qp.c
         d, equations = qp.shape[1], len(qp.e)
         self._B = np.hstack([qp.A, qp.E.T]) if equations else qp.A
         self.regular, self.e = np.repeat([1.0, 0.0], [d, equations]), np.append(np.zeros(d), qp.e)
@@ -299,7 +295,7 @@ class DenseSystem(System):
         qp = self.qp
         if not qp.problem.hard:
             return super().start()
-        return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # meets E a = e
+        return qp.E.T @ (qp.e / qp.E.sum(axis=1))  # meets E a = e
 
     def solver(self, T: np.ndarray) -> Solve | None:
         solve_once = super().solver(T)
@@ -354,7 +350,7 @@ def _error(qp: Quadratic, current: Residuals, settings: Settings) -> tuple[float
     e_error, gradient = float(np.abs(current.stationarity[d:]).max(initial=0.0)), np.abs(current.gradient)
     unit = max(float(w @ w), MIN_SQUARE) if qp.problem.hard else 1.0
     complementarity = point.complementarity / (unit + abs(float(qp.q @ point.a)))
-    max_gradient = float((gradient / qp.lengths).max()) / unit
+    max_gradient = float(gradient.max()) / unit
     done = complementarity <= settings.complementarity_rounding and max_gradient < settings.gradient_rounding
     # |A'a| is an upper bound of the margin; an error relative to `unit` would not fall for inseparable classes
     if qp.problem.hard:
@@ -374,7 +370,7 @@ class RowSystem(System):
         self.blocks, self.y = centred_rows(problem, X), y
         self.unit2 = self.blocks.unit**2
         self.D, self.c = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
-        self.q, self.lengths = np.ones(y.size), self.blocks.lengths
+        self.q = np.ones(y.size)
         self.regular, self.e = self.blocks.regular, np.zeros(self.blocks.size)
 
     def scores(self, z: np.ndarray) -> np.ndarray:
@@ -421,7 +417,7 @@ def interior_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Returns whether to stop; called before every step, and within products and factors of large matrices.
+        Returns whether to stop; called before every step.
     tol : float, default=0
         Gap at which the caller stops: the first point within it is yielded.
     settings : Settings

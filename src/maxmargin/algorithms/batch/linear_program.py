@@ -27,7 +27,6 @@ from scipy.optimize import linprog
 from ...numerics.norms import norm, row_norms
 from ...numerics.stop_check import seconds_left
 from ...problem.problem import Problem
-from ..any_norm.unit_rows import ordinary_rows
 from ..linear_algebra.systems import signed_rows
 from .iterate import Point
 
@@ -42,7 +41,7 @@ SHORTEST_CALL = 1e-3  # seconds below which no call is made
 
 @dataclass(frozen=True)
 class Program:
-    """The linear program of a problem, in units of the largest ordinary entry: HiGHS has absolute tolerances.
+    """The linear program of a problem, in units of the largest entry: HiGHS has absolute tolerances.
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class Program:
     costs : ndarray of shape (n,)
         Costs c_i of the slacks in these units; infinite for the hard margin.
     unit : float
-        The power of two nearest to the largest entry of the ordinary rows (`ordinary_rows`).
+        The power of two nearest to the largest entry of the rows.
     """
 
     problem: Problem
@@ -70,8 +69,7 @@ class Program:
         if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
             raise ValueError("only the hard margin and the hinge with norm_power=1 are linear.")
         A = signed_rows(problem, X, y)
-        largest = row_norms(A, np.inf)
-        unit = float(largest[ordinary_rows(largest)].max(initial=0.0))
+        unit = float(row_norms(A, np.inf).max(initial=0.0))
         unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
         # |w|_q + C sum xi in these units: w is `unit` times as large, and so is the coefficient of a slack
         return cls(problem, A / unit, y, problem.C * weights * unit, unit)
@@ -135,18 +133,15 @@ def solve_program(
     last = [(np.full((n, 1), -1.0), -1.0, -np.inf, np.inf)] if hard else []  # g
     if not (hard or split):
         last = [(sp.csc_array((n, 1)), 1.0, 0.0, np.inf)]  # t
-    # rows longer than the unit are divided by the root of their length, to a power of two: the tolerances of HiGHS are
-    # absolute, and it drops entries below 1e-9, which division by the length itself would make of the other ones
-    length = 2.0 ** np.round(0.5 * np.log2(np.maximum(row_norms(program.A, np.inf), 1.0)))
     blocks = [*weights, *intercept, *slack, *last]
     cost = np.concatenate([np.broadcast_to(block[1], block[0].shape[1]) for block in blocks])
     bounds = np.concatenate([np.tile(block[2:], (block[0].shape[1], 1)) for block in blocks])
     # G x <= h: the rows a_i.w + y_i b - g >= 0, or a_i.w + y_i b + xi_i >= 1, with the sign changed
     G: Any = sp.csc_array(sp.hstack([sp.csc_array(block[0]) for block in blocks], format="csc"))
-    G.data *= (-1.0 / length)[G.indices]
+    G.data *= -1.0
     if not np.isfinite(G.data).all():  # entries over `margin_unit` overflow: HiGHS refuses them
         return None
-    h = (0.0 if hard else -1.0) / length
+    h = np.full(n, 0.0 if hard else -1.0)
     if hard and split:  # |w|_1 <= 1; at p = 1 the bounds of the variables are |w_j| <= 1
         G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
     elif not (hard or split):  # w_j - t <= 0 and -w_j - t <= 0
@@ -174,7 +169,7 @@ def solve_program(
     # rows are divided by the unit, and w is not: b in units of the program is a multiple
     b = margin_unit * float(result.x[end]) if problem.free else 0.0
     # HiGHS returns the derivatives of the cost by h, which are not positive
-    alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0) / length
+    alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0)
     return Point(w, b, alpha if hard else np.minimum(alpha, program.costs))
 
 

@@ -2,8 +2,8 @@
 
     minimise 1/2 a'(A A' + D) a - q'a   subject to   E a = e,  0 <= a <= c
 
-with rows y_i x_i in A, the constant coordinate included. They are divided by a unit of length, the `scale`: the root
-mean square of their lengths or, where a few rows are far longer than the others, the length of a typical row.
+with rows y_i x_i in A, the constant coordinate included. They are divided by the `scale`, the root mean square
+of their lengths.
 With the sample weights s_i the other arrays are
 
 * hinge            D = 0, c_i = C s_i scale^2; squared hinge  D_i = 1 / (2 C s_i scale^2), c = inf;
@@ -27,15 +27,7 @@ import scipy.sparse as sp
 from ...numerics.sparse_columns import may_be_dense, with_constant_column
 from ...numerics.sums import row_squares
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import (
-    OUTLIER_FACTOR,
-    CentredRows,
-    centred_rows,
-    is_small_dense,
-    outlier_lengths,
-    upper_median,
-)
-from ..linear_algebra.systems import column_squares
+from ..linear_algebra.centred_rows import CentredRows, centred_rows, is_small_dense
 
 # The numbers below without another source are chosen on the data sets of benchmarks.before_after.
 #
@@ -105,11 +97,6 @@ class Quadratic:
     def rows(self) -> np.ndarray | CentredRows:
         """The rows of A without their labels, x_i / scale, of shape (n, d)."""
         return self.A * self.y[:, None] if self.basis is not None else self.shared.centred(self.scale)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """The lengths of outlier rows, which are far longer than the others, and 1 for the others; of shape (n,)."""
-        return outlier_lengths(np.sqrt(np.einsum("ij,ij->i", self.A, self.A)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -222,10 +209,10 @@ class SharedRows:
             self.X = X - self.shift
 
     @cached_property
-    def lengths(self) -> np.ndarray:
-        """The lengths of the rows, the constant coordinate included, of shape (n,)."""
+    def unit(self) -> float:
+        """The root mean square length of the rows, the constant coordinate included; 1 for rows of zeros."""
         square = row_squares(self.X) if self._square is None else self._square
-        return np.hypot(np.sqrt(square), self.problem.rho)
+        return float(np.hypot(np.sqrt(square.mean()), self.problem.rho)) or 1.0
 
     def scaled(self, scale: float) -> np.ndarray:
         """Return the rows (x_i, rho) / scale, of shape (n, d), without rho where it is 0."""
@@ -330,28 +317,6 @@ def _products(X: Any) -> np.ndarray:
     return X @ X.T
 
 
-def _unit(shared: SharedRows, cap: float) -> float:
-    """Return the unit of length: a typical length of rows, if far below the root mean square length, else the latter.
-
-    The typical length is the median; for a hard margin only where outlier rows are few. Another one is
-    sqrt(d median of the columns' mean squares), for rows a few of whose columns are far larger than the others. It is
-    computed where the largest cap is above MAX_CAP in units of the root mean square, and at most a quarter of the rows
-    are far shorter than that; it is used if it brings that cap below MAX_CAP.
-    """
-    problem, lengths = shared.problem, shared.lengths
-    rms = float(np.sqrt(lengths @ lengths / lengths.size))
-    if not rms > 0.0:
-        return 1.0
-    median = float(upper_median(lengths[lengths > 0.0]))
-    typical = [median] if not problem.hard or (outlier_lengths(lengths / median) > 1.0).any() else []
-    if MAX_CAP < cap * rms**2 < np.inf and np.sort(lengths)[lengths.size // 4] * OUTLIER_FACTOR > rms:
-        columns = column_squares(shared.X, np.ones(shared.n)) / lengths.size
-        length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
-        if cap * length**2 <= MAX_CAP:
-            typical.append(length)
-    return min((length for length in typical if 0.0 < OUTLIER_FACTOR * length < rms), default=rms)
-
-
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
     """Return the program of a problem.
 
@@ -367,7 +332,7 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
     # before the unit, which depends on the lengths of the rows: this may centre columns
     products = shared.products() if shared.wide else None
     caps = problem.caps(weights)
-    scale = _unit(shared, float(caps.max()))
+    scale = shared.unit
     if products is not None:  # w is a combination of the rows
         basis = SpanBasis(shared.X, factors=y / scale, constant=problem.rho, products=products)
     with np.errstate(over="ignore"):

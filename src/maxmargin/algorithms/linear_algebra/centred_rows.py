@@ -26,28 +26,15 @@ COPY_BYTES = 2**22
 # Rows for each non-zero coefficient of a linear combination, above which a copy of the rows with these coefficients
 # takes less time than a product with all rows. Chosen on the data sets of benchmarks.before_after.
 ROWS_PER_COEFFICIENT = 4
-# A few rows are outliers if they are longer than the median by OUTLIER_FACTOR: a smaller factor would rescale rows of
-# an ordinary spread, a larger one would leave the other rows without digits. All lengths are computed only if the mean
-# length exceeds the median of a sample by SAMPLE_FACTOR. Chosen on the data sets of benchmarks.before_after.
-OUTLIER_FACTOR, SAMPLE_FACTOR = 1e3, 2.0
-# Positions of the sampled rows, as shares of n: random, and the same in every run. The median of 500 rows is near
-# enough for a comparison with SAMPLE_FACTOR.
-SAMPLE_POSITIONS = np.sort(np.random.default_rng(0).random(500))
 # The difference sum |x|^2 - n |mean|^2, as a share of sum |x|^2, below which it has lost more than six digits: it is
 # then computed row by row, as sum |x - mean|^2.
 MIN_DIFFERENCE = 1e-6
-# Outliers are at most this share of the rows, or this number: more long rows are a part of the data, not outliers.
-# Chosen on the data sets of benchmarks.before_after.
-MAX_OUTLIER_SHARE, MAX_OUTLIERS = 0.03, 3
-_ONE = np.ones(1)
-_ONE.flags.writeable = False
 
 
 class CentredRows:
     """Rows b_i = (x_i - mean, constant) / units in float64, with a root mean square length of one.
 
-    Where a few outliers would determine the mean length, mean and unit are those of the other rows. Numbers of an
-    instance do not change once it is created, as threads share it among the classes of a problem.
+    Numbers of an instance do not change once it is created, as threads share it among the classes of a problem.
 
     Parameters
     ----------
@@ -63,8 +50,6 @@ class CentredRows:
     Attributes
     ----------
     unit : float
-    lengths : ndarray of shape (n,)
-        |x_i| in this unit for outliers, 1 for all other rows.
     X : ndarray or CSR matrix of shape (n, d)
         The rows as they are stored.
     mean : ndarray of shape (d,)
@@ -93,9 +78,8 @@ class CentredRows:
         if like is None:
             self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n)) if problem.free else np.zeros(self.d)
             self.unit = (self._sum_of_squares(square) / self.n + problem.rho**2) ** 0.5 or 1.0
-            self.lengths = self._find_outliers(problem)
         else:
-            self.mean, self.unit, self.lengths = like.mean, like.unit, _ones(self.n)
+            self.mean, self.unit = like.mean, like.unit
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
@@ -125,28 +109,6 @@ class CentredRows:
         if MIN_DIFFERENCE * square < square - shift < np.inf:
             return square - shift
         return _squares(X[some] - self.mean for some in self.chunks())
-
-    def _find_outliers(self, problem: Problem) -> np.ndarray:
-        """Return the lengths of outliers, and 1 for all other rows; set mean and unit to typical ones if there are any.
-
-        The mean becomes the median of a sample of the rows, and the unit the median distance from it.
-        """
-        sample, middle = self.X, np.zeros(self.d)
-        if self.n > SAMPLE_POSITIONS.size:
-            sample = self.X[(SAMPLE_POSITIONS * self.n).astype(np.intp)]
-        if self.unit <= SAMPLE_FACTOR * np.hypot(upper_median(_lengths(sample, self.mean)), problem.rho):
-            return _ones(self.n)
-        if problem.free and not sp.issparse(sample):
-            middle = upper_median(sample).astype(float)
-        lengths = np.hypot(_lengths(sample, middle), problem.rho)
-        typical = float(upper_median(lengths[lengths > 0.0])) if lengths.any() else 0.0
-        if not 0.0 < OUTLIER_FACTOR * typical < self.unit:
-            return _ones(self.n)
-        lengths = np.concatenate([_lengths(self.X[chunk], middle) for chunk in self.chunks()]) / typical
-        lengths = outlier_lengths(lengths)
-        if (lengths > 1.0).any():
-            self.mean, self.unit = middle, typical
-        return lengths
 
     def scores(self, z: np.ndarray) -> np.ndarray:
         """Return b_i.z of all rows."""
@@ -285,37 +247,9 @@ def centred_rows(
     return (SmallDenseRows if is_small_dense(X) else CentredRows)(problem, X, like, square)
 
 
-def _ones(n: int) -> np.ndarray:
-    """Return a read-only vector of n ones, stored as one number with stride 0."""
-    return np.ndarray((n,), buffer=_ONE, strides=(0,))
-
-
 def _squares(parts: Iterable[np.ndarray]) -> float:
     """Return the sum of the squares of all entries of these arrays."""
     return sum(float(np.vdot(part, part)) for part in (np.asarray(part, float) for part in parts))
-
-
-def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:
-    """Return |x_i - mean|; for sparse rows |x_i|."""
-    if sp.issparse(X):
-        squares = X.astype(float)
-        np.square(squares.data, out=squares.data)
-        return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-    difference = X - mean
-    return np.sqrt(np.einsum("ij,ij->i", difference, difference))
-
-
-def outlier_lengths(lengths: np.ndarray) -> np.ndarray:
-    """Return the lengths that exceed OUTLIER_FACTOR, if these are few, and 1 for all other rows."""
-    longer = lengths > OUTLIER_FACTOR
-    few = np.count_nonzero(longer) <= max(MAX_OUTLIER_SHARE * lengths.size, MAX_OUTLIERS)
-    return np.where(longer & few, lengths, 1.0)
-
-
-def upper_median(values: np.ndarray) -> np.ndarray:
-    """Return the entry of rank n // 2, counted from 0, of every column of n entries."""
-    middle = values.shape[0] // 2
-    return np.partition(values, middle, axis=0)[middle]
 
 
 @compiled()
