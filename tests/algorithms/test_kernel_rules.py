@@ -16,7 +16,7 @@ from problems import rings
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, MPU, PUMMA, Bias, DualCoordinateDescent, Pegasos
 from maxmargin.data.task import GramTask
-from maxmargin.fit.gram_run import GramRun
+from maxmargin.fit.run import GramRun
 from maxmargin.fit.schedules import SCHEDULES
 from maxmargin.kernels.functions import Gaussian, Polynomial
 from maxmargin.problem.intercept import best_intercept

@@ -13,7 +13,7 @@ from problems import bounds_of, conditioned
 
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status
 from maxmargin.algorithms.batch import sifting
-from maxmargin.algorithms.batch.proximal_point import SETTINGS, _State, proximal_points
+from maxmargin.algorithms.batch.semismooth import SETTINGS, _State, proximal_points
 from maxmargin.algorithms.batch.sifting import (
     Rows,
     Settings,

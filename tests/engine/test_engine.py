@@ -28,7 +28,7 @@ from presenting import (
 import maxmargin.data.rows
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS
-from maxmargin.algorithms.batch.kernel_rows import KernelRows
+from maxmargin.algorithms.batch.decomposition import KernelRows
 from maxmargin.algorithms.online.perceptron import Learn
 from maxmargin.data.rows import KernelPatterns, PackedRows, Patterns
 from maxmargin.engine.state import BIAS

@@ -22,8 +22,8 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch.active_set import candidates
 from maxmargin.algorithms.batch.iterate import Reached
 from maxmargin.algorithms.batch.newton import newton_points
-from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.quadratic_program import SharedRows, quadratic
+from maxmargin.algorithms.batch.semismooth import proximal_points
 from maxmargin.algorithms.linear_algebra.centred_rows import SmallDenseRows
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 
-import maxmargin.fit.extrapolation
-import maxmargin.fit.presentation
+import maxmargin.fit.run
+import maxmargin.fit.state
 from maxmargin import IMA, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, Bias
 from maxmargin.algorithms.base import PerceptronLike
@@ -232,7 +232,7 @@ def test_sweeps_by_parts_give_the_same_model(algorithm, parameters, monkeypatch)
         return model.fit(sp.csr_matrix(X), y).coef_
 
     whole = coefficients()
-    monkeypatch.setattr(maxmargin.fit.presentation, "ENTRIES_PER_CALL", 3000.0)
+    monkeypatch.setattr(maxmargin.fit.state, "ENTRIES_PER_CALL", 3000.0)
     np.testing.assert_array_equal(coefficients(), whole)
 
 
@@ -242,7 +242,7 @@ def test_sweeps_by_parts_give_the_same_model(algorithm, parameters, monkeypatch)
 )
 def test_at_most_one_pass_follows_an_interrupt(name, schedule, monkeypatch):
     """The limit holds for schedules of many passes per call and while iterates are recorded."""
-    monkeypatch.setattr(maxmargin.fit.presentation, "ENTRIES_PER_CALL", 1.0)
+    monkeypatch.setattr(maxmargin.fit.state, "ENTRIES_PER_CALL", 1.0)
     passes: list[int] = []
 
     def count_passes(module, function, number_of_passes):
@@ -251,9 +251,9 @@ def test_at_most_one_pass_follows_an_interrupt(name, schedule, monkeypatch):
             module, function, lambda *task: passes.append(number_of_passes(task[-1])) or original(*task)
         )
 
-    count_passes(maxmargin.fit.presentation, "repeat", int)
-    count_passes(maxmargin.fit.presentation, "shrinking_sweeps", int)
-    count_passes(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
+    count_passes(maxmargin.fit.state, "repeat", int)
+    count_passes(maxmargin.fit.state, "shrinking_sweeps", int)
+    count_passes(maxmargin.fit.run, "trace", lambda lines: len(lines) - 1)
     X, y = separated(11, n=80, gap=0.02)
     for when in range(1, 30):
         passes.clear()

@@ -19,7 +19,7 @@ from .batch.generation import column_points, linear_points, norm_solutions
 from .batch.iterate import Point, Reached
 from .batch.newton import newton_points
 from .batch.proximal_newton import proximal_newton_points
-from .batch.proximal_point import Start
+from .batch.semismooth import Start
 from .batch.sifting import Rows, by_proximal_points, sifted_points
 from .linear_algebra.centred_rows import centred_rows
 

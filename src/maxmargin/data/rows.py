@@ -35,7 +35,7 @@ from ..numerics.sums import Plain, row_squares
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
-    from ..algorithms.batch.kernel_rows import KernelRows
+    from ..algorithms.batch.decomposition import KernelRows
 
 _T = TypeVar("_T")
 

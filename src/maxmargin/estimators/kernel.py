@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
-from ..algorithms.batch.kernel_rows import MEGABYTE
+from ..algorithms.batch.decomposition import MEGABYTE
 from ..certificates.definiteness import check_kernel
 from ..data.rows import engine_rows
 from ..data.units import check_constant

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..algorithms.batch.decomposition import KernelRows
 from ..algorithms.batch.iterate import Point
-from ..algorithms.batch.kernel_rows import KernelRows
 from ..algorithms.batch.quadratic_program import SharedRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program, ProximalNewton
@@ -28,10 +28,9 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from .certifier import CertifiedPoint, Certifier, Incumbent
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
-from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits
 from .report import Job, KernelJob, Report, Solution, Stopping
-from .run import Run
+from .run import GramRun, Run
 from .schedules import SCHEDULES
 from .tracker import ROUNDING, Primal
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..algorithms.batch.kernel_rows import KernelRows
+from ..algorithms.batch.decomposition import KernelRows
 from ..certificates.bounds import Bounds
 from ..certificates.expansions import KernelPoint, KernelProblem, all_bounds
 from ..certificates.gram import KernelSample

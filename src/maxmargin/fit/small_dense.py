@@ -8,10 +8,10 @@ from itertools import chain
 
 import numpy as np
 
-from ..algorithms.batch import newton, proximal_point
+from ..algorithms.batch import newton, semismooth
 from ..algorithms.batch.iterate import Point, Reached
 from ..algorithms.batch.newton import newton_points
-from ..algorithms.batch.proximal_point import proximal_points
+from ..algorithms.batch.semismooth import proximal_points
 from ..algorithms.linear_algebra.centred_rows import SmallDenseRows
 from ..data.rows import Patterns
 from ..data.task import Task
@@ -33,7 +33,7 @@ MAX_ROWS = 30_000
 FIRST_GAP_SHARE = 0.5
 # Settings with which each solver yields only two iterates: the first one within the goal, and the last one. More would
 # cost certificates that are not used.
-PROXIMAL = proximal_point.Settings(first_report_gap=0.0)
+PROXIMAL = semismooth.Settings(first_report_gap=0.0)
 NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
 
 

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.batch.decomposition import SETTINGS as WORKING_SETS
-from ..algorithms.batch.decomposition import Decomposition
-from ..algorithms.batch.kernel_rows import KernelRows
+from ..algorithms.batch.decomposition import Decomposition, KernelRows
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
@@ -34,7 +33,7 @@ from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import unmerged
 from ..data.task import GramTask
 from ..fit.exact import factors_whole_gram, finish_gram
-from ..fit.gram_run import GramRun
+from ..fit.run import GramRun
 from ..fit.schedules import SCHEDULES
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce

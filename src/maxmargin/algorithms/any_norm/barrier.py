@@ -30,8 +30,8 @@ import numpy as np
 
 from ...problem.problem import Problem
 from ..batch.iterate import Point
+from ..linear_algebra.centred_rows import UnitRows
 from ..linear_algebra.systems import TINY, column_squares, solver, times_columns
-from .unit_rows import UnitRows
 
 
 @dataclass(frozen=True)

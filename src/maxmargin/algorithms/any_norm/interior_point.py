@@ -32,9 +32,9 @@ import numpy as np
 from ...numerics.norms import norm
 from ...problem.problem import Problem
 from ..batch.iterate import Point
+from ..linear_algebra.centred_rows import UnitRows
 from ..linear_algebra.systems import TINY, row_solver
 from .penalties import Step, penalty
-from .unit_rows import UnitRows
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from ...problem.problem import Problem
 from ..linear_algebra.centred_rows import CentredRows
 from .interior_point import interior_points
 from .iterate import Reached
-from .proximal_point import Start, proximal_points
 from .quadratic_program import SpanBasis, is_wide
+from .semismooth import Start, proximal_points
 
 # Excess of the groups, relative to the objective, up to which it is rounding: some tens of roundings of float64.
 ROUNDING = 1e-14

@@ -36,8 +36,8 @@ from ...data.rows import Patterns
 from ...engine.order import shuffled
 from ...engine.sweep import objective_gap, repeat, score_rows
 from ...problem.problem import Problem
-from ..presentation import ENTRIES_PER_CALL
 from ..report import Solution
+from ..state import ENTRIES_PER_CALL
 from .bounds import dual_side, empty_certificate, objective_side
 from .driver import PartitionedFit, PassDriver
 from .sums import Block, BoundSums, Coordinates
