@@ -1,24 +1,18 @@
-"""Time limits and Ctrl-C are observed within linear programs, products and factorisations of large matrices."""
+"""Time limits, callbacks and Ctrl-C are observed within fits, and what is found so far is kept."""
 
 from __future__ import annotations
 
 import signal
 import time
-import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from clouds import clouds
-from problems import bounds_of
+from memory import with_peak_memory
 from sklearn.base import clone
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, MaxMarginClassifierCV, Status, verify
-from maxmargin.algorithms.batch.sifting import sifted_points
-from maxmargin.estimators.diagnosis import explain
-from maxmargin.fit import deadline
-from maxmargin.problem.problem import Problem
 
 
 def half_at_the_margin(margin: float, n: int = 1000, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -42,6 +36,33 @@ def test_cycling_programs_end_at_max_time():
     assert model.status_ is not Status.INTERRUPTED
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": np.inf},
+        {"C": np.inf, "p": 1},
+        {"C": np.inf, "p": 1.5},
+        {"loss": "hinge", "p": 1, "norm_power": 1, "algorithm": "lp"},
+        {"loss": "hinge", "p": np.inf, "norm_power": 1},
+        {"loss": "hinge", "C": 1e4},
+        {"loss": "squared_hinge", "p": np.inf, "C": 1e3},
+        {"loss": "hinge", "p": 3, "C": 1e3, "algorithm": "interior-point"},
+    ],
+    ids=str,
+)
+def test_deadlines_are_kept_with_a_valid_certificate(options):
+    """Of fits that take longer; the bound is generous for slow machines and compilation."""
+    X, y = half_at_the_margin(0.01, 4000, 100)
+    y[:5] = y[:5] if options.get("C") == np.inf else -y[:5]
+    model = MaxMarginClassifier(**options, tol=1e-13, max_time=0.4, random_state=0)
+    begin = time.perf_counter()
+    model.fit(X, y)
+    assert time.perf_counter() - begin < 20.0
+    assert model.status_ is not Status.INTERRUPTED
+    assert model.certificate_.gap < np.inf
+    assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6, abs=1e-9)
+
+
 def test_unreached_time_limits_do_not_change_the_result():
     X, y = half_at_the_margin(0.5, 200, 10)
     one, two = (
@@ -53,25 +74,19 @@ def test_unreached_time_limits_do_not_change_the_result():
 
 
 @pytest.mark.parametrize(
-    ("kind", "loss"),
-    [("dense", "squared_hinge"), ("sparse", "hinge"), ("equal rows", "hinge"), ("far", "squared_hinge")],
+    ("kind", "loss"), [("dense", "squared_hinge"), ("sparse", "hinge"), ("equal rows", "hinge")]
 )
 def test_interior_points_of_wide_rows_need_no_matrix_of_the_columns(kind, loss):
     """A step takes n^3 operations, and n d numbers of memory."""
     rng = np.random.default_rng(0)
-    y, ones = np.where(np.arange(20) % 2, 1.0, -1.0), np.ones(20)
-    X = rng.standard_normal((20, 3000)) + 0.1 * y[:, None] + 50.0 * (kind == "far")
+    y = np.where(np.arange(20) % 2, 1.0, -1.0)
+    X = rng.standard_normal((20, 3000)) + 0.1 * y[:, None]
     X[[3, 5]] = X[1] if kind == "equal rows" else X[[3, 5]]
-    X = np.maximum(X, 0.0) if kind == "sparse" else X
-    problem = Problem(loss, 1.0)
-    tracemalloc.start()
-    *_, last = sifted_points(problem, sp.csr_matrix(X) if kind == "sparse" else X, y, ones)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    X = sp.csr_matrix(np.maximum(X, 0.0)) if kind == "sparse" else X
+    model = MaxMarginClassifier(1.0, loss=loss, algorithm="interior-point", tol=1e-7).fit(X, y)
+    _, peak = with_peak_memory(lambda: model.fit(X, y))
     assert peak < 8 * 3000**2 / 4
-    assert abs(float(last.alpha @ y)) <= 1e-9 * float(last.alpha.sum())
-    lower, upper = bounds_of(problem, X, y, ones, *last[:3])
-    assert upper - lower <= 1e-7 * upper
+    assert model.status_ is Status.CERTIFIED
 
 
 @pytest.mark.parametrize(
@@ -79,27 +94,21 @@ def test_interior_points_of_wide_rows_need_no_matrix_of_the_columns(kind, loss):
     [
         MaxMarginClassifier(C=np.inf, algorithm="interior-point", random_state=0),
         MaxMarginClassifier(loss="hinge", p=1, norm_power=1, algorithm="lp", random_state=0),
+        MaxMarginClassifier(loss="hinge", algorithm="mpu", random_state=0, max_iter=20),
         KernelMaxMarginClassifier(C=100.0, loss="hinge", random_state=0),
     ],
 )
-def test_callbacks_are_called_within_rounds(model, monkeypatch):
-    """With the last report, or one of round 0 before the first; each call may end the fit."""
+def test_callbacks_get_every_round_in_order_and_may_end_the_fit(model):
+    """Calls within a round have its last report, or one of round 0 before the first."""
     rng = np.random.default_rng(0)
     X, y, reports = rng.standard_normal((300, 20)), np.arange(300) % 2, []
     model = clone(model).set_params(tol=1e-12, callback=reports.append).fit(X, y)
     found = dict.fromkeys(report.round for report in reports if report.round)  # each once, in their order
     assert list(found) == [one.round for one in model.history_]
-    monkeypatch.setattr(deadline, "POLL_SECONDS", 0.0)
-    reports.clear()
-    model.fit(X, y)
-    rounds = [report.round for report in reports]
-    assert (rounds[0], reports[0].upper) == (0, np.inf)
-    assert sorted(set(rounds)) == [0, *(one.round for one in model.history_)]
-    assert len(rounds) > len(set(rounds))
-    assert np.all(np.diff(rounds) >= 0)
+    assert np.all(np.diff([report.round for report in reports]) >= 0)
     assert np.all(np.diff([report.seconds for report in reports]) >= 0.0)
-    model.set_params(callback=lambda report: report.round == 0).fit(X, y)
-    assert model.status_ is Status.INTERRUPTED
+    model.set_params(callback=lambda report: True).fit(X, y)
+    assert model.status_ in (Status.INTERRUPTED, Status.INSEPARABLE)
     assert verify(model, X, y).upper >= model.certificate_.lower
 
 
@@ -114,111 +123,30 @@ def test_interrupt_in_a_fold_restores_the_attributes_of_the_estimator():
     assert not hasattr(raised.value, "result")  # the path of one fold is no result of the search
 
 
-@pytest.mark.parametrize("model", [MaxMarginClassifier(), KernelMaxMarginClassifier()], ids=str)
-def test_an_interrupt_while_the_model_is_stored_keeps_it(model, monkeypatch):
-    """The fit has ended: its status and certificate are those of the fit without Ctrl-C."""
-    X, y = clouds(60, 3, gap=0.05)
-    expected = clone(model).fit(X, y)
-
-    def pressed(*arguments):
-        signal.raise_signal(signal.SIGINT)
-        return explain(*arguments)
-
-    monkeypatch.setattr("maxmargin.estimators.prediction.explain", pressed)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    assert model.status_ is expected.status_ is Status.CERTIFIED
-    assert model.message_ == expected.message_
-    assert verify(model, X, y).gap <= model.tol
-
-
-LAST_STEPS = [
-    (MaxMarginClassifier(), "numerics.threads.BlasThreads.__exit__"),
-    (KernelMaxMarginClassifier(), "numerics.threads.BlasThreads.__exit__"),
-    (MaxMarginClassifierCV(Cs=[1.0], cv=2), "numerics.threads.BlasThreads.__exit__"),
-]
-
-
-@pytest.mark.parametrize(("model", "step"), LAST_STEPS, ids=["linear", "kernel", "cv"])
-def test_an_interrupt_in_the_last_step_of_a_method_keeps_the_model(model, step, monkeypatch):
-    """The model is stored, so that the attributes before the fit are not restored."""
-    X, y = clouds(60, 3, gap=0.05)
-
-    def pressed(*arguments):
-        monkeypatch.undo()
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(f"maxmargin.{step}", pressed)
+@pytest.mark.parametrize(
+    "model", [MaxMarginClassifier(tol=1e-12), KernelMaxMarginClassifier(tol=1e-12)], ids=str
+)
+def test_ctrl_c_keeps_the_model_and_restores_the_handler(model):
+    X, y = clouds(600, 120, gap=-0.5)
+    before, presses = signal.getsignal(signal.SIGINT), iter([signal.SIGINT])
+    model = clone(model).set_params(callback=lambda report: [*map(signal.raise_signal, presses)] and None)
     with pytest.raises(KeyboardInterrupt) as raised:
         model.fit(X, y)
     assert raised.value.result is model
-    assert model.status_ is Status.CERTIFIED
-    assert verify(model, X, y).gap <= model.tol
-
-
-def press_ctrl_c():
-    signal.raise_signal(signal.SIGINT)
-
-
-def test_handlers_are_restored_where_a_second_ctrl_c_comes_while_they_are(monkeypatch):
-    before, set_handler, pressed = signal.getsignal(signal.SIGINT), signal.signal, []
-
-    def late(number, handler):
-        if handler is before and not pressed:
-            pressed.append(number)
-            press_ctrl_c()
-        return set_handler(number, handler)
-
-    def fit():
-        with deadline.Deadline():
-            press_ctrl_c()
-            monkeypatch.setattr(signal, "signal", late)
-
-    with pytest.raises(deadline.SecondInterruptError):
-        fit()
-    assert pressed
+    assert model.status_ in (Status.INTERRUPTED, Status.CERTIFIED, Status.CONVERGED)
+    assert verify(model, X, y).upper >= model.certificate_.lower
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_second_ctrl_c_restores_the_handlers():
-    before = signal.getsignal(signal.SIGINT)
-    limit = deadline.Deadline()
-    limit.__enter__()
-    press_ctrl_c()
-    with pytest.raises(deadline.SecondInterruptError):
-        press_ctrl_c()
+def test_a_second_ctrl_c_ends_the_fit_without_a_model():
+    def twice(report):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    X, y = clouds(60, 3, gap=0.05)
+    before, model = signal.getsignal(signal.SIGINT), MaxMarginClassifier(callback=twice)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        model.fit(X, y)
+    assert not hasattr(raised.value, "result")
+    assert not hasattr(model, "coef_")
     assert signal.getsignal(signal.SIGINT) is before
-    with pytest.raises(deadline.SecondInterruptError):
-        limit.__exit__(None, None, None)
-
-
-def test_a_deferred_ctrl_c_is_not_lost_where_the_block_fails():
-    @deadline.deferred_interrupt()
-    def save():
-        press_ctrl_c()
-        raise OSError("the disk is full")
-
-    with pytest.raises(KeyboardInterrupt):
-        save()
-
-
-def test_two_threads_make_one_call_of_a_callback_in_an_interval(monkeypatch):
-    """A thread that has found a call due makes none where another thread has made one meanwhile."""
-    calls, now = [], [0.0]
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-
-    class Contended:
-        """A lock that is acquired after another thread has held it for a call."""
-
-        def acquire(self, blocking):
-            now[0] += 0.1
-            poll.postpone()
-            return True
-
-        def release(self):
-            pass
-
-    poll = deadline.Poll(lambda: calls.append(now[0]) or False, Contended())
-    now[0] = 1.0
-    assert not poll()
-    assert calls == []
