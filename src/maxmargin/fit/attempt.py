@@ -26,8 +26,8 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .certifier import CertifiedPoint, Certifier, Incumbent
-from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
+from .certifier import Certifier, Incumbent
+from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
 from .presolve import PresolveStep, ScaledUnits
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import GramRun, Run
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 # Statuses of a fit that the deadline ended.
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
-# Statuses of a fit that its solver ended. They become MAX_TIME where a certificate is above `tol` because there was no
-# time for compensated sums.
-ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 # Statuses that become UNDECIDED for a hard margin without a certified separator.
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 EXACT = "exact"  # the name of the exact stage in reports
@@ -329,25 +326,11 @@ class RowAttempt(Attempt):
             self.rounds += 1
             reason = "nothing was found before the end: an approximate solution at p = 2"
             self._report(DualCoordinateDescent.name, reason)
-        w, b, alpha, certificate = self._certified(Point(*best.result()[2], best.alpha), status)
+        w, b, alpha, certificate = self.certifier.final(Point(*best.result()[2], best.alpha))
         finite = np.isfinite(w).all() and np.isfinite(b)
         status = proved_status(status, self.problem, certificate, tol, finite)
         results = self.run.algorithm.measure(self.run)
         return Solution(w, b, alpha, status, self.rounds, self.history, certificate, results=results)
-
-    def _certified(self, point: Point, status: Status) -> CertifiedPoint:
-        """Return the certified point of the solution, at which losses that are rounding of the margins may be removed.
-
-        Margins of 1, rounded, have losses that a multiple of (w, b) has not (`tight_points`): with large C they exceed
-        the gap.
-        """
-        tol, task = self.stopping.tol, self.task
-        found = self.certifier.final(point)
-        if found.certificate.gap <= tol or status not in ENDED or self.problem.hard or self.job.last:
-            return found
-        *_, (w, b) = tight_points(task.problem, task.patterns, task.y, task.weights, point[:2], ROUNDING)
-        larger = self.certifier.certify(Point(w, b, point.alpha))
-        return min(found, larger, key=lambda one: one.certificate.gap)
 
 
 class GramAttempt(Attempt):

@@ -5,7 +5,7 @@ Of kernel problems it is run on the rows of a factor of the Gram matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,9 +44,6 @@ MAX_START_GAP = 3e-3
 # outwards, and the certified gap is then still at most `tol`. A smaller share costs further rounds; with a larger one
 # some fits end above `tol`.
 RUNNING_GAP_SHARE = 0.996
-# A margin is taken to be one at the optimum if it differs from one by less than this: the difference is then rounding
-# only. A smaller distance misses some of these margins, a larger one includes other margins.
-TIGHT_MARGIN_DISTANCE = 1e-9
 # Rows up to which the exact stage factorises the whole Gram matrix by its eigenvalues, which cost O(n^3). With more
 # rows it requires a kernel with few features, or a factor of low rank. A larger limit spends more time on eigenvalues,
 # a smaller one leaves more problems to the algorithm.
@@ -108,7 +105,7 @@ def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: flo
 
 
 def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, rounding: float) -> bool:
-    """Certify the points of a candidate, and keep those with better bounds; return whether one has the gap required.
+    """Certify a candidate, and keep its parts with better bounds; return whether it has the gap required.
 
     The gap required is `RUNNING_GAP_SHARE` * tol for a candidate that is `near`, otherwise `rounding`.
     """
@@ -116,85 +113,30 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
     alpha = qp.dual(candidate.a)
     if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
         return False
-    points = _primal_points(run, w, b, rounding if candidate.settled else None)
-    for v, bias in [(w, b)] if candidate.near else points:
-        required = RUNNING_GAP_SHARE * run.tol if candidate.near else rounding
-        certificate = certifier.certify_and_keep(Point(v, bias, alpha))
-        gap_at_optimum = rounding if candidate.settled else 0.0
-        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
-        if (candidate.settled or candidate.near) and certificate.gap <= required:
-            return True
-    return False
+    if not candidate.near:
+        w, b = _with_best_intercept(run, w, b)
+    required = RUNNING_GAP_SHARE * run.tol if candidate.near else rounding
+    certificate = certifier.certify_and_keep(Point(w, b, alpha))
+    gap_at_optimum = rounding if candidate.settled else 0.0
+    run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, gap_at_optimum)
+    return (candidate.settled or candidate.near) and certificate.gap <= required
 
 
-def _primal_points(
-    run: Run, w: np.ndarray, b: float, rounding: float | None
-) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield primal points (w, b) with the direction of a given w.
+def _with_best_intercept(run: Run, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+    """Return (w, b) with the best intercept, for a hard margin in the multiple with smallest margin one.
 
-    Hard margin: the multiple with smallest margin one and the best intercept, or the best point of `run` if w separates
-    nothing. Soft margin: the points of `tight_points`.
+    It is the best point of `run` if w does not separate the classes of a hard margin.
     """
-    problem, X, y = run.problem, run.patterns.X, run.y
-    if not problem.hard:
-        yield from tight_points(problem, run.patterns, y, run.weights, (w, b), rounding)
-        return
-    z = Plain.scores(X, w)
+    problem, y = run.problem, run.y
+    z = Plain.scores(run.patterns.X, w)
     b = best_intercept(problem, z, y, run.weights) if problem.free else b
+    if not problem.hard:
+        return w, b
     smallest = float((y * (z + b)).min())
-    if smallest > 0.0:
-        t = canonical_multiple(smallest, norm(w, problem.q))
-        yield t * w, t * b
-    else:
-        yield run.best.primal  # w does not separate the classes: use the best w so far
-
-
-def tight_points(
-    problem: Problem,
-    patterns: Patterns,
-    y: np.ndarray,
-    weights: np.ndarray,
-    point: tuple[np.ndarray, float],
-    rounding: float | None,
-) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (w, b) of a soft margin with the best intercept, and multiples of it whose tight margins are at least one.
-
-    A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Its loss C e may
-    exceed the whole gap if C is large. A multiple of (w, b) by 1 + `growth` raises its margin to one, where `growth` is
-    the largest e plus a bound of the rounding errors of scores.
-
-    Parameters
-    ----------
-    problem : Problem
-        Soft.
-    patterns : Patterns
-    y, weights : ndarray of shape (n,)
-    point : (ndarray of shape (d,), float)
-        (w, b).
-    rounding : float or None
-        Relative gap that is rounding; None if the point does not meet the optimality conditions: no margin is then
-        taken to be tight.
-    """
-    X, (w, b) = patterns.X, point
-    z = Plain.scores(X, w)
-    b = best_intercept(problem, z, y, weights) if problem.free else b
-    margins = y * (z + b)
-    tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
-    if rounding is None or not tight.any():
-        yield w, b
-        return
-    shortfall = max(1.0 - float(margins[tight].min()), 0.0)
-    size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
-    # three error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
-    growth = shortfall + 3.0 * Plain.error(size, patterns.d + 1)
-    # with this multiple plain sums prove the margins
-    if problem.loss == "hinge" and 4.0 * growth <= rounding:
-        yield w * (1.0 + growth), b * (1.0 + growth)
-    yield w, b
-    # a smaller multiple: 4 units in the last place of sum_j |x_ij w_j| + |b|
-    terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
-    growth = shortfall + 4.0 * EPS * terms
-    yield w * (1.0 + growth), b * (1.0 + growth)
+    if not smallest > 0.0:
+        return run.best.primal
+    t = canonical_multiple(smallest, norm(w, problem.q))
+    return t * w, t * b
 
 
 def finish_gram(tracker: GramTracker, sample: KernelSample, interrupted: Callable[[], bool]) -> None:

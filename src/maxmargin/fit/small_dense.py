@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ..data.task import Task
 from ..data.units import in_users_units
 from ..problem.problem import Problem
 from .certifier import CertifiedPoint, Certifier
-from .exact import RUNNING_GAP_SHARE, ends_at_tol, is_small, tight_points
+from .exact import RUNNING_GAP_SHARE, ends_at_tol, is_small
 
 # Largest number of columns of a small dense problem, constant included: the limit of compiled iterations
 # (`semismooth.MAX_COMPILED`).
@@ -93,53 +92,18 @@ def solve_small_dense(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
             if found.near and best is None:
-                best, done = _certify(task, Point(*found[:3]), tol, certifier, True)
+                best, done = _certify(found, RUNNING_GAP_SHARE * tol, certifier)
                 if done:
                     return best, True, False
         if found is None or not np.isfinite(found.w.sum() + found.b + found.alpha.sum()):
             return best, False, False
-        last, done = _certify(task, Point(*found[:3]), tol, certifier, False)
+        last, done = _certify(found, min(certifier.rounding(tol), RUNNING_GAP_SHARE * tol), certifier)
     if best is None or last.certificate.gap <= best.certificate.gap:
         best = last
     return best, done, True
 
 
-def _certify(
-    task: Task, found: Point, tol: float, certifier: Certifier, near: bool
-) -> tuple[CertifiedPoint, bool]:
-    """Certify an iterate, and return the certified point with the smallest gap.
-
-    At the optimum of the hinge loss, multiples of it whose tight margins exceed one are certified too (`tight_points`).
-
-    Parameters
-    ----------
-    task : Task
-    found : Point
-        An iterate of the task.
-    tol : float
-    certifier : Certifier
-    near : bool
-        Whether a gap of `tol` is required; otherwise a gap that is rounding.
-
-    Returns
-    -------
-    best : CertifiedPoint
-    done : bool
-        Whether its gap is as small as required.
-    """
-    rounding = certifier.rounding(tol)
-    goal, points = tol if near else rounding, iter([found[:2]])
-    if task.problem.loss == "hinge" and not near:
-        points = chain(
-            points, tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], rounding)
-        )
-    best, done = None, False
-    for w, b in points:
-        point = certifier.certify(Point(w, b, found.alpha))
-        if best is None or point.certificate.gap <= best.certificate.gap:
-            best = point
-        done = point.certificate.gap <= min(goal, RUNNING_GAP_SHARE * tol)
-        if done:
-            break
-    assert best is not None
-    return best, done
+def _certify(found: Reached, goal: float, certifier: Certifier) -> tuple[CertifiedPoint, bool]:
+    """Return an iterate with its certificate, and whether its gap is at most `goal`."""
+    point = certifier.certify(Point(*found[:3]))
+    return point, point.certificate.gap <= goal
