@@ -40,7 +40,7 @@ def rules_alone(monkeypatch):
     """Disable the exact step for small problems, so that the rules have to converge themselves."""
     monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM", 0)
     monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_TOL", 0)
-    monkeypatch.setattr("maxmargin.fit.small_dense.MAX_ROWS", 0)
+    monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS", 0)
 
 
 @pytest.fixture(autouse=True)

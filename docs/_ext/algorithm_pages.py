@@ -29,13 +29,13 @@ from maxmargin.algorithms.batch import (
     sifting,
 )
 from maxmargin.algorithms.batch import (
-    proximal_point as proximal,
+    semismooth as proximal,
 )
 from maxmargin.algorithms.normalised import perceptron as normalised
 from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
-from maxmargin.separability import nearest_point
+from maxmargin.separability import search
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ INTERNAL = (
     InternalAlgorithm(
         "nearest-point",
         "Nearest point of a convex hull in exact arithmetic",
-        (nearest_point.nearest_points,),
+        (search.nearest_points,),
         pictures.nearest_point,
     ),
 )

@@ -121,9 +121,7 @@ def test_sufficient_warm_start_is_kept(n, loss, max_time):
 def test_an_interrupt_keeps_the_point_of_the_last_report(loss):
     X, y, weights = conditioned("plain", 3000, 120, 0)
     presses = iter([signal.SIGINT])
-    model = MaxMarginClassifier(
-        loss=loss, callback=lambda report: [*map(signal.raise_signal, presses)] and None
-    )
+    model = MaxMarginClassifier(loss=loss, callback=lambda report: any(map(signal.raise_signal, presses)))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y, sample_weight=weights)
     assert model.status_ in (Status.INTERRUPTED, Status.CERTIFIED)

@@ -23,7 +23,7 @@ from maxmargin import (
 )
 from maxmargin.numerics.rational import IntegerRows, null_vector
 from maxmargin.separability import search
-from maxmargin.separability.nearest_point import least_row
+from maxmargin.separability.search import least_row
 
 RADIUS = 1e-11  # the radius is lowered by 1e-12 (d + 4) of itself, here at most 7e-12
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -19,8 +19,7 @@ from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline
-from ..fit.driver import status_at_end
-from ..fit.gram_driver import KernelSolution, solve_kernel
+from ..fit.driver import KernelSolution, solve_kernel, status_at_end
 from ..fit.report import KernelJob, Report, Stopping
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns

@@ -17,11 +17,11 @@ from ..certificates.verdicts import Verdict
 from ..data.partitions import cluster_of
 from ..data.rows import Patterns
 from ..data.task import Task
+from ..fit.certifier import SelectedRows
 from ..fit.deadline import Deadline
 from ..fit.driver import solve
 from ..fit.exact import is_small
 from ..fit.policy import Choice, choose
-from ..fit.presolve import SelectedRows
 from ..fit.report import Job, Report, Solution, Stopping
 from ..numerics.representable import refuse_rounded
 from ..numerics.sizes import require_weight_memory

@@ -26,9 +26,8 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .certifier import Certifier, Incumbent
+from .certifier import Certifier, Incumbent, PresolveStep, ScaledUnits
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
-from .presolve import PresolveStep, ScaledUnits
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import GramRun, Run
 from .schedules import SCHEDULES

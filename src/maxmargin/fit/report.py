@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ..data.task import Task
     from ..problem.problem import Problem
     from ..problem.status import Status
+    from .certifier import SelectedRows
     from .deadline import Deadline
     from .policy import Choice
-    from .presolve import SelectedRows
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
-from .nearest_point import UNDERFLOW
-from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
+from .search import TRIVIAL, UNDERFLOW, ExactDirection, SeparatorSearch, trivial_certificate
 
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
 # further, fewer end sooner with a wider one. A round value; not tuned.
