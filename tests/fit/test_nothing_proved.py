@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 from command import run
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status, save, support_report, verify
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    Problem,
+    Status,
+    save,
+    support_report,
+    verify,
+)
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.certificates.certificate import Certificates
 from maxmargin.plots import BoundsDisplay
-from maxmargin.problem.problem import LOSSES, Problem
 
 INF = np.inf
+LOSSES = ("hinge", "squared_hinge")
 EXPIRED = 1e-9  # seconds: expired before the first check of the clock
 WORDS = "nothing is proved"
 

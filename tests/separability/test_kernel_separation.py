@@ -16,7 +16,6 @@ from effort import examples, thorough
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Undecided, separate
 from maxmargin.certificates.separators import KernelSeparator
 from maxmargin.kernels.functions import Gaussian
-from maxmargin.separability import kernel as kernel_separation
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 XOR = [1, 1, 0, 0]
@@ -153,17 +152,3 @@ class TestTermination:
         assert verdict.seconds < 30.0  # it ends early
         with pytest.raises(CertificateError, match="upper bound"):
             replace(verdict, hi=-1.0).verify(X, y)
-
-    def test_exhausted_budget_is_reported_and_max_time_extends_it(self, monkeypatch):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(600, 5))
-        y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
-        monkeypatch.setattr(kernel_separation, "set_budget", lambda n: 1)
-        monkeypatch.setattr(kernel_separation, "factors_whole_gram", lambda n: False)
-        options = {"kernel": "rbf", "gamma": 1.0, "tol": np.inf}
-        given_up = separate(X, y, **options)
-        assert given_up.separable is None
-        assert "set max_time" in given_up.reason
-        extended = separate(X, y, max_time=60.0, **options)
-        assert extended.separable
-        assert extended.lo <= given_up.hi
