@@ -31,9 +31,9 @@ from ..numerics.progress import announce
 from ..numerics.rational import IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
-from ..numerics.sums import EPS, Plain
+from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
-from .search import TRIVIAL, UNDERFLOW, ExactDirection, SeparatorSearch, trivial_certificate
+from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
 
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
 # further, fewer end sooner with a wider one. A round value; not tuned.
@@ -121,7 +121,7 @@ class LinearSearch(SeparatorSearch):
 
     def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> LinearSeparator | None:
         """Return the verdict on w with its best intercept if float64 sums prove that it separates."""
-        if not _may_separate(rows, w):
+        if not w.any():
             return None
         w, b, y = _unscaled(w, rows), 0.0, self.y
         if self.problem.free:
@@ -181,28 +181,6 @@ class LinearSearch(SeparatorSearch):
             return solve(Job(task, choice, stopping, 0, self._sample))
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
-
-
-def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
-    """Return whether w may separate with some intercept; False is certain, in spite of the rounding of plain sums.
-
-    The check takes two products with the rows.
-    |fl(x.w) - x.w| <= (d + 8) eps |x|.|w|, the 8 for the scaling of w, plus underflow. `w`, of shape (d,), has weights
-    of the columns of `rows.scaled`.
-    """
-    size = float(np.abs(w).max(initial=0.0))
-    if size == 0.0:
-        return False
-    w = w / size
-    scores = rows.scaled @ w
-    off = (rows.d + 8.0) * EPS * (abs(rows.scaled) @ np.abs(w)) + UNDERFLOW
-    # w separates only if some intercept is above -lowest and below -highest; without an intercept it must be 0
-    positive = rows.y > 0.0
-    lowest = (scores + off)[positive].min(initial=np.inf)
-    highest = (scores - off)[~positive].max(initial=-np.inf)
-    if not rows.bias:
-        return not (lowest <= 0.0 or highest >= 0.0)
-    return not lowest <= highest  # True if overflow has made them NaN
 
 
 def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:

@@ -543,8 +543,7 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     X : ndarray or CSR matrix of shape (n, d), no zeros stored
     y : ndarray of shape (n,), entries -1.0 and 1.0
     bias : bool
-        With a bias, equal rows of both classes are a proof; without one, rows y_i x_i that point in opposite
-        directions, or a row of zeros.
+        Equal rows of both classes are a proof; without a bias, so is a row of zeros.
 
     Returns
     -------
@@ -553,35 +552,13 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     distinct : Merged
         The rows without copies, in the order of the data; equal rows of both classes are one of them.
     """
-    distinct = _equal_rows(X)
-    if bias:
-        pairs = _of_both_signs(distinct.groups, y)
-        return (dict.fromkeys(pairs[0], Fraction(1, 2)) if pairs else None), distinct
-    X = sp.csr_matrix(X)
-    entries = np.diff(X.indptr)
-    if not entries.all():
-        return {int(entries.argmin()): Fraction(1)}, distinct
-    # Parallel rows have equal quotients by their first entries, also after rounding; the few other rows with equal
-    # rounded quotients are sorted out in rational numbers.
-    firsts = X.data[X.indptr[:-1]].astype(float)
-    with np.errstate(over="ignore"):
-        quotients = X.data / np.repeat(firsts, entries)
-    groups = _equal_rows(sp.csr_matrix((quotients, X.indices, X.indptr), shape=X.shape)).groups
-    for i, j in _of_both_signs(groups, y * np.sign(firsts)):
-        one, two = Fraction(firsts[i]), Fraction(firsts[j])
-        first, second = X[i], X[j]
-        values = zip(first.data.tolist(), second.data.tolist(), strict=False)
-        same_columns = np.array_equal(first.indices, second.indices)
-        if same_columns and all(Fraction(a) * two == Fraction(b) * one for a, b in values):
-            one, two = abs(one), abs(two)  # two y_i x_i = -one y_j x_j
-            return {i: two / (one + two), j: one / (one + two)}, distinct
-    return None, distinct
-
-
-def _equal_rows(X: Any) -> Merged:
-    """Return the rows with equal ones merged, whatever their classes."""
     ones = np.ones(X.shape[0])
-    return merge(X, ones, ones, in_order=True)
+    distinct = merge(X, ones, ones, in_order=True)
+    pairs = _of_both_signs(distinct.groups, y)
+    if pairs:
+        return dict.fromkeys(pairs[0], Fraction(1, 2)), distinct
+    zeros = () if bias else np.flatnonzero(np.diff(sp.csr_matrix(X).indptr) == 0).tolist()
+    return ({zeros[0]: Fraction(1)} if zeros else None), distinct
 
 
 def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:

@@ -32,9 +32,6 @@ from .sifting import by_proximal_points, sifted_points
 # variables of a start, which may be far from the optimum; and from iterates before the last one, since later iterates
 # give better sets. More changes find the optimum from farther away, at the cost of one linear system each.
 MAX_CHANGES, MAX_START_CHANGES, MAX_EARLY_CHANGES = 30, 6, 2
-# A hard margin, in units of the program, below which the classes may be inseparable: interior points are no more
-# accurate.
-MIN_MARGIN = 1e-6
 # Gap from which on the active sets of two successive iterates are compared; above it they rarely agree.
 EARLY_GAP = 1e-3
 # Gap of the squared hinge at which the error of w, its square root, is rounding: no active set is solved then.
@@ -130,9 +127,6 @@ def candidates(
     yield last
     if interrupted():
         return
-    if qp.problem.hard and np.linalg.norm(w) < MIN_MARGIN:
-        a = _zero_combination(qp, inner.a)
-        yield last._replace(a=a, w=qp.A.T @ a)
     yield from search.settle(search.sets(last), beta, MAX_CHANGES)
 
 
@@ -400,23 +394,3 @@ def _redistributed(qp: Quadratic, a: np.ndarray, sets: np.ndarray) -> np.ndarray
     out = np.where(sets == AT_CAP, qp.c, 0.0)
     out[free] = found.x
     return out
-
-
-def _zero_combination(qp: Quadratic, a: np.ndarray) -> np.ndarray:
-    """Return dual variables a > 0 of inseparable classes with A'a = 0 and E a = e to rounding.
-
-    Newton's method, each change being relative to the dual variable: with B = (A, E') and t = (0, e),
-    a_i <- a_i (1 - (B x)_i) where B' diag(a) B x = B'a - t. It ends when changes are rounding.
-    """
-    B = np.hstack([qp.A, qp.E.T])
-    target = np.concatenate([np.zeros(qp.shape[1]), qp.e])
-    for _ in range(MAX_CHANGES):
-        scaled = np.sqrt(a)[:, None] * B
-        change = B @ _linalg.lstsq(scaled.T @ scaled, B.T @ a - target, check_finite=False)[0]
-        largest = float(change.max())
-        if not np.isfinite(largest):
-            return a
-        a = a * (1.0 - change * min(1.0, 0.5 / max(largest, TINY)))  # stays positive
-        if largest < 1e-15:
-            return a
-    return a
