@@ -27,7 +27,7 @@ from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .certifier import Certifier, Incumbent, PresolveStep, ScaledUnits
-from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small
+from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import GramRun, Run
 from .schedules import SCHEDULES
@@ -325,7 +325,17 @@ class RowAttempt(Attempt):
             self.rounds += 1
             reason = "nothing was found before the end: an approximate solution at p = 2"
             self._report(DualCoordinateDescent.name, reason)
-        w, b, alpha, certificate = self.certifier.final(Point(*best.result()[2], best.alpha))
+        point, task = Point(*best.result()[2], best.alpha), self.task
+        found = self.certifier.final(point)
+        ended = status in (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
+        if ended and not (found.certificate.gap <= tol or self.problem.hard or self.job.last):
+            larger, *_ = tight_points(task.problem, task.patterns, task.y, task.weights, point[:2], tol)
+            found = min(
+                found,
+                self.certifier.certify(Point(*larger, point.alpha)),
+                key=lambda one: one.certificate.gap,
+            )
+        w, b, alpha, certificate = found
         finite = np.isfinite(w).all() and np.isfinite(b)
         status = proved_status(status, self.problem, certificate, tol, finite)
         results = self.run.algorithm.measure(self.run)

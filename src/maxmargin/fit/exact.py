@@ -33,11 +33,7 @@ from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
 
 if TYPE_CHECKING:
     from ..certificates.gram import KernelSample
-    from ..data.rows import Patterns
-    from ..problem.problem import Problem
-    from .certifier import Certifier
     from .run import Run
-
 
 # A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
 # factorisation, rows x (smaller side)^2. Up to MAX_ROWS_TO_OPTIMUM rows the exact stage runs to the optimum, with more
@@ -56,6 +52,9 @@ MAX_START_GAP = 3e-3
 # outwards, and the certified gap is then still at most `tol`. A smaller share costs further rounds; with a larger one
 # some fits end above `tol`.
 RUNNING_GAP_SHARE = 0.996
+# A margin is taken to be one at the optimum if it differs from one by less than this: the difference is then rounding
+# only. A smaller distance misses some of these margins, a larger one includes other margins.
+TIGHT_MARGIN_DISTANCE = 1e-9
 # Rows up to which the exact stage factorises the whole Gram matrix by its eigenvalues, which cost O(n^3). With more
 # rows it requires a kernel with few features, or a factor of low rank. A larger limit spends more time on eigenvalues,
 # a smaller one leaves more problems to the algorithm.
@@ -125,30 +124,62 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
     alpha = qp.dual(candidate.a)
     if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
         return False
-    if not candidate.near:
-        w, b = _with_best_intercept(run, w, b)
+    points = [(w, b)] if candidate.near else _primal_points(run, w, b, rounding if candidate.settled else 0.0)
     required = RUNNING_GAP_SHARE * run.tol if candidate.near else rounding
-    certificate = certifier.certify_and_keep(Point(w, b, alpha))
-    gap_at_optimum = rounding if candidate.settled else 0.0
-    run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, gap_at_optimum)
-    return (candidate.settled or candidate.near) and certificate.gap <= required
+    for v, bias in points:
+        certificate = certifier.certify_and_keep(Point(v, bias, alpha))
+        gap_at_optimum = rounding if candidate.settled else 0.0
+        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
+        if (candidate.settled or candidate.near) and certificate.gap <= required:
+            return True
+    return False
 
 
-def _with_best_intercept(run: Run, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-    """Return (w, b) with the best intercept, for a hard margin in the multiple with smallest margin one.
+def _primal_points(run: Run, w: np.ndarray, b: float, rounding: float) -> list[tuple[np.ndarray, float]]:
+    """Return primal points (w, b) with the direction of a given w: those of `tight_points` for a soft margin.
 
-    It is the best point of `run` if w does not separate the classes of a hard margin.
+    Hard margin: the multiple with smallest margin one and the best intercept, or the best point of `run` if w separates
+    nothing.
     """
     problem, y = run.problem, run.y
+    if not problem.hard:
+        return tight_points(problem, run.patterns, y, run.weights, (w, b), rounding)
     z = Plain.scores(run.patterns.X, w)
     b = best_intercept(problem, z, y, run.weights) if problem.free else b
-    if not problem.hard:
-        return w, b
     smallest = float((y * (z + b)).min())
     if not smallest > 0.0:
-        return run.best.primal
+        return [run.best.primal]
     t = canonical_multiple(smallest, norm(w, problem.q))
-    return t * w, t * b
+    return [(t * w, t * b)]
+
+
+def tight_points(
+    problem: Problem,
+    patterns: Patterns,
+    y: np.ndarray,
+    weights: np.ndarray,
+    point: tuple[np.ndarray, float],
+    rounding: float,
+) -> list[tuple[np.ndarray, float]]:
+    """Return (w, b) of a soft margin with the best intercept; before it, a multiple whose tight margins are over one.
+
+    A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Under the hinge
+    its loss C e may exceed the whole gap if C is large. A multiple of (w, b) by 1 + `growth` proves a margin of one,
+    where `growth` is the largest e plus a bound of the rounding errors of scores. It is left out where it changes the
+    objective by more than the relative gap `rounding`.
+    """
+    w, b = point
+    z = Plain.scores(patterns.X, w)
+    b = best_intercept(problem, z, y, weights) if problem.free else b
+    margins = y * (z + b)
+    tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
+    if problem.loss == "hinge" and tight.any():
+        size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
+        # error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
+        growth = max(1.0 - float(margins[tight].min()), 0.0) + 3.0 * Plain.error(size, patterns.d + 1)
+        if 4.0 * growth <= rounding:
+            return [(w * (1.0 + growth), b * (1.0 + growth)), (w, b)]
+    return [(w, b)]
 
 
 def finish_gram(tracker: GramTracker, sample: KernelSample, interrupted: Callable[[], bool]) -> None:
@@ -275,18 +306,22 @@ def solve_small_dense(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
             if found.near and best is None:
-                best, done = _certify(found, RUNNING_GAP_SHARE * tol, certifier)
+                best, done = _certify(task, found, RUNNING_GAP_SHARE * tol, certifier)
                 if done:
                     return best, True, False
         if found is None or not np.isfinite(found.w.sum() + found.b + found.alpha.sum()):
             return best, False, False
-        last, done = _certify(found, min(certifier.rounding(tol), RUNNING_GAP_SHARE * tol), certifier)
+        last, done = _certify(task, found, min(certifier.rounding(tol), RUNNING_GAP_SHARE * tol), certifier)
     if best is None or last.certificate.gap <= best.certificate.gap:
         best = last
     return best, done, True
 
 
-def _certify(found: Reached, goal: float, certifier: Certifier) -> tuple[CertifiedPoint, bool]:
-    """Return an iterate with its certificate, and whether its gap is at most `goal`."""
-    point = certifier.certify(Point(*found[:3]))
-    return point, point.certificate.gap <= goal
+def _certify(task: Task, found: Reached, goal: float, certifier: Certifier) -> tuple[CertifiedPoint, bool]:
+    """Return an iterate, or a multiple of it (`tight_points`), with its certificate, and whether its gap is `goal`."""
+    best = certifier.certify(Point(*found[:3]))
+    if not (found.near or best.certificate.gap <= goal):
+        points = tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], goal)
+        others = [certifier.certify(Point(w, b, found.alpha)) for w, b in points]
+        best = min([best, *others], key=lambda one: one.certificate.gap)
+    return best, best.certificate.gap <= goal
