@@ -197,18 +197,6 @@ class TestMethods:
         assert isinstance(verdict, Separable)
         assert separates(X, y, [Fraction(v) for v in verdict.w.tolist()], Fraction(verdict.b))
 
-    def test_wide_sparse_data_are_decided_by_a_linear_program(self):
-        """A dense copy would be too large; a row is the mean of two rows of the other class."""
-        rng = np.random.default_rng(0)
-        X = sp.random_array((60, 400_000), density=2e-5, rng=rng, data_sampler=rng.standard_normal).tocsr()
-        y = np.arange(61) % 2
-        mean = sp.csr_array(0.5 * (X[[1]] + X[[3]]))
-        X = sp.vstack([X, mean], format="csr")
-        verdict = separate(X, y)
-        assert isinstance(verdict.verify(X, y), Inseparable)
-        assert verdict.method.startswith("a linear program")
-        assert set(verdict.support.tolist()) == {1, 3, 60}
-
     @pytest.mark.parametrize(("bias", "storage"), [(True, np.asarray), (False, sp.csr_matrix)])
     def test_wide_data_are_decided_by_the_smoothed_perceptron(self, bias, storage):
         rng = np.random.default_rng(0)
