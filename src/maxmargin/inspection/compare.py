@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -126,16 +125,11 @@ class Comparison:
                 found.append(dict(zip(COLUMNS, values, strict=True)))
         return found
 
-    def table(self, message: Callable[[Any], str] = attrgetter("message_")) -> str:
+    def table(self) -> str:
         """Return a text with a line for each algorithm (and class), and the reason of each that did not reach `tol`.
 
         The proved bound on the best possible value stands beside the value that was reached: at most this margin, or
         at least this objective.
-
-        Parameters
-        ----------
-        message : callable
-            Returns the explanation of the status of a model; by default its ``message_``.
         """
         hard = self.problem.hard
         lines: list[Sequence[str]] = [TABLE]
@@ -152,7 +146,7 @@ class Comparison:
         text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)] if self.entries else []
         for name, model in self.models.items():
             text += (
-                [] if model.status_ is Status.CERTIFIED else [f"{name}: {model.status_}: {message(model)}"]
+                [] if model.status_ is Status.CERTIFIED else [f"{name}: {model.status_}: {model.message_}"]
             )
         return "\n".join([*text, *(f"{name}: {reason}" for name, reason in self.refused.items())])
 
