@@ -12,7 +12,6 @@ from command import X, Y, refused, run
 from maxmargin import compare, from_liblinear, from_libsvm, load
 
 LARGE, NEXT = 2**53, 2**53 + 1  # float64 rounds the second to the first
-POLY = ("--kernel", "poly", "--coef0", 1, "--degree", 1, "--gamma", "auto")
 
 
 @pytest.fixture
@@ -36,7 +35,6 @@ def half_line(tmp_path):
         ("half_line", ("--p", 1), ["separable", "<= largest margin <=", "(p = 1)"]),
         ("half_line", ("--no-bias",), ["not separable through the origin", "0.75 = 3/4"]),
         ("square", ("--kernel", "rbf"), ["separable", "<= largest margin <="]),
-        ("square", POLY, ["not separable", "rows 1, 2, 3, 4"]),
     ],
 )  # fmt: skip
 def test_verdicts_are_printed(request, file, options, words):
