@@ -167,6 +167,16 @@ def test_interior_points_converge_in_few_steps_for_every_norm(p, shape):
         assert model.n_iter_ <= 20
 
 
+@pytest.mark.parametrize("C", [0.01, 100.0])
+@pytest.mark.parametrize("loss", BOTH)
+def test_interior_points_at_two_converge_beyond_the_exact_stage(loss, C):
+    X, y, weights = conditioned("plain", 2500, 120, 1)
+    model = model_of("interior-point", Problem(loss, C, intercept="free"), 1e-6).fit(X, y, weights)
+    assert model.status_ is Status.CERTIFIED
+    assert {report.stage for report in model.history_} == {"interior-point"}
+    assert model.n_iter_ <= 6
+
+
 @pytest.mark.parametrize("p", [1.0, INF])
 def test_linear_programs_of_many_rows_or_columns_are_certified_from_some_of_them(p):
     """More entries than are solved in one program; weights of both signs."""
