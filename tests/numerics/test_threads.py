@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 
 import joblib
@@ -13,11 +12,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from maxmargin import (
     KernelMaxMarginClassifier,
-    MarginRFE,
     MaxMarginClassifier,
-    OnlineMarginClassifier,
-    separate,
-    verify,
 )
 from maxmargin.numerics import threads
 
@@ -59,34 +54,10 @@ def test_model_does_not_depend_on_the_number_of_threads(model, monkeypatch):
 
 
 @needs_two_blas_threads
-@pytest.mark.parametrize(
-    ("model", "inside"),
-    [
-        (MaxMarginClassifier(n_jobs=-1), "estimators.prediction.safe_sparse_dot"),
-        (KernelMaxMarginClassifier(), "estimators.kernel.check_kernel"),
-        (OnlineMarginClassifier(), "estimators.online.Patterns"),
-        (MarginRFE("auto", p=2, random_state=0), "estimators.elimination.rank_features"),
-        (verify, "certificates.verification.verify_linear"),
-        (lambda model, X, y: separate(X, y), "separability.separate.LinearSearch"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_calls_limit_blas_to_one_thread_and_restore_the_limit(model, inside, monkeypatch):
-    (X, y), (module, name) = rows(classes=2), f"maxmargin.{inside}".rsplit(".", 1)
-    fitted = MaxMarginClassifier().fit(X, y)
-    observed, original, before = [], getattr(importlib.import_module(module), name), blas_threads()
-
-    def recorded(*arguments, **options):
-        observed.append(blas_threads())
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(f"{module}.{name}", recorded)
-    if callable(model):
-        model(fitted, X, y)
-    else:
-        if hasattr(model, "callback"):
-            model.set_params(callback=lambda report: observed.append(blas_threads()))
-        model.fit(X, y).predict(X)
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+def test_fits_limit_blas_to_one_thread_and_restore_the_limit(cls):
+    (X, y), before, observed = rows(classes=2), blas_threads(), []
+    cls(n_jobs=-1, callback=lambda report: observed.append(blas_threads())).fit(X, y).predict(X)
     assert observed
     assert all(some == {1} for some in observed)
     assert blas_threads() == before

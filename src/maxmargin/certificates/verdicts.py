@@ -200,24 +200,14 @@ class Inseparable(Checked):
         """
         numbers, size = (self.support + first).tolist(), self.support.size
         rows = ", ".join(map(str, numbers[:PRINTED_ROWS])) + (", ..." if size > PRINTED_ROWS else "")
-        combined = f"rows {rows} ({size} in all, counted from {first}) have weights with which"
-        rows += f" (counted from {first})"
-        # feature spaces of kernels: statements are about functions, not about hyperplanes in the space of the rows
-        if not isinstance(self.kernel, Linear):
-            if size == 1:
-                return f"row {rows} is zero to the kernel, and so is every function without a bias there"
-            if size == 2 and self.weights[0] == self.weights[1]:
-                return f"rows {rows} are the same to the kernel, and of different classes"
-            return f"{combined} sum alpha y k(x, .) is exactly 0"
-        if size == 1:
-            return f"row {rows} is zero, and lies on every hyperplane through the origin"
-        if size == 2 and self.bias:
-            return f"rows {rows} are equal and of different classes"
-        if size == 2:
-            return f"rows {rows}, each with the sign of its class, point in opposite directions"
-        if self.bias:
-            return f"{combined} the mean of one class is exactly that of the other"
-        return f"{combined} sum alpha y x is exactly 0"
+        linear = isinstance(self.kernel, Linear)
+        if size == 2 and self.weights[0] == self.weights[1] and (self.bias or not linear):
+            equal = "equal" if linear else "the same to the kernel"
+            return f"rows {rows} (counted from {first}) are {equal} and of different classes"
+        total = "sum alpha y x" if linear else "sum alpha y k(x, .)"
+        return (
+            f"rows {rows} ({size} in all, counted from {first}) have weights with which {total} is exactly 0"
+        )
 
     def __str__(self) -> str:
         return self.text()
