@@ -18,8 +18,7 @@ SECTIONS = {
     "Classifiers": (
         "estimators.linear",
         "estimators.kernel",
-        "estimators.cv",
-        "estimators.imported",
+        "estimators.prediction",
         "estimators.online",
         "estimators.path",
         "estimators.selection",

@@ -40,20 +40,20 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .certificates.verdicts import Inseparable as Inseparable
     from .certificates.verdicts import Separable as Separable
     from .certificates.verdicts import Undecided as Undecided
-    from .estimators.cv import MaxMarginClassifierCV as MaxMarginClassifierCV
     from .estimators.explanation import SupportReport as SupportReport
-    from .estimators.imported import ImportedKernelClassifier as ImportedKernelClassifier
-    from .estimators.imported import ImportedLinearClassifier as ImportedLinearClassifier
+    from .estimators.explanation import support_report as support_report
     from .estimators.kernel import KernelMaxMarginClassifier as KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier as MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier as OnlineMarginClassifier
     from .estimators.path import MarginPath as MarginPath
+    from .estimators.path import MaxMarginClassifierCV as MaxMarginClassifierCV
     from .estimators.path import margin_path as margin_path
+    from .estimators.prediction import ImportedKernelClassifier as ImportedKernelClassifier
+    from .estimators.prediction import ImportedLinearClassifier as ImportedLinearClassifier
     from .estimators.selection import MarginRFE as MarginRFE
     from .fit.report import Report as Report
     from .inspection.compare import Comparison as Comparison
     from .inspection.compare import compare as compare
-    from .inspection.support_report import support_report as support_report
     from .inspection.verification import verify as verify
     from .io.certificate_file import write_certificate as write_certificate
     from .io.model_file import load as load
@@ -82,17 +82,15 @@ _MODULES = {
     "certificates.certificate": "Certificate CertificateError Certificates",
     "certificates.separators": "KernelSeparator LinearSeparator",
     "certificates.verdicts": "Inseparable Separable Undecided",
-    "estimators.cv": "MaxMarginClassifierCV",
-    "estimators.explanation": "SupportReport",
-    "estimators.imported": "ImportedKernelClassifier ImportedLinearClassifier",
+    "estimators.explanation": "SupportReport support_report",
+    "estimators.prediction": "ImportedKernelClassifier ImportedLinearClassifier",
     "estimators.kernel": "KernelMaxMarginClassifier",
     "estimators.linear": "MaxMarginClassifier",
     "estimators.online": "OnlineMarginClassifier",
-    "estimators.path": "MarginPath margin_path",
+    "estimators.path": "MarginPath MaxMarginClassifierCV margin_path",
     "estimators.selection": "MarginRFE",
     "fit.report": "Report",
     "inspection.compare": "Comparison compare",
-    "inspection.support_report": "support_report",
     "inspection.verification": "verify",
     "io.certificate_file": "write_certificate",
     "io.model_file": "load save",

@@ -12,7 +12,6 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 
 from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, support_report
-from maxmargin.estimators.linear import WithoutExactStep
 
 HINGE = MaxMarginClassifier(0.05, loss="hinge")
 MODELS = {
@@ -117,7 +116,7 @@ def test_suspects_are_the_rows_on_the_wrong_side_at_any_tolerance(p, tol):
 
 def test_small_interior_point_weights_do_not_count_as_support():
     X, y = make_classification(1000, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0)
-    model = WithoutExactStep(100, loss="hinge", algorithm="interior-point")
+    model = MaxMarginClassifier(100, loss="hinge", algorithm="interior-point", point="last")
     models = [clone(model).set_params(tol=tol).fit(X, y) for tol in (1e-3, 1e-9)]
     rough, fine = (support_report(model, X, y).parts[0] for model in models)
     assert (rough.dual > 0.0).mean() > 0.99  # interior points have positive weights

@@ -17,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 
 import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, load, save, support_report
-from maxmargin.problem.status import Status
 from maxmargin.report import Outcome, write_report
 
 RNG = np.random.default_rng(0)
@@ -286,7 +285,7 @@ class TestCommand:
         data, model, path = files
         fitted = load(model)
         claim, fitted.tol = fitted.certificate_, tol
-        fitted.status_ = Status.MAX_ITER
+        fitted.status_ = mm.Status.MAX_ITER
         lower, upper = factors[0] * claim.lower, factors[1] * (claim.lower if code == 2 else claim.upper)
         fitted.certificate_ = dataclasses.replace(claim, lower=lower, upper=upper)
         save(fitted, model)

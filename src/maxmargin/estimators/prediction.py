@@ -1,12 +1,13 @@
-"""Scores, labels and certified radii of fitted classifiers, whether fitted here or read from files."""
+"""Classifiers fitted here or read from files: scores, labels and certified radii, and why a fit ended as it did."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,12 +21,12 @@ from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.norms import norm
 from ..numerics.progress import announce
+from ..numerics.scales import dominant
 from ..numerics.sums import EPS, SMALLEST_FLOAT
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
-from .diagnosis import explain
 from .validation import validate_rows
 
 # Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
@@ -403,3 +404,198 @@ def _quotient(gap: np.ndarray, size: float) -> np.ndarray:
     # a difference of scores that overflows is not known
     r = np.where((gap > 0.0) & np.isfinite(gap), gap, 0.0) / (size + 2.0 * SMALLEST_FLOAT)
     return np.nextafter(np.clip(np.nan_to_num(r, nan=0.0, posinf=_MOST), 0.0, _MOST), 0.0)
+
+
+REASONS = {
+    Status.CERTIFIED: "the certified gap, {gap:.2g}, is at most tol={tol:g}",
+    Status.CONVERGED: "the algorithm ended by its own criterion",
+    Status.STALLED: "rounding in float64 prevents further progress",
+    Status.MAX_ITER: "all max_iter={rounds} rounds were made",
+    Status.MAX_TIME: "the limit max_time={seconds} s went by, or too little of it was left for a certificate",
+    Status.INTERRUPTED: "Ctrl-C or a callback ended the fit, and the best model so far is kept",
+    Status.UNDECIDED: "no separator was found, and no proof that there is none: {reason}",
+    Status.INSEPARABLE: "no surface separates the classes; the model has the exact proof, verdict_",
+    Status.NOT_FINITE: "numbers overflowed: the scale of the data is beyond float64",
+}
+LIMITS = {Status.MAX_TIME: "max_time", Status.MAX_ITER: "max_iter"}
+
+
+def explain(model: Any, X: Any = None, names: Sequence[str] | None = None) -> str:
+    """Return why the fit of a classifier ended, and if it is not certified, what to try.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier or KernelMaxMarginClassifier
+        Fitted.
+    X : ndarray or CSR matrix of shape (n, d), default=None
+        The rows of the fit; None if they are not known, or are kernel values.
+    names : sequence of str, default=None
+        Of the columns; None for their numbers.
+    """
+    status, certificate, tol = model.status_, model.certificate_, model.tol
+    reason = getattr(getattr(model, "verdict_", None), "reason", "the search ended")
+    values = {"gap": certificate.gap, "reason": reason, "rounds": model.max_iter, "seconds": model.max_time}
+    sentences = [REASONS[status].format(tol=tol, **values)]
+    if status not in (Status.CERTIFIED, Status.UNDECIDED, Status.INSEPARABLE):
+        parts = zip(certificate.certificates, certificate.classes, strict=True)
+        worst, label = max(parts, key=lambda part: part[0].gap)
+        about = "" if label is None else f" of class {python_label(label)!r}"
+        sentences.append(f"the certified gap{about} is {worst.gap:.2g}, above tol={tol:g}")
+    if status not in (Status.CERTIFIED, Status.INTERRUPTED):
+        sentences += _remedies(model, X, names)
+    return " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences)
+
+
+def _remedies(model: Any, X: Any, names: Sequence[str] | None) -> list[str]:
+    """Return what to try, the most likely first."""
+    status, gap = model.status_, model.certificate_.gap
+    if status is Status.INSEPARABLE:
+        return ["give a finite C, the weight of the losses"]
+    large = None if X is None else dominant(X)
+    remedies = [] if large is None else [large.words(names=names)]
+    # in a comparison, which leaves out the exact stage, algorithms are named
+    named = model.algorithm != "auto" and model._exact
+    other = 'set algorithm="auto"' if named else "try another algorithm"
+    if status in LIMITS:
+        # more rounds do not make up for the scale of all columns, on which proofs of hard margins do not depend
+        if large is None or large.column is not None or np.isinf(model.C):
+            remedies.append(f"raise {LIMITS[status]}, or {other}")
+    elif status is Status.CONVERGED:
+        remedies.append(other)
+    elif large is None:
+        remedies.append("scale the features, with StandardScaler for instance, or give a smaller, finite C")
+    if model.tol < gap < 1.0:
+        digit = 10.0 ** np.floor(np.log10(gap))
+        remedies.append(f"if this gap is small enough, set tol={np.ceil(gap / digit) * digit:.1g}")
+    return remedies
+
+
+class Imported(ClassifierMixin, BaseEstimator):
+    """Base of models read from files of other programs.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted.
+    labels_ : ndarray of shape (n_classes,)
+        The classes in the order of the file, of two the negative one first. Of classes with equal scores the first in
+        this order is predicted, as in the program that wrote the file.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if the file has names.
+    origin_ : dict
+        Other contents of the file: its format, parameters of the fit, and bounds that it claims.
+    uncertified_ : str
+        The reason why there is no `certificate_`.
+    """
+
+    labels_: np.ndarray
+    origin_: dict[str, Any]
+    feature_names_in_: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
+        """Refused: the model stays as it was read.
+
+        Raises
+        ------
+        ValueError
+        """
+        raise ValueError(
+            f"{type(self).__name__} holds a model that was fitted elsewhere, and learns nothing: fit a "
+            "MaxMarginClassifier or KernelMaxMarginClassifier instead."
+        )
+
+    @property
+    def uncertified_(self) -> str:
+        """The reason why there is no certificate."""
+        return (
+            f"this model was read from a {self.origin_['format']} file, which holds no proof of how good it is: fit "
+            "again with maxmargin for one, or read the .safetensors file that `save` wrote."
+        )
+
+    def keep(self, labels: np.ndarray, width: int, origin: dict[str, Any]) -> None:
+        """Set the classes in the order of `labels_`, the number of features, and other contents of the file."""
+        self.labels_, self.classes_ = labels, np.sort(labels)
+        self.n_features_in_, self.origin_ = int(width), origin
+
+    @property
+    def _places(self) -> np.ndarray:
+        """Positions of `labels_` in `classes_`."""
+        return np.searchsorted(self.classes_, self.labels_)
+
+
+class ImportedLinearClassifier(LinearDecision, Imported):
+    """A linear model read from a file, as `from_liblinear` returns it.
+
+    It predicts as the program that wrote it does. It has no certificate: the file contains no dual variables.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        In the order of `classes_`; of two classes, the second is positive.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_, labels_, n_features_in_, feature_names_in_, origin_, uncertified_
+        See `Imported`.
+    """
+
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        if scores.ndim > 1:
+            return self.labels_[scores[:, self._places].argmax(axis=1)]
+        second = scores if self._places[0] == 0 else -scores
+        return self.labels_[(second > 0).astype(np.intp)]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ImportedKernelClassifier(KernelDecision, Imported):
+    """A kernel model read from a file, as `from_libsvm` returns it: each class against each other.
+
+    It predicts as the program that wrote it does. It has no certificate: the file does not contain the rows of the fit
+    and their weights.
+
+    Parameters
+    ----------
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Several classes: one value per class, from votes and scores as in SVC, or one per pair of classes.
+    break_ties : bool, default=False
+        Whether the scores decide among classes with equal numbers of votes.
+    n_jobs : int, default=None
+        Number of threads for blocks of rows in prediction.
+
+    Attributes
+    ----------
+    support_vectors_ : CSR matrix of shape (n_SV, n_features)
+        Sorted by class, in the order of `labels_`.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class, in the order of `labels_`.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
+        As in SVC, for classes in the order of `labels_`.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        The intercept of each pair of `labels_`.
+    multi_class_ : {"ovo"}
+    classes_, labels_, n_features_in_, origin_, uncertified_
+        See `Imported`.
+    """
+
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    n_jobs: int | None = None
+
+    def _decisions(self, scores: np.ndarray) -> np.ndarray:
+        """Return the values of `decision_function`, in the order of `classes_`."""
+        scores = super()._decisions(scores)
+        places = self._places
+        if scores.ndim == 1:
+            return scores if places[0] == 0 else -scores
+        if self.decision_function_shape != "ovo":
+            return scores[:, np.argsort(places)]
+        pairs = np.sort(places[np.array(self._scheme().labels)], axis=1)
+        turned = places[np.array(self._scheme().labels)[:, 0]] != pairs[:, 0]
+        return np.where(turned, -scores, scores)[:, np.lexsort(pairs.T[::-1])]
+
+    def _classes_in_order(self) -> np.ndarray:
+        return self.labels_

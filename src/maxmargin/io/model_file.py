@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Certificates, require_rows
 from ..certificates.verdicts import Inseparable, Undecided
-from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
+from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.fault import Fault, faults_of

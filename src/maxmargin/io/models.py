@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
+from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sizes import memory_shortage
 from .sealed_file import ModelFileError

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
+from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
