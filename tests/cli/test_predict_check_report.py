@@ -86,8 +86,8 @@ def test_faults_leave_the_output_as_it_was(model, data, tmp_path):
     out, text = tmp_path / "out", data.read_text()
     out.write_text("old")
     for line, words in (
-        ("1 5:1\n", "line 61: the index 5 is beyond the 4"),
-        ("1 1:x\n", "line 61: the value of"),
+        ("1 5:1\n", "line 61: '5:1' is no entry"),
+        ("1 1:x\n", "line 61: the value 'x'"),
     ):
         data.write_text(text + line)
         assert words in refused("predict", model, data, "-o", out)

@@ -58,7 +58,7 @@ def compare(
     hard = isinf(parameters.get("C", 1.0))
     names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
     with Progress("margin" if hard else "objective", quiet) as progress:
-        table = read_labelled(data, n_features, columns, exact=hard)
+        table = read_labelled(data, n_features, columns)
 
         from ..fit.deadline import result_of
         from ..inspection.compare import compare as run_algorithms

@@ -27,7 +27,7 @@ def _check_columns(data: Path, columns: ColumnOptions) -> None:
             )
 
 
-def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, exact: bool) -> Table:
+def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) -> Table:
     """Read rows with labels that are classes.
 
     Parameters
@@ -36,8 +36,6 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
     n_features : int or None
         ``--n-features``.
     columns : ColumnOptions
-    exact : bool
-        Whether a number that float64 does not hold is an error: where rows are to be proved separable or not.
 
     Raises
     ------
@@ -54,12 +52,6 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, ex
     if table.y.dtype.kind == "f":
         raise DataError(
             f"{data}: the labels are fractions, not classes; number the classes, or name another column with --label."
-        )
-    if exact and table.rounded is not None:
-        raise DataError(
-            f"{data} contains {table.rounded}, which is not a float64 number. After rounding, different rows could be "
-            "proved equal. Subtract a constant from its column, or divide the column, so that all numbers are float64 "
-            "numbers; or, to accept the rounding, write the number with a decimal point."
         )
     announce("loading the solver")  # the modules that a command imports after the data
     return table
@@ -103,7 +95,7 @@ def columns_of_model(names: Iterable[Any], data: Path, columns: ColumnOptions) -
 
 def stored_table(stored: Any) -> Table:
     """Return what reports read of rows on disk, as a table."""
-    names = stored.feature_names, stored.label_name, stored.first_index, stored.rounded, stored.layout
+    names = stored.feature_names, stored.label_name, stored.first_index, stored.layout
     return Table(stored.X, StoredLabels(stored.classes, stored.codes), *names)  # pyright: ignore[reportArgumentType]
 
 

@@ -77,7 +77,7 @@ def fit(
         table, stored = None, None
         if "memory" not in chosen:
             try:
-                table = read_labelled(data, n_features, columns, exact=hard)
+                table = read_labelled(data, n_features, columns)
             except TooLargeError as error:
                 chosen["memory"] = int(0.5 * available_memory())
                 if not data.is_dir():

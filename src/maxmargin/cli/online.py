@@ -17,7 +17,7 @@ from ..io.model_file import save
 from ..numerics.files import check_place
 from ..readers import DataError, names_columns
 from ..readers.files import check_file
-from ..readers.shuffled import STANDARD_INPUT, Block, Reader, ShuffleBuffer
+from ..readers.shuffled import STANDARD_INPUT, Reader, RowBlock, ShuffleBuffer
 from ..readers.table import labels_of
 from .display import Progress
 from .options import STOPPED, Result, dashed
@@ -61,7 +61,7 @@ def fit_online(
     model, begin = OnlineMarginClassifier(**given), time.perf_counter()
     buffer = ShuffleBuffer(SHUFFLED, np.random.default_rng(given.get("random_state")))
     with Progress(quiet=quiet):
-        stopped = _learn(model, Reader(data, n_features, buffer), buffer, _labels(classes))
+        stopped = _learn(model, Reader(data, n_features), buffer, _labels(classes))
     seconds = time.perf_counter() - begin
     save(model, output)
     if stopped:
@@ -82,7 +82,7 @@ def _learn(model: Any, reader: Reader, buffer: ShuffleBuffer, classes: np.ndarra
     What stops it before any row is learnt is raised. After Ctrl-C the rows in the buffer are learnt.
     """
 
-    def present(blocks: Iterable[Block]) -> None:
+    def present(blocks: Iterable[RowBlock]) -> None:
         for block in blocks:
             if block.y.dtype.kind == "f":
                 raise DataError(f"{reader.name}: the labels are fractions, not classes; number the classes.")

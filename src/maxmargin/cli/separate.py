@@ -50,7 +50,7 @@ def separate(
         table, memory = None, parameters.pop("memory", None)
         try:
             if memory is None:
-                table = read_labelled(data, n_features, columns, exact=True)
+                table = read_labelled(data, n_features, columns)
         except TooLargeError:
             if parameters.get("kernel") not in (None, "linear"):
                 raise

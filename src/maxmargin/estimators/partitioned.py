@@ -23,7 +23,7 @@ from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from ..problem.status import Status
 from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
-from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded, open_rows
+from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
 from .progress import Reporter, is_true
@@ -93,8 +93,6 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
         If a row cannot be used; the message names its file and its number there.
     """
     X, classes = stored.X, stored.classes
-    if problem.hard and stored.rounded is not None:
-        raise DataError(ROUNDED.format(number=stored.rounded))
     if fits(model, X):
         model._fit_in_memory(problem, loaded(X), classes[stored.codes], None, deadline)
     else:

@@ -72,7 +72,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str], *, target_opset: int | Non
             "a classifier of maxmargin can be written alone, at the end of pipelines and in searches, not in "
             f"{type(last).__name__}: write the classifier alone."
         )
-    inputs = [("X", DoubleTensorType([None, width]))]
+    inputs: Any = [("X", DoubleTensorType([None, width]))]
     try:
         graph: Any = converted(model, initial_types=inputs, target_opset=target_opset)
     except RuntimeError as error:
@@ -80,8 +80,9 @@ def to_onnx(model: Any, path: str | os.PathLike[str], *, target_opset: int | Non
         raise ModelFileError(
             f"skl2onnx cannot convert this model ({words}): write the classifier alone, or select columns by number."
         ) from None
-    if hasattr(last, "certificate_"):
-        graph.metadata_props.add(key="certificate", value=str(last.certificate_))
+    certificate = getattr(last, "certificate_", None)
+    if certificate is not None:
+        graph.metadata_props.add(key="certificate", value=str(certificate))
     with written_whole(path) as file:
         file.write(graph.SerializeToString())
 

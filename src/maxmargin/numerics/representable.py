@@ -5,7 +5,7 @@ Two integers beyond 2^53 may round to the same float64 number, and different row
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,14 +59,6 @@ def first_rounded(values: np.ndarray) -> Any | None:
         return None
     large = values[(values > WHOLE) | (values < -WHOLE)]
     return next((v for v in large.ravel().tolist() if int(float(v)) != v), None)
-
-
-def first_rounded_text(texts: Iterable[str]) -> str | None:
-    """Return the first integer among these texts that float64 does not represent."""
-    for text in map(str.strip, texts):
-        if 16 <= len(text) < 300 and text[text[0] in "+-" :].isdecimal() and int(float(text)) != int(text):
-            return text
-    return None
 
 
 def _parts(X: Any) -> Iterator[np.ndarray]:

@@ -6,33 +6,28 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..numerics.fault import Fault, faults_of
 from ..numerics.progress import announce
 from .arrays import read_npz
-from .columnar import read_arrow, read_parquet
-from .delimited import read_delimited
-from .files import ARROW, DELIMITED, OTHER_THAN_TEXT, check_file, data_errors, ending
-from .layout import TABLE, DataNotice, delimiter_of, kind_of_file
-from .svmlight import read_svmlight
+from .blocks import Classes
+from .delimited import delimiter_of
+from .files import ARROW, TABLE, check_file, data_errors, kind_of, require_memory
+from .sources import Source, opened
+from .svmlight import PART, read_svmlight
 from .table import DataError, Expected, Table
 
-__all__ = ["DataError", "DataNotice", "Expected", "Table", "delimiter_of", "names_columns", "read"]
-
-_READERS = {
-    ".npz": read_npz,
-    ".parquet": read_parquet,
-    **dict.fromkeys(ARROW, read_arrow),
-    **dict.fromkeys(DELIMITED, read_delimited),
-}
+__all__ = ["DataError", "Expected", "Table", "delimiter_of", "names_columns", "read"]
 
 
 def read(path: str | os.PathLike[str], n_features: int | None = None, **requirements: Any) -> Table:
     """Read a data set in the format that the end of its name says.
 
-    ``.csv`` and ``.tsv`` are text tables, and a feature that is True or False in all rows is 1 and 0; ``.npz`` holds
-    ``X`` and ``y``, or the CSR arrays ``data``, ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet``, and
-    ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's files and streams) need pyarrow; every other name is svmlight text.
-    ``.data``, and every text whose `header` or `delimiter` is given, is a table unless its first row is svmlight text.
-    Text may be compressed (``.gz``, ``.bz2``, ``.xz``).
+    ``.csv``, ``.tsv`` and ``.data`` are text tables, and so is text whose `header` or `delimiter` is given; True and
+    False are 1 and 0 there. ``.npz`` holds ``X`` and ``y``, or the CSR arrays ``data``, ``indices``, ``indptr``,
+    ``shape`` and ``y``; ``.parquet``, and ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's files and streams) need
+    pyarrow; every other name is svmlight text. Text may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
     Indices of svmlight text count from 1, as in LIBSVM, unless the file holds an index 0: then all of it
     counts from 0 (the rule of scikit-learn's ``zero_based="auto"``). `Table.first_index` says which it was.
@@ -57,9 +52,35 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
     expected = Expected(n_features, **requirements)
     with data_errors(path):
         check_file(path)
-        kind = kind_of_file(path, expected)
+        kind = kind_of(path, expected.header is not None or expected.delimiter is not None)
         announce(f"reading {path.name}")
-        return _READERS.get(kind, read_svmlight)(path, expected)
+        if kind == ".npz":
+            return read_npz(path, expected)
+        if kind not in (TABLE, ".npy", ".parquet", *ARROW):
+            return read_svmlight(path, expected)
+    return _table(opened([path], [], expected, None))
+
+
+def _table(source: Source) -> Table:
+    """Return all rows of a text table, or of one that is stored by columns."""
+    path, classes, parts, numbers = source.files[0], Classes(), list[np.ndarray](), list[np.ndarray]()
+    with data_errors(path):
+        require_memory(source.bytes_needed())
+    rows = 0
+    for block in source.blocks(0, PART):
+        parts.append(block.X)
+        with faults_of(path, DataError):
+            if block.labels is not None:
+                numbers.append(classes.numbered(block, rows))
+        rows += len(block.X)
+    with faults_of(path, DataError):
+        if not parts:
+            raise Fault("the file holds no rows.")
+        y = None
+        if numbers:
+            labels, places = classes.sorted()
+            y = labels[places[np.concatenate(numbers)]]
+    return Table(np.concatenate(parts), y, source.features, source.label, layout=source.layout)
 
 
 def names_columns(
@@ -70,9 +91,9 @@ def names_columns(
     `header` and `delimiter` are those of `Expected`.
     """
     path = Path(path)
-    if path.is_dir() or ending(path) in (*DELIMITED, ".parquet", *ARROW):
+    if path.is_dir():
         return True
-    if ending(path) in OTHER_THAN_TEXT or not path.is_file() or not path.stat().st_size:
+    if not path.is_file():
         return False
     with data_errors(path):
-        return kind_of_file(path, Expected(header=header, delimiter=delimiter)) == TABLE
+        return kind_of(path, header is not None or delimiter is not None) in (TABLE, ".parquet", *ARROW)

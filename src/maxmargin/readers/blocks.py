@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.labels import bad_label
 from .table import check_labels, labels_of, whole
 
 _T = TypeVar("_T")
@@ -20,20 +21,16 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray or Rows
-        A dense matrix, or the rows of svmlight text.
+    X : ndarray, CSR matrix, or svmlight.Rows
     labels : ndarray, list of str or None
         The label of each row; or distinct texts; None where the file has no labels.
     codes : ndarray or slice
         The place of each row's label in `labels`.
-    rounded : str or None
-        The first number that float64 does not hold.
     """
 
     X: Any
     labels: np.ndarray | list[str] | None
-    codes: np.ndarray | slice
-    rounded: str | None
+    codes: np.ndarray | slice = slice(None)
 
 
 class Classes:
@@ -43,51 +40,37 @@ class Classes:
     ----------
     labels : ndarray or list of str
         Texts, which are numbers if all of them are; or an array of other labels.
-    first_rows : dict
-        The first row of each label, by its number.
     """
 
     def __init__(self) -> None:
         self.labels: np.ndarray | list[str] = []
-        self.first_rows: dict[int, int] = {}
         self._numbers: dict[str, int] = {}  # of texts
-        self._rows = 0
 
     def numbered(self, block: Block, before: int = 0) -> np.ndarray:
         """Return the number of the label of each row; raise Fault at one that is NaN or infinite.
 
         `before` rows of the file come before these.
         """
-        assert block.labels is not None
-        if not isinstance(block.labels, list):
-            check_labels(block.labels, before)
-        known, numbers = len(self.labels), self._found(block)
-        if len(self.labels) > known:
-            new, places = np.unique(numbers, return_index=True)
-            for number, place in zip(new.tolist(), places.tolist(), strict=True):
-                self.first_rows.setdefault(number, self._rows + place)
-        self._rows += numbers.size
-        return numbers
-
-    def _found(self, block: Block) -> np.ndarray:
-        """Return the number of the label of each row; new labels get the next numbers."""
-        assert block.labels is not None
-        if len(self.labels) and _kind(block.labels) != _kind(self.labels):
+        labels = block.labels
+        assert labels is not None
+        if not isinstance(labels, list):
+            check_labels(labels, before)
+        if len(self.labels) and _kind(labels) != _kind(self.labels):
             raise Fault(
-                f"its labels are {_kind(block.labels)} and those of other files {_kind(self.labels)}; store one kind."
+                f"its labels are {_kind(labels)}, and those before {_kind(self.labels)}; store one kind."
             )
-        if isinstance(block.labels, list):
-            numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in block.labels]
+        if isinstance(labels, list):
+            numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in labels]
             self.labels = list(self._numbers)
             found = np.array(numbers, np.uint32)[block.codes]
         else:
-            found = self._numbered(block.labels)
+            found = self._numbered(labels)
         if len(self.labels) > _MOST_CLASSES:
             raise Fault(f"there are more than {_MOST_CLASSES} different labels; a label names a class.")
         return found
 
     def _numbered(self, y: np.ndarray) -> np.ndarray:
-        """Return the number of each label, none of which is NaN."""
+        """Return the number of each label, none of which is NaN; new labels get the next numbers."""
         known = np.asarray(self.labels, y.dtype) if isinstance(self.labels, list) else self.labels
         order = np.argsort(known)
         places = np.searchsorted(known, y, sorter=order)
@@ -102,8 +85,13 @@ class Classes:
         return self._numbered(y)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the classes in the order of `np.unique`, and the place of each label by its number."""
+        """Return the classes in the order of `np.unique`, and the place of each label by its number.
+
+        Raise Fault where a label is NaN or infinite.
+        """
         labels = labels_of(self.labels) if isinstance(self.labels, list) else whole(self.labels)
+        if (found := bad_label(labels)) is not None:
+            raise Fault(f"the label {self.labels[found[0]]!r} is {found[1]}.")
         return np.unique(labels, return_inverse=True)
 
 

@@ -1,28 +1,31 @@
-"""Rows of text tables: CSV, TSV, and columns between spaces."""
+"""Text tables: CSV, TSV, and columns between spaces; parsed by pyarrow, or by Python where it refuses a row."""
 
 from __future__ import annotations
 
-import re
-from array import array
-from collections.abc import Iterator
+import csv
+import io
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..numerics.fault import Fault, number_of
-from ..numerics.labels import bad_label
-from ..numerics.representable import WHOLE, first_rounded_text
-from .files import require_memory
-from .layout import Layout, is_number, layout_of, text_fields
-from .table import Expected, Table, labels_of, listed
+from ..numerics.fault import Fault
+from .blocks import Block
+from .files import ending, open_data, sample
+from .table import LABEL_NAMES, Expected, columns, listed, repeated
 
+SPACES = " "  # stands for runs of spaces and tabs
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space": SPACES, "whitespace": SPACES}
 # as pandas, polars, R and spreadsheets write them
 BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
-_BLANKS = " \t\n\r\f\v"  # that `float` takes around ASCII text; `str.strip` takes control characters as well
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
+_SNIFFED = 20  # lines
+# bytes of text that pyarrow reads at a time, of which it keeps dozens: with 4 MB a text of 300 MB took 1.8 times as
+# long as with 256 kB, and three times the memory
+_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -32,165 +35,215 @@ class TextTable:
     Attributes
     ----------
     path : Path
-    layout : Layout
+    delimiter : str
+    header : bool
+        Whether the first line holds the names.
+    names : list of str
+        Of all columns: x1, x2, ... where there is no header.
     features : list of str
         Names of the features, in the order of the model.
     label : str or None
         Name of the label column; None for a table without labels.
+    needed : float
+        Bytes of memory that the rows need.
     """
 
     path: Path
-    layout: Layout
+    delimiter: str
+    header: bool
+    names: list[str]
     features: list[str]
     label: str | None
+    needed: float
 
-    @property
-    def names(self) -> list[str]:
-        """Names of all columns."""
-        return self.layout.names
-
-    @property
-    def places(self) -> list[int]:
-        """The places of the features among the columns."""
-        place = {name: k for k, name in enumerate(self.names)}
-        return [place[name] for name in self.features]
-
-    def fields(self) -> Iterator[tuple[int, list[str]]]:
-        """Return `text_fields` of the file."""
-        return text_fields(self.path, self.layout)
+    def remembered(self, expected: Expected) -> dict[str, Any]:
+        """Return what a model has to know to read other files of this layout, as keywords of `Expected`."""
+        header = {} if self.header and expected.header is None else {"header": self.header}
+        return header if expected.delimiter is None else header | {"delimiter": expected.delimiter}
 
 
-def read_delimited(path: Path, expected: Expected) -> Table:
-    """Read a text table row by row; an error names the line and the column of the first fault.
-
-    A feature that is True or False in the first row has to be so in all, and is 1 and 0.
-    """
-    layout = layout_of(path, expected)
-    require_memory(layout.needed)
-    features, label = layout.columns(expected)
-    layout.announce(path)
-    table = TextTable(path, layout, features, label)
-    numbers = array("d")
-    labels: list[str] = []
-    for text, row in rows_of(table):
-        labels.append(text)
-        numbers.extend(row)
-    if not numbers:
-        raise Fault("the file holds a header, but no rows.")
-    X = np.frombuffer(numbers).reshape(-1, len(features))
-    rounded = None
-    if (np.abs(X) >= WHOLE).any():
-        places = table.places
-        rounded = first_rounded_text(row[k] for _, row in table.fields() for k in places)
-    if label is None:
-        return Table(X, None, features, rounded=rounded)
-    refuse_row_as_header(table, list(dict.fromkeys(labels)), expected)
-    y = labels_of(labels)
-    if (found := bad_label(y)) is not None:
-        raise label_fault(table, found[0], labels[found[0]])
-    return Table(X, y, features, label, rounded=rounded, layout=layout.remembered(expected))
+def delimiter_of(word: str) -> str:
+    """Return the delimiter that ``--delimiter`` names; raise ValueError where there is no such delimiter."""
+    sign = DELIMITERS.get(word, word)
+    if len(sign) != 1 or sign.isalnum() or sign in '"+-.\r\n':
+        raise ValueError(
+            f"--delimiter must be comma, semicolon, tab, space (runs of spaces and tabs) or one sign such as '|'; got "
+            f"{word!r}."
+        )
+    return sign
 
 
-def label_fault(table: TextTable, row: int, text: str) -> Fault:
-    """Return the fault of a label that is NaN or infinite."""
-    line, _ = next(islice(table.fields(), row, None))
-    return Fault(f"the label (column {table.label!r}) is {text!r}; leave the row out.", line)
-
-
-def rows_of(table: TextTable) -> Iterator[tuple[str, list[float]]]:
-    """Yield label (empty where there is none) and features of each row; raise Fault at the first that is wrong."""
-    names, features, label = table.names, table.features, table.label
-    places, label_place = table.places, -1 if label is None else names.index(label)
-    shared = {"": ""}  # one text for all rows of a class
-    booleans: list[int] | None = None
-    for line, row in table.fields():
-        if len(row) != len(names):
-            first = "header" if table.layout.header else "first row"
-            raise Fault(f"the row has {len(row)} columns, the {first} {len(names)}; make them equal.", line)
-        text = ""
-        if label is not None:
-            text = row[label_place].strip()
-            if text not in shared or not text:
-                shared[text] = _label(text, label, line)
-        texts = [row[k] for k in places]
-        if booleans is None:
-            booleans = [k for k, text_ in enumerate(texts) if text_.strip() in BOOLEANS]
-        yield shared[text], _numbers(features, texts, booleans, line)
-
-
-def refuse_row_as_header(table: TextTable, classes: list[str], expected: Expected) -> None:
-    """Raise Fault where a guessed header seems to be a row: features named by numbers, and a class as the label's name.
-
-    Where a model knows the columns, all rows may be of one class.
-    """
-    features = table.features
-    if expected.header is not None or not table.layout.header or not all(map(is_number, features)):
-        return
-    if table.label in classes:
+def text_table(path: Path, expected: Expected) -> TextTable:
+    """Return the layout of a text table: as `expected` says, else as `csv.Sniffer` and the first line do."""
+    text, ratio = sample(path)
+    lines = text.decode("utf-8", "replace").splitlines(keepends=True)
+    delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed(lines[:_SNIFFED]))
+    names = next(filter(None, _fields(lines, delimiter)), [])
+    header = _has_header(names, expected)
+    if not header:
+        names, known = [f"x{k}" for k in range(1, len(names) + 1)], expected.features
+        names = [*known] if known is not None and len(known) == len(names) else names
+    if (twice := repeated(names)) is not None:
+        raise Fault(f"two columns are named {twice!r}; give each column a name of its own.", line=1)
+    if "" in names and expected.features is None and not expected.use:
         raise Fault(
-            f"the header seems to be a row: its label {table.label!r} occurs again; give --no-header if it is one, or "
-            "--header.",
+            f"column {names.index('') + 1} (counted from 1) has no name; give it one, or leave the column out (pandas "
+            "writes row numbers there unless index=False).",
             line=1,
         )
-    if len(classes) == 1 and not expected.for_model:
-        raise Fault(
-            f"all rows are of class {classes[0]!r}, and the names of the features, {listed(features)}, are numbers: "
-            "give --no-header if this line is a row, or --header.",
-            line=1,
-        )
+    features, label = columns(names, expected)
+    # numbers of 8 bytes each, an array that grows, and a copy of it
+    needed = ratio * len(lines) * (30.0 * len(names) + 16.0)
+    return TextTable(path, delimiter, header, names, features, label, needed)
 
 
-def _label(text: str, name: str, line: int) -> str:
-    """Return the text of a label; raise Fault where it is empty or goes over several lines."""
-    if not text:
-        raise Fault(f"the label (column {name!r}) is empty; leave the row out.", line)
-    if "\n" in text:
-        raise Fault(f"the label (column {name!r}) has several lines, {text[:20]!r}; close its quote.", line)
-    return text
-
-
-def _numbers(names: list[str], texts: list[str], booleans: list[int], line: int) -> list[float]:
-    """Return the features of a row; raise Fault at the first that is no number, or not finite."""
-    digits = texts
-    if booleans:
-        digits = texts.copy()
-        for k in booleans:
-            digits[k] = BOOLEANS.get(texts[k].strip(), "")
+def _sniffed(lines: list[str]) -> str:
+    """Return the delimiter of lines by `csv.Sniffer`, a comma where it finds none."""
     try:
-        numbers = list(map(float, digits))
-        # 1_000 is a number in Python only; a sum of finite numbers may overflow
-        if "_" not in "".join(digits) and (isfinite(sum(numbers)) or all(map(isfinite, numbers))):
+        return csv.Sniffer().sniff("".join(lines), ",;\t |").delimiter
+    except csv.Error:
+        return ","
+
+
+def _has_header(first: list[str], expected: Expected) -> bool:
+    """Return whether the first line is a header; raise Fault where it holds numbers and words."""
+    known = expected.features is not None and {*expected.features} <= {*first}
+    if expected.header is not None or known:
+        return expected.header is not False
+    words = [text for text in first if not _is_number(text)]
+    if 0 < len(words) < len(first) and {text.strip().lower() for text in words}.isdisjoint(LABEL_NAMES):
+        raise Fault(
+            f"the first line, {listed(first)}, may be a header or a row; give --header or --no-header.",
+            line=1,
+        )
+    return bool(words)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _fields(lines: Iterable[str], delimiter: str) -> Any:
+    """Return the fields of lines (a reader of `csv`)."""
+    if delimiter == SPACES:
+        lines = (" ".join(line.split()) + "\n" for line in lines)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def _rows(table: TextTable) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of the rows, each with the number of its last line."""
+    with open_data(table.path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
+        reader = _fields(file, table.delimiter)
+        rows = (row for row in reader if row)
+        for row in islice(rows, int(table.header), None):
+            yield reader.line_num, row
+
+
+def stream_delimited(table: TextTable, size: int) -> Iterator[Block]:
+    """Read a text table block by block, of about `size` bytes of text, with or without labels.
+
+    Raises
+    ------
+    Fault
+        At the first line that is wrong.
+    """
+    done = 0
+    try:
+        for block in _arrow_blocks(table, size):
+            yield block
+            done += len(block.X)
+        return
+    except (ImportError, ValueError):  # no pyarrow, or a row that it refuses
+        pass
+    place = {name: k for k, name in enumerate(table.names)}
+    rows = islice(_rows(table), done, None)
+    while part := list(islice(rows, max(1, size // (8 * len(place))))):
+        for line, row in part:
+            if len(row) != len(place):
+                raise Fault(f"the row has {len(row)} columns, and not {len(place)}; make them equal.", line)
+        X = np.array(
+            [_numbers(table, [row[place[one]] for one in table.features], line) for line, row in part]
+        )
+        if table.label is None:
+            yield Block(X, None)
+            continue
+        texts, k = dict[str, int](), place[table.label]
+        codes = [texts.setdefault(row[k].strip(), len(texts)) for _, row in part]
+        if bad := [text for text in texts if not text or "\n" in text]:
+            line = part[codes.index(texts[bad[0]])][0]
+            raise Fault(f"the label (column {table.label!r}) is empty, or a quote is open; correct it.", line)
+        yield Block(X, list(texts), np.array(codes))
+
+
+def _arrow_blocks(table: TextTable, size: int) -> Iterator[Block]:
+    """Yield blocks as pyarrow reads them; raise ImportError or ValueError where Python has to read on."""
+    from pyarrow import csv as arrow
+
+    if table.delimiter == SPACES:  # pyarrow does not read runs of spaces as one
+        raise ValueError
+    first = next(_rows(table), None)
+    if first is None:
+        return
+    fields = dict(zip(table.names, first[1], strict=False))
+    types = {
+        name: "bool" if fields.get(name, "").strip() in BOOLEANS else "float64" for name in table.features
+    }
+    if table.label is not None:
+        types[table.label] = "string"
+    # numbers have fewer than 64 digits: a row fits
+    read = arrow.ReadOptions(
+        use_threads=False,
+        block_size=max(min(size, _BLOCK), 64 * len(table.names)),
+        skip_rows=int(table.header),
+        column_names=table.names,
+    )
+    parse = arrow.ParseOptions(delimiter=table.delimiter, newlines_in_values=True)
+    convert = arrow.ConvertOptions(
+        column_types=types,
+        include_columns=list(types),
+        null_values=[],
+        true_values=[text for text, number in BOOLEANS.items() if number == "1"],
+        false_values=[text for text, number in BOOLEANS.items() if number == "0"],
+    )
+    with open_data(table.path) as file, arrow.open_csv(file, read, parse, convert) as batches:
+        for batch in batches:
+            if batch.num_rows:
+                yield _arrow_block(batch, table)
+
+
+def _arrow_block(batch: Any, table: TextTable) -> Block:
+    """Return a batch as a block; raise ValueError where Python has to name a fault."""
+    X = np.empty((batch.num_rows, len(table.features)))
+    for j, name in enumerate(table.features):
+        X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
+    if not np.isfinite(X).all():
+        raise ValueError
+    if table.label is None:
+        return Block(X, None)
+    coded = batch.column(table.label).dictionary_encode()
+    distinct: dict[str, int] = {}
+    places = [distinct.setdefault(text.strip(), len(distinct)) for text in coded.dictionary.to_pylist()]
+    if any(not text or "\n" in text for text in distinct):
+        raise ValueError
+    return Block(X, list(distinct), np.array(places, np.intp)[coded.indices.to_numpy()])
+
+
+def _numbers(table: TextTable, texts: list[str], line: int) -> list[float]:
+    """Return the features of a row; raise Fault at the first that is no number, or not finite."""
+    try:
+        numbers = [float(BOOLEANS.get(text.strip(), text)) for text in texts]
+        if all(map(isfinite, numbers)):
             return numbers
     except ValueError:
         pass
-    faults = (_fault(text, k in booleans, f"column {names[k]!r}") for k, text in enumerate(texts))
-    raise Fault(f"{next(filter(None, faults))}.", line)
-
-
-def _fault(text: str, boolean: bool, column: str) -> str | None:
-    """Return the fault of the text of a feature in words; None if it is a finite number."""
-    text = text.strip(_BLANKS)
-    shown, number = repr(text[:40]), _number(BOOLEANS.get(text, "") if boolean else text)
-    if not text.strip():
-        return f"{column} is empty; fill it in or leave the row out"
-    if number is None and boolean:
-        return f"{column} begins with True or False, and {shown} is neither; write 1 and 0"
-    if number is None and _DECIMAL_COMMA.fullmatch(text):
-        return (
-            f"{column}: {shown} has a decimal comma; write numbers with a decimal point (pandas reads such a file with "
-            "read_csv(..., decimal=',') and writes points)"
-        )
-    if number is None:
-        return f"{column}: {shown} is not a number; write numbers, or name the column with --drop or --label"
-    if isnan(number):
-        return f"{column} is {text!r}; fill it in or leave the row out"
-    if not isfinite(number):
-        return f"{column} is {shown}, which is not a finite float64 number; correct it or leave the row out"
-    return None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return number_of(text, float)
-    except ValueError:
-        return None
+    for name, text in zip(table.features, texts, strict=True):
+        text = BOOLEANS.get(text.strip(), text.strip())
+        if not (_is_number(text) and isfinite(float(text))):
+            what = f"holds {text[:40]!r}, which is not a finite number" if text else "is empty"
+            remedy = "correct it, leave the row out, or name the column with --drop or --label"
+            raise Fault(f"column {name!r} {what}; {remedy}.", line)
+    raise AssertionError

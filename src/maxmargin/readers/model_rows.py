@@ -11,16 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import faults_of
-from .arrow_stream import opened_stream
 from .blocks import Classes, read_ahead
-from .files import Paths, are_paths, data_errors, paths_of
-from .sources import CHANGED, opened
+from .files import CHANGED, Paths, are_paths, data_errors, paths_of
+from .sources import opened, opened_stream
 from .svmlight import PART, text_rows, texts
 from .table import DataError, Expected
-
-# Bytes of text, or of numbers, that are read at a time: less costs calls of the model, more costs memory, of which a
-# few blocks are in use at any time. That of `row_cache`.
-BLOCK_BYTES = 1 << 20
 
 
 class RowsForModel:
@@ -48,14 +43,12 @@ class RowsForModel:
         If a file cannot be read, or does not fit the model.
     """
 
-    def __init__(
-        self, paths: Paths, expected: Expected, labels: Paths | None = None, block_bytes: int | None = None
-    ) -> None:
+    def __init__(self, paths: Paths, expected: Expected, labels: Paths | None = None) -> None:
         if are_paths(paths):
             self._source = opened(paths_of(paths), paths_of(labels or ()), expected, expected.n_features)
         else:
             self._source = opened_stream(paths, expected)
-        self._classes, self._records = Classes(), list[dict[str, Any]]()
+        self._classes = Classes()
         self.features, self.label = self._source.features, self._source.label
         self.has_labels = self._source.has_labels
         if self._source.is_text and expected.first_index is None:
@@ -70,10 +63,10 @@ class RowsForModel:
         DataError
             At the first fault of a file, and if there are no rows.
         """
-        for k, path in enumerate(self._source.files):
-            read, rows = [path, *self._source.label_files[k : k + 1]], 0
-            records = [self._source.record(one) for one in read]
-            with closing(read_ahead(self._source.blocks(k, BLOCK_BYTES))) as blocks:
+        source, stamps, found = self._source, self._source.stamps(), False
+        for k, path in enumerate(source.files):
+            rows = 0
+            with closing(read_ahead(source.blocks(k, PART))) as blocks:
                 for block in blocks:
                     numbers = None
                     with faults_of(path, DataError):
@@ -81,23 +74,16 @@ class RowsForModel:
                             numbers = self._classes.numbered(block, rows)
                     rows += block.X.shape[0]
                     yield block.X, numbers
-            for one, record in zip(read, records, strict=True):
-                if self._source.record(one) != record:
-                    raise DataError(f"{one}: {CHANGED}")
-            self._records.append(records[0] | {"rows": rows})
-        if not any(record["rows"] for record in self._records):
-            raise DataError(f"{self._source.files[0]}: the file holds no rows.")
+            found = found or rows > 0
+        if source.stamps() != stamps:
+            raise DataError(f"{source.files[0]}: {CHANGED}")
+        if not found:
+            raise DataError(f"{source.files[0]}: the file holds no rows.")
 
     def labels(self) -> np.ndarray:
-        """Return the label of each number, when all blocks have been read.
-
-        Raises
-        ------
-        DataError
-            If a label is NaN or infinite, or the header of a table seems to be a row.
-        """
-        classes, places = self._classes.sorted()
-        self._source.check_classes(self._classes, classes, self._records)
+        """Return the label of each number, when all blocks have been read; raise DataError at NaN or infinity."""
+        with faults_of(self._source.files[0], DataError):
+            classes, places = self._classes.sorted()
         return classes[places]
 
 
@@ -105,6 +91,6 @@ def _first_index(files: list[Path]) -> int:
     """Return the first index of svmlight text, 0 or 1, by the rule of `readers.read`: all of it is read."""
     for path in files:
         with data_errors(path):
-            if any(rows.lowest == 0 for rows, _, _ in text_rows(texts(path, PART), None, None)):
+            if any(rows.lowest == 0 for rows in text_rows(texts(path, PART), None, None)):
                 return 0
     return 1

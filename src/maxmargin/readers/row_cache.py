@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import errno
+import json
 import os
-import secrets
 import shutil
 import tempfile
 import weakref
@@ -12,50 +11,36 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.lib import format as form
 
-from ..numerics.fault import faults_of
-from ..numerics.files import folder_of_this_process
+from ..numerics.fault import Fault, faults_of
+from ..numerics.files import delete_left_over, folder_of_this_process, temporary_name
 from ..numerics.memory_maps import is_file_of
 from ..numerics.progress import announce
 from ..numerics.sizes import size_text
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
-from .arrow_stream import opened_stream
 from .blocks import Block, Classes, read_ahead
-from .cache_folder import (
-    FORMAT,
-    HEADER,
-    SUFFIX,
-    TOKEN,
-    VERSION,
-    cache_place,
-    header_bytes,
-    is_header_of,
-    new_folder,
-    valid_header,
-)
-from .files import Digest, Paths, are_paths, paths_of
-from .sources import CHANGED, Source, opened
+from .files import CHANGED, Paths, are_paths, paths_of
+from .sources import Source, opened, opened_stream
+from .svmlight import columns_of
 from .table import DataError, Expected
 
+SUFFIX = ".maxmargin-cache"
 # bytes of text, or of numbers, that are read at a time: less costs calls, more costs memory, of which there are a few
 # blocks at any time
 BLOCK_BYTES = 1 << 20
 # A solver in memory needs so many times the bytes of the rows: these, and what it keeps beside them.
 IN_MEMORY_COPIES = 2.0
-ROUNDED = (  # the refusal of numbers where rows are to be proved separable or not
-    "the files contain {number}, which is not a float64 number: after rounding, different rows could be proved equal. "
-    "Subtract a constant from its column, or divide the column."
-)
 CSR = ("data", "indices", "indptr")  # the arrays of sparse rows
+_HEADER = "header.json"
 _ROWS = 1 << 20  # codes that are rewritten at a time: 4 MB
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, a limit of the process
+_LONGEST = 150  # bytes of the name of a source within that of its cache
 
 
 @dataclass(frozen=True)
@@ -65,8 +50,7 @@ class StoredRows:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        A read-only memory map, or a CSR matrix of three, whose indices are sorted. Slices of the matrix copy
-        all of its indices where their types differ: use `rows`.
+        A read-only memory map, or a CSR matrix of three, whose indices are sorted.
     codes : ndarray of shape (n,)
         The class of each row, as its place in `classes`; a read-only memory map.
     classes : ndarray
@@ -75,8 +59,6 @@ class StoredRows:
     label_name : str or None
     first_index : {0, 1} or None
         The first index of svmlight text.
-    rounded : str or None
-        A number of the source that float64 does not hold.
     files : tuple of (Path, int)
         The files in their order, and the number of rows of each.
     layout : dict
@@ -89,7 +71,6 @@ class StoredRows:
     feature_names: list[str] | None
     label_name: str | None
     first_index: int | None
-    rounded: str | None
     files: tuple[tuple[Path, int], ...]
     layout: dict[str, Any] = field(default_factory=dict)
 
@@ -98,16 +79,6 @@ class StoredRows:
         ends = list(accumulate(count for _, count in self.files))
         k = bisect_right(ends, row)
         return self.files[k][0], row - (ends[k - 1] if k else 0)
-
-    def rows(self, start: int, stop: int) -> Any:
-        """Return rows start to stop - 1 as an array or a CSR matrix on the memory maps, without a copy of entries."""
-        if not sp.issparse(self.X):
-            return self.X[start:stop]
-        indptr = self.X.indptr[start : stop + 1]
-        entries = slice(int(indptr[0]), int(indptr[-1]))
-        kind = self.X.indices.dtype
-        arrays = self.X.data[entries], self.X.indices[entries], (indptr - indptr[0]).astype(kind)
-        return _csr(*arrays, self.X.shape[1])
 
 
 def open_rows(
@@ -126,7 +97,8 @@ def open_rows(
 ) -> StoredRows:
     """Open rows of any number; the first time, they are read block by block and written to a cache.
 
-    The cache is the folder `<name>.maxmargin-cache`. It is written again if a file or an option has changed.
+    The cache is a folder whose name ends in ``.maxmargin-cache``. Its name depends on the paths, sizes and times of the
+    files and on the options: where one of them changes, another cache takes its place.
 
     Parameters
     ----------
@@ -158,37 +130,39 @@ def open_rows(
     DataError
         If a file cannot be read, or the cache not be written.
     """
-    if not are_paths(source):
-        found = opened_stream(source, Expected(label=label, use=use, drop=drop))
-        return _open_stream(found, cache_dir, block_bytes, interrupted)
-    sources, label_sources = paths_of(source), paths_of(labels or ())
-    folder = cache_place(sources, label_sources, cache_dir)
     expected = Expected(label=label, use=use, drop=drop, header=header, delimiter=delimiter)
+    if not are_paths(source):
+        return _open_stream(opened_stream(source, expected), cache_dir, block_bytes, interrupted)
+    sources, label_sources = paths_of(source), paths_of(labels or ())
     found = opened(sources, label_sources, expected, n_features)
-    options = {"label": label, "use": [*use], "drop": [*drop], "n_features": n_features}
-    options |= {"header": header, "delimiter": delimiter}
-    facts = {"format": FORMAT, "version": VERSION, "options": options}
-    facts["sources"] = [str(path.absolute()) for path in sources]
-    stored = None
-    while stored is None:  # other processes may put caches with other options in its place at any time
-        with suppress(OSError, ValueError, KeyError, TypeError):  # of a damaged cache
-            valid = valid_header(folder, facts, [*found.files, *found.label_files])
-            stored = None if valid is None else _stored(folder, valid)
-        if stored is None:
-            stored = _stored(folder, _written(folder, found, facts, block_bytes, interrupted))
-    return stored
+    folder = _cache_place(sources[0], found, (label, use, drop, header, delimiter, n_features), cache_dir)
+    try:
+        return _stored(folder)
+    except (OSError, ValueError, KeyError):  # there is none, or it is damaged
+        _write(folder, found, block_bytes, interrupted)
+        return _stored(folder)
+
+
+def _cache_place(
+    first: Path, source: Source, options: tuple[Any, ...], cache_dir: str | os.PathLike[str] | None
+) -> Path:
+    """Return the folder of a cache; the first part of the digest is that of the paths, the second of all else."""
+    stamps = source.stamps()
+    name = os.fsencode(first.name)[:_LONGEST].decode(errors="ignore")
+    facts = [path for path, *_ in stamps], (stamps, options)
+    parts = [sha256(repr(one).encode()).hexdigest()[:10] for one in facts]
+    return Path(cache_dir or first.absolute().parent) / f"{name}-{'-'.join(parts)}{SUFFIX}"
 
 
 def _open_stream(
-    found: Source, cache_dir: str | os.PathLike[str] | None, size: int, interrupted: Callable[[], bool]
+    source: Source, cache_dir: str | os.PathLike[str] | None, size: int, interrupted: Callable[[], bool]
 ) -> StoredRows:
     """Return the rows of Arrow data in a cache that is deleted with them."""
     place = folder_of_this_process(Path(cache_dir or tempfile.gettempdir()), "rows")
     try:
         folder = place / f"arrow{SUFFIX}"
-        facts = {"format": FORMAT, "version": VERSION}
-        stored = _stored(folder, _written(folder, found, facts, size, interrupted))
-        assert stored is not None  # no other process writes here
+        _write(folder, source, size, interrupted)
+        stored = _stored(folder)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -209,76 +183,61 @@ def loaded(X: Any) -> Any:
     return sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape)
 
 
-def _stored(folder: Path, header: dict[str, Any]) -> StoredRows | None:
-    """Return the rows of a cache; None if another one has taken the place of the one of this header."""
-    with suppress(FileNotFoundError):
-        maps = {name.removesuffix(".npy"): _mapped(folder / name) for name in header["arrays"]}
-        if is_header_of(folder, header):
-            return _of_maps(maps, header)
-    return None
+def _stored(folder: Path) -> StoredRows:
+    """Return the rows of a cache."""
+    header = json.loads((folder / _HEADER).read_text(encoding="utf-8"))
+    maps = {name: _mapped(folder / name, *shape) for name, shape in header["arrays"].items()}
+    X = maps["X"] if "X" in maps else _csr([maps[name] for name in CSR], header["n_features"])
+    classes = np.load(folder / "classes.npy")
+    files = tuple((Path(path), count) for path, count in header["files"])
+    return StoredRows(X, maps["codes"], classes, files=files, **header["facts"])
 
 
-def _of_maps(maps: dict[str, np.ndarray], header: dict[str, Any]) -> StoredRows:
-    """Return rows on these arrays."""
-    X = (
-        maps["X"]
-        if "X" in maps
-        else _csr(maps["data"], maps["indices"], maps["indptr"], header["n_features"])
-    )
-    classes = _classes_of(header)
-    files = tuple((Path(one["path"]), one["rows"]) for one in header["files"] if "rows" in one)
-    facts = {
-        name: header[name] for name in ("feature_names", "label_name", "first_index", "rounded", "layout")
-    }
-    return StoredRows(X, maps["codes"], classes, files=files, **facts)
-
-
-def _classes_of(header: dict[str, Any]) -> np.ndarray:
-    """Return the classes of a cache; NumPy would make float64 of small and large unsigned integers."""
-    kind = np.dtype(header["kind_of_classes"])
-    return np.array(header["classes"], np.int64 if kind.kind in "mM" else kind).astype(kind)
-
-
-def _mapped(path: Path) -> np.ndarray:
+def _mapped(path: Path, kind: str, shape: list[int]) -> np.ndarray:
     """Return the array of a file, mapped into memory if it has entries."""
-    try:
-        array: Any = np.load(path, mmap_mode="r")
-        is_file_of(array, path.stat())  # the first call remembers the file of the map
-    except ValueError:  # an empty file cannot be mapped
-        return np.load(path)
+    if not all(shape):  # an empty file cannot be mapped
+        return np.zeros(shape, kind)
+    array = np.memmap(path, kind, "r", shape=tuple(shape))
+    is_file_of(array, path.stat())  # the first call remembers the file of the map
     return array
 
 
-def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> Any:
+def _csr(arrays: list[np.ndarray], width: int) -> Any:
     """Return a CSR matrix on these arrays; the constructor would read, and may copy, all of them."""
+    data, indices, indptr = arrays
     X = sp.csr_matrix((0, width), dtype=data.dtype)
     X.data, X.indices, X.indptr, X._shape = data, indices, indptr, (indptr.size - 1, width)
     X.has_sorted_indices = X.has_canonical_format = True
     return X
 
 
-def _written(
-    folder: Path, source: Source, facts: dict[str, Any], size: int, interrupted: Callable[[], bool]
-) -> dict[str, Any]:
-    """Write the cache; return its header."""
-    writer, token = _Writer(source, interrupted), secrets.token_hex(8)
+def _write(folder: Path, source: Source, size: int, interrupted: Callable[[], bool]) -> None:
+    """Write a cache to a temporary folder and put it in its place; older ones of the same files are deleted."""
     try:
-        with new_folder(folder) as temporary:
-            header = facts | writer.write(temporary, size) | {"token": token}
-            (temporary / TOKEN).write_text(token)
-            with open(temporary / HEADER, "xb") as file:
-                file.write(header_bytes(header))
-                os.fsync(file.fileno())
-        return header
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        delete_left_over(folder.parent)
+        temporary = temporary_name(folder)
+        temporary.mkdir()
+        try:
+            _Writer(source, interrupted).write(temporary, size)
+            shutil.rmtree(folder, ignore_errors=True)  # a damaged one
+            try:
+                os.replace(temporary, folder)
+            except OSError:
+                if not folder.is_dir():  # else another process has written the same
+                    raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        begin = folder.name[: -len(SUFFIX)].rpartition("-")[0]
+        for other in folder.parent.glob(f"*{SUFFIX}"):
+            if other.name.rpartition("-")[0].rpartition("-")[0] == begin and other != folder:
+                shutil.rmtree(other, ignore_errors=True)
     except OSError as error:
-        words = f"cannot be written: {error.strerror}; name a folder for the cache with cache_dir"
-        if error.errno in _FULL:
-            needed, free = size_text(writer.needed()), size_text(shutil.disk_usage(folder.parent).free)
-            words = (
-                f"there is no room for the cache ({error.strerror}): it needs about {needed}, and {free} are free; "
-                "make room, or name another folder with cache_dir"
-            )
-        raise DataError(f"{folder}: {words}.") from None
+        free = size_text(shutil.disk_usage(folder.parent).free) if folder.parent.is_dir() else "no bytes"
+        raise DataError(
+            f"{folder}: the cache cannot be written: {error.strerror} ({free} are free); make room, or name another "
+            "folder with cache_dir."
+        ) from None
 
 
 class _Writer:
@@ -286,78 +245,60 @@ class _Writer:
 
     def __init__(self, source: Source, interrupted: Callable[[], bool]) -> None:
         self._source, self._interrupted, self._classes = source, interrupted, Classes()
-        self._rounded: str | None = None
-        self._records = [source.record(path) for path in (*source.files, *source.label_files)]
-        self._digests = [Digest() for _ in self._records]
         self._arrays: dict[str, _Growing] = {}
-        self._first, self._highest = 1, -1  # of svmlight text: the first index if no index is 0
+        self._lowest, self._highest = np.iinfo(np.int32).max, -1  # indices of svmlight text
 
-    def needed(self) -> float:
-        """Return an estimate of the bytes of the whole cache, from what was written and the share that was read.
-
-        A few blocks are read ahead, so that it is too small where less than some megabytes were written.
-        """
-        written = sum(array.bytes for array in self._arrays.values())
-        return written / (self._share() or 1.0)
-
-    def _share(self) -> float:
-        """Return the share of the source that has been read."""
-        count = len(self._source.files)
-        total = sum(record["size"] for record in self._records[:count])
-        return min(1.0, sum(digest.seen for digest in self._digests[:count]) / total)
-
-    def write(self, folder: Path, size: int) -> dict[str, Any]:
-        """Read the source and write the arrays; return what the header says about them."""
-        source = self._source
+    def write(self, folder: Path, size: int) -> None:
+        """Read the source and write all files."""
+        source, stamps, counts = self._source, self._source.stamps(), []
+        first, width, named = None, source.width, source.files[0]
         with ExitStack() as stack:
-            kinds: dict[str, Any] = {"X": source.dtype, "numbers": np.uint32}
+            kinds: dict[str, Any] = {"X": source.dtype, "codes": np.uint32}
             if source.is_text:
-                kinds = dict(zip(CSR, (np.float64, np.int32, np.int64), strict=True)) | {"numbers": np.uint32}
+                kinds = dict(zip(CSR, (np.float64, np.int32, np.int64), strict=True)) | {"codes": np.uint32}
             for name, kind in kinds.items():
                 tail = [source.width] if name == "X" else []
-                self._arrays[name] = stack.enter_context(_Growing(folder / f"{name}.npy", kind, tail))
+                self._arrays[name] = stack.enter_context(_Growing(folder / name, kind, tail))
             if source.is_text:
                 self._arrays["indptr"].append(np.zeros(1, np.int64))
             announce("writing the cache")
             for k, path in enumerate(source.files):
-                self._records[k]["rows"] = self._write_file(k, path, size)
-            for array in self._arrays.values():
-                array.finish()
-        width = source.width
-        if source.is_text:
-            width = (
-                source.check_indices(self._first, self._highest) or max(self._highest - self._first, 0) + 1
-            )
-        classes = self._write_codes(folder)
-        for record, digest in zip(self._records, self._digests, strict=True):
-            if self._source.record(Path(record["path"])).items() - record.items():
-                raise DataError(f"{record['path']}: {CHANGED}")
-            record["sha256"] = digest.sha.hexdigest()
-        return {
-            "files": self._records,
-            "arrays": {path.name: path.stat().st_size for path in folder.iterdir()},
+                counts.append((str(path), self._write_file(k, path, size)))
+        with faults_of(named, DataError):
+            if not self._arrays["codes"].length:
+                raise Fault("the file holds no rows.")
+            if source.stamps() != stamps:
+                raise Fault(CHANGED)
+            classes, places = self._classes.sorted()
+            if source.is_text:
+                first, width = columns_of(self._lowest, self._highest, width, None)
+        self._rewrite(folder / "codes", lambda numbers: places[numbers])
+        if first == 0:  # they were written as if the first index were 1
+            self._rewrite(folder / "indices", lambda indices: indices + 1)
+        np.save(folder / "classes.npy", classes, allow_pickle=False)
+        header = {
+            "arrays": {name: (array.kind.str, array.shape) for name, array in self._arrays.items()},
+            "files": counts,
             "n_features": width,
-            "classes": classes.view(np.int64).tolist() if classes.dtype.kind in "mM" else classes.tolist(),
-            "kind_of_classes": classes.dtype.str,
-            "feature_names": source.features,
-            "label_name": source.label,
-            "first_index": self._first if source.is_text else None,
-            "rounded": self._rounded,
-            "layout": source.layout,
+            "facts": {
+                "feature_names": source.features,
+                "label_name": source.label,
+                "first_index": first,
+                "layout": source.layout,
+            },
         }
+        (folder / _HEADER).write_text(json.dumps(header), encoding="utf-8")
 
     def _write_file(self, k: int, path: Path, size: int) -> int:
         """Write the rows of a file; return their number."""
         before = 0
-        of_labels = self._digests[len(self._source.files) + k] if self._source.label_files else None
-        with closing(read_ahead(self._source.blocks(k, size, self._digests[k], of_labels))) as blocks:
+        with closing(read_ahead(self._source.blocks(k, size))) as blocks:
             for block in blocks:
                 if self._interrupted():
                     raise ReadingStoppedError(f"{path}: {READING_STOPPED}")
                 with faults_of(path, DataError):
                     numbers = self._classes.numbered(block, before)
-                self._arrays["numbers"].append(numbers)
-                self._rounded = self._rounded or block.rounded
+                self._arrays["codes"].append(numbers)
                 self._append(block)
                 before += numbers.size
         return before
@@ -368,77 +309,45 @@ class _Writer:
         if not self._source.is_text:
             self._arrays["X"].append(rows)
             return
-        self._highest = max(self._highest, rows.highest)
-        if rows.lowest == 0 and self._first == 1:
-            self._first = 0
-            self._arrays["indices"].add(1)  # they were written as if the first index were 1
-        if self._source.width is not None and self._highest > self._source.width:
-            self._source.check_indices(self._first, self._highest)
+        self._lowest, self._highest = min(self._lowest, rows.lowest), max(self._highest, rows.highest)
         self._arrays["indptr"].append(rows.indptr[1:] + self._arrays["data"].length)
-        self._arrays["indices"].append(np.subtract(rows.indices, self._first, out=rows.indices))
+        self._arrays["indices"].append(np.subtract(rows.indices, 1, out=rows.indices))
         self._arrays["data"].append(rows.values)
 
-    def _write_codes(self, folder: Path) -> np.ndarray:
-        """Write the class of each row, in place of the number of its label; return the classes."""
-        if not self._arrays["numbers"].length:
-            raise DataError(f"{self._source.files[0]}: the file holds no rows.")
-        classes, places = self._classes.sorted()
-        numbers = np.load(folder / "numbers.npy", mmap_mode="r")
-        self._source.check_classes(self._classes, classes, self._records)
-        kind = next(one for one in (np.uint8, np.uint16, np.uint32) if classes.size <= np.iinfo(one).max + 1)
-        with _Growing(folder / "codes.npy", kind) as codes:
-            self._arrays["codes"] = codes
-            for start in range(0, numbers.size, _ROWS):
-                codes.append(places[numbers[start : start + _ROWS]])
-            codes.finish()
-        del numbers
-        (folder / "numbers.npy").unlink()
-        return classes
+    def _rewrite(self, path: Path, function: Callable[[np.ndarray], Any]) -> None:
+        """Replace the entries of an array by a function of them, in parts."""
+        array = self._arrays[path.name]
+        if array.length:
+            entries = np.memmap(path, array.kind, "r+", shape=(array.length,))
+            for start in range(0, array.length, _ROWS):
+                entries[start : start + _ROWS] = function(entries[start : start + _ROWS])
+            entries.flush()
 
 
 class _Growing:
-    """A .npy file that rows are added to; the header is written again at the end."""
+    """A file of numbers that rows are added to."""
 
-    def __init__(self, path: Path, kind: Any, tail: Sequence[Any] = ()) -> None:
-        self._kind, self._tail, self.length = np.dtype(kind), tail, 0
-        self._path, self._file = path, open(path, "xb", buffering=0)  # noqa: SIM115  closed by __exit__
-        try:
-            self._write_header()
-        except OSError:  # a full disk
-            self._file.close()
-            raise
-        self._start = self.bytes = self._file.tell()
+    def __init__(self, path: Path, kind: Any, tail: Sequence[Any]) -> None:
+        self.kind, self._tail, self.length = np.dtype(kind), tail, 0
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  closed by __exit__
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of the array."""
+        return [self.length, *self._tail]
 
     def __enter__(self) -> _Growing:
         return self
 
     def __exit__(self, *error: object) -> None:
+        with suppress(OSError):
+            os.fsync(self._file.fileno())
         self._file.close()
-
-    def _write_header(self) -> None:
-        # NumPy leaves room for the largest length: headers of all lengths have the same size
-        header = {"descr": self._kind.str, "fortran_order": False, "shape": (self.length, *self._tail)}
-        form.write_array_header_1_0(self._file, header)
 
     def append(self, rows: np.ndarray) -> None:
         """Write rows at the end."""
-        if not rows.size:
-            return
-        view = np.ascontiguousarray(rows, self._kind).data.cast("B")
-        self.bytes += len(view)
-        while view:  # a call writes 2 GB at most
-            view = view[self._file.write(view) :]
+        if rows.size:
+            view = np.ascontiguousarray(rows, self.kind).data.cast("B")
+            while view:  # a call writes 2 GB at most
+                view = view[self._file.write(view) :]
         self.length += len(rows)
-
-    def add(self, number: int) -> None:
-        """Add a number to all entries so far."""
-        if self.length:
-            entries = np.memmap(self._path, self._kind, "r+", self._start, (self.length,))
-            entries += self._kind.type(number)
-            entries.flush()
-
-    def finish(self) -> None:
-        """Write the header, and wait until all is on the disk."""
-        self._file.seek(0)
-        self._write_header()
-        os.fsync(self._file.fileno())

@@ -11,22 +11,18 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import Fault
-from ..numerics.labels import bad_label
-from .arrays import array_shape, stream_arrays
-from .blocks import Block, Classes, read_ahead
-from .cache_folder import file_record
-from .columnar import columns_of_file, stream_columnar
-from .delimited import TextTable, label_fault, refuse_row_as_header
-from .delimited_stream import stream_delimited
-from .files import ARROW, DELIMITED, Digest, check_file, data_errors, ending, open_data, sample
-from .layout import Layout, kind_of_file, layout_of
-from .svmlight import checked_lines, stream_svmlight, text_rows, texts
+from .arrays import mapped_array, stream_arrays
+from .blocks import Block, read_ahead
+from .columnar import bytes_needed, columns_of_file, columns_of_schema, stream_arrow, stream_columnar
+from .delimited import TextTable, stream_delimited, text_table
+from .files import ARROW, DELIMITED, TABLE, check_file, data_errors, ending, kind_of, names_files
+from .svmlight import stream_svmlight, text_rows, texts
 from .table import DataError, Expected, listed
 
-CHANGED = "the file was changed while it was read; read it again."
+ARROW_DATA = Path("Arrow data")  # in messages, in place of a file
 _TEXT = "svmlight text"
 _COLUMNAR = {".parquet": "Parquet", **dict.fromkeys(ARROW, "Arrow")}
-_FORMATS = _COLUMNAR | {".npy": ".npy"} | dict.fromkeys(DELIMITED, "CSV")
+_FORMATS = _COLUMNAR | {".npy": ".npy", TABLE: "CSV"}
 
 
 @dataclass
@@ -43,24 +39,27 @@ class Source:
         Number of features; None where only the rows of svmlight text say it.
     dtype : dtype
     expected : Expected
-    layouts : dict
+    data : pyarrow.dataset.Dataset, pyarrow.RecordBatchReader or None
+        Arrow data in place of files; a reader can be read once.
+    tables : dict
         The layout of each text table.
     """
 
     files: list[Path]
     label_files: list[Path]
     format: str
-    features: list[str] | None
+    features: Any
     label: str | None
     width: int | None
     dtype: Any
     expected: Expected
-    layouts: dict[Path, Layout] = field(default_factory=dict, init=False)
+    data: Any = None
+    tables: dict[Path, TextTable] = field(default_factory=dict, init=False)
 
     @property
     def layout(self) -> dict[str, Any]:
-        """What a model has to know of the layout of text tables: `Layout.remembered` of the first."""
-        return self.layouts[self.files[0]].remembered(self.expected) if self.layouts else {}
+        """What a model has to know of the layout of text tables: `TextTable.remembered` of the first."""
+        return self.tables[self.files[0]].remembered(self.expected) if self.tables else {}
 
     @property
     def is_text(self) -> bool:
@@ -72,87 +71,51 @@ class Source:
         """Whether the files have labels, which those for a model need not have."""
         return self.is_text or self.label is not None or bool(self.label_files)
 
-    def blocks(
-        self, k: int, size: int, digest: Digest | None = None, of_labels: Digest | None = None
-    ) -> Iterator[Block]:
-        """Read a file block by block; digests are complete at its end.
+    def blocks(self, k: int, size: int) -> Iterator[Block]:
+        """Read a file block by block; raise DataError at its first fault.
 
         Indices of svmlight text for a model are those of its columns, and as in the text otherwise.
-
-        Raises
-        ------
-        DataError
-            At the first fault of the file.
         """
-        path = self.files[k]
-        features: Any = self.features
-        label = self.label
+        path, single = self.files[k], self.dtype == np.float32
         with data_errors(path):
-            if self.is_text and self.expected.first_index is not None:
+            if self.data is not None:
+                yield from stream_arrow(self.data, self.features, self.label, single, size)
+            elif self.is_text and self.expected.first_index is not None:
                 for rows in stream_svmlight(path, self.width, size, self.expected.first_index):
-                    yield Block(rows.X, rows.y, slice(None), rows.rounded)
+                    yield Block(rows.X, rows.y)
             elif self.is_text:
-                with closing(read_ahead(texts(path, size, digest))) as parts:
-                    for rows, _, _ in text_rows(parts, None, None):
-                        yield Block(rows, rows.labels, slice(None), rows.rounded)
+                with closing(read_ahead(texts(path, size))) as parts:
+                    for rows in text_rows(parts, self.width, None):
+                        yield Block(rows, rows.labels)
             elif self.format == ".npy":
-                labels = self.label_files[k] if self.label_files else None
-                yield from stream_arrays(path, labels, size, digest, of_labels)
+                yield from stream_arrays(path, self.label_files[k] if self.label_files else None, size)
             elif self.format == "CSV":
-                yield from stream_delimited(self._table(path), size, digest)
+                yield from stream_delimited(self.tables[path], size)
             else:
-                single = self.dtype == np.float32
-                yield from stream_columnar(path, self.format, features, label, single, size, digest)
+                yield from stream_columnar(path, self.format, self.features, self.label, single, size)
 
-    def _table(self, path: Path) -> TextTable:
-        """Return the text table of a file."""
-        return TextTable(path, self.layouts[path], self.features or [], self.label)
-
-    def record(self, path: Path) -> dict[str, Any]:
-        """Return path, size, inode and times of a file."""
-        return file_record(path)
-
-    def check_indices(self, first: int, highest: int) -> int | None:
-        """Return the width that was given; raise DataError at the first index of svmlight text beyond it."""
-        if self.width is not None and highest - first >= self.width:
-            for path in self.files:
-                with data_errors(path), open_data(path) as lines:
-                    for _ in checked_lines(lines, 0, self.width, first):
-                        pass
-            raise DataError(f"{self.files[0]}: {CHANGED}")
-        return self.width
-
-    def check_classes(self, found: Classes, classes: np.ndarray, records: list[Any]) -> None:
-        """Raise DataError where a label given as text is NaN or infinite, or the header of a table seems to be a row.
-
-        Parameters
-        ----------
-        found : Classes
-            The labels of all rows.
-        classes : ndarray
-            As of `Classes.sorted`.
-        records : list of dict
-            Of the files, with their numbers of rows.
-        """
-        labels = found.labels
-        if not isinstance(labels, list):
-            return
+    def bytes_needed(self) -> float:
+        """Return an estimate of the bytes that the tables of one file take in memory."""
+        path = self.files[0]
         if self.format == "CSV":
-            with data_errors(self.files[0]):
-                refuse_row_as_header(self._table(self.files[0]), labels, self.expected)
-        if bad_label(classes) is None:
-            return
-        row, text = min(
-            (found.first_rows[k], text) for k, text in enumerate(labels) if not np.isfinite(float(text))
-        )
-        k = 0
-        while row >= records[k]["rows"]:
-            row, k = row - records[k]["rows"], k + 1
-        path = self.files[k]
-        with data_errors(path):
-            if self.format == "CSV":
-                raise label_fault(self._table(path), row, text)
-            raise Fault(f"the label of row {row + 1} (counted from 1) is {text}; leave the row out.")
+            return self.tables[path].needed
+        return bytes_needed(path, self.format, self.width or 1)
+
+    def stamps(self) -> list[tuple[str, int, int]]:
+        """Return path, size and time of each file, by which changes are noticed."""
+        files = [] if self.data is not None else [*self.files, *self.label_files]
+        return [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+
+
+def opened_stream(data: Any, expected: Expected) -> Source:
+    """Return the columns of Arrow data, whose rows are not read yet; raise DataError where they are no numbers."""
+    with data_errors(ARROW_DATA):
+        import pyarrow as pa
+
+        reader = data if names_files(data) else pa.RecordBatchReader.from_stream(data)
+        features, label, single = columns_of_schema(reader.schema, expected)
+    kind = np.dtype(np.float32 if single else np.float64)
+    return Source([ARROW_DATA], [], "Arrow", features, label, len(features), kind, expected, reader)
 
 
 def opened(
@@ -178,21 +141,20 @@ def opened(
     if not files:
         raise DataError("no file is named; name at least one.")
     kinds: list[Any] = []
+    table = expected.header is not None or expected.delimiter is not None
     for path in files:
         with data_errors(path):
             check_file(path)
-            kind = kind_of_file(path, expected)
+            kind = kind_of(path, table)
             if kind == ".npz":
                 raise Fault("an .npz file cannot be read block by block; save X and y as .npy files.")
             form = _FORMATS.get(kind, _TEXT)
             if path is not files[0] and form != source.format:
                 raise Fault(f"this is {form}, and {files[0]} is {source.format}; read files of one format.")
             source.format = form
-            if form == _TEXT:
-                sample(path)  # raises where it is no text
-            elif form == ".npy":
+            if form == ".npy":
                 kinds.append(_check_array(path, source))
-            else:
+            elif form != _TEXT:
                 source.expected = replace(expected, label=expected.label or source.label)
                 kinds.append(_check_columns(path, source))
     if len(labels) != (len(files) if source.format == ".npy" else 0) and (labels or not expected.for_model):
@@ -200,13 +162,11 @@ def opened(
             f"{files[0]}: name one .npy file of labels for each .npy file of rows, and none otherwise."
         )
     for path in labels:
-        with data_errors(path):
-            check_file(path)
-    if source.format in (*_COLUMNAR.values(), ".npy"):
+        check_file(path)
+    if kinds:
         source.dtype = np.result_type(*kinds)
     if n_features is not None and source.width != n_features:
-        asked = "the model has" if expected.for_model else "n_features is"
-        raise DataError(f"{files[0]}: the file has {source.width} features, and {asked} {n_features}.")
+        raise DataError(f"{files[0]}: the file has {source.width} features, and not {n_features}.")
     return source
 
 
@@ -227,35 +187,34 @@ def _files(path: Path) -> list[Path]:
 
 def _check_array(path: Path, source: Source) -> Any:
     """Return the type of the rows of a .npy file, whose width has to be that of the first file."""
-    shape, kind, _ = array_shape(path)
-    if len(shape) != 2 or not shape[1]:
-        raise Fault(f"X must have two dimensions, rows and features; its shape is {shape}: reshape it.")
-    if source.width is not None and shape[1] != source.width:
-        raise Fault(f"there are {shape[1]} columns, and not {source.width}; all files need the same columns.")
-    source.width = shape[1]
-    return kind if kind == np.float32 else np.float64
+    X = mapped_array(path)
+    if X.ndim != 2:
+        raise Fault(f"X must have two dimensions, rows and features; its shape is {X.shape}: reshape it.")
+    if source.width not in (None, X.shape[1]):
+        raise Fault(
+            f"there are {X.shape[1]} columns, and not {source.width}; all files need the same columns."
+        )
+    source.width = X.shape[1]
+    return X.dtype if X.dtype == np.float32 else np.float64
 
 
 def _check_columns(path: Path, source: Source) -> Any:
     """Return the type of the features of a table, whose columns have to be those of the first file."""
-    kind: Any = np.float64
+    kind, table = np.float64, None
     if source.format == "CSV":
-        layout = source.layouts[path] = layout_of(path, source.expected)
-        features, label = layout.columns(source.expected)
-        layout.announce(path)
+        table = text_table(path, source.expected)
+        features, label = table.features, table.label
     else:
         features, label, single = columns_of_file(path, source.expected, source.format)
         kind = np.float32 if single else np.float64
     if source.features is None:
         source.features, source.label = features, label
         source.width = len(features)
-    if label != source.label:
+    if label != source.label or {*features} != {*source.features}:
         raise Fault(
-            f"the label column is {label!r}, and not {source.label!r}; all files need the same columns."
+            f"the columns are {listed(features)} with the label {label!r}, and those of {source.files[0]} are "
+            f"{listed(source.features)} with the label {source.label!r}; all files need the same columns."
         )
-    strange = {*features} ^ {*source.features}
-    if strange:
-        name = min(strange)
-        where = f"is not a column of {source.files[0]}" if name in features else "is missing"
-        raise Fault(f"the column {name!r} {where}; all files need the same columns ({listed(features)}).")
+    if table is not None:
+        source.tables[path] = replace(table, features=source.features)
     return kind

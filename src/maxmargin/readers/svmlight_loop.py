@@ -43,39 +43,34 @@ def count(text, byte):
 
 
 @compiled()
-def parse(text, labels, indptr, indices, values, others, counts):
-    """Read the rows of a text into the arrays; return whether all of them have the ordinary form.
+def parse(text, least, most, labels, indptr, indices, values, others, counts):
+    """Read the rows of a text into the arrays; return the place of the first word that is no entry, -1 if all are.
 
     Parameters
     ----------
     text : ndarray of uint8
         Whole lines; the last byte is a line feed.
+    least, most : int
+        The range of indices.
     labels, indptr, indices, values : ndarray
         Arrays that are long enough for the rows and the entries of the text.
     others : ndarray of shape (n, 3)
         Filled with begin, end and place of numbers that are left to the caller. The place is that of an entry, or
         -1 - i for the label of row i.
     counts : ndarray of shape (COUNTS,)
-        Filled with the numbers of rows, entries and so on.
-
-    Returns
-    -------
-    bool
-        False where a line has another form: it may be wrong, or hold an index such as +1.
+        Filled with the numbers of rows, entries and so on; to be trusted up to the place that is returned.
     """
     row = entries = others_found = 0
     lowest, highest = LARGEST_INDEX, -1
-    k, size = np.uint64(0), np.uint64(text.size)
+    k, size, fault = np.uint64(0), np.uint64(text.size), -1
     indptr[0] = 0
-    while k < size:
+    while k < size and fault < 0:
         c = text[k]
         if _separates(c):
             k += NEXT
             continue
         if c == HASH:
             while text[k] != LINE_FEED:
-                if text[k] == RETURN and text[k + NEXT] != LINE_FEED:  # rows may follow
-                    return False
                 k += NEXT
             continue
         begin = k
@@ -88,11 +83,8 @@ def parse(text, labels, indptr, indices, values, others, counts):
         if (
             text[k] == QID[0] and text[k + NEXT] == QID[1] and text[k + NEXT + NEXT] == QID[2]
         ):  # a line feed ends this
-            begin, k = k + NEXT + NEXT + NEXT, _word_end(text, k)
-            if not _is_query(text, begin, k):
-                return False
-            k = _skipped(text, k)
-        before = -1
+            k = _skipped(text, _word_end(text, k))
+        before = least - 1
         while text[k] != LINE_FEED and text[k] != HASH:
             index, begin = np.int64(0), k
             digit = np.int64(text[k]) - ZERO
@@ -100,9 +92,10 @@ def parse(text, labels, indptr, indices, values, others, counts):
                 index = 10 * index + digit
                 k += NEXT
                 digit = np.int64(text[k]) - ZERO
-            if text[k] != COLON or k == begin or index <= before or index > LARGEST_INDEX:
-                return False
-            if before < 0 and index < lowest:
+            if text[k] != COLON or k == begin or index <= before or index > most:
+                fault = np.int64(begin)
+                break
+            if index < lowest:
                 lowest = index
             before = index
             k += NEXT
@@ -120,19 +113,7 @@ def parse(text, labels, indptr, indices, values, others, counts):
         indptr[row] = entries
     counts[ROWS], counts[ENTRIES], counts[OTHERS] = row, entries, others_found
     counts[LOWEST], counts[HIGHEST] = lowest, highest
-    return True
-
-
-@compiled()
-def _is_query(text, k, end):
-    """Return whether a colon and digits are at k, up to the end of the word."""
-    if text[k] != COLON or k + NEXT == end:
-        return False
-    while k + NEXT < end:
-        k += NEXT
-        if not 0 <= np.int64(text[k]) - ZERO <= 9:
-            return False
-    return True
+    return fault
 
 
 @compiled()
@@ -172,8 +153,6 @@ def _number(text, k):
     if dropped or not -LARGEST_POWER <= power <= LARGEST_POWER:
         return 0.0, k, False
     if integer > LARGEST_EXACT:
-        if power == 0:  # the caller has to know of whole numbers that are rounded
-            return 0.0, k, False
         value, exact = _rounded(integer, power)
         return sign * value, k, exact
     if power < 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ import numpy as np
 from ..numerics.column_errors import first_not_finite
 from ..numerics.fault import Fault
 from ..numerics.labels import bad_label
-from ..numerics.representable import WHOLE
 
 LABEL_NAMES = ("label", "target", "class", "y")
+_WHOLE = 2.0**53  # float64 numbers beyond are integers in any case
 
 
 class DataError(ValueError):
@@ -48,9 +48,11 @@ class Expected:
         Names of columns that are left out. Columns in which pandas keeps the names of rows are left out in any case,
         unless `use` names them.
     header : bool, default=None
-        Whether the first line of a text table holds the names of the columns; None guesses it.
+        Whether the first line of a text table holds the names of the columns; None: it does unless all its cells are
+        numbers.
     delimiter : str, default=None
-        The sign between the columns of a text table, a space for runs of spaces and tabs; None guesses it.
+        The sign between the columns of a text table, a space for runs of spaces and tabs; None asks
+        `csv.Sniffer`.
     """
 
     n_features: int | None = None
@@ -83,8 +85,6 @@ class Table:
         The column that the labels were in.
     first_index : {0, 1} or None
         The first index of svmlight text.
-    rounded : str or None
-        A whole number of the file, or one of a wider type, that float64 does not hold: X is not the data of the file.
     layout : dict
         `header` and `delimiter` of `Expected` that a model needs to read other files of this layout.
     """
@@ -94,36 +94,22 @@ class Table:
     feature_names: list[str] | None = None
     label_name: str | None = None
     first_index: int | None = None
-    rounded: str | None = None
     layout: dict[str, Any] = field(default_factory=dict)
 
 
 def whole(labels: np.ndarray) -> np.ndarray:
     """Return labels such as -1.0 and 3.0 as integers, which print as they were written, and others unchanged."""
-    if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < WHOLE):
+    if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < _WHOLE):
         return labels.astype(np.int64)
     return labels
 
 
 def labels_of(texts: list[str]) -> np.ndarray:
     """Return labels as numbers where all of them are numbers, else as strings."""
-    if any("_" in text for text in texts):  # 1_000 is a number in Python only
-        return np.array(texts)
-    try:
-        return np.array([int(text) for text in texts], dtype=np.int64)
-    except (ValueError, OverflowError):
-        pass  # no whole numbers, or none of 64 bits
-    try:
-        numbers = np.array([float(text) for text in texts])
-    except ValueError:
-        return np.array(texts)
-    try:
-        exact = {Decimal(text.strip()) for text in set(texts)}
-    except InvalidOperation:  # an exponent of more digits than Decimal has
-        return np.array(texts)
-    # classes that differ only beyond the digits of a float64 stay apart, also from those of other files
-    large = ((np.abs(numbers) >= WHOLE) & np.isfinite(numbers)).any()
-    return np.array(texts) if large or len(exact) > np.unique(numbers).size else whole(numbers)
+    for kind in (int, float):
+        with suppress(ValueError, OverflowError):
+            return whole(np.array([kind(text) for text in texts], np.int64 if kind is int else np.float64))
+    return np.array(texts)
 
 
 def columns(
@@ -146,10 +132,8 @@ def columns(
     """
     used = _named("--columns", expected.use, names)
     dropped = _named("--drop", expected.drop, names)
-    for name in dropped:
-        if name in used or name == expected.label:
-            other = "--columns" if name in used else "--label"
-            raise Fault(f"both {other} and --drop name the column {name!r}; name it in one of them.")
+    if strange := {*dropped} & {*used, expected.label}:
+        raise Fault(f"--drop names the column {min(strange)!r}, and so does another option; name it once.")
     left_out = {*dropped, *({*row_names} - {*used, expected.label})}
     left = [name for name in names if name not in left_out]
     chosen = {*used}
@@ -172,8 +156,7 @@ def columns(
     if label is None and not expected.for_model:
         raise Fault("--columns names every column as a feature; name the label column with --label.")
     if expected.n_features is not None and len(features) != expected.n_features:
-        beside = "" if label is None else f" (and the label column {label!r})"
-        raise Fault(f"the model has {expected.n_features} features, the file has {len(features)}{beside}.")
+        raise Fault(f"the model has {expected.n_features} features, the file has {len(features)}.")
     if not features:
         raise Fault(f"the only column is the label {label or names[0]!r}; a classifier needs features.")
     return features, label
@@ -185,14 +168,10 @@ def _columns_of_model(
     """Return the columns for a model that knows them by name; `left` are the columns that options leave."""
     features: Any = expected.features
     known, allowed = {*names}, {*left}
-    missing = [name for name in features if name not in known]
-    if missing:
-        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise Fault(f"the model needs the column {missing[0]!r}{more}; the file has {listed(names)}.")
-    for name in features:
-        if name not in allowed:
-            option = "--columns" if expected.use else "--drop"
-            raise Fault(f"the model needs the column {name!r}, which {option} leaves out.")
+    if missing := [name for name in features if name not in known & allowed]:
+        raise Fault(
+            f"the model needs the column {missing[0]!r}; the file, or --columns and --drop, have not."
+        )
     label = expected.label if expected.label in names else usual
     return features, None if label in features else label
 
@@ -236,17 +215,11 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
     found = first_not_finite(X)
     if found is not None:
         row, column, value = found
-        counted = "(counted from 1)"
-        remedy = "; fill it in" if np.isnan(value) else ", not a finite number; correct it"
-        where = f"row {before + row + 1}, column {column + 1} {counted}"
-        where = where if names is None else f"row {before + row + 1} {counted}, column {names[column]!r}"
-        raise Fault(f"{where} is {value}{remedy} or leave the row out.")
-
-
-def checked(labels: np.ndarray) -> np.ndarray:
-    """Return labels as `whole` does; raise Fault at the first that names no class."""
-    check_labels(labels)
-    return whole(labels)
+        column = f"column {column + 1}" if names is None else f"column {names[column]!r}"
+        remedy = "correct it, fill it in, or leave the row out"
+        raise Fault(
+            f"row {before + row + 1} (counted from 1), {column} is {value}, not a finite number; {remedy}."
+        )
 
 
 def check_labels(labels: np.ndarray, before: int = 0) -> None:

@@ -38,7 +38,7 @@ from ..numerics.sizes import available_memory, parse_bytes, require_weight_memor
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from ..readers.row_cache import IN_MEMORY_COPIES, ROUNDED, StoredRows, bytes_of, loaded
+from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
 from .passes import PassSearch, signs_of
@@ -175,8 +175,6 @@ def separate_stored(
     """
     X, codes, classes = stored.X, stored.codes, tuple(stored.classes.tolist())
     _check_two_classes(stored.classes)
-    if stored.rounded is not None:
-        raise ValueError(ROUNDED.format(number=stored.rounded))
     limit = parse_bytes(memory) if memory is not None else int(0.5 * available_memory())
     problem, deadline = _problem(p, bias, tol, max_time), Deadline(max_time)
     options = {"deadline": deadline, "kernel": Linear(), "algorithm": _named(algorithm)}

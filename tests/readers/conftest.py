@@ -1,0 +1,45 @@
+"""Ways to see what the library reads from a file: scores of a model whose weights are the unit vectors, and fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from command import run
+
+import maxmargin as mm
+
+HEAD = "solver_type L2R_LR\nnr_class {0}\nlabel {1}\nnr_feature {0}\nbias -1\nw\n"
+
+
+@pytest.fixture
+def numbers_of(tmp_path):
+    """A function of a file and its number of columns, above two, that returns the numbers as the command reads them."""
+
+    def numbers(path, width, *options):
+        text, model = tmp_path / "unit.txt", tmp_path / f"unit-{width}"
+        rows = "".join(" ".join(map(str, row)) + "\n" for row in np.eye(width).tolist())
+        text.write_text(HEAD.format(width, " ".join(map(str, range(width)))) + rows)
+        mm.save(mm.from_liblinear(text), model)
+        result = run("predict", model, path, "--scores", *options)
+        assert result.exit_code == 0, result.stderr
+        return np.array([list(map(float, line.split("\t")[1:])) for line in result.stdout.splitlines()])
+
+    return numbers
+
+
+@pytest.fixture
+def fitted(tmp_path):
+    """A function that fits a model to files, and requires that the rows of the fit are X and y, in this order."""
+
+    def fit(source, X, y, labels=None):
+        model = mm.MaxMarginClassifier(memory="1GB", cache_dir=tmp_path / "caches", random_state=0)
+        model.fit(source, labels)
+        other = mm.MaxMarginClassifier(random_state=0).fit(X, y)
+        assert model.classes_.tolist() == other.classes_.tolist()
+        assert model.classes_.dtype.kind == other.classes_.dtype.kind
+        np.testing.assert_array_equal(model.coef_, other.coef_)
+        np.testing.assert_array_equal(model.intercept_, other.intercept_)
+        mm.verify(model, X, y)  # a checksum of the rows
+        return model
+
+    return fit

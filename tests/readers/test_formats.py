@@ -1,0 +1,392 @@
+"""Files of every format are the rows that they hold; bad cells, labels and damaged files are named by their place."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import os
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from command import refused, run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from maxmargin import MaxMarginClassifier, load, verify
+
+OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+FORMATS = [
+    "a.svm",
+    "a.svm.gz",
+    "a.svm.xz",
+    "a.csv",
+    "a.csv.bz2",
+    "a.tsv",
+    "a.parquet",
+    "file.arrow",
+    "stream.arrow",
+]
+RNG = np.random.default_rng(0)
+X = np.round(RNG.normal(size=(300, 4)), 3)
+WORDS = np.array(["b", "a", "c d"])[RNG.integers(0, 3, 300)]
+SIGNS = np.where(X[:, 0] + RNG.normal(size=300) > 0.0, 1, -1)
+SVMLIGHT = b"+1 1:0.5 3:-2\n-1 2:1e-3 # a comment\n# nothing but a comment\n+1 qid:4 1:1 4:7\r\n\n-1"
+SVMLIGHT_ROWS = [[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [1, 0, 0, 7], [0, 0, 0, 0]]
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.from_regex(r"[+-]?([0-9]{1,24}\.?[0-9]{0,24}|\.[0-9]{1,24})([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    st.integers(-(2**70), 2**70).map(str),
+    st.sampled_from(["-0", "+.5e-3", "0e999", "0." + "0" * 400 + "1e400", "9007199254740993.0"]),
+).filter(lambda text: math.isfinite(float(text)))
+
+
+def write(path, content):
+    """Write text or bytes to a file, compressed according to its suffix."""
+    with OPENERS.get(path.suffix, open)(path, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def svm_text(rows, y, first=1):
+    lines = (
+        " ".join([str(label), *(f"{j + first}:{v!r}" for j, v in enumerate(row) if v)])
+        for row, label in zip(rows.tolist(), y.tolist(), strict=True)
+    )
+    return "\n".join(lines) + "\n"
+
+
+def csv_text(rows, y, delimiter=","):
+    table = zip(rows.tolist(), y.tolist(), strict=True)
+    lines = (delimiter.join([*map(repr, row), str(label)]) for row, label in table)
+    return "\n".join([delimiter.join("uvwzy"), *lines]) + "\n"
+
+
+def frame(pa, rows, y):
+    return pa.table({**dict(zip("uvwz", rows.T, strict=True)), "y": y})
+
+
+def file_of(path, rows, y):
+    """Write rows in the format that the name of a file says."""
+    name = path.name
+    if ".svm" in name:
+        return write(path, svm_text(rows, y))
+    if ".csv" in name or name.endswith("tsv"):
+        return write(path, csv_text(rows, y, "\t" if name.endswith("tsv") else ","))
+    pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow.parquet").write_table(frame(pa, rows, y), path, row_group_size=70)
+        return path
+    new = pa.ipc.new_file if name.startswith("file") else pa.ipc.new_stream
+    with new(path, frame(pa, rows, y).schema) as sink:
+        sink.write_table(frame(pa, rows, y), 64)
+    return path
+
+
+def refusal(path, *options):
+    """Return the message of a fit by the command without the name of the file, with which it begins."""
+    message = refused("fit", path, "-o", path.with_name("model"), *options)
+    assert message.startswith(str(path))
+    return message.removeprefix(str(path)).lstrip(",: ")
+
+
+class TestRows:
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_fits_in_memory_and_of_files_have_the_same_rows(self, name, tmp_path, fitted, numbers_of):
+        text = ".svm" in name
+        rows, y = (sp.csr_matrix(X), SIGNS) if text else (X, WORDS)
+        path = file_of(tmp_path / name, X, y)
+        model = fitted(path, rows, y)
+        assert list(getattr(model, "feature_names_in_", [])) == ([] if text else list("uvwz"))
+        np.testing.assert_array_equal(numbers_of(path, 4), X)
+        assert run("fit", path, "-o", tmp_path / "m", "--seed", 0).exit_code == 0
+        verify(load(tmp_path / "m"), rows, y)
+
+    def test_svmlight_text_has_comments_queries_and_two_first_indices(self, tmp_path, numbers_of):
+        for name in ("a", "a.gz"):
+            path = write(tmp_path / name, SVMLIGHT)
+            np.testing.assert_array_equal(numbers_of(path, 4), SVMLIGHT_ROWS)
+            np.testing.assert_array_equal(numbers_of(path, 6)[:, :4], SVMLIGHT_ROWS)
+        path = write(tmp_path / "b", b"\xef\xbb\xbf1 0:1 2:3\n-1 1:2\n")
+        np.testing.assert_array_equal(numbers_of(path, 3), [[1, 0, 3], [0, 2, 0]])
+
+    @pytest.mark.parametrize("form", ["%r", "%.17g", "%.16e", "%.6f", "%.4g"])
+    def test_random_numbers_are_those_of_float(self, form, tmp_path, numbers_of):
+        values = (RNG.normal(size=3_000) * 10.0 ** RNG.integers(-8, 9, size=3_000)).tolist()
+        texts = [form % value for value in values]
+        path = write(tmp_path / "a", "".join(f"1 1:{text}\n" for text in texts))
+        assert numbers_of(path, 3)[:, 0].tolist() == [float(text) for text in texts]
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+    @given(texts=st.lists(NUMBERS, min_size=1, max_size=50))
+    def test_every_notation_is_the_number_of_float(self, texts, tmp_path, numbers_of):
+        path = write(tmp_path / "a", "".join(f"1 2:{text}\n" for text in texts))
+        assert numbers_of(path, 3)[:, 1].tolist() == [float(text) for text in texts]
+
+    @pytest.mark.parametrize(
+        ("name", "text", "options", "expected"),
+        [
+            ("a.csv", "u,v,w,kind\n1,2,.5,yes\n\n3,4.5,1e3,no\n", "", [[1, 2, 0.5], [3, 4.5, 1000]]),
+            ("a.csv", '\ufeffu;"v ";w;y\n"1";2;3;"x;y"\n2; 3;1;z\n', "", [[1, 2, 3], [2, 3, 1]]),
+            ("a.csv", "f,u,g,y\nTrue,1, False,a\nFalse,2.5,True,b\n", "", [[1, 1, 0], [0, 2.5, 1]]),
+            ("a.csv", "f,u,g,y\nTrue,1,0,a\n0,2.5,True,b\n", "", [[1, 1, 0], [0, 2.5, 1]]),
+            ("a.csv", "label,u,v,w\n1,2,3,4\n-1,4,5,6\n", "", [[2, 3, 4], [4, 5, 6]]),
+            ("a.csv", "1;2;3;1\n4;5;6;0\n", "", [[1, 2, 3], [4, 5, 6]]),
+            ("a.data", "1 2 3 0\n4  5\t6 1\n7 8 9 0\n", "", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+            ("a.csv", "5,3,1,rose\n4,3,2,lily\n", "--no-header", [[5, 3, 1], [4, 3, 2]]),
+            ("a.txt", "u|v|w|y\n1|2|3|a\n", "--delimiter |", [[1, 2, 3]]),
+            ("a.csv", "u,v,w,t,y\n1,2,3,a,b\n", "--drop t", [[1, 2, 3]]),
+            ("a.csv", "t,u,v,w,y\n9,1,2,3,b\n", "--columns w,u,v --label y", [[3, 1, 2]]),
+        ],
+    )
+    def test_tables_of_text_have_headers_delimiters_and_columns(
+        self, tmp_path, numbers_of, name, text, options, expected
+    ):
+        path = write(tmp_path / name, text)
+        np.testing.assert_array_equal(numbers_of(path, 3, *options.split()), expected)
+
+    def test_numpy_archives_are_dense_or_sparse(self, tmp_path, numbers_of):
+        path, S = tmp_path / "a.npz", sp.csr_matrix(X * (X > 0.0))
+        for kind in (np.float32, np.int16, bool):
+            np.savez(path, X=X.astype(kind), y=WORDS)
+            np.testing.assert_array_equal(numbers_of(path, 4), X.astype(kind).astype(float))
+        for matrix in (S, S.tocsc()):
+            sp.save_npz(path, matrix)
+            np.testing.assert_array_equal(numbers_of(path, 6)[:, :4], S.toarray())
+        parts = {name: getattr(S, name) for name in ("data", "indices", "indptr", "shape")}
+        np.savez_compressed(path, y=SIGNS, **parts)
+        assert run("fit", path, "-o", tmp_path / "m").exit_code == 0
+        verify(load(tmp_path / "m"), S, SIGNS)
+
+    def test_several_files_and_folders_are_one_data_set(self, tmp_path, fitted):
+        for k in range(2):
+            rows = slice(150 * k, 150 * k + 150)
+            write(tmp_path / f"{k}.svm", svm_text(X[rows], SIGNS[rows], 0))
+            np.save(tmp_path / f"X{k}.npy", X[rows].astype(np.float32))
+            np.save(tmp_path / f"y{k}.npy", SIGNS[rows])
+        fitted([tmp_path / "0.svm", tmp_path / "1.svm"], sp.csr_matrix(X), SIGNS)
+        arrays = [[tmp_path / f"{name}{k}.npy" for k in range(2)] for name in "Xy"]
+        fitted(arrays[0], X.astype(np.float32), SIGNS, arrays[1])
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        (tmp_path / "set").mkdir()
+        for k, order in enumerate(([0, 1, 2, 3, 4], [4, 2, 3, 0, 1])):
+            rows = slice(150 * k, 150 * k + 150)
+            pq.write_table(frame(pa, X[rows], WORDS[rows]).select(order), tmp_path / "set" / f"{k}.parquet")
+        write(tmp_path / "set" / "notes.csv", "other\n")
+        fitted(tmp_path / "set", X, WORDS)
+        other = frame(pa, X, WORDS).rename_columns(["u", "v", "w", "q", "y"])
+        pq.write_table(other, tmp_path / "set/2.parquet")
+        with pytest.raises(ValueError, match=r"2\.parquet: .*'q'"):
+            MaxMarginClassifier(memory="1GB").fit(tmp_path / "set")
+
+    def test_arrow_data_are_read_once_and_leave_nothing(self, tmp_path, fitted):
+        pa, dataset = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
+        table = frame(pa, X, WORDS)
+        dataset.write_dataset(table, tmp_path / "set", format="parquet")
+        reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(70))
+        for source in (dataset.dataset(tmp_path / "set"), table, reader):
+            model = fitted(source, X, WORDS)
+        assert verify(model, table).classes == verify(model, X, WORDS).classes
+        assert list((tmp_path / "caches").iterdir()) == []
+        for columns, words in (
+            ({"a": [1.0, None], "y": [0, 1]}, r"Arrow data: row 2 \(counted from 1\), column 'a' is empty"),
+            ({"a": ["u", "v"], "y": [0, 1]}, "Arrow data: column 'a' holds string, not numbers"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                MaxMarginClassifier(memory="1GB").fit(pa.table(columns))
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("texts", "classes"),
+        [
+            (["yes", "no"], ["no", "yes"]),
+            (["1", "1.0", "2"], [1, 2]),
+            (["-1.0", "1"], [-1, 1]),
+            ([str(2**53), str(2**53 + 1)], [2**53, 2**53 + 1]),
+            (["nan", "x"], ["nan", "x"]),
+        ],
+    )
+    def test_labels_of_text_are_numbers_if_all_of_them_are(self, texts, classes, tmp_path):
+        rows = "".join(f"{k},{text}\n" for k, text in enumerate(texts))
+        path = write(tmp_path / "a.csv", "u,y\n" + rows)
+        assert run("fit", path, "-o", tmp_path / "m").exit_code == 0
+        for model in (MaxMarginClassifier(memory="1GB").fit(path), load(tmp_path / "m")):
+            assert model.classes_.tolist() == classes
+            assert (model.classes_.dtype.kind == "i") == isinstance(classes[0], int)
+
+    @pytest.mark.parametrize(
+        ("parts", "words"),
+        [
+            ([[1, 2], ["a", "b"]], "text, and those before numbers"),
+            ([[1.0, 2.0], [1.0, np.nan]], r"X1\.npy: the label of row 2 \(counted from 1\) is nan"),
+        ],
+    )
+    def test_label_files_that_cannot_be_one_type_are_refused(self, tmp_path, parts, words):
+        files = [[tmp_path / f"{name}{k}.npy" for k in range(2)] for name in "Xy"]
+        for k, part in enumerate(parts):
+            np.save(files[0][k], X[:2])
+            np.save(files[1][k], part)
+        with pytest.raises(ValueError, match=words):
+            MaxMarginClassifier(memory="1GB").fit(files[0], files[1])
+
+    @pytest.mark.parametrize("values", [["a", "b", None], [1, 2, None]])
+    def test_missing_entries_of_dictionaries_are_no_labels(self, tmp_path, values):
+        pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+        codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 1]), pa.array(values))
+        feather.write_feather(pa.table({"u": X[:4, 0], "y": codes}), tmp_path / "t.arrow")
+        assert refusal(tmp_path / "t.arrow").startswith("row 3 (counted from 1), column 'y' is empty")
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            (b"1 1:1 12", "'12' is no entry"),
+            (b"1 1:1 12:", "the value '' is not a finite number"),
+            (b"1 1:one", "the value 'one' is not a finite number"),
+            (b"1 x:2", "'x:2' is no entry"),
+            (b"1 3:1 2:1", "'2:1' is no entry"),
+            (b"1 2:1 2:1", "'2:1' is no entry"),
+            (b"1 -1:1", "'-1:1' is no entry"),
+            (b"1 3000000000:1", "'3000000000:1' is no entry"),
+            (b"1 1:-inf", "the value '-inf'"),
+            (b"1 1:1e999", "the value '1e999'"),
+            (b"nan 1:1", "the label 'nan'"),
+            (b"cat 1:1", "the label 'cat'"),
+            (b"1:1 2:1", "the label '1:1'"),
+        ],
+    )
+    def test_lines_of_svmlight_text_are_named_by_their_number(self, tmp_path, line, expected):
+        path = write(tmp_path / "bad.gz", b"# header\n1 1:1\n\n-1 2:3\n" + line + b"\n1 1:1\n")
+        assert refusal(path).startswith(f"line 5: {expected}")
+        with pytest.raises(ValueError, match="line 5: "):
+            MaxMarginClassifier(memory="1GB", cache_dir=tmp_path / "c").fit(path)
+        assert list((tmp_path / "c").iterdir()) == []
+
+    def test_indices_are_those_of_the_features(self, tmp_path):
+        path = write(tmp_path / "a", SVMLIGHT)
+        assert refusal(path, "--n-features", 3).startswith("line 4: '4:7' is no entry")
+        write(path, b"1 3:1\n-1 0:1\n")
+        assert refusal(path, "--n-features", 3).startswith("the index 3 is beyond the 3 features")
+
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            ("1,,x", "line 3: column 'v' is empty"),
+            ("1,nan,x", "line 3: column 'v' holds 'nan'"),
+            ("1,-1e400,x", "line 3: column 'v' holds '-1e400'"),
+            ('"-1,5e3",1,x', "line 3: column 'u' holds '-1,5e3'"),
+            ("1,yes,x", "line 3: column 'v' holds 'yes'"),
+            ("1,2", "line 3: the row has 2 columns, and not 3"),
+            ("1,2,x,4", "line 3: the row has 4 columns"),
+            ("1,2,", "line 3: the label (column 'kind') is empty"),
+            ('1,2,"x', "this is not a valid .csv file"),
+            ("only\n1\n", "the only column is the label 'only'"),
+            ("5.1,3.5,rose\n4,3,lily\n", "line 1: the first line, '5.1', '3.5', 'rose', may be a header"),
+            ("u,y,y\n1,2,3\n", "line 1: two columns are named 'y'"),
+            ("u,y\n", "the file holds no rows"),
+            (b"u,y\n1,\xe9\n", "this is not a valid .csv file"),
+            (",u,y\n0,1,2\n", "line 1: column 1 (counted from 1) has no name"),
+            ("u,y\n1,1\n2,nan\n", "the label 'nan' is nan"),
+            (" \n", "the file is empty"),
+        ],
+    )
+    def test_cells_of_tables_are_named_by_line_and_column(self, tmp_path, content, expected):
+        whole = isinstance(content, bytes) or "\n" in content
+        path = write(tmp_path / "a.csv", content if whole else f"u,v,kind\n1,2,x\n{content}\n1,2,y\n")
+        assert refusal(path).startswith(expected)
+        with pytest.raises(ValueError, match=r"a\.csv"):
+            MaxMarginClassifier(memory="1GB").fit(path)
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ("--label t", "there is no column 't'"),
+            ("--columns u,t", "--columns names 't', which is not a column"),
+            ("--drop u --columns u", "--drop names the column 'u', and so does another option"),
+            ("--columns u,v,y", "--columns names every column"),
+        ],
+    )
+    def test_columns_that_a_table_does_not_have_are_refused(self, tmp_path, options, expected):
+        path = write(tmp_path / "a.csv", "u,v,y\n1,2,a\n3,4,b\n")
+        assert refusal(path, *options.split()).startswith(expected)
+
+    @pytest.mark.parametrize("column", ["w", "y"])
+    def test_rows_of_parquet_files_are_named(self, tmp_path, column):
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        rows, y = X.copy(), SIGNS.astype(float)
+        (y if column == "y" else rows[:, 2])[210] = np.nan
+        pq.write_table(frame(pa, rows, y), tmp_path / "a.parquet")
+        assert "row 211 (counted from 1)" in refusal(tmp_path / "a.parquet")
+
+    @pytest.mark.parametrize("suffix", [".svm.gz", ".csv.bz2", ".svm.xz", ".npz", ".parquet", ".arrow"])
+    def test_truncated_files_and_other_contents_are_refused(self, tmp_path, suffix):
+        path = tmp_path / f"file{suffix}"
+        if suffix == ".npz":
+            np.savez(path, X=X, y=SIGNS)
+        else:
+            file_of(path, X, SIGNS)
+        content = path.read_bytes()
+        for damaged in (content[: len(content) // 2], content[:-20], content[:7], SVMLIGHT):
+            path.write_bytes(damaged)
+            assert "this is not a valid" in refusal(path)
+
+    @pytest.mark.parametrize(
+        ("arrays", "expected"),
+        [
+            ({"a": 1}, "the file needs an array X, or the arrays data, indices, indptr and shape"),
+            ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
+            ({"X": np.ones((3, 2))}, "there is no array 'y'"),
+            ({"X": np.ones((3, 2)), "y": [1, 2]}, "y must hold one label for each of the 3 rows"),
+            ({"X": [[1.0], [-np.inf]], "y": [1, 2]}, "row 2 (counted from 1), column 1 is -inf"),
+            ({"X": np.ones((2, 2)), "y": [1, np.nan]}, "the label of row 2 (counted from 1) is nan"),
+            ({"X": [["a"]], "y": [1]}, "the array 'X' must hold real numbers"),
+            (
+                {"data": [1.0], "indices": [7], "indptr": [0, 1], "shape": (1, 2), "y": [1]},
+                "this is not a valid",
+            ),
+            ({"X": np.ones((1, 1)), "y": np.array([{}], dtype=object)}, "this is not a valid"),
+        ],
+    )
+    def test_invalid_arrays_are_refused(self, tmp_path, arrays, expected):
+        np.savez(tmp_path / "a.npz", **arrays)
+        assert refusal(tmp_path / "a.npz").startswith(expected)
+
+    def test_files_that_are_none_or_do_not_fit_are_refused(self, tmp_path):
+        assert refusal(tmp_path / "nowhere.svm").startswith("there is no such file")
+        assert refusal(write(tmp_path / "a", b"")).startswith("the file is empty")
+        assert refusal(write(tmp_path / "b", b"# one\n")).startswith("the file holds no rows")
+        np.save(tmp_path / "y.npy", SIGNS[:-1])
+        np.save(tmp_path / "X.npy", X)
+        rows, labels = tmp_path / "X.npy", tmp_path / "y.npy"
+        both = [file_of(tmp_path / name, X, SIGNS) for name in ("a.svm", "a.csv")]
+        for source, y, words in (
+            (rows, labels, r"X\.npy: there must be one label for each of the 300 rows"),
+            (rows, None, r"X\.npy: name one \.npy file of labels"),
+            (both, None, r"a\.csv: this is CSV, and .*a\.svm is svmlight text"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                MaxMarginClassifier(memory="1GB").fit(source, y)
+
+    def test_arrays_larger_than_memory_are_refused(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
+            np.lib.format.write_array_header_1_0(file, header)
+        assert refusal(tmp_path / "a.npz")
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+    def test_pipes_are_refused_but_for_streams(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe.csv")
+        assert "pipe" in refused("fit", tmp_path / "pipe.csv", "-o", tmp_path / "m")
+
+
+def test_adult_data_are_read(data_folder, tmp_path):
+    path = data_folder / "adult" / "a1a.gz"
+    assert run("fit", path, "-o", tmp_path / "m", "--n-features", 123).exit_code == 0
+    model = load(tmp_path / "m")
+    fingerprint = model.certificate_.fingerprint
+    assert (model.coef_.shape, fingerprint.rows, fingerprint.positives) == ((1, 123), 1605, 395)
