@@ -19,6 +19,7 @@ from ..data.partitions import cluster_of
 from ..data.rows import engine_rows
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
+from ..numerics.labels import label_array
 from ..numerics.norms import norm
 from ..numerics.progress import announce
 from ..numerics.scales import dominant
@@ -108,7 +109,27 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
     return dask.map_blocks(function, X, columns, model.classes_)
 
 
-class LinearDecision:
+class Scored:
+    """Accuracy, for labels that fits take."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on these rows; labels that a fit refuses are refused.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        accuracy : float
+        """
+        parent: Any = super()
+        return parent.score(X, label_array(y), sample_weight)
+
+
+class LinearDecision(Scored):
     """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     predict_proba = property(_no_probabilities)
@@ -221,7 +242,7 @@ class Robust:
         return _radii(X, model.coef_, model.intercept_, exponent(model))
 
 
-class KernelDecision:
+class KernelDecision(Scored):
     """Scores and labels, for classifiers that are sums of kernel functions, in the layout of SVC."""
 
     predict_proba = property(_no_probabilities)
