@@ -1,10 +1,9 @@
 """Put faults into the code one by one, and check that the fast tests find them.
 
-Usage: python tests/mutations/run.py [number ...] [--write]
+Usage: python tests/mutations/run.py [number ...]
 
 Each row of `table.toml` replaces a piece of text that occurs once in its file, in a copy of src, and names tests of the
-fast suite that must fail then. `--write` writes the results to docs/howto/testing.md. The exit code is 1 if more than
-two mutations survive.
+fast suite that must fail then. The exit code is 1 if more than two mutations survive.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "howto" / "testing.md"
-MARK = "<!-- mutations -->"
 # The marks and environments in which `make test` runs the tests: interpreted ones first, since they start at once.
 RUNS = (
     ("interpreted and not slow", {"NUMBA_DISABLE_JIT": "1"}),
@@ -83,15 +80,6 @@ def killed_by(mutation: Mutation, folder: Path) -> tuple[str, float]:
     return "", time.perf_counter() - began
 
 
-def page(rows: list[tuple[Mutation, str]]) -> str:
-    """Return the table of the documentation."""
-    lines = ["| | fault | file | found by |", "| --- | --- | --- | --- |"]
-    for i, (mutation, test) in enumerate(rows, 1):
-        name = f"`{test.split('/', 1)[-1]}`" if test else "**not found**"
-        lines.append(f"| {i} | {mutation.what} | `{mutation.file}` | {name} |")
-    return "\n".join(lines)
-
-
 def main(arguments: list[str]) -> int:
     """Run the named mutations, or all; print what finds each."""
     chosen = [int(word) - 1 for word in arguments if word.isdigit()] or range(len(MUTATIONS))
@@ -113,9 +101,6 @@ def main(arguments: list[str]) -> int:
             print(f"{i + 1:3} {seconds:5.0f} s  {MUTATIONS[i].what}: {test or 'NOT FOUND'}", flush=True)
     survivors = sum(not test for _, test in rows)
     print(f"{len(rows) - survivors} of {len(rows)} found")
-    if "--write" in arguments:
-        head, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-        PAGE.write_text(f"{head}{MARK}\n\n{page(rows)}\n", encoding="utf-8")
     return int(survivors > MAX_SURVIVORS)
 
 
