@@ -74,7 +74,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": "gallery_order.GalleryOrder",
     "filename_pattern": RUN,
-    "ignore_pattern": r"(real_data|dynamic_margin)\.py$",
+    "ignore_pattern": r"(real_data|dynamic_margin|demo)\.py$",
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,
