@@ -87,7 +87,7 @@ TASKS: dict[str, tuple[str, str, Sequence[str]]] = {
     "fuzz": (
         "mutants of files of every format, and random problems (ten minutes; more with --seconds)",
         "test",
-        ["python tests/fuzz/run.py"],
+        ["python tests/fuzz/fuzzing.py"],
     ),
     "lint": (
         "ruff, pyright, import-linter",

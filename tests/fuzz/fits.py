@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from files import require
 from objective import value
 from sklearn.metrics.pairwise import pairwise_kernels
-from targets import require
 
 from maxmargin import (
     Inseparable,

@@ -52,7 +52,8 @@ def read_npz(path: Path, expected: Expected) -> Table:
 
 def mapped_array(path: Path) -> np.ndarray:
     """Return the array of a .npy file, mapped into memory; nothing in it is unpickled."""
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    with np.errstate(over="ignore"):  # of a damaged shape, which is refused
+        return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def stream_arrays(path: Path, labels: Path | None, size: int) -> Iterator[Block]:

@@ -7,12 +7,14 @@ import csv
 import gzip
 import lzma
 import os
+import struct
 import zipfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 from ..numerics.fault import Fault, faults_of, shortened
@@ -28,8 +30,8 @@ SVMLIGHT, TABLE = "", ".csv"  # kinds of text
 CHANGED = "the file was changed while it was read; read it again."
 # what NumPy, SciPy, pyarrow, `csv` and the decompressors raise where a file is damaged
 _DAMAGES = (
-    ValueError, TypeError, LookupError, ArithmeticError, RuntimeError, EOFError, OSError, MemoryError, csv.Error,
-    zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+    ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError, SyntaxError, EOFError, OSError,
+    MemoryError, TokenError, csv.Error, struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
 )  # fmt: skip
 _SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 

@@ -15,6 +15,7 @@ from ..numerics.fault import Fault
 from ..numerics.labels import bad_label
 
 LABEL_NAMES = ("label", "target", "class", "y")
+_LAST_CODE = 0x10FFFF  # of Unicode
 _WHOLE = 2.0**53  # float64 numbers beyond are integers in any case
 
 
@@ -229,6 +230,10 @@ def check_labels(labels: np.ndarray, before: int = 0) -> None:
     """
     if labels.dtype.kind in "cV":
         raise Fault(f"labels must be numbers or text, not {labels.dtype}; number the classes.")
+    if labels.dtype.kind == "U" and labels.size:
+        codes = np.ascontiguousarray(labels).view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
+        if codes.max() > _LAST_CODE:  # Python would end
+            raise Fault("a label is text that is not Unicode: the file is damaged; save it again.")
     fault = bad_label(labels)
     if fault is not None:
         raise Fault(f"the label of row {before + fault[0] + 1} (counted from 1) is {fault[1]}.")
