@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin.numerics import sums
-from maxmargin.numerics.sums import Plain, exact_total
+from maxmargin.numerics.sums import Plain, exact_products, exact_total
 
 EPS = Fraction(np.finfo(float).eps)
 
@@ -105,3 +105,17 @@ def test_extreme_numbers_keep_their_digits_or_propagate():
             found = Plain.total(v), Plain.square(v), Plain.scores(np.array([[1.0, 2.0]]), v)[0]
             assert not np.isfinite(found).any()
         assert not np.isfinite(Plain.square(np.array([1e200, 1e200])))
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix, np.float32])
+def test_exact_products_are_the_exact_sums_rounded_once(store):
+    """Terms cancel to the last digit; rational numbers give the sums."""
+    rng = np.random.default_rng(0)
+    M = store((rng.normal(size=(9, 7)) * 10.0 ** rng.integers(-8, 9, 7)).astype(np.float32).astype(float))
+    c, b = rng.normal(size=7) * 10.0 ** rng.integers(-8, 9, 7), 1e8
+    rows = M.toarray() if sp.issparse(M) else np.asarray(M, float)
+    exact = [
+        float(sum((Fraction(x) * Fraction(z) for x, z in zip(row.tolist(), c, strict=True)), Fraction(b)))
+        for row in rows
+    ]
+    assert exact_products(M, c, b).tolist() == exact

@@ -19,7 +19,7 @@ from . import bounds as formulas
 from .bounds import Bounds, DualSums, PrimalSums
 from .certificate import Certificate
 from .dual_variables import NEGLIGIBLE_IMBALANCE
-from .rows import NEGLIGIBLE_ERROR, dual_length, longest_used
+from .rows import NEGLIGIBLE_ERROR, dual_length, is_hidden_by_rounding, longest_used
 from .rows import certify as certify_any
 from .sample import Sample
 
@@ -38,6 +38,7 @@ def certify(
     w: np.ndarray,
     b: float,
     alpha: np.ndarray,
+    tol: float = 0.0,
 ) -> Certificate:
     """Return the certificate of a primal point (w, b) and dual variables alpha, as `rows.certify` does, in one pass.
 
@@ -50,8 +51,8 @@ def certify(
     if dense and problem.euclidean and not problem.hard:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             found = _bounds_in_one_pass(problem, sample, w, b, alpha)
-    if found is None:
-        return certify_any(problem, sample, w, b, alpha)
+    if found is None or is_hidden_by_rounding(problem, found[1], tol):
+        return certify_any(problem, sample, w, b, alpha, tol)
     return sample.certificate(problem, *found)
 
 

@@ -7,23 +7,27 @@ module imports no solver.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..numerics.sums import SMALLEST_FLOAT, Plain
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain, exact_products
 from ..problem.problem import Problem
 from . import bounds as formulas
 from .bounds import Bounds, Length, Side
 from .certificate import Certificate
-from .dual_variables import feasible, with_exponent_zero
+from .dual_variables import even_out, feasible, with_exponent_zero
 from .sample import Sample
 
 # Rounding error of a primal bound, as a fraction of it, above which the error of each score is bounded by its own terms
 NEGLIGIBLE_ERROR = 1e-9
 
 
-def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray) -> Certificate:
+def certify(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float = 0.0
+) -> Certificate:
     """Return the certificate of a primal point (w, b) and dual variables alpha, made feasible first.
 
-    Bounds are rounded outwards: they hold for the data and the variables in exact arithmetic.
+    Bounds are rounded outwards: they hold for the data and the variables in exact arithmetic. Where rounding is what
+    keeps the gap above `tol`, sums are exact.
 
     Parameters
     ----------
@@ -33,28 +37,62 @@ def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np
     b : float
     alpha : ndarray of shape (n,)
         Any non-negative numbers, such as the dual variables of a solver's iterate.
+    tol : float, default=0
+        The gap that is asked for.
     """
-    alpha = feasible(problem, sample.y, sample.weights, np.asarray(alpha, dtype=float))
-    v = None
-    if not problem.hard:  # the bound of a hard margin depends on the proportions of alpha only
-        v = combination(problem, sample, alpha)
-        multiple = problem.multiple(alpha, Plain.square(v, problem.p), sample.weights) if alpha.any() else 1.0
-        alpha, v = problem.capped(multiple * alpha, sample.weights), multiple * v
+    given = feasible(problem, sample.y, sample.weights, np.asarray(alpha, dtype=float))
+    alpha, v = _best_multiple(problem, sample, given)
     found = bounds(problem, sample, w, b, alpha, v)
+    if is_hidden_by_rounding(problem, found, tol):
+        other, _ = _best_multiple(problem, sample, given, exact=True)
+        if problem.free:  # the multiple has rounded the dual variables once more
+            even_out(other, sample.y, problem.caps(sample.weights))
+        better = bounds(problem, sample, w, b, other, exact=True)
+        if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
+            alpha, found = other, better
     if not (problem.hard or found.lower >= 0.0):  # zeros prove 0, which is more than rounding has left
         alpha, found = np.zeros_like(alpha), found._replace(lower=0.0, below=0.0)
     return sample.certificate(problem, alpha, found)
 
 
-def combination(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndarray:
+def is_hidden_by_rounding(problem: Problem, found: Bounds, tol: float) -> bool:
+    """Return whether rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive."""
+    if problem.hard and -found.below <= found.lower <= 0.0:
+        return True
+    rounding = found.below + found.above
+    return problem.gap(found.lower, found.upper) > tol and not rounding <= 0.1 * (found.upper - found.lower)
+
+
+def _best_multiple(
+    problem: Problem, sample: Sample, alpha: np.ndarray, exact: bool = False
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the multiple of alpha with the largest dual value, and its `combination`.
+
+    The bound of a hard margin depends on the proportions of alpha only: a copy of alpha and None.
+    """
+    if problem.hard or not alpha.any():
+        return alpha.copy(), None
+    v = combination(problem, sample, alpha, exact)
+    multiple = problem.multiple(alpha, Plain.square(v, problem.p), sample.weights)
+    return problem.capped(multiple * alpha, sample.weights), multiple * v
+
+
+def combination(problem: Problem, sample: Sample, alpha: np.ndarray, exact: bool = False) -> np.ndarray:
     """Return v = sum alpha_i y_i x_i, of shape (d,), or (d + 1,) with the constant coordinate of an intercept."""
     signed = alpha * sample.y
-    v = Plain.combine(sample.X, signed)
+    v = exact_products(sample.X.T.tocsr() if sp.issparse(sample.X) else sample.X.T, signed) if exact else None
+    v = Plain.combine(sample.X, signed) if v is None else v
     return np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
 
 
 def bounds(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, v: np.ndarray | None = None
+    problem: Problem,
+    sample: Sample,
+    w: np.ndarray,
+    b: float,
+    alpha: np.ndarray,
+    v: np.ndarray | None = None,
+    exact: bool = False,
 ) -> Bounds:
     """Compute the bounds of (w, b) and feasible dual variables from the data.
 
@@ -69,16 +107,31 @@ def bounds(
         underflow. A factor that rounds would change the bound where the terms of v cancel.
     v : ndarray, default=None
         The `combination` of a soft problem, where the caller has computed it; None to compute it here.
+    exact : bool, default=False
+        Whether scores and v are exact sums, rounded once.
     """
     if problem.hard:
         alpha, v = with_exponent_zero(alpha), None
     with np.errstate(over="ignore", invalid="ignore"):
-        primal = _primal_side(problem, sample, w, b)
-        separates = not problem.hard or primal.value > 0.0
+        primal = _primal_side(problem, sample, w, b, exact=exact)
+        separates = not exact and (not problem.hard or primal.value > 0.0)
         if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.value):
             # |x_i| |w| bounds the rounding of a score too loosely where columns differ in size
             primal = _primal_side(problem, sample, w, b, by_terms=True)
-        return formulas.combine_sides(problem, _dual_side(problem, sample, alpha, v), primal)
+        return formulas.combine_sides(problem, _dual_side(problem, sample, alpha, v, exact), primal)
+
+
+def bounds_to(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float
+) -> Bounds:
+    """Return `bounds` of (w, b) and feasible dual variables, from exact sums where rounding hides a gap of `tol`."""
+    found = bounds(problem, sample, w, b, alpha)
+    if not is_hidden_by_rounding(problem, found, tol):
+        return found
+    better = bounds(problem, sample, w, b, alpha, exact=True)
+    return (
+        better if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper) else found
+    )
 
 
 def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
@@ -87,40 +140,53 @@ def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -
     NaN or -inf where w is zero or sums overflow. Shapes are those of `certify`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _primal_side(problem, sample, w, b, by_terms=True).bound
+        plain = _primal_side(problem, sample, w, b, by_terms=True)
+        return plain.bound if plain.bound > 0.0 else _primal_side(problem, sample, w, b, exact=True).bound
 
 
-def _primal_side(problem: Problem, sample: Sample, w: np.ndarray, b: float, by_terms: bool = False) -> Side:
+def _primal_side(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, by_terms: bool = False, exact: bool = False
+) -> Side:
     """Return the bound that (w, b) proves, from margins y_i (w.x_i + b) and the rounding error bound of each.
 
     The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). With `by_terms`
     the sum is computed, sum_j |x_ij w_j| + |b|: this takes another pass over the data, and is much smaller where
-    columns differ in size. The factor 1.01 covers the rounding of either. Each product may underflow.
+    columns differ in size. The factor 1.01 covers the rounding of either. Exact sums are rounded once. Each product may
+    underflow, and so may the four of its halves (exact sums).
     """
     width = sample.width
-    margins = Plain.scores(sample.X, w, b)
+    margins = exact_products(sample.X, w, b) if exact else Plain.scores(sample.X, w, b)
     margins *= sample.y
-    if by_terms:
+    if exact:
+        errors = EPS * np.abs(margins)
+    elif by_terms:
         size = 1.01 * Plain.scores(abs(sample.X), np.abs(w)) + abs(b)
+        errors = Plain.error(size, Plain.terms(sample.X, width, 1) + 1)
     else:
         size = sample.norms * (1.01 * Plain.norm(w)) + abs(b)
-    errors = Plain.error(size, Plain.terms(sample.X, width, 1) + 1) + 2.0 * (width + 2.0) * SMALLEST_FLOAT
+        errors = Plain.error(size, Plain.terms(sample.X, width, 1) + 1)
+    errors += 8.0 * (width + 2.0) * SMALLEST_FLOAT
     length = formulas.norm_interval(problem.weights(w, b), problem.q)
     return formulas.primal_side(problem, sample.weights, margins, errors, length)
 
 
-def _dual_side(problem: Problem, sample: Sample, alpha: np.ndarray, v: np.ndarray | None) -> Side:
+def _dual_side(
+    problem: Problem, sample: Sample, alpha: np.ndarray, v: np.ndarray | None, exact: bool = False
+) -> Side:
     """Return the bound that alpha proves; `v` is its `combination`, None to compute it."""
     count = int(np.count_nonzero(alpha))
-    v = combination(problem, sample, alpha) if v is None else v
+    v = combination(problem, sample, alpha, exact) if v is None else v
     # sum alpha_i |x_i|, the constant coordinate included: the total length of the terms of v
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
     uneven = formulas.imbalance(alpha, sample.y) if problem.free else 0.0
     moved = uneven * longest_used(sample, alpha) if uneven > 0.0 else 0.0
     underflow = 0.0
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
-        underflow = 2.0 * (count + 1.0) * v.size * SMALLEST_FLOAT  # of every product in each coordinate
-    length = dual_length(problem, v, spread, Plain.terms(sample.X, count, 0), moved, underflow)
+        underflow = 8.0 * (count + 1.0) * v.size * SMALLEST_FLOAT  # of every product in each coordinate
+    if exact:  # the spread is that of the rounding of v itself: half a unit in the last place of each entry
+        length = dual_length(problem, v, 0.0, 0, moved, underflow + EPS * Plain.norm(v, problem.p))
+    else:
+        length = dual_length(problem, v, spread, Plain.terms(sample.X, count, 0), moved, underflow)
     return formulas.dual_side(problem, sample.weights, alpha, length, uneven)
 
 

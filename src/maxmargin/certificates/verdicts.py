@@ -382,4 +382,5 @@ def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
     if not y.size:
         return Bounds(-np.inf, np.inf, 0.0, 0.0)
     X, _ = without_empty_columns(X)
-    return bounds(cert.problem, Sample(X, y, np.ones(y.size)), np.zeros(X.shape[1]), 0.0, cert.dual)
+    point = np.zeros(X.shape[1]), 0.0
+    return bounds(cert.problem, Sample(X, y, np.ones(y.size)), *point, cert.dual, exact=True)

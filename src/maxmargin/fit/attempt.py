@@ -211,7 +211,8 @@ class RowAttempt(Attempt):
         # optimum, since the gap of the presolved task may be smaller than that of the caller's.
         proves = ends_at_tol(task.patterns) and units.columns is None
         self._end_gap = RUNNING_GAP_SHARE * job.stopping.tol if proves else 0.0
-        self.certifier = Certifier(self.problem, job.sample, steps, task, job.stopping.deadline, incumbent)
+        stop = job.stopping
+        self.certifier = Certifier(self.problem, job.sample, steps, task, stop.deadline, stop.tol, incumbent)
         # the gap, in the units of the presolved task, of the last point that `_report` certified
         self._certified_gap: float | None = None
         check = StopCheck(self._must_stop, job.stopping.deadline.remaining)

@@ -194,6 +194,8 @@ class Certifier:
     task : Task
         The presolved task.
     deadline : Deadline
+    tol : float
+        The gap that is asked for.
     incumbent : Incumbent
 
     Attributes
@@ -209,10 +211,11 @@ class Certifier:
         steps: Sequence[PresolveStep],
         task: Task,
         deadline: Deadline,
+        tol: float,
         incumbent: Incumbent,
     ) -> None:
         self.problem, self.sample, self.steps, self.task = problem, sample, steps, task
-        self.deadline, self.incumbent = deadline, incumbent
+        self.deadline, self.tol, self.incumbent = deadline, tol, incumbent
         self.same_problem = all(step.keeps_problem for step in steps)
         self._certified: list[tuple[Point, CertifiedPoint]] = []
 
@@ -226,7 +229,7 @@ class Certifier:
         """Certify a point of the presolved task on the caller's data."""
         for step in reversed(self.steps):
             point = step.restore(point)
-        return CertifiedPoint(*point, certify(self.problem, self.sample, *point))
+        return CertifiedPoint(*point, certify(self.problem, self.sample, *point, self.tol))
 
     def certify_and_keep(self, point: Point) -> Certificate:
         """Certify a point on the caller's data and keep it; return its certificate for the presolved task.
@@ -239,7 +242,7 @@ class Certifier:
         if self.same_problem:
             return found.certificate
         self.incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
-        return certify(self.task.problem, self._reduced_sample, *point)
+        return certify(self.task.problem, self._reduced_sample, *point, self.tol)
 
     def final(self, point: Point) -> CertifiedPoint:
         """Return the last point with its certificate; in scaled units, the best of this and all points kept.

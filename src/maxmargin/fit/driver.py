@@ -21,7 +21,7 @@ from ..certificates.dual_variables import feasible
 from ..certificates.expansions import KernelPoint, KernelProblem, all_bounds
 from ..certificates.gram import KernelSample
 from ..certificates.one_pass import certify
-from ..certificates.rows import bounds
+from ..certificates.rows import bounds_to
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.units import attempts
@@ -162,7 +162,7 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
     if rows is None:
         return None, False
     steps = [] if job.selected is None else [job.selected]
-    certifier = Certifier(task.problem, job.sample, steps, task, stopping.deadline, incumbent)
+    certifier = Certifier(task.problem, job.sample, steps, task, stopping.deadline, stopping.tol, incumbent)
     best, done, optimal = solve_small_dense(task, rows, stopping.tol, certifier)
     if best is None:
         return None, False
@@ -222,7 +222,8 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
     dual = feasible(problem, sample.y, sample.weights, alpha)
 
     def certified(point: tuple[np.ndarray, float]) -> CertifiedPoint:
-        certificate = sample.certificate(problem, dual, bounds(problem, sample, *point, dual))
+        proved = bounds_to(problem, sample, *point, dual, job.stopping.tol)
+        certificate = sample.certificate(problem, dual, proved)
         return CertifiedPoint(*point, alpha, certificate)
 
     first, second = map(certified, _scaled_separators(job, verdict))

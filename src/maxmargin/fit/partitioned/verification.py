@@ -10,7 +10,7 @@ import numpy as np
 
 from ...certificates.bounds import Bounds, Side, combine_sides
 from ...certificates.certificate import Certificate, Certificates, check_support, require
-from ...certificates.rows import bounds
+from ...certificates.rows import bounds_to
 from ...certificates.sample import Sample
 from ...certificates.verification import (
     check_data,
@@ -181,6 +181,6 @@ class _CheckByRows(_Check):
         places = np.arange(self.numbers.size)
         alpha = claimed_dual(replace(self.claim, support=places), sample)
         # the bound of the point on these rows alone is not used
-        found = bounds(problem, sample, *self.coordinates.point(self.z), alpha)
+        found = bounds_to(problem, sample, *self.coordinates.point(self.z), alpha, 0.0)
         dual = Side(found.upper, found.above, 0.0) if problem.hard else Side(found.lower, found.below, 0.0)
         return self.recomputed(combine_sides(problem, dual, primal))
