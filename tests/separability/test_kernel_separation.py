@@ -114,7 +114,7 @@ class TestOtherKernels:
             ({"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}, "not positive semidefinite"),
             ({"kernel": "precomputed"}, "square"),
             ({"kernel": "poly", "degree": 400, "gamma": 1e6}, "beyond float64"),
-            ({"kernel": lambda Z, X: Z}, "two matrices"),
+            ({"kernel": lambda Z, X: Z}, "shape"),
         ],
     )
     def test_invalid_options_are_refused_in_one_sentence(self, options, words):

@@ -103,10 +103,8 @@ class TestVerdicts:
         verdict = separate(X, [1, 1, 0], bias=False)
         assert verdict.support.tolist() == [0, 2]
         assert verdict.weights == (Fraction(1, 3), Fraction(2, 3))
-        assert "exactly 0" in verdict.words()
         zero = separate(sp.csr_matrix(X * [[1], [1], [0]]), [0, 0, 1], bias=False)
         assert (zero.support.tolist(), zero.weights) == ([2], (1,))
-        assert "exactly 0" in str(zero)
         equal = separate(np.vstack([X, X[1]]), [0, 0, 1, 1])
         assert (equal.support.tolist(), equal.weights) == ([1, 3], (Fraction(1, 2),) * 2)
 
