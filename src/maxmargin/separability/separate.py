@@ -100,7 +100,7 @@ def separate(
     -------
     Separable, Inseparable or Undecided
         The first two are proved, rounding included. Undecided has the reason, a remedy, and the bound on the margin so
-        far. It is returned after `max_time`, or if a proof has more than 2048 rows; with a kernel also for
+        far. It is returned after `max_time`, or if a proof has more than 600 rows; with a kernel also for
         margins that float64 kernel values cannot tell from zero, or if some seconds of working sets find none. Each
         verdict has ``verify(X, y)``.
 
