@@ -41,10 +41,12 @@ def _row(option: Any) -> str:
 def _default(option: Any) -> str:
     if isinstance(option.show_default, str):
         return option.show_default
+    if option.default is None:
+        return ""
     # an argument that is not required has no flags
     if getattr(option, "is_flag", False) and option.secondary_opts:
         return f"`{(option.opts if option.default else option.secondary_opts)[0]}`"
-    return "" if option.default is None or option.default is False else f"`{option.default}`"
+    return "" if option.default is False else f"`{option.default}`"
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def page() -> str:
         "",
         heading("Bounds before the run", "-"),
         "The theorems of the papers, as functions of R (the largest norm of a pattern), of a margin and of",
-        "the parameters of an algorithm. :py:func:`~maxmargin.compare` shows them beside the numbers of updates.",
+        "the parameters of an algorithm.",
         "",
         *_summaries(
             bounds.__name__, [name for name, one in vars(bounds).items() if _is_public_function(one)]
