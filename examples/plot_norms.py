@@ -3,8 +3,8 @@ Norms: the influence of p on the weights
 ========================================
 
 The example separates threes from eights (MNIST, 784 grey values) with p = 1, 2 and ∞, where p is the norm in which
-distances are measured. With p = 1 no weight is zero and most have the same absolute value, with p = 2 weights vary
-smoothly, and with p = ∞ most weights are zero.
+distances are measured. With p = 1 most weights have nearly the same absolute value, with p = 2 weights vary smoothly,
+and with p = ∞ most weights are zero.
 """
 
 import matplotlib.pyplot as plt
@@ -34,8 +34,7 @@ for p, C in ((1, 0.01), (2, 0.01), (np.inf, 0.1)):
     )
 
 # %%
-# Blue weights favour a three, red weights an eight. (For p = 1, pixels that are zero in all rows have a weight too; it
-# has no influence.)
+# Blue weights favour a three, red weights an eight. Pixels that are zero in all rows have the weight zero.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")
 for ax, (p, model) in zip(axes, models.items()):
