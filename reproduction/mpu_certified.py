@@ -82,7 +82,7 @@ def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndar
             C=1.0, loss="hinge", fit_intercept=False, tol=tol, algorithm=algorithm, random_state=seed,
             max_iter=10**9,
         ).fit(X, y)  # fmt: skip
-        # recomputes the bounds from the data with compensated sums; raises if one does not hold
+        # recomputes the bounds from the data; raises if one does not hold
         found: Any = verify(model, X, y)
         first = found.upper if first is None else first
         last = model.history_[-1]
@@ -126,7 +126,7 @@ def table(found: list[Cell]) -> str:
 
 TEXT = """\
 The problem is that of Table 1. Here every J is an upper bound of the optimum, with a lower bound beside it. `verify`
-recomputes both from the data with compensated sums.
+recomputes both from the data.
 
 Every algorithm runs at the paper's tolerance of 1e-4, which is here a certified gap. If J is then above the value
 that Table 1 prints for the algorithm, it runs again at half the tolerance or less; *tol* is the tolerance of the run
