@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ REMOVED = (2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475)
 def data_folder() -> Path:
     """Return the folder of the data files: that of MAXMARGIN_DATA, or a folder next to the checkout."""
     return ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
+
+
+Data = tuple[Any, np.ndarray]  # rows and labels 1 and -1
 
 
 def sonar(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -57,10 +61,20 @@ def votes(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def adult(folder: Path, rows: int | None = None, file: str = "a9a") -> tuple[Any, np.ndarray]:
+def adult(folder: Path, rows: int | None = None) -> Data:
     """Return the first rows of the adult data, with 123 binary features."""
-    X, y = load_svmlight_file(str(folder / f"adult/{file}.gz"), n_features=123)
+    X, y = load_svmlight_file(str(folder / "adult/a9a.gz"), n_features=123)
     return X[:rows], y[:rows]
+
+
+def micro_array(file: str) -> Callable[[Path], Data]:
+    """Return the loader of a set with thousands of features and few rows."""
+
+    def load(folder: Path) -> Data:
+        X, y = load_svmlight_file(str(folder / file))
+        return np.ascontiguousarray(X.toarray()), np.where(y > 0, 1.0, -1.0)
+
+    return load
 
 
 def mnist(folder: Path, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,84 +1,83 @@
-"""Cells of the tables: a published and a computed number, their comparison, and Markdown tables of cells."""
+"""Sections of the page: published numbers beside computed ones, Markdown tables, and the store of long runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 LONG = 25_000_000  # rows with more updates run only with `--all`
 STORE = Path(__file__).parent / "long.json"  # last results of these rows
-NO_DATA = "data not at hand"  # the reason of a cell without a computed number
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Number of a table, published and computed.
+    """A published and a computed number.
 
     Attributes
     ----------
-    what, parameter : str
-        The row of the table: algorithm or data set, and its parameter.
-    quantity : str
-        The column.
     published : str
-        As printed, or "a to b" for a number that is known to lie between a and b; empty if it is not available.
+        As printed, or "a to b" for a number that lies between a and b; empty if it is not available.
     ours : str
-        Computed number, in as many digits as printed, or "a to b" for the results of several runs; empty if the row was
-        not run.
+        In as many digits as printed, or "a to b" for several runs; empty if nothing was computed.
     reason : str
-        Reason of a difference, if it is known, or another remark; `NO_DATA` if nothing can be computed.
+        Reason of a difference, if it is known.
     agrees : bool or None
         Whether the numbers agree; None compares them as printed. Intervals agree if they have a common number.
-    stored : bool
-        Whether the computed number is from the store, which holds the last run of `--all`.
     """
 
-    what: str
-    parameter: str
-    quantity: str
     published: str
     ours: str
     reason: str = ""
     agrees: bool | None = None
-    stored: bool = False
 
     @property
     def equal(self) -> bool:
-        """Whether the numbers are equal in the printed digits, or agree."""
-        if self.agrees is None and any(" to " in text for text in (self.published, self.ours)):
-            return bool(self.ours) and distance(self.published, self.ours) == 0.0
-        return self.published == self.ours if self.agrees is None else self.agrees
+        """Whether the numbers agree."""
+        if self.agrees is not None:
+            return self.agrees
+        return self.published == self.ours or bool(self.ours and distance(self.published, self.ours) == 0.0)
+
+    @property
+    def compared(self) -> bool:
+        """Whether there are two numbers."""
+        return bool(self.published and self.ours)
 
     @property
     def fine(self) -> bool:
-        """Whether the numbers are equal, cannot be compared, or differ for a known reason."""
-        return not self.published or not self.ours or self.equal or bool(self.reason)
+        """Whether the numbers agree, cannot be compared, or differ for a known reason."""
+        return not self.compared or self.equal or bool(self.reason)
 
     @property
     def verdict(self) -> str:
         """Text of the comparison: `=`, or the difference and its reason."""
-        if not self.ours:
-            return (NO_DATA if self.reason == NO_DATA else "not run yet") if self.published else ""
-        if not self.published:
-            return self.reason or "not available"
+        if not self.compared:
+            return "not run yet" if self.published else "not available"
         if self.equal:
-            return self.reason if self.agrees and self.reason else "="
-        apart = difference(self.published, self.ours) if self.published[0].isdigit() else "differs"
+            return "="
+        digits = min(len(end.partition(".")[2]) for end in self.published.split(" to "))
+        apart = "differs" if self.agrees is False else f"{distance(self.published, self.ours):+,.{digits}f}"
         return apart + (f" ({self.reason})" if self.reason else "")
 
 
-def difference(published: str, ours: str) -> str:
-    """Return `distance` in the printed digits."""
-    digits = min(len(end.partition(".")[2]) for end in published.split(" to "))
-    return f"{distance(published, ours):+,.{digits}f}"
+Row = dict[str, str | Cell]  # from the name of a column to its text or its numbers
+Tables = Iterable[list[Row]]
+
+
+class Section(NamedTuple):
+    """A section: its title, its text, the function (folder, everything) that makes its tables, and its picture."""
+
+    title: str
+    text: str
+    tables: Callable[[Path, bool], Tables]
+    picture: Callable[[Path], None] | None = None
 
 
 def distance(published: str, ours: str) -> float:
     """Return the computed minus the published number; of intervals, between the nearest ends, or 0 if they overlap."""
-    low, high = ends(published)
-    least, most = ends(ours)
+    (low, high), (least, most) = ends(published), ends(ours)
     return max(least - high, 0.0) + min(most - low, 0.0)
 
 
@@ -95,7 +94,7 @@ def number(text: str) -> float:
 
 def like(printed: str, value: float) -> str:
     """Return a value in as many digits as the printed one."""
-    return f"{value:.{len(printed.rpartition('.')[2])}f}"
+    return f"{value:.{len(printed.partition('.')[2])}f}"
 
 
 def interval(texts: Iterable[str]) -> str:
@@ -106,54 +105,42 @@ def interval(texts: Iterable[str]) -> str:
 
 def recall(table: str) -> dict[str, list[float]]:
     """Return the last results of the long rows of a table."""
-    return json.loads(STORE.read_text()).get(table, {}) if STORE.is_file() else {}
+    return json.loads(STORE.read_text()).get(table, {})
 
 
 def remember(table: str, results: Mapping[str, Iterable[float]]) -> None:
     """Store results of long rows; rows that did not run keep their stored results."""
-    kept = json.loads(STORE.read_text()) if STORE.is_file() else {}
+    kept = json.loads(STORE.read_text())
     kept[table] = dict(sorted({**kept.get(table, {}), **{k: list(v) for k, v in results.items()}}.items()))
     STORE.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n")
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def results_of(
+    table: str, key: str, long: bool, everything: bool, run: Callable[[], list[float]]
+) -> list[float]:
+    """Return the results of a row: of a run, or, for a long one without `everything`, those stored."""
+    if long and not everything:
+        return recall(table).get(key, [])
+    found = run()
+    if long:
+        remember(table, {key: found})
+    return found
 
 
-def table(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) -> str:
-    """Return a Markdown table: for each row and quantity the published and the computed number, and the verdict."""
-    quantities = list(dict.fromkeys(cell.quantity for cell in found))
-    lines: dict[tuple[str, str], dict[str, Cell]] = {}
-    for cell in found:
-        lines.setdefault((cell.what, cell.parameter), {})[cell.quantity] = cell
-    compared = {q for q in quantities if any(c.published for c in found if c.quantity == q)}
-    head = [*row]
-    for quantity in quantities:
-        head += (
-            [f"{quantity}, published", "computed", "verdict"]
-            if quantity in compared
-            else [f"{quantity}, computed"]
-        )
-    rows = []
-    for (what, parameter), cells in lines.items():
-        line = [what, parameter]
-        for quantity in quantities:
-            cell = cells.get(quantity) or Cell(what, parameter, quantity, "", "")
-            shown = cell.ours + ("†" if cell.stored and cell.ours else "")
-            line += [cell.published, shown, cell.verdict] if quantity in compared else [shown]
-        rows.append(line)
-    return markdown(head, rows)
-
-
-def basic(found: list[Cell]) -> str:
-    """Return the table of single numbers: cells without a quantity."""
-    rows = [[c.what, c.published, c.ours, c.verdict] for c in found]
-    return markdown(["", "published", "computed", "verdict"], rows)
-
-
-def both(found: list[Cell], row: tuple[str, str] = ("algorithm", "parameter")) -> str:
-    """Return the table of single numbers, followed by the main table."""
-    single = [cell for cell in found if not cell.quantity]
-    return basic(single) + "\n\n" + table([cell for cell in found if cell.quantity], row)
+def markdown(rows: list[Row]) -> str:
+    """Return a Markdown table; a column with a `Cell` has three: published, computed, verdict."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    pairs = {name for row in rows for name, value in row.items() if isinstance(value, Cell)}
+    head, lines = [], []
+    for name in names:
+        head += [f"{name}, published".lstrip(", "), "computed", "verdict"] if name in pairs else [name]
+    for row in rows:
+        line: list[str] = []
+        for name in names:
+            value = row.get(name, "")
+            if isinstance(value, Cell):
+                line += [value.published, value.ours, value.verdict]
+            else:
+                line += [value] + ["", ""] * (name in pairs)
+        lines.append(line)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +30,7 @@ from maxmargin.algorithms.normalised.patterns import NormalisedProducts, Normali
 from maxmargin.numerics.norms import norm
 from maxmargin.problem.problem import dual_exponent
 
-from . import record
-from .record import Cell
+from .record import Cell, Row, Section, Tables
 
 TITLE = "Theorems of the normalised Perceptrons, von Neumann's algorithm and IMA_p"
 MARGINS = (1e-1, 1e-2, 1e-3)  # |rho|
@@ -136,140 +135,80 @@ def with_p_margin(p: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 # The runs.
 
-
-class Run(NamedTuple):
-    """A row of the first table: an algorithm, its name in the paper, its form and its bounds.
-
-    `bound` and `bound_without` take the margin, the number of patterns, and, without a separator, eps and |q|.
-    """
-
-    name: str
-    algorithm: type[NormalisedAlgorithm]
-    kernel: bool
-    bound: Callable[[float, int], float]
-    bound_without: Callable[[float, int, float, float], float]
+RUNS: dict[str, tuple[type[NormalisedAlgorithm], Callable[..., float]]] = {
+    # the bound of (rho, n) with a separator, and of (rho, n, eps, |q|) without one
+    "NP": (NormalisedPerceptron, lambda rho, n, eps=None, q=None: normalised_perceptron_steps(eps or rho)),
+    "NKP": (NormalisedPerceptron, lambda rho, n, eps=None, q=None: normalised_perceptron_steps(eps or rho)),
+    "SNKP": (SmoothedPerceptron, lambda rho, n, eps=None, q=None: smoothed_perceptron_steps(eps or rho, n)),
+    "NVN": (VonNeumann, lambda rho, n, eps=None, q=None: normalised_perceptron_steps(eps or rho)),
+    "SNKPVN": (SmoothedPrimalDual, smoothed_primal_dual_steps),
+    "ISNKPVN": (IteratedSmoothedPrimalDual, iterated_smoothed_primal_dual_steps),
+}
 
 
-RUNS = (
-    Run(
-        "NP",
-        NormalisedPerceptron,
-        False,
-        lambda rho, n: normalised_perceptron_steps(rho),
-        lambda rho, n, eps, q: normalised_perceptron_steps(eps),
-    ),
-    Run(
-        "NKP",
-        NormalisedPerceptron,
-        True,
-        lambda rho, n: normalised_perceptron_steps(rho),
-        lambda rho, n, eps, q: normalised_perceptron_steps(eps),
-    ),
-    Run(
-        "SNKP",
-        SmoothedPerceptron,
-        True,
-        smoothed_perceptron_steps,
-        lambda rho, n, eps, q: smoothed_perceptron_steps(eps, n),
-    ),
-    Run(
-        "NVN",
-        VonNeumann,
-        False,
-        lambda rho, n: normalised_perceptron_steps(rho),
-        lambda rho, n, eps, q: normalised_perceptron_steps(eps),
-    ),
-    Run("SNKPVN", SmoothedPrimalDual, True, smoothed_primal_dual_steps, smoothed_primal_dual_steps),
-    Run(
-        "ISNKPVN",
-        IteratedSmoothedPrimalDual,
-        True,
-        iterated_smoothed_primal_dual_steps,
-        iterated_smoothed_primal_dual_steps,
-    ),
-)
-
-
-def steps_and_bound(run: Run, rho: float, separates: bool, eps: float = EPS) -> tuple[int, float]:
+def steps_and_bound(name: str, rho: float, separates: bool, eps: float = EPS) -> tuple[int, float]:
     """Return the steps of an algorithm until its end, which must be the right one, and the bound of its theorem."""
+    algorithm, bound = RUNS[name]
     Y = (separable if separates else inseparable)(rho, SEED)
     ones, K = np.ones(len(Y)), Y @ Y.T
-    patterns = NormalisedProducts(lambda c: K @ c, ones, ones) if run.kernel else NormalisedRows(Y, ones)
-    *_, last = run.algorithm(eps=1e-9 if separates else eps).until_end(patterns)
+    rows = name in ("NP", "NVN")
+    patterns = NormalisedRows(Y, ones) if rows else NormalisedProducts(lambda c: K @ c, ones, ones)
+    *_, last = algorithm(eps=1e-9 if separates else eps).until_end(patterns)
     assert last.primal is separates
-    if separates:
-        return last.step, run.bound(rho, len(Y))
-    return last.step, run.bound_without(rho, len(Y), eps, float(np.linalg.norm(Y.mean(axis=0))))
+    end = () if separates else (eps, float(np.linalg.norm(Y.mean(axis=0))))
+    return last.step, bound(rho, len(Y), *end)
 
 
-def p_margin_run(p: float, algorithm: Any, seed: int = SEED) -> tuple[int, float]:
+def p_margin_run(p: float, algorithm: Any) -> tuple[int, float]:
     """Return the number of updates and the p-margin of a fit to the patterns `with_p_margin`."""
-    Y, _ = with_p_margin(p, seed)
+    Y, _ = with_p_margin(p, SEED)
     signs = np.where(np.arange(ROWS) % 2 == 0, 1.0, -1.0)
     model = MaxMarginClassifier(
-        C=np.inf,
-        p=p,
-        algorithm=algorithm,
-        fit_intercept=False,
-        tol=1e-9,
-        max_iter=10**6,
-        random_state=0,
+        C=np.inf, p=p, algorithm=algorithm, fit_intercept=False, tol=1e-9, max_iter=10**6, random_state=0
     ).fit(signs[:, None] * Y, signs)
     w = model.coef_[0]
     return model.history_[-1].steps, float((Y @ w).min()) / norm(w, dual_exponent(p))
 
 
-def theorem_cells(margins: tuple[float, ...] = MARGINS) -> Iterator[Cell]:
-    """Yield the cells of the first table, for these rho."""
-    for separates in (True, False):
-        for run in RUNS:
-            for rho in margins:
-                words = f"{'separable' if separates else 'inseparable'}, ρ = {rho:g}"
-                yield from compared(run.name, words, "steps", *steps_and_bound(run, rho, separates))
+def steps_table(margins: tuple[float, ...] = MARGINS) -> list[Row]:
+    """Return the first table, for these rho."""
+    return [
+        {"algorithm": name, "patterns": f"{'separable' if separates else 'inseparable'}, ρ = {rho:g}"}
+        | counts("steps", *steps_and_bound(name, rho, separates))
+        for separates in (True, False)
+        for name in RUNS
+        for rho in margins
+    ]
 
 
-def p_margin_cells() -> Iterator[Cell]:
-    """Yield the cells of the second table."""
+def p_margin_table() -> list[Row]:
+    """Return the second table."""
+    rows: list[Row] = []
     for p in EXPONENTS:
-        name = f"p = {'∞' if np.isinf(p) else f'{p:g}'}"
         Y, w = with_p_margin(p, SEED)
-        radius, length = float(np.linalg.norm(Y, axis=1).max()), float(np.linalg.norm(w))
-        largest = max(norm(row, p) for row in Y)
+        R, length = float(np.linalg.norm(Y, axis=1).max()), float(np.linalg.norm(w))
+        longest = max(norm(row, p) for row in Y)
         for share in SHARES:
-            gamma, target = share * MARGIN, f"{share:g}"
-            updates, margin = p_margin_run(p, FMP(gamma=gamma / largest))
-            bound = fmp_updates(radius, MARGIN, gamma, p, FEATURES, length=length)
-            yield from compared(name, target, "updates of FMP_p", updates, bound)
-            share_reached = f"{margin / MARGIN:.4f}"
-            yield Cell(name, target, "margin / g", f"> {target}", share_reached, agrees=margin > gamma)
+            updates, margin = p_margin_run(p, FMP(gamma=share * MARGIN / longest))
+            bound = fmp_updates(R, MARGIN, share * MARGIN, p, FEATURES, length=length)
+            row: Row = {"norm": f"p = {'∞' if np.isinf(p) else f'{p:g}'}", "γ / g": f"{share:g}"}
+            reached = Cell(f"> {share:g}", f"{margin / MARGIN:.4f}", "", margin > share * MARGIN)
+            rows.append(row | counts("updates of FMP_p", updates, bound) | {"margin / g": reached})
         _, margin = p_margin_run(p, IMA(alpha=ALPHA))
-        enough = margin >= (1.0 - ALPHA) * MARGIN
-        words = f"≥ {1.0 - ALPHA:g}"
-        yield Cell(name, target, "IMA_p, margin / g", words, f"{margin / MARGIN:.4f}", agrees=enough)
+        reached = Cell(f"≥ {1 - ALPHA:g}", f"{margin / MARGIN:.4f}", "", margin >= (1.0 - ALPHA) * MARGIN)
+        rows[-1]["IMA_p, margin / g"] = reached
+    return rows
 
 
-def compared(what: str, parameter: str, quantity: str, count: int, bound: float) -> Iterator[Cell]:
-    """Yield a number, the bound of its theorem, and their ratio, which is not fine above 1."""
-    yield Cell(what, parameter, quantity, "", f"{count:,}")
-    yield Cell(what, parameter, "bound", "", f"{bound:,.0f}")
-    yield Cell(what, parameter, "ratio", "≤ 1", f"{count / bound:.4f}", agrees=count <= bound)
+def counts(name: str, count: int, bound: float) -> Row:
+    """Return a number beside the bound of its theorem."""
+    return {name: Cell(f"≤ {bound:,.0f}", f"{count:,}", "", count <= bound)}
 
 
-def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
-    """Yield the cells of both tables."""
-    yield from theorem_cells()
-    yield from p_margin_cells()
+def tables(folder: Path, everything: bool) -> Tables:
+    """Yield both tables; the patterns are generated here."""
+    yield steps_table()
+    yield p_margin_table()
 
 
-def table(found: list[Cell]) -> str:
-    """Return the cells as two Markdown tables."""
-    parts = []
-    for own, head in ((False, ["algorithm", "patterns"]), (True, ["norm", "γ / g"])):
-        rows: dict[tuple[str, str], dict[str, str]] = {}
-        for cell in found:
-            if cell.what.startswith("p =") is own:
-                rows.setdefault((cell.what, cell.parameter), {})[cell.quantity] = cell.ours
-        quantities = list(dict.fromkeys(quantity for row in rows.values() for quantity in row))
-        lines = [[*key, *(row.get(quantity, "") for quantity in quantities)] for key, row in rows.items()]
-        parts.append(record.markdown([*head, *quantities], lines))
-    return "\n\n".join(parts)
+SECTIONS = {"theorems": Section(TITLE, TEXT, tables)}
