@@ -15,10 +15,17 @@ from pathlib import Path
 
 from . import cramma, ima, mpu, pumma, theorems
 from .data import data_folder
-from .record import Cell, markdown
+from .record import Cell, Row, markdown
 
 PAGE = Path(__file__).parent / "README.md"
 SECTIONS = cramma.SECTIONS | pumma.SECTIONS | mpu.SECTIONS | ima.SECTIONS | theorems.SECTIONS
+PAPERS = {  # with the beginning of the names of their sections
+    "CRAMMA": "cramma",
+    "PUMMA": "pumma",
+    "Margin Perceptron with unlearning": "mpu",
+    "IMA_p, against certified optima": "ima",
+    "Smoothed Perceptrons and IMA_p, bounds of the theorems": "theorems",
+}
 HEAD = """\
 # Reproduction of published numbers
 
@@ -26,6 +33,8 @@ The tables compare numbers that papers print with numbers that maxmargin compute
 digits are equal, or if the difference is within the tolerance that the text states. Otherwise the verdict is the
 difference, and the reason where it is known. An entry "a to b" holds the results of several random orders, or the
 numbers that a printed, rounded one stands for; such entries agree if they overlap.
+
+{counts}
 
 `make reproduce` (`python -m reproduction --write`) writes this page. † marks rows that only `make reproduce-all`
 computes; their last results are stored in `long.json`. Times were measured on 2 shared cores.
@@ -76,7 +85,13 @@ def write(name: str, text: str) -> None:
     page = PAGE.read_text() if PAGE.is_file() else ""
     sections = dict(re.findall(r"<!-- (\w+) -->\n\n(.*?)\n(?=\n<!-- |\Z)", page, re.DOTALL)) | {name: text}
     body = "\n\n".join(f"<!-- {key} -->\n\n{sections[key]}" for key in SECTIONS if key in sections)
-    PAGE.write_text(f"{HEAD}\n{body}\n")
+    rows: list[Row] = []
+    for paper, start in PAPERS.items():
+        own = "".join(part.split("</summary>")[0] for key, part in sections.items() if key.startswith(start))
+        pairs = [(int(one), int(all_)) for one, all_ in re.findall(r"\((\d+) of (\d+) numbers", own)]
+        agree, compared = map(sum, zip(*pairs, strict=True)) if pairs else (0, 0)
+        rows.append({"paper": paper, "numbers compared": f"{compared}", "agree": f"{agree}"})
+    PAGE.write_text(f"{HEAD.format(counts=markdown(rows))}\n{body}\n")
 
 
 if __name__ == "__main__":
