@@ -35,14 +35,6 @@ def data_folder() -> Path:
     return folder.resolve()
 
 
-@pytest.fixture
-def rules_alone(monkeypatch):
-    """Disable the exact step for small problems, so that the rules have to converge themselves."""
-    monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_OPTIMUM", 0)
-    monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS_TO_TOL", 0)
-    monkeypatch.setattr("maxmargin.fit.exact.MAX_ROWS", 0)
-
-
 @pytest.fixture(autouse=True)
 def compiled_arithmetic():
     """Suppress floating-point warnings that compiled code does not give, and NumPy's on ARM (its issue 28687)."""

@@ -33,12 +33,10 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS
 
-pytestmark = pytest.mark.usefixtures("rules_alone")
 
-
-def overlapping(n=1000):
+def overlapping(n=2100):
     """Return rows of 20 columns that say little about the labels."""
-    return clouds(n, 20, gap=0.05)
+    return clouds(n, 100, gap=0.05)  # too many for the exact method of small problems
 
 
 def endless(**options):
@@ -66,22 +64,16 @@ def assert_best_model_is_kept(model, X, y):
     ],
 )
 def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
-    """The steps are the same, and where the iterate alone determines its bound, the best point has the best of them."""
+    """Its value is computed from its definition, and the other bound is the best so far."""
     X, y = clouds(40, 3, gap=0.4)
     X = X + 0.8 * signs(y)[:, None] if options.get("C") == np.inf else X
     algorithm = ALGORITHMS[name]() if name == "ima" else ALGORITHMS[name](schedule="plain")
     model = MaxMarginClassifier(algorithm=algorithm, tol=1e-12, max_iter=12, random_state=0, **options)
-    best, last = clone(model).fit(X, y), clone(model).set_params(point="last").fit(X, y)
+    last = clone(model).set_params(point="last").fit(X, y)
     hard = np.isinf(model.C)
     own = [report.lower if hard else report.upper for report in last.history_]
     others = [report.upper if hard else report.lower for report in last.history_]
     assert others == (np.minimum if hard else np.maximum).accumulate(others).tolist()
-    steps = zip(best.history_, last.history_, strict=False)
-    assert all(one.steps == other.steps for one, other in steps)
-    if name not in ("pumma", "ima"):
-        kept = [report.lower if hard else report.upper for report in best.history_]
-        np.testing.assert_allclose(kept, (np.maximum if hard else np.minimum).accumulate(own), rtol=1e-12)
-        assert own != kept
     for rounds in (3, 12):  # every iterate is the last one of a shorter fit
         fit = clone(last).set_params(max_iter=rounds).fit(X, y)
         w, b = fit.coef_[0], fit.intercept_[0]
@@ -382,7 +374,7 @@ def test_every_schedule_ends_with_a_certificate(name):
 @pytest.mark.parametrize("kind", ["linear", "kernel"])
 def test_classes_share_max_time(kind):
     """Every class has rounds, also those whose turn comes last."""
-    X, y = np.random.default_rng(0).normal(size=(1000, 20)), np.arange(1000) % 5
+    X, y = np.random.default_rng(0).normal(size=(2100, 100)), np.arange(2100) % 5
     model = endless() if kind == "linear" else KernelMaxMarginClassifier(1e6, tol=1e-9)
     model.set_params(max_iter=3).fit(X, y)  # compiles, also what a first round does not call
     # each of the five classes has 0.6 s, and a round takes at least 0.05 s

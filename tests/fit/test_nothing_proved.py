@@ -11,17 +11,17 @@ import pytest
 from command import run
 
 from maxmargin import (
+    Certificates,
     KernelMaxMarginClassifier,
     MaxMarginClassifier,
     Problem,
     Status,
+    plots,
     save,
     support_report,
     verify,
 )
 from maxmargin.algorithms import ALGORITHMS
-from maxmargin.certificates.certificate import Certificates
-from maxmargin.plots import BoundsDisplay
 
 INF = np.inf
 LOSSES = ("hinge", "squared_hinge")
@@ -128,4 +128,4 @@ def test_commands_report_it_and_exit_with_3(tmp_path, classes):
 def test_displays_refuse_it():
     model, _, _ = stopped()
     with pytest.raises(ValueError, match=WORDS):
-        BoundsDisplay.from_estimator(model)
+        plots.BoundsDisplay.from_estimator(model)

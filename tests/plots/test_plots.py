@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, compare, margin_path
-from maxmargin.plots import AlgorithmComparisonDisplay, BoundsDisplay, MarginDisplay, PathDisplay
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, compare, margin_path, plots
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -22,7 +21,7 @@ X = RNG.normal(size=(80, 3))
 Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=80) > 0.0, 1, -1)
 SEPARABLE = np.where(X[:, 0] > 0.0, 1, -1)
 THREE_CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
-margins_of = MarginDisplay.from_estimator
+margins_of = plots.MarginDisplay.from_estimator
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +54,7 @@ def numbers(*lines):
 
 class TestBounds:
     def test_every_report_is_drawn_as_distances_from_the_best_value(self, model):
-        display = BoundsDisplay.from_estimator(model)
+        display = plots.BoundsDisplay.from_estimator(model)
         # a first fit may include compilation
         unit, name = (1e3, "ms") if model.history_[-1].seconds < 1.0 else (1.0, "s")
         above, below = display.upper_line_, display.lower_line_
@@ -89,7 +88,7 @@ class TestBounds:
         ],
     )
     def test_titles_and_ticks(self, arguments, title, tick):
-        display = BoundsDisplay(*arguments, name="a", tol=1e-3).plot()
+        display = plots.BoundsDisplay(*arguments, name="a", tol=1e-3).plot()
         display.figure_.canvas.draw()
         assert title_of(display.ax_).startswith(f"a: {title}")
         assert tick in texts(display.ax_.get_yticklabels())
@@ -100,19 +99,19 @@ class TestBounds:
 
     def test_one_of_several_problems_is_drawn_into_given_axes(self, several):
         _, (left, right) = plt.subplots(1, 2)
-        display = BoundsDisplay.from_estimator(several, label=1, ax=right)
+        display = plots.BoundsDisplay.from_estimator(several, label=1, ax=right)
         assert display.ax_ is right
         assert not left.lines
         assert len(display.seconds) == sum(report.label == 1 for report in several.history_)
         assert "class 1 against the rest" in title_of(right)
         gaps = dict(zip(several.classes_, [part.gap for part in several.certificate_], strict=True))
         widest = sum(report.label == max(gaps, key=gaps.get) for report in several.history_)
-        assert len(BoundsDisplay.from_estimator(several).seconds) == widest
+        assert len(plots.BoundsDisplay.from_estimator(several).seconds) == widest
 
     def test_hard_margins_name_the_margin_and_proofs(self):
         hard = MaxMarginClassifier(C=np.inf, random_state=0)
         for labels, title in ((SEPARABLE, "hard margin: "), (Y, "hard margin: proved to have no separator")):
-            display = BoundsDisplay.from_estimator(hard.fit(X, labels))
+            display = plots.BoundsDisplay.from_estimator(hard.fit(X, labels))
             assert title_of(display.ax_).startswith(title)
             assert display.ax_.get_ylabel().endswith("the best margin")
 
@@ -122,9 +121,9 @@ def test_names_of_users_are_drawn_literally():
     shown = " ".join(odd).replace("\ud800", "?")
     lines = {key: [1.0, 2.0] for key in odd}
     for figure, expected in (
-        (BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name=" ".join(odd)).plot().figure_, [shown]),
+        (plots.BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name=" ".join(odd)).plot().figure_, [shown]),
         (
-            AlgorithmComparisonDisplay(lines, lines, lines, best=0.5).plot().figure_,
+            plots.AlgorithmComparisonDisplay(lines, lines, lines, best=0.5).plot().figure_,
             [odd[0], "half ? $_$"],
         ),
     ):
@@ -136,7 +135,7 @@ def test_names_of_users_are_drawn_literally():
 def test_missing_matplotlib_raises_import_error_with_the_remedy(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"Pictures need matplotlib: pip install 'maxmargin\[plot\]'"):
-        BoundsDisplay.from_estimator(model)
+        plots.BoundsDisplay.from_estimator(model)
 
 
 class TestMargins:
@@ -158,8 +157,8 @@ class TestMargins:
             f"class 1 against class -1: {errors} of 80 rows are on the wrong side, {inside} below a margin"
         )
         assert title_of(display.ax_).startswith(expected)
-        assert MarginDisplay([0.0, 0.0], [True, False]).errors == 1  # f = 0 is of the negative side
-        rounded = MarginDisplay([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0], np.ones(5, bool)).plot()
+        assert plots.MarginDisplay([0.0, 0.0], [True, False]).errors == 1  # f = 0 is of the negative side
+        rounded = plots.MarginDisplay([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0], np.ones(5, bool)).plot()
         assert rounded.bars_["positive"][list(rounded.edges_).index(1.0)].get_height() == 3
 
     def test_margins_of_one_class_or_pair_are_drawn(self):
@@ -190,7 +189,7 @@ class TestPath:
     )
     def test_models_of_margin_path_are_drawn(self, parameter, grid, ylabel):
         path = margin_path(X, SEPARABLE, random_state=0, **grid)
-        display = PathDisplay.from_path(path, feature_names=np.array(["a", "b", "c"]))
+        display = plots.PathDisplay.from_path(path, feature_names=np.array(["a", "b", "c"]))
         order = np.argsort(path.Cs if parameter == "C" else path.ps)
         assert (display.parameter, display.axes_[1].get_ylabel()) == (parameter, ylabel)
         assert numbers(*display.weight_lines_) == [[path[k].coef_[0, j] for k in order] for j in range(3)]
@@ -201,37 +200,41 @@ class TestPath:
 
     def test_hard_margin_point_is_last_and_drawn_without_bounds(self):
         path = margin_path(X, SEPARABLE, Cs=[np.inf, 1.0, 0.01], random_state=0)
-        display = PathDisplay.from_path(path)
+        display = plots.PathDisplay.from_path(path)
         display.figure_.canvas.draw()
         assert display.weight_lines_[0].get_xdata().tolist() == [0.01, 1.0, 10.0]
         for line in display.interval_:
             assert np.isfinite(line.get_ydata()).tolist() == [True, True, False]
         assert texts(display.axes_[1].texts) == ["∞"]
-        wide = PathDisplay([1, 2, 3], [[1.0], [1.0], [100.0]], [1] * 3, [1] * 3).plot()
+        wide = plots.PathDisplay([1, 2, 3], [[1.0], [1.0], [100.0]], [1] * 3, [1] * 3).plot()
         assert wide.axes_[0].get_yscale() == "symlog"
 
 
 OVO = {"multi_class": "ovo"}
 POINT, POINTS = ([1], [[1.0]], [1], [1]), ([1, 2], [[1.0]], [1, 2], [1, 2])
 REFUSED = {
-    "label must be None for two classes": lambda m, s: BoundsDisplay.from_estimator(m, label=1),
-    r"one of the classes .*got \(0, 1\)": lambda m, s: BoundsDisplay.from_estimator(s, label=(0, 1)),
-    "nothing to draw: no report": lambda m, s: BoundsDisplay([1.0], [-np.inf], [1.0]).plot(),
+    "label must be None for two classes": lambda m, s: plots.BoundsDisplay.from_estimator(m, label=1),
+    r"one of the classes .*got \(0, 1\)": lambda m, s: plots.BoundsDisplay.from_estimator(s, label=(0, 1)),
+    "nothing to draw: no report": lambda m, s: plots.BoundsDisplay([1.0], [-np.inf], [1.0]).plot(),
     "no algorithm completed a round": lambda m, s: compare(
         X, Y, ["decomposition"], kernel="rbf", C=1.0, max_time=1e-9
     ).plot(),
     r"samples: \[80, 80, 3\]": lambda m, s: margins_of(m, X, Y, sample_weight=np.ones(3)),
     "column 0 is missing": lambda m, s: margins_of(m, X * [np.nan, 1, 1], Y),
     "y holds the class 7": lambda m, s: margins_of(m, X, np.full(80, 7)),
-    "margins must be finite": lambda m, s: MarginDisplay([1.0, np.inf], [True, False]).plot(),
+    "margins must be finite": lambda m, s: plots.MarginDisplay([1.0, np.inf], [True, False]).plot(),
     "no row is of class 0 or of class 1": lambda m, s: margins_of(
         KernelMaxMarginClassifier(**OVO).fit(X, THREE_CLASSES), X[:1], [2], label=(0, 1)
     ),
-    "takes 2 axes; got 1": lambda m, s: PathDisplay(*POINT).plot(axes=plt.subplots()[1]),
-    "A path that margin_path found": lambda m, s: PathDisplay.from_path(m),
-    "a path of two classes": lambda m, s: PathDisplay.from_path(margin_path(X, THREE_CLASSES, Cs=[0.1])),
-    "both C and p change": lambda m, s: PathDisplay.from_path(margin_path(X, Y, Cs=[0.1, 1], ps=[2, 3])),
-    "for each of 2 points": lambda m, s: PathDisplay(*POINTS).plot(),
+    "takes 2 axes; got 1": lambda m, s: plots.PathDisplay(*POINT).plot(axes=plt.subplots()[1]),
+    "A path that margin_path found": lambda m, s: plots.PathDisplay.from_path(m),
+    "a path of two classes": lambda m, s: plots.PathDisplay.from_path(
+        margin_path(X, THREE_CLASSES, Cs=[0.1])
+    ),
+    "both C and p change": lambda m, s: plots.PathDisplay.from_path(
+        margin_path(X, Y, Cs=[0.1, 1], ps=[2, 3])
+    ),
+    "for each of 2 points": lambda m, s: plots.PathDisplay(*POINTS).plot(),
 }
 
 

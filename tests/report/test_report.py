@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, load, save, support_report
-from maxmargin.report import Outcome, write_report
+from maxmargin import report as pages
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 4)), 3)
@@ -76,7 +76,7 @@ def load_copy(model, folder):
 
 
 def write_and_parse(tmp_path, *arguments, **options):
-    recheck = write_report(*arguments, tmp_path / "report.html", **options)
+    recheck = pages.write_report(*arguments, tmp_path / "report.html", **options)
     return recheck, Page((tmp_path / "report.html").read_text(encoding="utf-8"))
 
 
@@ -89,12 +89,12 @@ def linear():
 def report_file(linear, tmp_path_factory):
     """A full report of the linear model: (result of the recheck, text)."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(linear, X, Y, path, **REPORT_OPTIONS), path.read_text(encoding="utf-8")
+    return pages.write_report(linear, X, Y, path, **REPORT_OPTIONS), path.read_text(encoding="utf-8")
 
 
 def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_file):
     recheck, page = report_file[0], Page(report_file[1])
-    assert (recheck.outcome, recheck.words) == (Outcome.HOLDS, "")
+    assert (recheck.outcome, recheck.words) == (pages.Outcome.HOLDS, "")
     right = int(np.sum(linear.predict(X) == Y))
     for words in (
         'Maximum-margin report: <script>alert("x")</script>',
@@ -150,7 +150,7 @@ def test_report_has_accessible_markup_and_no_external_resources(report_file):
 
 
 def test_equal_input_gives_equal_files(linear, report_file, tmp_path):
-    write_report(load_copy(linear, tmp_path), X, Y, tmp_path / "again.html", **REPORT_OPTIONS)
+    pages.write_report(load_copy(linear, tmp_path), X, Y, tmp_path / "again.html", **REPORT_OPTIONS)
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == report_file[1]
 
 
@@ -158,7 +158,7 @@ class TestData:
     def test_other_data_are_detected(self, linear, tmp_path):
         others = np.where(np.arange(40) < 3, "perhaps", Y[:40])
         recheck, page = write_and_parse(tmp_path, linear, X[:40], others)
-        assert recheck.outcome is Outcome.OTHER_DATA
+        assert recheck.outcome is pages.Outcome.OTHER_DATA
         assert recheck.certificate is linear.certificate_
         assert "Other data — these are not the data that the model was fitted to" in page.text
         assert "Proof rechecked" not in page.text
@@ -176,7 +176,7 @@ class TestData:
         for row, label, dual, capped, *_ in page.tables[0][1:]:
             cap = 0.1 * weights[int(row) - 1] * (3.0 if label == "yes" else 0.5)
             assert (float(dual) > cap * (1.0 - 1e-5)) == (capped == "yes")
-        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
+        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is pages.Outcome.OTHER_DATA
 
 
 class TestModels:
@@ -184,7 +184,7 @@ class TestModels:
     def test_multiclass_kernel_report_has_a_table_per_problem(self, scheme, tmp_path):
         model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
         recheck, page = write_and_parse(tmp_path, model, X, THREE_CLASSES)
-        assert recheck.outcome is Outcome.HOLDS
+        assert recheck.outcome is pages.Outcome.HOLDS
         bounds, *rows, certain = page.tables
         names = {"ovr": [f"class {k} against the rest" for k in range(3)]}
         names["ovo"] = [f"class {i} against class {j}" for i, j in ((0, 1), (0, 2), (1, 2))]
@@ -211,18 +211,18 @@ class TestModels:
     def test_inseparable_report_states_the_proof(self, tmp_path):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
         recheck, page = write_and_parse(tmp_path, model, X, Y)
-        assert recheck.outcome is Outcome.HOLDS
+        assert recheck.outcome is pages.Outcome.HOLDS
         assert "INSEPARABLE — No surface separates the classes" in page.text
         assert " ".join(model.verdict_.text(1).split()) in page.text
         model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
-        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
+        assert write_and_parse(tmp_path, model, X, Y)[0].outcome is pages.Outcome.FAILS
         model.fit(X, THREE_CLASSES)
         assert "The exact proof about class 1" in write_and_parse(tmp_path, model, X, THREE_CLASSES)[1].text
 
     def test_no_bounds_are_drawn_for_a_margin_that_is_proved_not_to_exist(self, tmp_path):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X[:, :1], Y)
         recheck, page = write_and_parse(tmp_path, model, X[:, :1], Y)
-        assert recheck.outcome is Outcome.HOLDS
+        assert recheck.outcome is pages.Outcome.HOLDS
         assert [("time" in image["alt"]) for image in page.images] == [False]
 
 
@@ -241,11 +241,11 @@ STREAM = mm.OnlineMarginClassifier(random_state=0).fit(X, Y)
 )
 def test_invalid_input_is_refused(linear, tmp_path, model, rows, labels, options, expected):
     with pytest.raises(ValueError, match=expected):
-        write_report(model or linear, rows, labels, tmp_path / "report.html", **options)
+        pages.write_report(model or linear, rows, labels, tmp_path / "report.html", **options)
     with pytest.raises(NotFittedError):
-        write_report(MaxMarginClassifier(), X, Y, tmp_path / "report.html")
+        pages.write_report(MaxMarginClassifier(), X, Y, tmp_path / "report.html")
     with pytest.raises(FileNotFoundError):
-        write_report(linear, X, Y, tmp_path / "nowhere" / "report.html")
+        pages.write_report(linear, X, Y, tmp_path / "nowhere" / "report.html")
     assert not list(tmp_path.iterdir())
 
 

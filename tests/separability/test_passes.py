@@ -92,6 +92,6 @@ def test_what_needs_all_rows_in_memory_is_refused(in_passes, tmp_path):
     X, y = data(0.05)
     in_passes(X, y)
     path = tmp_path / "rows.csv"
-    assert "a kernel needs all in memory" in refused("separate", path, "--memory", "60KB", "--kernel", "rbf")
+    assert "leave out --kernel" in refused("separate", path, "--memory", "60KB", "--kernel", "rbf")
     path.write_text("a,label\n1,1\n2,2\n3,3\n")
     assert "holds 3" in refused("separate", path, "--memory", "60KB")

@@ -15,8 +15,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from sklearn.datasets import load_iris
 
-from maxmargin import MaxMarginClassifier
-from maxmargin.plots import AlgorithmComparisonDisplay, BoundsDisplay, MarginDisplay, PathDisplay
+from maxmargin import MaxMarginClassifier, plots
 
 FOLDER = Path(__file__).resolve().parents[1] / "plots" / "baseline"
 DPI = 50
@@ -35,7 +34,7 @@ def picture(function: Callable[[], Figure]) -> Callable[[], Figure]:
 def bounds() -> Figure:
     lower, upper = [-np.inf, 12.0, 28.0, 30.4, 31.0323], [310.0, 61.0, 34.0, 31.3, 31.0329]
     seconds = [0.001, 0.003, 0.005, 0.008, 0.011]
-    display = BoundsDisplay(seconds, lower, upper, tol=1e-3, name="squared hinge, C = 1")
+    display = plots.BoundsDisplay(seconds, lower, upper, tol=1e-3, name="squared hinge, C = 1")
     return display.plot().figure_
 
 
@@ -44,14 +43,16 @@ def algorithms() -> Figure:
     updates = {"dcd": [100, 6e3, 8e3, 1.4e4], "mpu": [90, 5e3, 1.8e4, 2.6e4]}
     seconds = {"dcd": [0.0012, 0.004, 0.006, 0.012], "mpu": [0.001, 0.003, 0.011, 0.024]}
     values = {"dcd": [50.0, 40.0, 31.9, 31.04], "mpu": [51.0, 44.0, 31.2, 31.05]}
-    display = AlgorithmComparisonDisplay(updates, seconds, values, best=31.03, tol=1e-3, name="squared hinge")
+    display = plots.AlgorithmComparisonDisplay(
+        updates, seconds, values, best=31.03, tol=1e-3, name="squared hinge"
+    )
     return display.plot().figure_
 
 
 @picture
 def margins() -> Figure:
     model = MaxMarginClassifier(random_state=0).fit(X, Y)
-    return MarginDisplay.from_estimator(model, X, Y, label=2).figure_
+    return plots.MarginDisplay.from_estimator(model, X, Y, label=2).figure_
 
 
 @picture
@@ -61,7 +62,7 @@ def path() -> Figure:
         5, 9
     )
     upper = np.array([0.4, 1.5, 5.5, 11.0, 12.5])
-    display = PathDisplay(Cs, coefs, 0.93 * upper, upper, scores=[0.947, 0.954, 0.958, 0.944, 0.941])
+    display = plots.PathDisplay(Cs, coefs, 0.93 * upper, upper, scores=[0.947, 0.954, 0.958, 0.944, 0.941])
     return display.plot().figure_
 
 
