@@ -124,10 +124,8 @@ def test_nested_searches_keep_the_certificate(path):
 
 
 def test_converters_are_registered_with_skl2onnx(path):
-    from maxmargin.io.onnx import register
-
-    register()
-    register()  # a second call changes nothing
+    mm.io.onnx.register()
+    mm.io.onnx.register()  # a second call changes nothing
     pipe = make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, SPECIES)
     graph = skl2onnx.to_onnx(pipe, X[:1], target_opset=13)
     assert np.array_equal(run(graph.SerializeToString(), NEW)[0], pipe.predict(NEW))

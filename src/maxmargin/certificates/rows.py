@@ -141,7 +141,8 @@ def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -
     """
     with np.errstate(over="ignore", invalid="ignore"):
         plain = _primal_side(problem, sample, w, b, by_terms=True)
-        return plain.bound if plain.bound > 0.0 else _primal_side(problem, sample, w, b, exact=True).bound
+        proved = plain.bound > 0.0 or not plain.value > 0.0
+        return plain.bound if proved else _primal_side(problem, sample, w, b, exact=True).bound
 
 
 def _primal_side(

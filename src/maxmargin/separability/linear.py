@@ -124,8 +124,11 @@ class LinearSearch(SeparatorSearch):
         if not w.any():
             return None
         w, b, y = _unscaled(w, rows), 0.0, self.y
+        scores = Plain.scores(self.X, w)
         if self.problem.free:
-            b = best_intercept(self.problem, Plain.scores(self.X, w), y, np.ones(y.size))
+            b = best_intercept(self.problem, scores, y, np.ones(y.size))
+        if not (y * (scores + b)).min() > 0.0:
+            return None
         lower = attained_margin(self.problem, self._sample, w, b)
         return self._separable(w, b, lower, method) if lower > 0.0 else None
 
