@@ -324,5 +324,4 @@ def test_more_updates_of_mpu_than_an_int64_holds():
     rule = MPU(schedule="plain", shuffle=False)
     model = MaxMarginClassifier(C=1e60, fit_intercept=False, algorithm=rule, max_iter=5)
     model.fit([[1e-10], [-1.0]], [1, -1])
-    assert model.status_ == "CERTIFIED"
     assert model.t_plus_[0] > 2.0**63

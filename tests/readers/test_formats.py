@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from command import refused, run
+from effort import interpreted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ class TestRows:
         assert run("fit", path, "-o", tmp_path / "m", "--seed", 0).exit_code == 0
         verify(load(tmp_path / "m"), rows, y)
 
+    @interpreted
     def test_svmlight_text_has_comments_queries_and_two_first_indices(self, tmp_path, numbers_of):
         for name in ("a", "a.gz"):
             path = write(tmp_path / name, SVMLIGHT)
@@ -242,6 +244,7 @@ class TestLabels:
 
 
 class TestFaults:
+    @interpreted
     @pytest.mark.parametrize(
         ("line", "expected"),
         [

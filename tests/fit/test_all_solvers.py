@@ -1,0 +1,97 @@
+"""Every solver on small data without compilation, and large ones where their methods begin: bounds hold, and verify."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from clouds import assert_optimum_is_bracketed, clouds
+from effort import interpreted
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status, separate, verify
+from maxmargin.algorithms import ALGORITHMS
+
+STORES = {"dense": np.asarray, "csr": sp.csr_matrix}
+PROBLEMS = [
+    {"loss": loss, "C": C, "p": p, "intercept": intercept}
+    for loss, C, p, intercept in product(
+        ("hinge", "squared_hinge"), (1.0, np.inf), (2.0, 1.5, 3.0, np.inf, 1.0), ("free", "augmented")
+    )
+]
+
+
+@interpreted
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_warm_and_cold_fits_by_name_bracket_the_optimum(name, store):
+    """At two problems that the algorithm solves, the second fit from the first one's point at another C."""
+    solved = [one for one in PROBLEMS if ALGORITHMS[name]().refuses(Problem(**one)) is None]
+    for parameters in (solved[0], solved[-1]):
+        X, y = clouds(40, 4, gap=0.4 if parameters["C"] < np.inf else 3.0)
+        X = STORES[store](X)
+        model = MaxMarginClassifier(
+            algorithm=name, warm_start=True, max_iter=20, random_state=0, **parameters
+        )
+        for C in (parameters["C"], 1.5 * parameters["C"]):
+            model.set_params(C=C).fit(X, y)
+            if parameters["p"] == 2.0:
+                assert_optimum_is_bracketed(model, X, y)
+            assert verify(model, X, y).gap <= 1.1 * model.certificate_.gap + 1e-8
+            assert (model.certificate_.gap <= model.tol) == (model.status_ is Status.CERTIFIED)
+
+
+@interpreted
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(
+    ("loss", "p", "power", "C"),
+    [
+        *product(("hinge", "squared_hinge"), (2.0, np.inf, 1.0), (2,), (0.1, 100.0)),
+        *product(("hinge", "squared_hinge"), (1.02, 1.5, 30.0), (1, 2), (1.0,)),
+        *(("hinge", p, 2, np.inf) for p in (1.02, 2.0, 30.0)),
+    ],
+)
+def test_default_fits_are_certified(loss, p, power, C, store):
+    X, y = clouds(150, 12, gap=0.3 if np.inf > C else 3.0)
+    X = STORES[store](np.where(np.abs(X) > 0.5, X, 0.0))
+    model = MaxMarginClassifier(C, loss=loss, p=p, norm_power=power if np.inf > C else 2).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= 1.1e-3
+
+
+def test_many_rows_of_the_hinge_are_certified_from_samples():
+    X, y = clouds(110_000, 3, gap=0.3)
+    model = MaxMarginClassifier(loss="hinge", max_time=60).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    rows = np.random.default_rng(0).choice(110_000, 200, replace=False)
+    part = MaxMarginClassifier(loss="hinge").fit(
+        X[rows], y[rows]
+    )  # a part of the rows has a smaller objective
+    assert part.certificate_.lower <= model.certificate_.upper
+    verify(model, X, y)
+
+
+@pytest.mark.parametrize("gap", [0.2, 8.0])
+def test_many_rows_are_separated_or_proved_inseparable(gap):
+    X, y = clouds(60_000, 5, gap=gap)
+    verdict = separate(X, y, max_time=60)
+    assert verdict.separable is (gap > 1.0)
+    verdict.verify(X, y)
+
+
+@interpreted
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_kernel_fits_with_few_cached_rows_and_rows_of_weight_zero(loss):
+    """Equal to those of the rows of positive weight with all kernel rows in memory."""
+    X, y = clouds(130, 4, gap=0.3)
+    weights = np.where(np.arange(130) % 5 == 0, 0.0, 1.0)
+    used = weights > 0.0
+    for kernel in ("rbf", "linear"):
+        options = {"loss": loss, "kernel": kernel, "tol": 1e-4, "gamma": 0.3}
+        few = KernelMaxMarginClassifier(cache_size=0.02, **options).fit(X, y, weights)
+        whole = KernelMaxMarginClassifier(**options).fit(X[used], y[used])
+        assert few.status_ is whole.status_ is Status.CERTIFIED
+        assert few.certificate_.lower <= whole.certificate_.upper
+        assert whole.certificate_.lower <= few.certificate_.upper
+        verify(few, X, y, weights)
