@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse as sp
 from clouds import assert_optimum_is_bracketed, clouds
 from effort import interpreted
+from sklearn.datasets import load_wine
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status, separate, verify
-from maxmargin.algorithms import ALGORITHMS
+from maxmargin.algorithms import ALGORITHMS, PUMMA, DualCoordinateDescent
 
 STORES = {"dense": np.asarray, "csr": sp.csr_matrix}
 PROBLEMS = [
@@ -95,3 +96,31 @@ def test_kernel_fits_with_few_cached_rows_and_rows_of_weight_zero(loss):
         assert few.certificate_.lower <= whole.certificate_.upper
         assert whole.certificate_.lower <= few.certificate_.upper
         verify(few, X, y, weights)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [DualCoordinateDescent(), PUMMA(delta=0.5), DualCoordinateDescent("shrinking")], ids=str
+)
+def test_passes_over_many_rows_are_divided_into_calls(algorithm):
+    X, y = clouds(130_000, 3, gap=6.0)
+    model = MaxMarginClassifier(algorithm=algorithm, max_iter=3, random_state=0).fit(X, y)
+    assert verify(model, X, y).upper <= model.certificate_.upper * (1.0 + 1e-9)
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "perceptron"])
+def test_kernel_rows_that_do_not_fit_are_replaced(algorithm):
+    X, y = clouds(1300, 3, gap=0.5 if algorithm == "auto" else 3.0)
+    options = {"C": 1.0 if algorithm == "auto" else np.inf, "gamma": 0.3, "algorithm": algorithm}
+    few, whole = (KernelMaxMarginClassifier(cache_size=size, **options).fit(X, y) for size in (0.01, 200.0))
+    assert few.status_ is whole.status_
+    assert few.certificate_.lower <= whole.certificate_.upper
+    assert whole.certificate_.lower <= few.certificate_.upper
+
+
+@pytest.mark.parametrize("p", [1.02, 10.0])
+def test_raw_columns_in_every_norm_are_certified_by_interior_points(p):
+    X, y = load_wine(return_X_y=True)
+    for loss in ("hinge", "squared_hinge"):
+        model = MaxMarginClassifier(loss=loss, p=p, algorithm="interior-point").fit(X, y > 0)
+        assert model.status_ is Status.CERTIFIED

@@ -245,6 +245,21 @@ class TestLabels:
 
 class TestFaults:
     @interpreted
+    def test_numbers_of_svmlight_text_are_rounded_to_the_nearest(self, tmp_path, numbers_of):
+        texts = [
+            "1.23456789012345678e-30",
+            "123456789012345678901234567890",
+            "9007199254740993",
+            ".1e22",
+            "4.9e-300",
+            "-0.30000000000000004",
+        ]
+        path = write(
+            tmp_path / "long", "".join(f"{(-1) ** k} 1:{one}\n" for k, one in enumerate(texts)).encode()
+        )
+        np.testing.assert_array_equal(numbers_of(path, 3)[:, 0], [float(one) for one in texts])
+
+    @interpreted
     @pytest.mark.parametrize(
         ("line", "expected"),
         [

@@ -135,10 +135,6 @@ class KernelRows:
                 out_i += part
         return out
 
-    def part(self, indices: np.ndarray) -> KernelRows:
-        """Return an empty cache for the kernel matrix of the rows with these indices."""
-        return KernelRows(self.kernel, self.kernel.part(self.X, indices), self._megabytes)
-
     def _compute(self, missing: np.ndarray) -> None:
         """Compute these rows and store them in unused slots or, if they do not suffice, over least recently used rows.
 
@@ -290,14 +286,6 @@ def decomposed_points(
         The start, unless it is 0, and one point after every working set. Ends when no pair of rows violates the
         optimality conditions beyond rounding.
     """
-    used = np.flatnonzero(weights > 0.0)
-    if used.size < rows.n:
-        part, begin = rows.part(used), None if start is None else start[used]
-        for point in decomposed_points(problem, part, y[used], weights[used], interrupted, begin, settings):
-            whole = np.zeros((2, rows.n))
-            whole[:, used] = point
-            yield DualPoint(*whole)
-        return
     caps, delta2, constant = problem.caps(weights), problem.delta2(weights), problem.rho**2
     alpha = np.zeros(rows.n) if start is None else np.minimum(start, caps)
     scores = rows.product(alpha * y) if alpha.any() else np.zeros(rows.n)
