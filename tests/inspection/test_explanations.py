@@ -64,6 +64,18 @@ def test_report_agrees_with_the_optimum_and_with_refits_without_a_row(name):
     assert "are support vectors" in str(report)
 
 
+@pytest.mark.parametrize("C", [0.01, 0.1, 1.0, 10.0])
+def test_rows_that_are_left_out_are_labelled_as_the_report_says(C):
+    for seed in range(4):
+        _, X, y = shifted_classes(seed, n=24, d=2 + seed % 3, shift=0.6)
+        X[0] *= 4.0
+        model = MaxMarginClassifier(C, fit_intercept=bool(seed % 2), tol=1e-9).fit(X, y)
+        said = support_report(model, X, y).table()["left_out"]
+        scores = np.array([score_without(model, X, y, i) for i in range(y.size)])
+        assert (scores[said == "right"] > 0.0).all()
+        assert (scores[said == "wrong"] < 0.0).all()
+
+
 @pytest.mark.parametrize("model", [MaxMarginClassifier(), KernelMaxMarginClassifier(kernel="linear")])
 def test_hard_margin_report_names_few_support_rows(model):
     _, X, y = shifted_classes(2, n=40, d=3, shift=4.0)
