@@ -306,3 +306,22 @@ def test_certificates_print_their_bounds_and_their_gap():
         assert f"gap {claim.gap:.3g}, proved by {claim.support.size} of 40 rows" in str(claim)
     assert Problem("hinge", 1.0).gap(2.0, 3.0) == 0.5  # (primal - dual) / dual
     assert Problem("hinge", np.inf).gap(2.0, 4.0) == 0.5  # 1 - lower / upper
+
+
+def test_the_imbalance_of_dual_variables_is_counted():
+    """|sum alpha_i y_i| below the tolerance of `verify` would raise the dual value above the optimum."""
+    X, y, C = np.array([[0.0], [0.01], [0.02], [-0.01]]), np.array([1, 1, 1, 0]), 1e-3
+    model = MaxMarginClassifier(C, tol=1e-12).fit(X, y)
+    alpha = np.array(model.certificate_.alpha)
+    w, b = model.coef_[0], float(model.intercept_[0])
+    margins = [
+        Fraction(s) * (Fraction(w[0]) * Fraction(x) + Fraction(b))
+        for s, x in zip((1, 1, 1, -1), X[:, 0], strict=True)
+    ]
+    primal = Fraction(w[0]) ** 2 / 2 + Fraction(C) * sum(max(1 - m, Fraction(0)) ** 2 for m in margins)
+    uneven = alpha.copy()
+    uneven[0] += 0.5e-12 * alpha.sum()
+    for dual in (alpha, uneven):
+        lower = proved(model, X, y, w, b, dual).lower
+        assert (1.0 - 1e-11) * float(primal) <= lower
+        assert Fraction(lower) <= primal

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clouds import altered, feasible, proved
+from clouds import altered, clouds, feasible, proved
 from effort import examples, thorough
 from problems import shifted_classes
 
@@ -132,3 +132,19 @@ def test_a_report_on_a_margin_below_the_root_of_the_smallest_number_is_written()
     model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
     assert 0.0 < model.certificate_.lower < 1e-162
     assert support_report(model, X, y).parts[0].optimum is None
+
+
+def test_intervals_reach_the_optimum_on_the_boundary_of_their_ball():
+    """Where no row leaves the margin the objective is quadratic, and the optimum lies on the boundary of the ball."""
+    X, y = clouds(20, 3)
+    C, sign = 1e-3, 2.0 * y - 1.0
+    model = MaxMarginClassifier(C, loss="hinge", fit_intercept=False, tol=1e-9).fit(X, y)
+    best = C * sign @ X
+    for seed in range(5):
+        step = np.random.default_rng(seed).normal(size=3)
+        w = best + 0.5 * np.linalg.norm(best) * step / np.linalg.norm(step)
+        claim = proved(model, X, y, w, 0.0, np.full(20, C))
+        table = support_report(altered(model, coef_=w[None], certificate_=claim), X, y).table()
+        margins = sign * (X @ best)
+        assert (table["margin_least"] <= margins + 1e-9).all()
+        assert (table["margin_most"] >= margins - 1e-9).all()
