@@ -167,7 +167,7 @@ def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, statu
         reports.append(report)
         if "max_time" in limit:
             time.sleep(0.15)  # so that the limit passes within a few rounds on every machine
-        return not limit and len(reports) == 4
+        return not limit and report.round == 4
 
     model = clone(MODELS[kind]).set_params(max_iter=10**9, callback=callback)
     clone(model).set_params(max_iter=1, callback=None).fit(X, y)  # compiles
@@ -176,7 +176,10 @@ def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, statu
     assert status is not Status.MAX_TIME or 0.4 <= time.perf_counter() - begin < 4.0  # for slow machines
     assert model.status_ is status
     assert model.n_iter_ == {Status.MAX_ITER: 3, Status.INTERRUPTED: 4}.get(status, model.n_iter_)
-    assert reports == model.history_
+    # calls within a round that takes long have the last report again, or one of round 0 before the first
+    assert list(dict.fromkeys(report.round for report in reports if report.round)) == [
+        report.round for report in model.history_
+    ]
     assert_best_model_is_kept(model, X, y)
 
 

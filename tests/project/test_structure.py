@@ -29,7 +29,7 @@ LIMITS = {
     "import circles": 0,
     "public names": 63,  # 28
     "modules loaded with MaxMarginClassifier": 135,  # 70
-    "code lines of tests": 13_450,  # 10,500
+    "code lines of tests": 13_451,  # 10,500
     "code lines of benchmarks": 2_480,
     "code lines of reproduction": 1_419,  # 1,200
     "files of tools": 1,
