@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain, exact_products
+from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain, exact_products, exact_total
 from ..problem.problem import Problem
 from . import bounds as formulas
 from .bounds import Bounds, Length, Side
@@ -80,9 +80,12 @@ def _best_multiple(
 def combination(problem: Problem, sample: Sample, alpha: np.ndarray, exact: bool = False) -> np.ndarray:
     """Return v = sum alpha_i y_i x_i, of shape (d,), or (d + 1,) with the constant coordinate of an intercept."""
     signed = alpha * sample.y
-    v = exact_products(sample.X.T.tocsr() if sp.issparse(sample.X) else sample.X.T, signed) if exact else None
-    v = Plain.combine(sample.X, signed) if v is None else v
-    return np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
+    if exact:
+        columns = sample.X.T.tocsr() if sp.issparse(sample.X) else sample.X.T
+        v, total = exact_products(columns, signed), exact_total(signed)
+    else:
+        v, total = Plain.combine(sample.X, signed), Plain.total(signed)
+    return np.append(v, problem.rho * total) if problem.rho else v
 
 
 def bounds(
@@ -129,9 +132,7 @@ def bounds_to(
     if not is_hidden_by_rounding(problem, found, tol):
         return found
     better = bounds(problem, sample, w, b, alpha, exact=True)
-    return (
-        better if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper) else found
-    )
+    return min(found, better, key=lambda one: problem.gap(one.lower, one.upper))
 
 
 def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
@@ -158,14 +159,12 @@ def _primal_side(
     width = sample.width
     margins = exact_products(sample.X, w, b) if exact else Plain.scores(sample.X, w, b)
     margins *= sample.y
-    if exact:
-        errors = EPS * np.abs(margins)
-    elif by_terms:
+    if by_terms:
         size = 1.01 * Plain.scores(abs(sample.X), np.abs(w)) + abs(b)
-        errors = Plain.error(size, Plain.terms(sample.X, width, 1) + 1)
     else:
         size = sample.norms * (1.01 * Plain.norm(w)) + abs(b)
-        errors = Plain.error(size, Plain.terms(sample.X, width, 1) + 1)
+    rounded = Plain.error(size, Plain.terms(sample.X, width, 1) + 1)
+    errors = EPS * np.abs(margins) if exact else rounded
     errors += 8.0 * (width + 2.0) * SMALLEST_FLOAT
     length = formulas.norm_interval(problem.weights(w, b), problem.q)
     return formulas.primal_side(problem, sample.weights, margins, errors, length)
@@ -184,7 +183,9 @@ def _dual_side(
     underflow = 0.0
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
         underflow = 8.0 * (count + 1.0) * v.size * SMALLEST_FLOAT  # of every product in each coordinate
-    if exact:  # the spread is that of the rounding of v itself: half a unit in the last place of each entry
+    if (
+        exact
+    ):  # v is rounded once, its constant coordinate twice: at most a unit in the last place of each entry
         length = dual_length(problem, v, 0.0, 0, moved, underflow + EPS * Plain.norm(v, problem.p))
     else:
         length = dual_length(problem, v, spread, Plain.terms(sample.X, count, 0), moved, underflow)

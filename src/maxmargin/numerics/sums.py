@@ -158,7 +158,10 @@ def exact_products(M: Any, c: np.ndarray, b: float = 0.0) -> np.ndarray:
         else:
             high, low = _two_products(np.asarray(block, float), c)
             parts = range(len(high))
-        out[start : start + step] = [exact_total(np.concatenate([high[k], low[k], [b]])) for k in parts]
+        try:
+            out[start : start + step] = [math.fsum([*high[k].tolist(), *low[k].tolist(), b]) for k in parts]
+        except (OverflowError, ValueError):  # a partial sum overflows: nothing is known of this block
+            out[start : start + step] = math.nan
     return out
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..numerics.fault import faults_of
 from .blocks import Classes, read_ahead
-from .files import CHANGED, Paths, are_paths, data_errors, paths_of
-from .sources import opened, opened_stream
+from .files import CHANGED, Paths, data_errors, paths_of
+from .sources import opened
 from .svmlight import PART, text_rows, texts
 from .table import DataError, Expected
 
@@ -27,8 +27,6 @@ class RowsForModel:
         Files as of `row_cache.open_rows`, or a data set of pyarrow.
     expected : Expected
         Of the model.
-    labels : path-like or sequence of path-like, default=None
-        The .npy files of the labels, if the rows are in .npy files.
 
     Attributes
     ----------
@@ -43,11 +41,8 @@ class RowsForModel:
         If a file cannot be read, or does not fit the model.
     """
 
-    def __init__(self, paths: Paths, expected: Expected, labels: Paths | None = None) -> None:
-        if are_paths(paths):
-            self._source = opened(paths_of(paths), paths_of(labels or ()), expected, expected.n_features)
-        else:
-            self._source = opened_stream(paths, expected)
+    def __init__(self, paths: Paths, expected: Expected) -> None:
+        self._source = opened(paths_of(paths), (), expected, expected.n_features)
         self._classes = Classes()
         self.features, self.label = self._source.features, self._source.label
         self.has_labels = self._source.has_labels
