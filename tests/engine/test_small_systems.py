@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin import Problem
-from maxmargin.algorithms.linear_algebra import centred_rows as rows_module
-from maxmargin.algorithms.linear_algebra.centred_rows import CentredRows, centred_rows
-from maxmargin.algorithms.linear_algebra.systems import PivotedQR, factor
 from maxmargin.engine import small_cholesky
+from maxmargin.solvers import rows as rows_module
+from maxmargin.solvers.linear_systems import PivotedQR, factor
+from maxmargin.solvers.rows import CentredRows, centred_rows
 
 
 def definite(size: int, digits: float) -> np.ndarray:

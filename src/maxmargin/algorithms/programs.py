@@ -12,16 +12,16 @@ import numpy as np
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
+from ..solvers.iterate import Point, Reached
+from ..solvers.rows import centred_rows
 from .any_norm.smoothed_newton import smoothed_newton_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
 from .batch.generation import column_points, linear_points, norm_solutions
-from .batch.iterate import Point, Reached
 from .batch.newton import newton_points
 from .batch.proximal_newton import proximal_newton_points
 from .batch.semismooth import Start
 from .batch.sifting import Rows, by_proximal_points, sifted_points
-from .linear_algebra.centred_rows import centred_rows
 
 if TYPE_CHECKING:
     from ..fit.run import Run

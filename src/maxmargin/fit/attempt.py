@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algorithms.batch.decomposition import KernelRows
-from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.quadratic_program import SharedRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program, ProximalNewton
@@ -26,6 +25,7 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
+from ..solvers.iterate import Point
 from .certifier import Certifier, Incumbent, PresolveStep, ScaledUnits
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
 from .report import Job, KernelJob, Report, Solution, Stopping

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from ..algorithms.batch.iterate import Point
 from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
 from ..certificates.rows import NEGLIGIBLE_ERROR
@@ -26,6 +25,7 @@ from ..data.task import Task
 from ..data.units import Units
 from ..numerics.norms import norm
 from ..problem.problem import CROSSED, Problem, contradict
+from ..solvers.iterate import Point
 from .tracker import ROUNDING
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 
 from ..algorithms.batch.decomposition import KernelRows
-from ..algorithms.batch.iterate import Point
 from ..certificates.bounds import Bounds
 from ..certificates.dual_variables import feasible
 from ..certificates.expansions import KernelPoint, KernelProblem, all_bounds
@@ -28,6 +27,7 @@ from ..data.units import attempts
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.status import Status
+from ..solvers.iterate import Point
 from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, GramAttempt, RowAttempt, proved_status
 from .certifier import CertifiedPoint, Certifier, Incumbent, rank
 from .exact import factors_whole_gram, is_small, small_dense_rows, solve_small_dense

@@ -15,12 +15,9 @@ import numpy as np
 from ..algorithms.batch import newton, semismooth
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
-from ..algorithms.batch.iterate import Point, Reached
 from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.quadratic_program import Quadratic, quadratic
 from ..algorithms.batch.semismooth import proximal_points
-from ..algorithms.linear_algebra.centred_rows import SmallDenseRows
-from ..algorithms.linear_algebra.systems import low_rank_factor
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import in_users_units
@@ -28,6 +25,9 @@ from ..numerics.norms import norm
 from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
+from ..solvers.iterate import Point, Reached
+from ..solvers.linear_systems import low_rank_factor
+from ..solvers.rows import SmallDenseRows
 from .certifier import CertifiedPoint, Certifier
 from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
 

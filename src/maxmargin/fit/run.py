@@ -22,7 +22,6 @@ from scipy.optimize import minimize_scalar
 
 from ..algorithms.base import Algorithm
 from ..algorithms.batch.decomposition import Decomposition, DualPoint, add_rows
-from ..algorithms.batch.iterate import Reached
 from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..data.rows import KernelPatterns, Patterns
@@ -32,6 +31,7 @@ from ..engine.sweep import score_rows, set_duals, trace
 from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime, require_time
 from ..numerics.sums import Plain
+from ..solvers.iterate import Reached
 from .state import State
 from .tracker import GramTracker, Primal, Tracker, dual_point, primal_point
 

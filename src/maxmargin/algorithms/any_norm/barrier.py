@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem.problem import Problem
-from ..batch.iterate import Point
-from ..linear_algebra.centred_rows import UnitRows
-from ..linear_algebra.systems import TINY, column_squares, solver, times_columns
+from ...solvers.iterate import Point
+from ...solvers.linear_systems import TINY, column_squares, solver, times_columns
+from ...solvers.rows import UnitRows
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ import numpy as np
 
 from ...numerics.norms import norm
 from ...problem.problem import Problem
-from ..batch.iterate import Point
-from ..linear_algebra.centred_rows import UnitRows
-from ..linear_algebra.systems import TINY, row_solver
+from ...solvers.iterate import Point
+from ...solvers.linear_systems import TINY, row_solver
+from ...solvers.rows import UnitRows
 from .penalties import Step, penalty
 
 

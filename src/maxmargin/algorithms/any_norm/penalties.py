@@ -23,7 +23,7 @@ import numpy as np
 
 from ...numerics.norms import norm
 from ...problem.problem import Problem, dual_exponent
-from ..linear_algebra.systems import TINY
+from ...solvers.linear_systems import TINY
 
 # Relative difference of two gradients above which their secant replaces the tangent: below it the digits of the
 # difference cancel.

@@ -26,8 +26,8 @@ import numpy as np
 
 from ...numerics.norms import norm
 from ...problem.problem import Problem
-from ..batch.iterate import Point
-from ..linear_algebra.systems import signed_rows, solver, woodbury_solver
+from ...solvers.iterate import Point
+from ...solvers.linear_systems import signed_rows, solver, woodbury_solver
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
-from ..linear_algebra.systems import TINY, PivotedQR, factor
+from ...solvers.linear_systems import TINY, PivotedQR, factor
 from .interior_point import interior_point
 from .newton import newton_points
 from .quadratic_program import Quadratic

@@ -28,9 +28,9 @@ import scipy.sparse as sp
 from ...numerics.norms import norm
 from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
+from ...solvers.iterate import Point
 from ..any_norm.barrier import path_points
 from ..any_norm.interior_point import norm_points
-from .iterate import Point
 from .linear_program import Program, solve_program
 
 

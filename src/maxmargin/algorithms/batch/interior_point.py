@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import centred_rows
-from ..linear_algebra.systems import factor
-from .iterate import Reached
+from ...solvers.iterate import Reached
+from ...solvers.linear_systems import factor
+from ...solvers.rows import centred_rows
 
 if TYPE_CHECKING:
     from .quadratic_program import Quadratic

@@ -27,8 +27,8 @@ from scipy.optimize import linprog
 from ...numerics.norms import norm, row_norms
 from ...numerics.stop_check import seconds_left
 from ...problem.problem import Problem
-from ..linear_algebra.systems import signed_rows
-from .iterate import Point
+from ...solvers.iterate import Point
+from ...solvers.linear_systems import signed_rows
 
 # Methods of HiGHS and feasibility tolerances, tried in turn until one finds the optimum: 1e-10 is the least that HiGHS
 # accepts; looser tolerances and interior points solve programs on which the first attempt fails.

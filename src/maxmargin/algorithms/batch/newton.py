@@ -30,8 +30,8 @@ import scipy.sparse as sp
 
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import centred_rows
-from .iterate import Reached
+from ...solvers.iterate import Reached
+from ...solvers.rows import centred_rows
 from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import ALPHA_SUM, DUAL_NORM2, GOES_ON, NORM2, SQUARES, TINY, UNCHANGED
 

@@ -49,9 +49,9 @@ from ...numerics.sparse_columns import with_constant_column
 from ...numerics.sums import Plain
 from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import CHUNK_BYTES, multiply_columns
-from ..linear_algebra.systems import TINY, column_squares, factor, unsigned
-from .iterate import Point, Reached
+from ...solvers.iterate import Point, Reached
+from ...solvers.linear_systems import TINY, column_squares, factor, unsigned
+from ...solvers.rows import CHUNK_BYTES, multiply_columns
 
 # The least curvature, which avoids a division by 0, and the decrease of a pass, relative to that of the first one, at
 # which passes end: a round value, not tuned.

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from ...numerics.sparse_columns import may_be_dense, with_constant_column
 from ...numerics.sums import row_squares
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import CentredRows, centred_rows, is_small_dense
+from ...solvers.rows import CentredRows, centred_rows, is_small_dense
 
 # The numbers below without another source are chosen on the data sets of benchmarks.before_after.
 #

@@ -32,10 +32,10 @@ import scipy.sparse as sp
 
 from ...engine.jit import writable
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import CentredRows, SmallDenseRows, centred_rows
-from ..linear_algebra.systems import factor
+from ...solvers.iterate import Reached
+from ...solvers.linear_systems import factor
+from ...solvers.rows import CentredRows, SmallDenseRows, centred_rows
 from . import semismooth_steps as core
-from .iterate import Reached
 from .semismooth_steps import CONVERGED, FAILED, GOES_ON, SIGMA, TAKEN, next_problem, solve_problems
 
 # Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data

@@ -29,9 +29,9 @@ import scipy.sparse as sp
 from ...numerics.norms import norm
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
-from ..linear_algebra.centred_rows import CentredRows
+from ...solvers.iterate import Reached
+from ...solvers.rows import CentredRows
 from .interior_point import interior_points
-from .iterate import Reached
 from .quadratic_program import SpanBasis, is_wide
 from .semismooth import Start, proximal_points
 

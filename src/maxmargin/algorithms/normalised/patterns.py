@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ...solvers.iterate import Point as PrimalDualPoint
 from ..batch.decomposition import DualPoint
-from ..batch.iterate import Point as PrimalDualPoint
 
 Array = np.ndarray
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.batch.iterate import Point
 from ...certificates.sample import Sample
 from ...data.partitions import Gathered, Partition, Partitions, signs_of
 from ...data.rows import Patterns
 from ...data.task import Task
 from ...problem.problem import Problem
+from ...solvers.iterate import Point
 from ..deadline import Deadline
 from ..driver import solve
 from ..policy import Choice, choose

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...problem.problem import Problem
+from ..problem.problem import Problem
 
 
 class Point(NamedTuple):

@@ -14,12 +14,12 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...engine.jit import compiled
-from ...engine.small_cholesky import RIDGES
-from ...kernels.functions import Kernel
-from ...numerics.sparse_columns import canonical, with_constant_column
-from ...numerics.sums import EPS
-from ...problem.problem import Problem
+from ..engine.jit import compiled
+from ..engine.small_cholesky import RIDGES
+from ..kernels.functions import Kernel
+from ..numerics.sparse_columns import canonical, with_constant_column
+from ..numerics.sums import EPS
+from ..problem.problem import Problem
 
 # Columns beyond twice the rows from which a system is solved by a factor of the size of the rows.
 MIN_KEPT = 50

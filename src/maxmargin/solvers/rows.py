@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...engine.jit import compiled, writable
-from ...numerics.norms import row_norms
-from ...numerics.sparse_columns import may_be_dense
-from ...numerics.sums import Plain
-from ...problem.problem import Problem
-from ..batch.iterate import Point
-from ..linear_algebra.systems import signed_rows
-from .systems import sparse_gram, unsigned
+from ..engine.jit import compiled, writable
+from ..numerics.norms import row_norms
+from ..numerics.sparse_columns import may_be_dense
+from ..numerics.sums import Plain
+from ..problem.problem import Problem
+from .iterate import Point
+from .linear_systems import signed_rows, sparse_gram, unsigned
 
 # Bytes of the rows of one chunk: they stay in the cache, and larger chunks would save few calls of NumPy. Chosen on the
 # data sets of benchmarks.before_after.

@@ -1,1 +1,0 @@
-"""Linear systems and centred rows that batch solvers share."""
