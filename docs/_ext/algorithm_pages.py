@@ -25,7 +25,6 @@ from maxmargin.algorithms.batch import (
     decomposition,
     generation,
     newton,
-    proximal_newton,
     sifting,
 )
 from maxmargin.algorithms.batch import (
@@ -36,6 +35,7 @@ from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
 from maxmargin.separability import search
+from maxmargin.solvers import l1
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ SOLVERS = {
     "proximal-point": proximal,
     "newton": newton,
     "accelerated": accelerated,
-    "proximal-newton": proximal_newton,
+    "proximal-newton": l1,
     "smoothed-newton": smoothed_newton,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,

@@ -45,9 +45,7 @@ def cases(folder: Path) -> dict[str, Case]:
     return {
         "fit": fitted("--loss", "hinge"),
         "fit --online": fitted("--online", "--n-features", 4),
-        "fit --memory": lambda out, new: fitted("--memory", "1KB", "--max-iter", 3, "--cache-dir", out)(
-            out, new
-        ),
+        "fit --memory": lambda out, new: fitted("--memory=1KB", "--max-iter=3", "--cache-dir", out)(out, new),
         "check --proof": lambda out, new: run("check", models[new], data, "--proof", out / "result"),
         "export": lambda out, new: run("export", models[new], "--to", "liblinear", "-o", out / "result"),
     }

@@ -13,13 +13,13 @@ from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from ..solvers.iterate import Point, Reached
+from ..solvers.l1 import l1_points
 from ..solvers.rows import centred_rows
 from .any_norm.smoothed_newton import smoothed_newton_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
 from .batch.generation import column_points, linear_points, norm_solutions
 from .batch.newton import newton_points
-from .batch.proximal_newton import proximal_newton_points
 from .batch.semismooth import Start
 from .batch.sifting import Rows, by_proximal_points, sifted_points
 
@@ -249,7 +249,6 @@ class ProximalNewton(SoftProgram):
     Newton steps minimise over the non-zero weights and the columns of the largest |v_j|, v = sum alpha_i y_i x_i. The
     costs grow to C in stages. A step passes three times over the rows, and multiplies k columns of the rows of margin
     less than one for a working set of k columns. There are 5 to 30 steps as a rule, about 100 for large C on text.
-    Columns that the gap proves to have no weight are removed.
     Guarantee: every step decreases the objective, and every point is certified. The number of steps is measured.
 
     References
@@ -262,7 +261,7 @@ class ProximalNewton(SoftProgram):
 
     name: ClassVar[str] = "proximal-newton"
     loss: ClassVar[str | None] = "squared_hinge"
-    points: ClassVar[Any] = staticmethod(proximal_newton_points)
+    points: ClassVar[Any] = staticmethod(l1_points)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
