@@ -111,7 +111,8 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Load a name when it is first asked for: `maxmargin --help` need not wait for the compiler."""
         if name in _HOMES:
-            return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+            globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+            return globals()[name]
         if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
             return import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

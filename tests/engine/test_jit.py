@@ -1,15 +1,12 @@
-"""Compilation: signatures of methods, allocation, the cache on disk, and agreement with interpreted code."""
+"""Compilation: allocation, agreement with interpreted code, and the code that is stored on disk."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import pkgutil
-from collections.abc import Callable
-from contextlib import suppress
+import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -20,46 +17,13 @@ from presenting import ONE_BY_ONE
 from processes import run_python
 
 import maxmargin
-import maxmargin.engine
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.engine.jit import compiled, record
 
 SOURCE = Path(maxmargin.__file__).resolve().parent
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="interpreted: nothing is compiled")
-
-
-# methods of records
-
-
-def all_compiled() -> list[Callable[..., Any]]:
-    """Every compiled function of every module, each once; modules whose optional dependencies are missing have none."""
-    found = {}
-    for info in pkgutil.walk_packages(maxmargin.__path__, "maxmargin."):
-        if info.name != "maxmargin.__main__":  # it runs the command line
-            with suppress(ImportError):
-                module = importlib.import_module(info.name)
-                found |= {id(f): f for f in vars(module).values() if hasattr(f, "targetoptions")}
-    return list(found.values())
-
-
-def test_methods_of_one_name_have_one_signature():
-    @record
-    class SameSignature(NamedTuple):
-        a: float
-
-        def threshold(self, h):
-            return self.a
-
-    assert SameSignature(2.0).threshold(None) == 2.0
-    with pytest.raises(TypeError, match=r"\.score\(self, i, j\): elsewhere it is score\(self, i\)"):
-
-        @record
-        class SecondSignature(NamedTuple):
-            a: Any
-
-            def score(self, i, j):
-                return self.a
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked on this system")
 
 
 # no allocation
@@ -67,7 +31,7 @@ def test_methods_of_one_name_have_one_signature():
 
 @needs_jit
 def test_compiled_code_cannot_allocate():
-    """The private option _nrt=False forbids allocation; without it the same function compiles."""
+    """The option _nrt=False forbids allocation; without it the same function compiles."""
 
     def allocate(n):
         return np.zeros(n).sum()
@@ -89,17 +53,6 @@ def test_compiled_code_cannot_allocate():
         compiled()(allocate)(3)
     with pytest.raises(NumbaError, match=message):
         call_allocate(AllocatingRecord(1.0), 3)
-
-
-@needs_jit
-def test_every_compiled_function_runs_without_reference_counts_and_without_the_lock():
-    dispatchers = all_compiled()
-    assert len(dispatchers) > 20
-    for function in dispatchers:
-        options = function.targetoptions
-        assert (options["_nrt"], options["nogil"], options.get("parallel", False)) == (False, True, False), (
-            function
-        )
 
 
 # one source, compiled and interpreted
@@ -132,27 +85,6 @@ def test_compiled_and_interpreted_code_take_the_same_steps(name):
             assert run == expected, name
 
 
-def test_concurrent_cache_writes_do_not_mix_code(tmp_path):
-    """Two indices are read before either is written; Numba's own cache would name one file for both."""
-    from maxmargin.engine.jit import _CacheFile
-
-    one, two = (_CacheFile(str(tmp_path), "f", "stamp") for _ in range(2))
-    read, write = two._load_index(), one._save_data
-
-    def save_after_another_process(name, data):
-        two.save(("b",), "code of b")
-        write(name, data)
-
-    two._load_index = lambda: dict(read)  # the state before the other write
-    one._save_data = save_after_another_process
-    one.save(("a",), "code of a")
-    for key in "ab":
-        assert _CacheFile(str(tmp_path), "f", "stamp").load((key,)) in (f"code of {key}", None)
-    again = _CacheFile(str(tmp_path), "f", "stamp")
-    again.save(("b",), "code of b")
-    assert again.load(("b",)) == "code of b"
-
-
 # bounds checks of compiled code
 
 
@@ -166,66 +98,97 @@ def test_no_index_is_out_of_range(tmp_path):
     assert max(gap for name, gap in gaps.items() if name.split(",")[0] in convergent) < 0.1
 
 
-# the cache on disk
+# stored code
 
-
-HEAD = "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import compiled, record\n"
-RULE = HEAD + (
-    "{}\n\n@record\nclass Rule(NamedTuple):\n    a: float\n\n    def threshold(self, h):\n        return {}\n"
-)
-FUNCTION = "\n\n@compiled()\ndef {}(x):\n    return {}\n"
-
-
-def python(code: str, *folders: Path) -> str:
-    """Run code in a new process with its own cache, which finds modules in these folders; return what it prints."""
-    path = os.pathsep.join(map(str, (SOURCE.parent, *folders)))
-    cache = str(folders[0] / "cache")
-    return run_python("-c", code, PYTHONPATH=path, NUMBA_CACHE_DIR=cache, NUMBA_DISABLE_JIT="0")
-
-
-@needs_jit
-def test_edit_recompiles_only_a_function_and_its_callers(tmp_path):
-    """Callers: direct, through another function, and by a method of a record argument."""
-    files = {
-        "leaf": HEAD + FUNCTION.format("leaf", "x + 1.0"),
-        "direct": HEAD + "from leaf import leaf\n" + FUNCTION.format("direct", "leaf(x) * 2.0"),
-        "indirect": HEAD + "from direct import direct\n" + FUNCTION.format("indirect", "direct(x) * 3.0"),
-        "rule": RULE.format("from leaf import leaf\n", "leaf(self.a)"),
-        "by_record": HEAD + FUNCTION.format("by_record", "x.threshold(x)"),
-        "other": HEAD + FUNCTION.format("other", "x + 7.0"),
-    }
-    for name, text in files.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    script = """
-import importlib, json
-from rule import Rule
-out = {}
-for name in ("leaf", "direct", "indirect", "by_record", "other"):
-    function = getattr(importlib.import_module(name), name)
-    value = function(Rule(1.0) if name == "by_record" else 1.0)
-    out[name] = [value, sum(function.stats.cache_misses.values())]
-print(json.dumps(out))
+# Prints the numbers that a permutation and a fit begin with, and how many functions were compiled for them.
+RUN = """
+import json, warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import maxmargin.engine.jit as jit
+    from maxmargin.engine.order import shuffled
+    import numpy as np
+    at_import = len(caught)
+    order = shuffled(5, np.random.default_rng(0)).tolist()
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    first, again = jit.seconds_compiled(), shuffled(np.int64(5), np.random.default_rng(0)).tolist()
+    texts = [[w.category.__name__, str(w.message)] for w in caught]
+print(json.dumps({"compiled": first > 0, "same": order == again, "at_import": at_import, "warnings": texts}))
 """
-    values = {"leaf": 2.0, "direct": 4.0, "indirect": 12.0, "by_record": 2.0, "other": 8.0}
-    assert json.loads(python(script, tmp_path)) == {name: [value, 1] for name, value in values.items()}
-    (tmp_path / "leaf.py").write_text(files["leaf"].replace("x + 1.0", "x + 2.0"))
-    values = {"leaf": 3.0, "direct": 6.0, "indirect": 18.0, "by_record": 3.0, "other": 8.0}
-    again = {name: [value, int(name != "other")] for name, value in values.items()}
-    assert json.loads(python(script, tmp_path)) == again
 
 
-# read-only and full disks: imports and fits work, with one warning
+def run(cache: Path, code: str = RUN, source: Path = SOURCE, **environment: str) -> dict:
+    """Run code in a new process without a home, with this cache folder."""
+    variables = {"HOME": os.devnull, "PYTHONPATH": str(source.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables |= {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"}
+    return json.loads(run_python("-c", code, clean=("NUMBA_", "XDG_"), **variables | environment))
 
-# Permissions do not restrict the superuser, so the calls with which Numba writes are replaced and fail.
-READ_ONLY = """
-import builtins, errno, os, tempfile
-original_open = builtins.open
-def refuse(*args, **kwargs):
-    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-def open_read_only(file, mode="r", *args, **kwargs):
-    return refuse() if set(mode) & set("wax+") else original_open(file, mode, *args, **kwargs)
-builtins.open, os.makedirs, tempfile.TemporaryFile = open_read_only, refuse, refuse
+
+def files(cache: Path) -> dict[str, list[Path]]:
+    """Return the files of compiled code by the end of the name, which are all there are."""
+    found = [path for path in cache.rglob("*") if path.is_file()]
+    ends = {end: [path for path in found if path.suffix == end] for end in (".nbi", ".nbc")}
+    assert sum(map(len, ends.values())) == len(found)
+    return ends
+
+
+def warned_once(result: dict) -> bool:
+    """Tell whether there is one RuntimeWarning, at the first compilation, that names NUMBA_CACHE_DIR."""
+    assert result["at_import"] == 0
+    ((category, message),) = result["warnings"]
+    return category == "RuntimeWarning" and "NUMBA_CACHE_DIR" in message
+
+
+def test_code_is_compiled_once(tmp_path):
+    for turn in range(2):
+        result = run(tmp_path)
+        assert result == {"compiled": turn == 0, "same": True, "at_import": 0, "warnings": []}
+        assert [len(some) for some in files(tmp_path).values()] == [1, 1]
+
+
+# A rule of an algorithm, and whether a function that calls it was compiled.
+SWEEP = """
+import json
+import numpy as np
+import maxmargin.engine.jit as jit
+from maxmargin import Perceptron, Problem
+from maxmargin.algorithms import Facts
+from maxmargin.data.rows import Patterns
+from maxmargin.engine.sweep import repeat
+problem = Problem("squared_hinge", 1.0, intercept="none")
+h = Patterns(np.eye(2)).weight(problem, np.ones(2), np.ones(2), 1.0, 0.0)
+order, scores = np.arange(2, dtype=np.uint32), np.empty(2)
+repeat(Perceptron(b=1.0).plan(Facts(problem, 1.0, 0.1)).rule, h, order, scores, order.copy(), 1)
+print(json.dumps([jit.seconds_compiled() > 0, h.alpha.tolist()]))
 """
+
+
+def test_an_edit_of_a_rule_or_of_the_engine_compiles_again(tmp_path):
+    source = tmp_path / "maxmargin"
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    assert run(tmp_path, SWEEP, source) == [True, [1.0, 1.0]]
+    assert run(tmp_path, SWEEP, source) == [False, [1.0, 1.0]]
+    for file, old, new, alpha in (
+        ("algorithms/online/perceptron.py", "h.add(i, 1.0)", "h.add(i, 2.0)", [2.0, 2.0]),
+        ("engine/state.py", "self.alpha[g] += c\n", "self.alpha[g] += c + 1.0\n", [3.0, 3.0]),
+    ):
+        text = (source / file).read_text()
+        (source / file).write_text(text.replace(old, new))
+        assert run(tmp_path, SWEEP, source) == [True, alpha]
+        assert run(tmp_path, SWEEP, source) == [False, alpha]
+
+
+def test_code_is_compiled_in_memory_where_no_folder_can_be_created(tmp_path):
+    """A file has the name of every cache folder, whatever the permissions, and NUMBA_CACHE_DIR is below a file."""
+    source = tmp_path / "maxmargin"
+    shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    (source / "engine/__pycache__").write_text("a file")
+    result = run(source / "engine/__pycache__/cache", source=source)
+    assert result["compiled"]
+    assert result["same"]
+    assert warned_once(result)
+
+
 FULL = """
 import builtins, errno, io, os
 original_open = builtins.open
@@ -236,68 +199,57 @@ def on_full_disk(file, mode="r", *args, **kwargs):
     return FullFile(file, mode) if mode in ("wb", "xb") else original_open(file, mode, *args, **kwargs)
 builtins.open = on_full_disk
 """
-REPORT = """
-import json, warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import maxmargin
-    from functions import thrice, twice
-    imported = len(caught)
-    results = [twice(4.0), {more}]
-hits = [sum(f.stats.cache_hits.values()) for f in (twice, thrice)]
-texts = [[w.category.__name__, str(w.message)] for w in caught]
-print(json.dumps({"results": results, "hits": hits, "at_import": imported, "warnings": texts}))
-"""
-
-
-def run(folder: Path, conditions: str = "", more: str = "thrice(4.0)", **environment: str) -> dict:
-    """Import the package and call two functions in a new process without a home, under these conditions."""
-    functions = FUNCTION.format("twice", "2.0 * x") + FUNCTION.format("thrice", "3.0 * x")
-    (folder / "functions.py").write_text(HEAD + functions)
-    path = os.pathsep.join(map(str, (SOURCE.parent, folder)))
-    variables = {"HOME": os.devnull, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    code = conditions + REPORT.replace("{more}", more)
-    return json.loads(run_python("-c", code, clean=("NUMBA_", "XDG_"), **variables))
-
-
-def warned_once(result):
-    """Tell whether there is one RuntimeWarning, at the first compilation, that names NUMBA_CACHE_DIR."""
-    assert result["at_import"] == 0
-    ((category, message),) = result["warnings"]
-    return category == "RuntimeWarning" and "NUMBA_CACHE_DIR" in message
-
-
-FIT = "maxmargin.MaxMarginClassifier(loss='hinge', algorithm='mpu').fit([[0], [1], [3]], [0, 1, 1]).status_.value"
-
-
-@pytest.mark.parametrize(
-    ("more", "value"), [("thrice(4.0)", 12.0), pytest.param(FIT, "CERTIFIED", marks=pytest.mark.slow)]
-)
-def test_code_is_compiled_in_memory_where_no_folder_can_be_created(more, value, tmp_path):
-    """A file has the name of every cache folder, whatever the permissions, and NUMBA_CACHE_DIR is below a file."""
-    cache = tmp_path / "__pycache__"
-    cache.write_text("a file")
-    result = run(tmp_path, more=more, NUMBA_CACHE_DIR=str(cache / "cache"))
-    assert (result["results"], result["hits"]) == ([8.0, value], [0, 0])
-    assert warned_once(result)
-
-
-def test_numba_cache_dir_is_used_and_left_unchanged_once_it_is_read_only(tmp_path):
-    """Cached functions are loaded; missing ones are compiled in memory."""
-    cache = tmp_path / "__pycache__"
-    cache.write_text("a file")
-    folder = {"NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
-    assert run(tmp_path, more="0.0", **folder)["warnings"] == []
-    before = sorted(tmp_path.rglob("*"))
-    result = run(tmp_path, READ_ONLY, **folder)
-    assert (result["results"], result["hits"]) == ([8.0, 12.0], [1, 0])
-    assert warned_once(result)
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_code_is_compiled_in_memory_on_a_full_disk(tmp_path):
     """The folder exists and a file can be created but not written: no partial file remains."""
-    result = run(tmp_path, FULL)
-    assert result["results"] == [8.0, 12.0]
+    result = run(tmp_path, FULL + RUN)
+    assert result["same"]
     assert warned_once(result)
-    assert not list((tmp_path / "__pycache__").iterdir())
+    assert not any(files(tmp_path).values())
+
+
+@pytest.mark.parametrize("end", [".nbi", ".nbc"])
+def test_truncated_files_are_not_read(end, tmp_path):
+    run(tmp_path)
+    (path,) = files(tmp_path)[end]
+    content = path.read_bytes()
+    for damaged in (content[: len(content) // 2], bytes(len(content)), b""):
+        path.write_bytes(damaged)
+        result = run(tmp_path)
+        assert result["same"]
+        assert warned_once(result)
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+start = Barrier(8)
+def begin(k):
+    start.wait()
+    return shuffled(k + 2, np.random.default_rng(0)).size
+with ThreadPoolExecutor(8) as pool:
+    assert list(pool.map(begin, range(8))) == list(range(2, 10))
+"""
+FORKS = """
+import os
+children = []
+for k in range(8):
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            code = int(shuffled(k + 2, np.random.default_rng(0)).size != k + 2)
+        finally:
+            os._exit(code)
+    children.append(child)
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
+"""
+
+
+@pytest.mark.parametrize("begin", [THREADS, pytest.param(FORKS, marks=needs_fork)], ids=["threads", "forks"])
+def test_threads_and_processes_compile_at_the_same_time(begin, tmp_path):
+    imports = "import numpy as np\nfrom maxmargin.engine.order import shuffled\n"
+    run(tmp_path, imports + begin + "print(1)")
+    assert not run(tmp_path)["compiled"]
+    assert [len(some) for some in files(tmp_path).values()] == [1, 1]

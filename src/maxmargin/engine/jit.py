@@ -1,112 +1,189 @@
-"""Compiled functions, records with compiled methods, and their cache on disk. No other module imports Numba.
+"""Compiled functions, and records with methods that compiled code calls. No other module imports Numba.
 
 A *record* is a ``NamedTuple`` whose ordinary Python methods compiled code may call. The same source is compiled, or
-interpreted with ``NUMBA_DISABLE_JIT=1``.
+interpreted with ``NUMBA_DISABLE_JIT=1``. Numba is imported at the first call of a compiled function.
 
-Compiled code is cached on disk. The key of a compiled function holds digests of every file that its code depends on:
-its own file, all files of this folder, the files of the records it is called with, and the files of the compiled
-functions that it, or a method of these records, calls. So an edit in an algorithm's file recompiles the functions of
-this file and their callers, and an edit in this folder recompiles all functions. Constants are compiled in: a compiled
-function reads them from its own file or from this folder only.
-
-Private parts of Numba that this module uses: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``,
-``IndexDataCacheFile``, ``CompileResultCacheImpl`` with its locators, ``NullCache``.
+Numba stores compiled code beside the sources, in the user's cache folder, or in ``NUMBA_CACHE_DIR``. It compares the
+file of the function only; so the name under which code is stored contains the records that the function is called
+with, and a digest of all sources on which it may depend: those of this folder, and of the folders of the function and
+of the records. Constants are compiled in: code reads those of these folders only. Code for functions or records
+outside of this package is not stored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from threading import Lock
+from types import FunctionType
+from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba.core import config, event, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
-from numba.extending import overload_method
-
-from ..numerics.files import written_whole
 
 _T = TypeVar("_T", bound=type)
-_PACKAGE = Path(__file__).resolve().parents[1]
-_ENGINE_FILES = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
-_SIGNATURES: dict[str, inspect.Signature] = {}  # of the methods of all records, by name
-# Reasons for which compiled code could not be saved; a process warns of the first one only.
-_NOT_SAVED: list[object] = []
-# `_Compilation.purpose` where compiled code is not saved.
-_THIS_PROCESS = "for this process only: no cache folder can be written, set NUMBA_CACHE_DIR"
-
-# _nrt=False compiles without reference counts, which survive inlining and cost up to ten times the arithmetic. As a
-# consequence, compiled code allocates no arrays. Wrappers for calls from C are not needed; compiling without them takes
-# four fifths of the time. fastmath=False keeps sums and products in the order of the source unless a function sets it;
-# without an explicit value, a function would inherit the value of its first caller.
-_OPTIONS: dict[str, Any] = {
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-    "fastmath": False,
-}
+_ENGINE = Path(__file__).resolve().parent
+_INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+# _nrt=False is the option of `numba.extending.register_jitable` against memory management: compiled code allocates no
+# arrays and counts no references, which would take 2 to 14 times the arithmetic of a sweep. fastmath=False keeps the
+# order of sums; without an explicit value, a function would inherit that of its first caller.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": False, "_nrt": False}
+_PENDING: list[Callable[[], Any]] = []  # what Numba is told before it compiles the next function
+_METHODS: set[str] = set()  # names of the methods of all records
+_LOCK = Lock()
+_IN_MEMORY: list[
+    object
+] = []  # reasons for which compiled code is not stored; a process warns of the first one only
 
 
-class _Compilation(event.Listener):
-    """Compilation in this process; functions that are loaded from the cache are not compiled.
-
-    Attributes
-    ----------
-    seconds : float
-        Up to the end of the last outermost function.
-    running : int
-        Number of functions that are being compiled: one, and those that it calls; Numba compiles in one thread at a
-        time.
-    purpose : str
-        What compiled code serves, as messages have it.
-    """
-
-    seconds, running, _began, purpose = 0.0, 0, 0.0, "for this machine, once"
-
-    def on_start(self, event: Any) -> None:
-        self._began = self._began if self.running else time.perf_counter()
-        self.running += 1
-
-    def on_end(self, event: Any) -> None:
-        self.running -= 1
-        self.seconds += 0.0 if self.running else time.perf_counter() - self._began
+_COMPILATION = {"seconds": 0.0, "running": 0.0, "began": 0.0}
 
 
-COMPILATION = _Compilation()
-event.register("numba:compile", COMPILATION)
+def seconds_compiled() -> float:
+    """Return the seconds that this process has spent on compiling, loading from disk apart."""
+    return _COMPILATION["seconds"]
+
+
+def _observe() -> None:
+    """Let Numba report when it compiles a function; it compiles in one thread at a time."""
+    from numba.core import event
+
+    class Clock(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if not _COMPILATION["running"]:
+                _COMPILATION["began"] = time.perf_counter()
+            _COMPILATION["running"] += 1.0  # a function, and those that it calls
+
+        def on_end(self, event: Any) -> None:
+            _COMPILATION["running"] -= 1.0
+            if not _COMPILATION["running"]:
+                _COMPILATION["seconds"] += time.perf_counter() - _COMPILATION["began"]
+
+    event.register("numba:compile", Clock())
+
+
+_PENDING.append(_observe)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that compiles a function at its first call, and caches the result on disk.
+    """Return a decorator that compiles a function at its first call, and stores the result on disk.
 
-    Where no cache folder can be written, code that was saved in one of them before is loaded. Other functions are
-    compiled in memory by every process, with a RuntimeWarning at the first compilation.
+    Compiled functions may call each other. Where code cannot be stored or read, every process compiles it in memory,
+    with a RuntimeWarning at the first time.
 
     Parameters
     ----------
     **options
         Options of `numba.njit` that replace the defaults of this module.
     """
+    options = _OPTIONS | options
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    def decorate(function: Any) -> Callable[..., Any]:
+        if _INTERPRETED:
             return function
-        _digest(inspect.getfile(function))  # cached before a later edit of the file
-        dispatcher: Any = numba.njit(nogil=True, **(_OPTIONS | options))(function)
-        try:
-            dispatcher._cache = _SourceAwareCache(function)
-        except RuntimeError as error:  # Numba: "cannot cache function ...: no locator available for file ..."
-            dispatcher._cache = _NoCache(error)
-        return dispatcher
+        _digest(Path(inspect.getfile(function)).parent)  # before a later edit
+        dispatchers: dict[tuple[type, ...], Any] = {}
+
+        @wraps(function)
+        def call(*args: Any) -> Any:
+            records = tuple([type(a) for a in args if isinstance(a, tuple)])
+            if _PENDING or records not in dispatchers:
+                with _LOCK:
+                    while _PENDING:
+                        _PENDING.pop()()
+                    if records not in dispatchers:
+                        dispatchers[records] = _dispatcher(function, options, records)
+            try:
+                return dispatchers[records](*args)
+            except (OSError, EOFError, pickle.UnpicklingError) as error:  # a full disk, a damaged file
+                dispatchers[records] = _in_memory(function, options, error)
+                return dispatchers[records](*args)
+
+        def register() -> None:
+            from numba import extending
+
+            expose: Any = extending.overload
+            expose(call, jit_options=options, strict=False)(lambda *args: function)
+
+        _PENDING.append(register)
+        return call
 
     return decorate
+
+
+def record(cls: _T) -> _T:
+    """Let compiled code call the public methods of a NamedTuple class; return the class.
+
+    Methods of one name have the same parameters in all records.
+    """
+    _digest(Path(inspect.getfile(cls)).parent)  # before a later edit
+    for name, method in vars(cls).items():
+        if inspect.isfunction(method) and name[0] != "_" and name not in _METHODS:
+            _METHODS.add(name)
+            _expose(name, inspect.signature(method))
+    return cls
+
+
+def _expose(name: str, signature: inspect.Signature) -> None:
+    """Have Numba compile a call self.name(...) as the method of the class of `self`."""
+
+    def implementation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.instance_class, name, None)
+
+    def register() -> None:
+        from numba import extending, types
+
+        expose: Any = extending.overload_method
+        expose(types.BaseNamedTuple, name, jit_options={"forceinline": True, **_OPTIONS})(implementation)
+
+    implementation.__signature__ = signature  # type: ignore[attr-defined]
+    _PENDING.append(register)
+
+
+def _dispatcher(function: Any, options: dict[str, Any], records: tuple[type, ...]) -> Any:
+    """Return Numba's function for these records, with its code stored if all of its sources are of this package."""
+    import numba
+
+    folders = {_ENGINE, *(Path(inspect.getfile(one)).parent for one in (function, *records))}
+    if not all(folder.is_relative_to(_ENGINE.parent) for folder in folders):
+        return numba.njit(nogil=True, **options)(function)
+    named = FunctionType(function.__code__, function.__globals__)
+    names = (one.__qualname__ for one in (function, *records))
+    named.__qualname__ = "-".join([*names, *map(_digest, sorted(folders))])
+    try:
+        return numba.njit(nogil=True, cache=True, **options)(named)
+    except RuntimeError as error:  # Numba: "cannot cache function ...: no locator available for file ..."
+        return _in_memory(function, options, error)
+
+
+def _in_memory(function: Any, options: dict[str, Any], reason: object) -> Any:
+    """Return Numba's function whose code is not stored; warn the first time in a process."""
+    import numba
+
+    _IN_MEMORY.append(reason)
+    if len(_IN_MEMORY) == 1:
+        warnings.warn(
+            f"Compiled code cannot be stored ({reason}): every process compiles it again, which may take minutes. "
+            "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return numba.njit(nogil=True, **options)(function)
+
+
+@cache
+def _digest(folder: Path) -> str:
+    """Return a digest of the Python files of a folder as of the first call for it."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 class _SharedMemory:
@@ -130,208 +207,3 @@ def writable(a: np.ndarray) -> np.ndarray:
     interface = dict(a.__array_interface__)
     interface["data"] = (interface["data"][0], False)
     return np.asarray(_SharedMemory(a, interface))
-
-
-def record(cls: _T) -> _T:
-    """Register the public methods of a NamedTuple class, so that compiled code can call them; return the class.
-
-    Raises
-    ------
-    TypeError
-        If another record has a method of the same name with other parameters: each name has one signature.
-    """
-    methods = {
-        name: method
-        for name, method in vars(cls).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    }
-    _digest(inspect.getfile(cls))  # cached before a later edit of the file
-    cls._compiled = methods  # type: ignore[attr-defined]
-    for name, method in methods.items():
-        signature = inspect.signature(method)
-        if name not in _SIGNATURES:
-            _SIGNATURES[name] = signature
-            _expose(name, signature)
-        elif list(_SIGNATURES[name].parameters) != list(signature.parameters):
-            raise TypeError(f"{cls.__name__}.{name}{signature}: elsewhere it is {name}{_SIGNATURES[name]}")
-    return cls
-
-
-def _expose(name: str, signature: inspect.Signature) -> None:
-    """Register a method name with Numba: a call self.name(...) compiles the method of the class of `self`."""
-
-    def implementation(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.instance_class, "_compiled", {}).get(name)
-
-    implementation.__name__ = name
-    implementation.__signature__ = signature  # type: ignore[attr-defined]
-    expose: Any = overload_method
-    expose(types.BaseNamedTuple, name, jit_options={"forceinline": True, **_OPTIONS})(implementation)
-
-
-class _CacheFile(IndexDataCacheFile):
-    """Index of the files of compiled code of one function, where each file is named by the digest of its key.
-
-    Numba names the files by consecutive numbers. Two processes that compile at the same time may then take the same
-    number for two signatures, and the code of one signature is run for the other. With names by key, the worst that
-    can happen is that the index loses an entry, whose code is then compiled again.
-
-    Code is saved with its digest: damaged code could end the process. Files are written as all others of this package,
-    so that a process that is killed leaves nothing that stays.
-    """
-
-    def save(self, key: Any, data: Any) -> None:
-        name = f"{self._index_name[:-4]}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
-        code = self._dump(data)
-        self._save_data(name, (hashlib.sha256(code).hexdigest(), code))
-        overloads = self._load_index()
-        overloads[key] = name
-        self._save_index(overloads)
-
-    def _load_data(self, name: str) -> Any:
-        digest, code = super()._load_data(name)
-        if hashlib.sha256(code).hexdigest() != digest:
-            raise ValueError(f"{name} is damaged")
-        return pickle.loads(code)
-
-    def _open_for_write(self, filepath: str) -> Any:
-        return written_whole(filepath)
-
-
-class _ReadOnly:
-    """Locator of a cache folder that can be read but not written; saving there raises OSError."""
-
-    def ensure_cache_path(self) -> None:
-        """Raise FileNotFoundError in a folder without compiled code: Numba then tries the next locator."""
-        if not any(Path(self.get_cache_path()).glob("*.nbi")):  # type: ignore[attr-defined]
-            raise FileNotFoundError("no compiled code")
-        COMPILATION.purpose = _THIS_PROCESS
-
-
-class _Locations(CompileResultCacheImpl):
-    """The first of Numba's cache folders that can be written; where there is none, the first with compiled code."""
-
-    _locator_classes: ClassVar[Any] = [
-        *CompileResultCacheImpl._locator_classes,
-        *(type(cls.__name__, (_ReadOnly, cls), {}) for cls in CompileResultCacheImpl._locator_classes),
-    ]
-
-
-class _NoCache(NullCache):
-    """Cache of a function for which no folder was found: saving only warns."""
-
-    def __init__(self, reason: object) -> None:
-        self._reason = reason
-        COMPILATION.purpose = _THIS_PROCESS
-
-    def save_overload(self, sig: Any, cres: Any) -> None:
-        _warn_not_saved(self._reason)
-
-
-def _warn_not_saved(reason: object) -> None:
-    """Record the reason for which compiled code is not saved; warn the first time in a process."""
-    _NOT_SAVED.append(reason)
-    COMPILATION.purpose = _THIS_PROCESS
-    if len(_NOT_SAVED) == 1:
-        warnings.warn(
-            f"Compiled code cannot be saved ({reason}): every process compiles it again, which may take minutes. "
-            "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-class _SourceAwareCache(FunctionCache):
-    """Cache of compiled code that is invalidated by an edit in any source file that the code depends on.
-
-    Numba's own cache checks the file of the function only. Code compiled for records of files outside this package has
-    a separate index for each set of such files: an index can be loaded only where all of its records can be imported,
-    and a rule that a user defines in a script can be imported by this script only.
-
-    An OSError (no permission, a full disk) does not stop a compilation, nor does a damaged file.
-    """
-
-    _impl_class = _Locations
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        self._select_index(())
-
-    def _select_index(self, sig: Any) -> None:
-        """Select the index for the records of a signature; Numba loads and saves one signature at a time."""
-        location = self._impl
-        files = map(inspect.getfile, _records(sig))
-        others = sorted({file for file in files if not Path(file).is_relative_to(_PACKAGE)})
-        base = location.filename_base
-        if others:
-            base += "-" + hashlib.sha256("\n".join(others).encode()).hexdigest()[:12]
-        self._cache_file = _CacheFile(self._cache_path, base, location.locator.get_source_stamp())
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._select_index(sig)
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # a damaged file may raise any; or a record class in the index no longer exists
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        self._select_index(sig)
-        try:
-            self._save(sig, data)
-        except OSError as error:
-            _warn_not_saved(error)
-
-    def _save(self, sig: Any, data: Any) -> None:
-        """Save compiled code; clear the index first where it cannot be loaded."""
-        try:
-            super().save_overload(sig, data)
-        except OSError:
-            raise
-        except Exception:  # Numba loads the old index before it writes the new one
-            self.flush()
-            super().save_overload(sig, data)
-
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        """Return Numba's key with the digests of all source files that the code for this signature depends on."""
-        files = {*_ENGINE_FILES, *_source_files(self._py_func)}
-        for record_class in _records(sig):
-            files.add(inspect.getfile(record_class))
-            for method in getattr(record_class, "_compiled", {}).values():
-                files |= _source_files(method)
-        return (*super()._index_key(sig, codegen), *map(_digest, sorted(files)))
-
-
-@cache
-def _source_files(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the source files of a function and of all compiled functions that it calls, directly or indirectly.
-
-    Called functions are looked up by name in the globals of the caller, as Numba does.
-    """
-    found, pending = {function}, [function]
-    while pending:
-        caller: Any = pending.pop()
-        for name in caller.__code__.co_names:
-            called = getattr(caller.__globals__.get(name), "py_func", None)
-            if called is not None and called not in found:
-                found.add(called)
-                pending.append(called)
-    return frozenset(map(inspect.getfile, found))
-
-
-def _records(signature: Any) -> Iterator[type]:
-    """Yield the classes of the records among the types of a signature, and of the records that these contain."""
-    for kind in signature:
-        if isinstance(kind, types.BaseNamedTuple):
-            named: Any = kind
-            yield named.instance_class
-            yield from _records(named.types)
-
-
-@cache
-def _digest(file: str) -> str:
-    """Return the SHA-256 digest of a file as of the first call for it."""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-
-
-for _file in _ENGINE_FILES:  # before they can be edited
-    _digest(_file)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 
-from ..engine.jit import COMPILATION
+from ..engine.jit import seconds_compiled
 from ..fit.deadline import Deadline, Poll
 from ..fit.report import Report, report_before
 from ..numerics.progress import announce
@@ -71,7 +71,7 @@ class Reporter:
         self._lock = Lock()
         self._poll: Poll | None = None
         self._last: Report | None = None
-        self._compiled = COMPILATION.seconds  # at the last line printed
+        self._compiled = seconds_compiled()  # at the last line printed
 
     def poll(self, deadline: Deadline) -> None:
         """Let the deadline call the callback within rounds, with the last report, or one of round 0 at first."""
@@ -99,9 +99,9 @@ class Reporter:
     def _print(self, report: Report) -> None:
         """Print a line about the round, and one before it where another stage begins."""
         name = "" if report.label is None else f"[{report.label}] "
-        if COMPILATION.seconds > self._compiled:
-            seconds, self._compiled = COMPILATION.seconds - self._compiled, COMPILATION.seconds
-            print(f"compiled in {seconds:.2f} s {COMPILATION.purpose}", file=sys.stderr)
+        if seconds_compiled() > self._compiled:
+            seconds, self._compiled = seconds_compiled() - self._compiled, seconds_compiled()
+            print(f"compiled in {seconds:.2f} s for this machine, once", file=sys.stderr)
         stage = report.stage, report.reason
         if self._stages.get(report.label) != stage:
             self._stages[report.label] = stage

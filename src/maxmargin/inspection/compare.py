@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..algorithms import ALGORITHMS, KERNEL_ALGORITHMS, Algorithm
-from ..engine.jit import COMPILATION
+from ..engine.jit import seconds_compiled
 from ..estimators.kernel import KernelWithoutExactStep, kernel_algorithm
 from ..estimators.linear import WithoutExactStep, linear_algorithm
 from ..estimators.validation import validate_rows
@@ -261,7 +261,7 @@ def compare(
         refuse_rounded(X)
     X, y = validate_rows(models[running[0]], X, y, order="C")
     fitted: dict[str, Any] = {}  # one store for each algorithm: Ctrl-C comes before it or after it
-    before = COMPILATION.seconds
+    before = seconds_compiled()
     interruption = Interruption()
     try:
         for number, name in enumerate(running, 1):
@@ -270,11 +270,11 @@ def compare(
             # the default handler only; `partial` makes this one another object.
             with interrupts_handled(partial(signal.default_int_handler)):
                 _compile(cls, named[name], X, y, parameters)
-            compiled = COMPILATION.seconds
+            compiled = seconds_compiled()
             model = models[name]
             with interruption:
                 model.fit(X, y, sample_weight)
-                if COMPILATION.seconds > compiled and model.status_ is not Status.INTERRUPTED:
+                if seconds_compiled() > compiled and model.status_ is not Status.INTERRUPTED:
                     # the times of the first fit contain compilation
                     model.fit(X, y, sample_weight)
             fitted[name] = model
@@ -285,7 +285,7 @@ def compare(
     left = [name for name in running if name not in fitted]
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     entries = [entry for name, model in fitted.items() for entry in _entries(name, model, problem)]
-    seconds = COMPILATION.seconds - before
+    seconds = seconds_compiled() - before
     comparison = Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
     interruption.raise_with(comparison)
     return comparison
