@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from effort import examples, thorough
+from effort import examples, interpreted, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import with_peak_memory
@@ -79,6 +79,7 @@ def model_of(name: str, problem: Problem, tol: float, **options) -> Any:
     return MaxMarginClassifier(p=problem.p, norm_power=problem.power, algorithm=name, **options)
 
 
+@interpreted
 @thorough
 @pytest.mark.parametrize(("name", "condition", "k"), CASES)
 def test_fits_are_certified_and_contain_the_optimum(name, condition, k):

@@ -114,7 +114,7 @@ def test_passes_in_order_equal_the_naive_ones_on_features(name, problem):
         c = expected.dual * y
         assert last.steps == len(expected.moved)
         np.testing.assert_allclose(expansion(model, 20), c / np.linalg.norm(c), rtol=0, atol=1e-9)
-    assert compared >= 1
+    assert compared >= 3
 
 
 CERTIFYING = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import doctest
-import gzip
 from collections.abc import Callable
-from functools import cache
 from inspect import isfunction
 from typing import NamedTuple
 
@@ -16,7 +14,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from naive import inverse_link, p_norm
 from oracle import optimum
-from sklearn.datasets import load_svmlight_file
 
 import maxmargin as mm
 from maxmargin import FMP, IMA, MPU, PUMMA, MaxMarginClassifier, Problem, Status
@@ -352,56 +349,3 @@ def test_examples_of_bounds_are_true():
     ]
     public = [name for name in public if not name.startswith("_")]
     assert doctest.testmod(bounds) == (0, len(public))
-
-
-# published numbers of updates: P. Tsampouka, J. Shawe-Taylor, ECML 2006, tables 1 to 4
-
-
-@cache
-def published(folder, name: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """(X, y, constant coordinate) of a table."""
-    if name == "sonar":  # the starred mines and then the starred rocks, in the order of the original files
-        X, y = load_svmlight_file(str(folder / "sonar" / "sonar-aspect.train.svm.gz"))
-        return X.toarray(), y, 1.0
-    with gzip.open(folder / "wbc" / "breast-cancer-wisconsin.data.gz", "rt") as file:
-        lines = [line.strip().split(",") for line in file if line.strip() and "?" not in line]
-    out = np.array([2, 4, 191, 217, 227, 245, 252, 286, 307, 420, 475]) - 1
-    table = np.delete(np.array(lines, float), out, axis=0)
-    return np.ascontiguousarray(table[:, 1:-1]), np.where(table[:, -1] == 4.0, 1.0, -1.0), 30.0
-
-
-MAKE = {
-    "perceptron": lambda b: {"b": b},
-    "alma": lambda alpha: {"alpha": alpha},
-    "cramma": lambda beta: {"beta": beta, "eta": 0.001 / beta},
-    "slow cramma": lambda beta: {"beta": beta, "eta": 1e-4 / beta},
-    "cramma, epsilon 2": lambda beta: {"beta": beta, "eta": 0.4 * beta**-0.3, "epsilon": 2.0},
-}
-# (data, rule, {parameter: published count}); the count of no updates is 1 for ALMA and CRAMMA
-TABLES = [
-    ("sonar", "perceptron", {1.0: 247_140, 3.1: 660_698, 5.4: 1_117_124}),
-    ("sonar", "alma", {0.75: 415_119, 0.55: 1_584_785, 0.45: 3_133_968}),
-    ("sonar", "cramma", {0.73: 248_267, 1.52: 669_170, 2.0: 1_047_757, 3.0: 2_143_989, 3.45: 2_762_005}),
-    ("sonar", "cramma, epsilon 2", {1e6: 70_798, 1e8: 264_396, 1e9: 756_035, 1e10: 2_275_334}),
-    ("wbc", "slow cramma", {0.22: 259_036, 0.32: 431_543, 0.42: 660_486, 0.49: 824_120, 0.8: 2_044_555}),
-    ("wbc", "perceptron", {0.52: 1_718_705, 0.9: 2_720_447}),
-    ("wbc", "alma", {0.8: 2_704_553}),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "rule", "parameter", "count"),
-    [
-        pytest.param(data, rule, value, count, marks=pytest.mark.slow if count > 3e5 else ())
-        for data, rule, counts in TABLES
-        for value, count in counts.items()
-    ],
-)
-def test_published_numbers_of_updates_are_reproduced(data_folder, name, rule, parameter, count):
-    X, y, rho = published(data_folder, name)
-    cls = ALGORITHMS[rule.split(",")[0].removeprefix("slow ")]
-    algorithm = cls(shuffle=False, schedule="plain", **MAKE[rule](parameter))
-    intercept = {"intercept": "augmented", "intercept_scaling": rho}
-    model = MaxMarginClassifier(np.inf, algorithm=algorithm, max_iter=10**6, tol=1e-9, **intercept).fit(X, y)
-    assert model.status_ is Status.CONVERGED
-    assert model.history_[-1].steps == count - (rule != "perceptron")

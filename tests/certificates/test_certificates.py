@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from clouds import altered, assert_optimum_is_bracketed, clouds, feasible, proved, with_certificate
-from effort import examples, thorough
+from effort import examples, interpreted, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import exact_bounds
@@ -26,6 +26,7 @@ problems = st.booleans().flatmap(lambda hard: cases(hard=hard))
 sizes = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
 
 
+@interpreted
 @thorough
 @settings(max_examples=examples(40, 1500))
 @given(problems, st.integers(0, 2**20), sizes, sizes, st.sampled_from((0.0, 0.3, 1.0)))
@@ -156,6 +157,7 @@ def fitted(name):
     return MaxMarginClassifier(random_state=0, tol=1e-3, **MODELS[name]).fit(X, y), X, y
 
 
+@interpreted
 @pytest.mark.parametrize("name", MODELS)
 def test_fitted_models_verify_in_every_storage(name):
     model, X, y = fitted(name)

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from command import X, Y, run
+from effort import interpreted
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 import maxmargin
@@ -38,6 +39,7 @@ def test_a_model_with_its_certificate_is_written(data, tmp_path):
     assert (load(tmp_path / "m").intercept_[0], load(tmp_path / "m").n_features_in_) == (0.0, 9)
 
 
+@interpreted
 @pytest.mark.parametrize(
     "options",
     [
@@ -71,6 +73,7 @@ def test_help_shows_the_defaults_of_python_and_imports_no_numerical_package(monk
     assert run("--version").stdout == f"maxmargin {maxmargin.__version__}\n"
 
 
+@interpreted
 def test_json_output_describes_the_fit(data, tmp_path):
     facts = json.loads(run("fit", data, "-o", tmp_path / "m", "--json").stdout)
     assert (facts["status"], facts["tol"], facts["model"]) == ("CERTIFIED", 1e-3, str(tmp_path / "m"))
@@ -87,6 +90,7 @@ def test_json_output_describes_the_fit(data, tmp_path):
     assert (result.exit_code, facts["problem"]["C"], facts["status"]) == (3, "inf", "INSEPARABLE")
 
 
+@interpreted
 def test_fits_above_the_tolerance_exit_with_3(data, tmp_path):
     words = ("--algorithm", "perceptron", "--max-iter", "1", "--tol", "1e-9")
     result, checked = run("fit", data, "-o", tmp_path / "m", *words), run("check", tmp_path / "m", data)

@@ -64,13 +64,12 @@ def replayed(*arguments: str, **environment: str) -> dict:
 
 
 @needs_jit
-@pytest.mark.parametrize("name", [*replay.FEW, pytest.param("", marks=pytest.mark.slow)])
-def test_compiled_and_interpreted_code_take_the_same_steps(name):
+@pytest.mark.parametrize("some", [replay.FEW, pytest.param((), marks=pytest.mark.slow)], ids=["few", "all"])
+def test_compiled_and_interpreted_code_take_the_same_steps(some):
     """Bit for bit where arithmetic is exact: integers and short dyadic fractions.
 
     Compiled dense sums are reassociated, and rules that divide round: 30 passes of rounding errors, 1e-12 in all.
     """
-    some = (name,) if name else ()  # all of them
     interpreted_runs = replayed("runs", *some, NUMBA_DISABLE_JIT="1")
     compiled_runs = json.loads(json.dumps(replay.everything(some)))
     assert compiled_runs.keys() == interpreted_runs.keys()

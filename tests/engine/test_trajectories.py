@@ -11,7 +11,7 @@ from effort import ON_SPARSE, THOROUGH, interpreted, selected
 from naive import NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
 from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
-from maxmargin import MPU, MaxMarginClassifier, Problem, Status
+from maxmargin import MPU, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
@@ -319,11 +319,13 @@ def test_zero_pattern_reaches_its_cap_in_one_presentation(rule):
     assert not h.space.vector.w.any()
 
 
+@interpreted
 def test_more_updates_of_mpu_than_an_int64_holds():
     """The row (1e-10) takes 3e24 updates at once."""
     rule = MPU(schedule="plain", shuffle=False)
     model = MaxMarginClassifier(C=1e60, fit_intercept=False, algorithm=rule, max_iter=5)
     model.fit([[1e-10], [-1.0]], [1, -1])
+    verify(model, [[1e-10], [-1.0]], [1, -1])
     assert model.t_plus_[0] > 2.0**63
 
 

@@ -119,7 +119,7 @@ def test_text_of_every_type_is_scored(model):
 def test_a_column_of_labels_is_accepted_with_the_warning_of_scikit_learn():
     X, y = clouds()
     model, verdict = MaxMarginClassifier().fit(X, y), separate(X, y)
-    stored = MaxMarginClassifier(tol=0.1, memory=1000, random_state=0)  # in partitions
+    stored = MaxMarginClassifier(max_iter=1, memory=1000, random_state=0)  # in partitions
     calls = [clone(model).fit, stored.fit, separate, verdict.verify, partial(verify, model), model.score]
     for call in calls:
         for column in (y[:, None], pd.DataFrame({"y": y})):

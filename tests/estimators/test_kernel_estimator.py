@@ -162,6 +162,7 @@ def test_scores_do_not_depend_on_other_rows():
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=0.0, atol=1e-12)  # 300 eps
 
 
+@interpreted
 @pytest.mark.parametrize(
     ("options", "shift", "noise", "status"),
     [

@@ -140,6 +140,7 @@ class TestStreams:
         assert easy.n_seen_ == 200 * easy.n_iter_ < 200 * 100
 
 
+@interpreted
 @pytest.mark.parametrize("rule", ["perceptron", "alma", "romma"])
 @pytest.mark.parametrize("C", [1e-307, 2e-308])
 def test_lower_bounds_hold_for_tiny_costs_of_large_rows(rule, C):
@@ -154,6 +155,7 @@ def test_lower_bounds_hold_for_tiny_costs_of_large_rows(rule, C):
         assert model.bounds_.lower[0] * unit * unit <= upper * (1 + 1e-6)
 
 
+@interpreted
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("C", [np.inf, 1.0])
 def test_bounds_of_tiny_rows_hold(free, C):

@@ -49,6 +49,7 @@ class TestElimination:
         assert np.array_equal(selector.certified_radius(table), inner.certified_radius(kept.to_numpy()))
         verify(inner, kept.to_numpy(), y)
 
+    @interpreted
     def test_warm_starts_take_fewer_updates(self):
         X, y = rows(200)
         selector = MarginRFE("dcd", p=2, tol=1e-6, n_features_to_select=11, step=1, random_state=0).fit(X, y)
@@ -88,6 +89,7 @@ class TestElimination:
 
 
 class TestBounds:
+    @interpreted
     @pytest.mark.parametrize(("C", "p"), [(1.0, 2), (np.inf, 2), (np.inf, "log"), (np.inf, np.inf)])
     def test_bounds_hold_and_are_monotone_along_the_path(self, C, p):
         X, y = separable(40, 60)

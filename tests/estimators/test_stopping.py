@@ -87,6 +87,7 @@ def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
         verify(fit, X, y)
 
 
+@interpreted
 @pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}], ids=str)
 def test_last_point_may_not_separate_and_is_not_replaced(kernel):
     """The certificate has its negative margin, although a separator, or a proof that there is none, is known."""
@@ -107,6 +108,7 @@ def test_last_point_may_not_separate_and_is_not_replaced(kernel):
     assert cls(np.inf, **options).fit(X, y).certificate_.lower > 0.0
 
 
+@interpreted
 @pytest.mark.parametrize("point", ["best", "last"])
 @pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}], ids=str)
 def test_separator_that_float64_does_not_hold_is_a_verdict_beside_every_point(kernel, point):

@@ -23,6 +23,7 @@ KINDS = [
     {"C": 1.0, "loss": "hinge", "norm_power": 1},
     {"C": 0.3, "norm_power": 1},
 ]
+LONG = [("dcd", 1.5, 1.0), ("dcd", 1.5, 30.0), ("dcd", 3.0, 30.0)]
 INTERCEPTS = [{}, {"intercept": "augmented", "intercept_scaling": 0.7}, {"fit_intercept": False}]
 
 
@@ -77,10 +78,18 @@ def test_fits_are_certified_and_contain_the_oracle(p, kind, intercept):
         verify(model, X, y)
 
 
-@pytest.mark.parametrize("kind", KINDS[1:], ids=option_names)
+@interpreted
 @pytest.mark.parametrize(
-    ("name", "p"),
-    [("dcd", 1.5), ("dcd", 2.0), ("dcd", 3.0), *(("smoothed-newton", p) for p in (1.0, 1.2, 3.0, 10.0))],
+    ("name", "p", "kind"),
+    [  # the slow ones take dcd a hundred thousand steps
+        pytest.param(name, p, kind, marks=pytest.mark.slow if (name, p, kind["C"]) in LONG else ())
+        for name, p in (
+            *product(("dcd",), (1.5, 2.0, 3.0)),
+            *product(("smoothed-newton",), (1.0, 1.2, 3.0, 10.0)),
+        )
+        for kind in KINDS[1:]
+    ],
+    ids=lambda value: option_names(value) if isinstance(value, dict) else str(value),
 )
 def test_methods_for_soft_margins_contain_the_oracle(name, p, kind):
     for rows in ((40, 4), (12, 25)):
@@ -102,6 +111,7 @@ def test_incremental_algorithm_is_certified_and_contains_the_oracle(p):
         assert verify(model, X, y).gap <= tol
 
 
+@interpreted
 @pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
 def test_sample_weights_equal_copies_in_every_storage(p):
     X, y = clouds(30, 5, 3)

@@ -108,8 +108,9 @@ def test_callbacks_get_every_round_in_order_and_may_end_the_fit(model):
     assert np.all(np.diff([report.round for report in reports]) >= 0)
     assert np.all(np.diff([report.seconds for report in reports]) >= 0.0)
     model.set_params(callback=lambda report: True).fit(X, y)
+    ended = {Status.INTERRUPTED, Status.INSEPARABLE, Status.STALLED}
     # a linear program may have ended within the first round, at a gap of rounding
-    assert model.status_ in (Status.INTERRUPTED, Status.INSEPARABLE, Status.STALLED, Status.CERTIFIED)
+    assert model.status_ in ended | ({Status.CERTIFIED} if model.history_[0].stage == "lp" else set())
     assert verify(model, X, y).upper >= model.certificate_.lower
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from edge import cancels, edges
+from effort import interpreted
 
 import maxmargin as mm
 
@@ -158,6 +159,7 @@ def test_model_is_at_least_as_good_as_the_verdict(n, d, p, seed, fit_intercept):
     assert 0.4 < scores.min() < 2.1  # one, up to rounding or a power of two
 
 
+@interpreted
 def test_separators_found_before_an_interrupt_are_kept():
     X, y = uneven_columns(30, 8, 0)
     model = fitted(X, y, fit_intercept=False, algorithm="ima", callback=lambda report: report.round >= 4)

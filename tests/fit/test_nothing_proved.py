@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import run
+from effort import interpreted
 
 from maxmargin import (
     Certificates,
@@ -53,6 +54,7 @@ def test_gap_is_infinite_and_text_states_that_nothing_is_proved(classes):
     assert WORDS in str(support_report(model, X, y))
 
 
+@interpreted
 @pytest.mark.parametrize(("p", "C"), [*product((1, 1.5, 2, 3, INF), (1.0, 1e6, INF))])
 @pytest.mark.parametrize("algorithm", ["auto", "ima", "interior-point", "fmp"])
 def test_expired_linear_fits_have_a_direction_and_a_bound(algorithm, p, C):

@@ -63,7 +63,7 @@ def problems(draw):
 
 
 @thorough
-@settings(max_examples=examples(20, 200))
+@settings(max_examples=examples(8, 200))
 @given(problem=problems(), share=st.sampled_from((0.1, 0.15)))
 def test_bounds_are_those_of_the_same_problem_in_memory(problem, share):
     X, y, weights, parameters = problem
@@ -99,32 +99,24 @@ def test_rows_near_the_margin_are_gathered_by_their_number(weight):
     assert model.n_iter_ <= 8
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("classes", "C"), [(2, 3.0), (3, 0.1)])
+@pytest.mark.parametrize(("loss", "classes", "C"), [("hinge", 2, 3.0), ("squared_hinge", 3, 0.1)])
 def test_sparse_rows_of_many_columns_are_certified(loss, classes, C, tmp_path):
     """Also with blocks of one class, and with dual variables in a temporary file."""
     X, y, weights = text(classes=classes)
     parameters = {"loss": loss, "C": C, "tol": 1e-4, "random_state": 0, "cache_dir": tmp_path}
+    passes = []
     for rows in (slice(None), np.argsort(y, kind="stable")):
         found = MaxMarginClassifier(memory="30KB", **parameters).fit(X[rows], y[rows], weights[rows])
         assert found.status_ == "CERTIFIED"
         assert {report.stage for report in found.history_} == {LOOPS}
-        assert found.n_iter_ < 100
+        passes.append(found.n_iter_)
         assert bracket(found, MaxMarginClassifier(**parameters).fit(X, y, weights))
         assert (
             max(part.gap for part in verify(found, X[rows], y[rows], weights[rows]).certificates) <= 1.01e-4
         )
+    assert max(passes) < 100
+    assert passes[1] <= 2 * passes[0]
     assert not list(tmp_path.iterdir())
-
-
-def test_rows_sorted_by_label_take_few_more_passes():
-    X, y, _ = text(3000, seed=4)
-    model, order = MaxMarginClassifier(C=0.3, loss="hinge", memory="60KB"), np.argsort(y, kind="stable")
-    shuffled, ordered = (
-        model.set_params(random_state=0).fit(X[rows], y[rows]).n_iter_ for rows in (slice(None), order)
-    )
-    assert model.status_ == "CERTIFIED"
-    assert ordered <= 2 * shuffled
 
 
 def test_cached_loops_take_over_where_newton_stalls():

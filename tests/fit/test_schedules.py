@@ -104,6 +104,7 @@ def test_eps_ends_at_a_pass_with_small_projected_gradients(loss):
     assert visits == sorted(visits)
 
 
+@interpreted
 @pytest.mark.parametrize(
     "name", ["perceptron", "mpu", "dcd", "fmp", "ima", "flexible-ima", "smoothed-perceptron"]
 )

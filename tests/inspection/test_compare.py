@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import interpreted
 from oracle import optimum
 
 from maxmargin import (
@@ -67,6 +68,7 @@ def test_bounds_of_every_record_enclose_the_optimum(loss, C, y, names):
     assert found.entries[0].status is Status.CERTIFIED
 
 
+@interpreted
 @pytest.mark.parametrize("point", ["best", "last"])
 @pytest.mark.parametrize(("C", "y"), [(np.inf, SEPARABLE), (0.7, NOISY)])
 def test_algorithms_are_compared_on_kernels(C, y, point):
