@@ -23,7 +23,6 @@ from maxmargin.algorithms.any_norm import smoothed_newton
 from maxmargin.algorithms.batch import (
     accelerated,
     decomposition,
-    generation,
     newton,
     sifting,
 )
@@ -35,7 +34,7 @@ from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
 from maxmargin.separability import search
-from maxmargin.solvers import l1
+from maxmargin.solvers import generation, l1
 
 logger = logging.getLogger(__name__)
 

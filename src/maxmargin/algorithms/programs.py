@@ -12,13 +12,15 @@ import numpy as np
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
+from ..solvers.generation import column_points, linear_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.l1 import l1_points
 from ..solvers.rows import centred_rows
+from .any_norm.barrier import path_points
+from .any_norm.interior_point import norm_points
 from .any_norm.smoothed_newton import smoothed_newton_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
-from .batch.generation import column_points, linear_points, norm_solutions
 from .batch.newton import newton_points
 from .batch.semismooth import Start
 from .batch.sifting import Rows, by_proximal_points, sifted_points
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 # A point is certified if its gap is at most this share of the last one: a certificate passes over all rows, of which a
 # step visits those near the margin only. A smaller share certifies less often, and a fit that is stopped loses more.
 REPORT_SHARE = 0.5
+# The norms for which interior points are run, besides p = 1 and p = inf: nearer to p = 1 and for large finite p, the
+# slopes of the norm change most from step to step, and the barrier method is more reliable.
+MIN_EXPONENT, MAX_EXPONENT = 1.05, 20.0
 
 
 def interior_points_of_any_norm(
@@ -58,6 +63,21 @@ def interior_points_of_any_norm(
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
+def norm_solutions(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Point]:
+    """Yield the iterates of interior points, and then those of the barrier method; the parameters are those of both."""
+    p = problem.p
+    if p == 1.0 or MIN_EXPONENT <= p <= MAX_EXPONENT or np.isinf(p):
+        yield from norm_points(problem, X, y, weights, interrupted)
+    if not interrupted():
+        yield from path_points(problem, X, y, weights, interrupted)
+
+
 def by_norm_solutions(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
     """Yield points of a soft margin in any norm; `start` is ignored, as the methods start from their own points.
 
@@ -65,7 +85,7 @@ def by_norm_solutions(rows: Rows, start: Start | None, tol: float = 0.0) -> Iter
     `REPORT_SHARE` of the last one, or within `tol`.
     """
     problem, y, weights, least_gap = rows.problem, rows.y, rows.weights, np.inf
-    points = column_points if problem.p == np.inf else norm_solutions
+    points = partial(column_points, norm_solutions) if problem.p == np.inf else norm_solutions
     for w, b, alpha in points(problem, rows.X, y, weights, rows.interrupted):
         balanced = problem.balanced(y, alpha) if problem.free else alpha
         alpha = alpha if balanced is None else balanced

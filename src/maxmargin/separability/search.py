@@ -45,7 +45,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
-from ..algorithms.batch.generation import linear_points
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..algorithms.normalised.patterns import NormalisedRows
 from ..algorithms.normalised.smoothed import SmoothedPerceptron
@@ -61,6 +60,7 @@ from ..numerics.stop_check import OutOfTime, StopCheck, require_time
 from ..numerics.sums import EPS, Plain, row_squares
 from ..problem.problem import Problem
 from ..problem.status import stopped_reason
+from ..solvers.generation import linear_points
 
 # Bound of the underflow in a score of rows whose entries are at most one: each of d terms is off by up to 2^-1074.
 UNDERFLOW = 1e-280
@@ -469,10 +469,10 @@ def _by_linear_program(
     announce("a linear program")
     program = Problem("hinge", np.inf, p=np.inf, intercept="free" if bias else "none")
     check = StopCheck(deadline.interrupted, deadline.remaining)
-    for w, b, alpha in linear_points(program, X, y, np.ones(y.size), check):
+    # without the first point, whose dual variables are those of all rows
+    for w, b, alpha in islice(linear_points(program, X, y, np.ones(y.size), check), 1, None):
         yield w, alpha
-        # A separator without a proof in float64 is left to exact arithmetic: further programs, in smaller units,
-        # would take HiGHS long, at times minutes.
+        # a separator without a proof in float64 is left to exact arithmetic
         if float((y * (X @ w + b)).min()) > 0.0:
             return
 
