@@ -21,8 +21,8 @@ from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.algorithms.online.perceptron import LocalPerceptron
 from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine import sweep as sweeps
-from maxmargin.engine.order import shuffled, strides
 from maxmargin.engine.state import refresh
+from maxmargin.engine.sweep import shuffled, strides
 from maxmargin.fit.streaming import Stream
 
 # runs of code that other tests compile as well

@@ -105,7 +105,7 @@ import json, warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import maxmargin.engine.jit as jit
-    from maxmargin.engine.order import shuffled
+    from maxmargin.engine.sweep import shuffled
     import numpy as np
     at_import = len(caught)
     order = shuffled(5, np.random.default_rng(0)).tolist()
@@ -248,7 +248,7 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
 
 @pytest.mark.parametrize("begin", [THREADS, pytest.param(FORKS, marks=needs_fork)], ids=["threads", "forks"])
 def test_threads_and_processes_compile_at_the_same_time(begin, tmp_path):
-    imports = "import numpy as np\nfrom maxmargin.engine.order import shuffled\n"
+    imports = "import numpy as np\nfrom maxmargin.engine.sweep import shuffled\n"
     run(tmp_path, imports + begin + "print(1)")
     assert not run(tmp_path)["compiled"]
     assert [len(some) for some in files(tmp_path).values()] == [1, 1]

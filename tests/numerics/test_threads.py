@@ -44,7 +44,7 @@ needs_two_blas_threads = pytest.mark.skipif(max(blas_threads()) < 2, reason="BLA
 )
 def test_model_does_not_depend_on_the_number_of_threads(model, monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
-    monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
+    monkeypatch.setattr("maxmargin.estimators.linear_tasks.MIN_THREADED_ENTRIES", 0)
     X, y = rows()
     one, two = (model.set_params(n_jobs=count).fit(X, y).decision_function(X) for count in (1, 2))
     assert one.tobytes() == two.tobytes()
@@ -114,7 +114,7 @@ def test_classes_are_fitted_in_threads_unless_the_fit_is_short(monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     assert in_this_thread()
     assert not in_this_thread(loss="hinge", algorithm="dcd")  # may take long
-    monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
+    monkeypatch.setattr("maxmargin.estimators.linear_tasks.MIN_THREADED_ENTRIES", 0)
     assert not in_this_thread()
     monkeypatch.setattr(threads, "cpu_count", lambda: 1)
     assert in_this_thread()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -233,26 +231,3 @@ def require(condition: bool, sentence: str, value: Any) -> None:
     """Raise ValueError with this sentence and the value of a parameter, unless the condition holds."""
     if not condition:
         raise ValueError(f"{sentence}; got {value!r}.")
-
-
-def is_real(value: Any) -> bool:
-    """Return whether a value is a real number that float64 holds, or inf; booleans, numbers in Python, are not."""
-    try:
-        return isinstance(value, Real) and not isinstance(value, bool) and float(value) == float(value)
-    except OverflowError:
-        return False
-
-
-def is_finite(value: Any) -> bool:
-    """Return whether a value is a finite real number and not a boolean."""
-    return is_real(value) and abs(float(value)) < math.inf
-
-
-def is_positive_finite(value: Any) -> bool:
-    """Return whether a value is a positive, finite real number and not a boolean."""
-    return is_finite(value) and value > 0.0
-
-
-def is_whole(value: Any, least: float = -math.inf) -> bool:
-    """Return whether a value is an integer of at least `least` and not a boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

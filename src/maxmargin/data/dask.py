@@ -21,6 +21,7 @@ from dask.delayed import delayed
 
 from ..numerics.column_errors import ENCODE
 from ..numerics.labels import plain_labels
+from ..numerics.row_sources import cluster_of
 from ..numerics.sparse_columns import canonical
 from .partitions import (
     DescribedRows,
@@ -29,7 +30,6 @@ from .partitions import (
     Partition,
     Partitions,
     class_codes,
-    cluster_of,
     describe,
     merged,
     times_factors,

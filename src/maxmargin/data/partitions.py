@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from ..numerics.column_errors import first_not_finite
 from ..numerics.labels import bad_label
-from ..numerics.memory_maps import is_file_of
+from ..numerics.row_sources import is_file_of
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
 from ..problem.problem import MIN_COST, Problem
@@ -399,12 +399,6 @@ def merged(results: Iterable[M]) -> M | None:
     for result in results:
         merger.add(result)
     return merger.merged()
-
-
-def cluster_of(rows: Any) -> str | None:
-    """Return "dask" or "spark" for rows that are a collection of its; None for others. Neither is imported."""
-    package = type(rows).__module__.split(".", 1)[0]
-    return {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(package)
 
 
 # checks of rows

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms import ALGORITHMS, Algorithm
-from ..algorithms.base import is_whole
-from ..certificates.sample import Sample
-from ..certificates.verdicts import Verdict
-from ..data.partitions import cluster_of
-from ..data.rows import Patterns
-from ..data.task import Task
-from ..fit.certifier import SelectedRows
 from ..fit.deadline import Deadline
-from ..fit.driver import solve
-from ..fit.exact import is_small
-from ..fit.policy import Choice, choose
-from ..fit.report import Job, Report, Solution, Stopping
+from ..fit.report import Report
 from ..numerics.representable import refuse_rounded
-from ..numerics.sizes import require_weight_memory
-from ..numerics.sparse_columns import Columns, without_empty_columns
-from ..numerics.stop_check import StopCheck
-from ..numerics.threads import jobs
+from ..numerics.row_sources import cluster_of, has_labelled_rows
+from ..numerics.sizes import is_whole, require_weight_memory
+from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
-from ..separability.linear import LinearSearch, on_all_columns
-from ..separability.search import about_all_rows
-from . import partitioned, validation
+from . import validation
 from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
 
+if TYPE_CHECKING:
+    from ..algorithms import Algorithm
+
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
-# Entries, summed over the classes, below which the exact stages end sooner than another thread starts. A larger number
-# solves more problems in one thread. A round value; not tuned.
-MIN_THREADED_ENTRIES = 2e6
 CHECKS: validation.Checks = validation.COMMON | {
     # `Problem` checks the range of p
     "p": (lambda p: p == "log" or validation.is_real(p), 'a number from 1 to inf, or "log"; got p={!r}'),
@@ -244,12 +230,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self : MaxMarginClassifier
         """
         problem, deadline = self._problem(), Deadline(self.max_time)
-        if cluster_of(X) is not None:
-            partitioned.fit_cluster(self, problem, X, y, sample_weight, deadline)
-        elif partitioned.applies(self, X, y):
-            partitioned.fit_rows(self, problem, X, y, sample_weight, deadline)
-        else:
+        if self.memory is None and cluster_of(X) is None and not has_labelled_rows(X, y):
             self._fit_in_memory(problem, X, y, sample_weight, deadline)
+        else:
+            from .partitioned import fit_rows  # only here: it loads readers and partitions
+
+            fit_rows(self, problem, X, y, sample_weight, deadline)
         deadline.raise_interrupt(self)
         return self
 
@@ -257,6 +243,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline
     ) -> None:
         """Fit rows that are in memory; arguments as of `fit`, with the problem and the deadline of the whole fit."""
+        from ..algorithms import ALGORITHMS
+        from .linear_tasks import LinearTasks  # only here: it loads solvers and certificates
+
         if problem.hard:
             refuse_rounded(X)
         given, y = validation.validate_rows(self, X, y, order="C")
@@ -286,140 +275,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         intercept = self.intercept if self.fit_intercept else "none"
         scaling, power = float(self.intercept_scaling), int(self.norm_power)
         return Problem(self.loss, float(self.C), p, intercept, intercept_scaling=scaling, power=power)
-
-
-class LinearTasks:
-    """The binary tasks of one linear fit, which share rows and the deadline.
-
-    Parameters
-    ----------
-    model : MaxMarginClassifier
-        Its parameters, and with `warm_start` its last fit.
-    problem : Problem
-    X : ndarray or CSR matrix of shape (n, k)
-        The data on the columns with entries.
-    columns : Columns
-        The places of these columns in the caller's data.
-    targets : Targets
-        Labels and weights.
-
-    Attributes
-    ----------
-    names : list
-        The positive class of each task; None for two classes.
-    workers : int
-        Tasks that are solved at the same time.
-    """
-
-    def __init__(
-        self, model: Any, problem: Problem, X: Any, columns: Columns, targets: validation.Targets
-    ) -> None:
-        self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
-        self.algorithm = linear_algorithm(model.algorithm, problem)
-        self.names = [None] if targets.classes.size == 2 else list(targets.classes)
-        n, selected = targets.y.size, targets.selected
-        self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
-        # the labels, for which the weights stand here, differ from task to task (`with_labels`)
-        self.sample = Sample(X, targets.weights, targets.weights, self.patterns.lengths, columns=columns)
-        if selected is not None:
-            self.patterns, self._kept = self.patterns.some(selected), selected
-            self.selected = SelectedRows(selected, n)
-        if self.algorithm is not None:
-            self.algorithm = self.algorithm.for_rows(n, lambda numbers: numbers[self._kept])
-        entries = self.patterns.entries * len(self.names)
-        quick = self.algorithm is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
-        quick = quick and is_small(problem, self.patterns)
-        self.workers = 1 if quick else jobs(model.n_jobs, len(self.names))
-        self._start = self._last_solution() if model.warm_start else (None, None)
-        self._seeds = validation.draw_seeds(model.random_state, targets.classes.size)
-
-    def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
-        """Return the attributes with which a classifier predicts, from one (w, b) per task."""
-        coef = self.columns.restore(np.array([w for w, _ in points]))
-        intercept = np.array([b for _, b in points])
-        return {"classes_": self.targets.classes, "coef_": coef, "intercept_": intercept}
-
-    def _last_solution(self) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
-        """Return the dual variables and the (w, b) of the last fit, each None if a warm start cannot use it."""
-        model, targets = self.model, self.targets
-        if not np.array_equal(targets.classes, getattr(model, "classes_", ())):
-            return None, None
-        parts = model.certificate_.certificates
-        duals = [part.alpha[self._kept] for part in parts] if parts[0].rows == targets.y.size else None
-        if model.coef_.shape[1] != self.columns.count:
-            return duals, None
-        coef = self.columns.restrict(model.coef_)
-        return duals, [(w, float(b)) for w, b in zip(coef, model.intercept_, strict=True)]
-
-    def solve(self, reporter: Reporter, k: int, deadline: Deadline) -> Solution:
-        """Solve task k, with a warm start from the dual variables and the (w, b) of the last fit, if there are any."""
-        duals, points = self._start
-        targets, kept, several = self.targets, self._kept, len(self.names) > 1
-        signs = np.where(targets.y == targets.classes[k if several else 1], 1.0, -1.0)
-        task = Task(
-            self.problem, self.patterns, signs[kept], targets.weights[kept],
-            None if duals is None else duals[k], None if points is None else points[k], self.names[k],
-        )  # fmt: skip
-        last = self.model.point == "last"
-        algorithm, reason = self.algorithm, "chosen by the caller"
-        if algorithm is None:
-            check = StopCheck(deadline.interrupted, deadline.remaining)
-            algorithm, reason = choose(self.problem, self.patterns, task.y, check)
-        verdicts: list[Verdict] = []
-
-        def separability(start: np.ndarray | None) -> Verdict:
-            if not verdicts:
-                verdicts.append(self._verdict(task.y, algorithm, deadline, start))
-            return verdicts[0]
-
-        job = Job(
-            task,
-            Choice(algorithm, reason, self.algorithm is None, self.model._exact and not last),
-            Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
-            int(self._seeds[k]),
-            self.sample.with_labels(signs),
-            self.selected,
-            separability,
-            last,
-        )
-        solution = solve(job)
-        if solution.verdict is None:
-            return solution
-        return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
-
-    def _verdict(
-        self, y: np.ndarray, algorithm: Algorithm, deadline: Deadline, start: np.ndarray | None
-    ) -> Verdict:
-        """Return the verdict on whether the classes of a task are separable.
-
-        The search begins with `start`, the dual variables with which `algorithm` has ended, unless it is None.
-        """
-        n, classes = self.targets.y.size, self.targets.classes
-        sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        begun = {} if start is None else {"algorithm": algorithm, "start": start[self._kept]}
-        search = LinearSearch(
-            self.problem, self.patterns.X, y, sides, np.inf, deadline, self.columns, **begun
-        )
-        return about_all_rows(search.verdict(), np.arange(n)[self._kept], n)
-
-
-def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:
-    """Return the algorithm of a linear classifier; None for "auto".
-
-    Raises
-    ------
-    ValueError
-        If there is no such algorithm, or it does not solve the problem; the message names algorithms that do.
-    """
-    if isinstance(algorithm, str) and algorithm == "auto":
-        return None
-    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
-    if algorithm.schedule not in algorithm.schedules:
-        got = f"got {algorithm.schedule!r}"
-        raise ValueError(f"schedule of {algorithm.name} must be one of {algorithm.schedules}; {got}.")
-    if problem is not None:
-        validation.check_solves(algorithm, problem, ALGORITHMS)
-    return algorithm
 
 
 class WithoutExactStep(MaxMarginClassifier):

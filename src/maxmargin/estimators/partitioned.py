@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from copy import copy
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes, cluster_of
+from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
 from ..fit.deadline import Deadline, Poll
 from ..fit.partitioned.driver import PartitionedFit
 from ..fit.partitioned.solve import solve_soft_margins
 from ..fit.report import Report, Stopping, report_before
 from ..numerics.labels import label_array
+from ..numerics.row_sources import cluster_of, has_labelled_rows, names_files
 from ..numerics.sizes import parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from ..problem.status import Status
-from ..readers.files import LABELS_OF_FILES, has_labelled_rows, names_files
+from ..readers.files import LABELS_OF_FILES
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
@@ -42,25 +44,23 @@ FIRST_READING = "first reading"  # the stage of reports within it
 DEFAULT_MEMORY = "1GB"
 
 
-def applies(model: Any, X: Any, y: Any) -> bool:
-    """Return whether a fit of these rows is one of partitioned rows: X names files, or exceeds `memory`.
-
-    Arrow data without y are such rows as well: they hold the labels.
-    """
-    if has_labelled_rows(X, y):
-        return True
-    return model.memory is not None and (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
-
-
 def fits(model: Any, X: Any) -> bool:
     """Return whether an in-memory fit of these rows stays within `memory`."""
     return IN_MEMORY_COPIES * bytes_of(X) <= parse_bytes(model.memory)
 
 
 def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
-    """Fit a classifier to rows for which `applies` is true; X and y are those of `MaxMarginClassifier.fit`."""
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        fit_arrays(model, problem, X, y, sample_weight, deadline)
+    """Fit a classifier to rows on a cluster, in files, or in memory; X and y are those of `MaxMarginClassifier.fit`.
+
+    Arrow data without y hold the labels, and are read as files are. Rows in memory that exceed `memory` are parts.
+    """
+    if cluster_of(X) is not None:
+        fit_cluster(model, problem, X, y, sample_weight, deadline)
+        return
+    if not has_labelled_rows(X, y):
+        large = (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
+        fit = partial(fit_arrays, model) if large else model._fit_in_memory
+        fit(problem, X, y, sample_weight, deadline)
         return
     if sample_weight is not None:
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")

@@ -16,10 +16,10 @@ from joblib import Parallel, delayed
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from ..algorithms.base import is_whole
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.representable import refuse_rounded
+from ..numerics.sizes import is_whole
 from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier

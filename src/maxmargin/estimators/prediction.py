@@ -15,13 +15,12 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, Certificates
-from ..data.partitions import cluster_of
-from ..data.rows import engine_rows
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.labels import label_array
 from ..numerics.norms import norm
 from ..numerics.progress import announce
+from ..numerics.row_sources import cluster_of
 from ..numerics.scales import dominant
 from ..numerics.sums import EPS, SMALLEST_FLOAT
 from ..numerics.threads import jobs, one_thread
@@ -335,6 +334,8 @@ class KernelDecision(Scored):
     def _scores(self, X: Any) -> np.ndarray:
         """Return the score of every binary task, shape (n_samples, n_tasks)."""
         sparse = False if isinstance(self.kernel_, Precomputed) else "csr"
+        from ..data.rows import engine_rows  # only here: it loads the engine
+
         X = engine_rows(validate_rows(self, X, accept_sparse=sparse, reset=False))
         blocks = [X[first : first + BLOCK] for first in range(0, X.shape[0], BLOCK)]
         threads = min(jobs(self.n_jobs), len(blocks))

@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..algorithms.base import is_positive_finite, is_real, is_whole
 from ..certificates.certificate import INTERCEPT
 from ..fit.deadline import FitInterruptedError
 from ..numerics.column_errors import column_message, refuse_queries_and_dates
 from ..numerics.labels import check_labels, plain_labels
-from ..numerics.sizes import parse_bytes
+from ..numerics.sizes import is_positive_finite, is_real, is_whole, parse_bytes
 from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers

@@ -20,9 +20,18 @@ import numpy as np
 from ..algorithms.base import Algorithm, Bias, Facts
 from ..algorithms.online.perceptron import Perceptron
 from ..data.rows import Patterns
-from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, CONSTANT2, NORM2, TIME, TINY, Motion, Unscaled, Weight, refresh
-from ..engine.sweep import batches, begin, movable_rows, objective_gap, repeat, score_rows, shrinking_sweeps
+from ..engine.sweep import (
+    batches,
+    begin,
+    movable_rows,
+    objective_gap,
+    repeat,
+    score_rows,
+    shrinking_sweeps,
+    shuffled,
+    strides,
+)
 from ..problem.problem import MAX_DELTA2, alike
 from .tracker import DECREASE
 

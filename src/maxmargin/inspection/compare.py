@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 from ..algorithms import ALGORITHMS, KERNEL_ALGORITHMS, Algorithm
 from ..engine.jit import seconds_compiled
 from ..estimators.kernel import KernelWithoutExactStep, kernel_algorithm
-from ..estimators.linear import WithoutExactStep, linear_algorithm
+from ..estimators.linear import WithoutExactStep
+from ..estimators.linear_tasks import linear_algorithm
 from ..estimators.validation import validate_rows
 from ..fit.deadline import Interruption, interrupts_handled
 from ..fit.report import Report

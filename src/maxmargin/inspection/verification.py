@@ -13,11 +13,12 @@ from ..certificates.certificate import Certificate, CertificateError, Certificat
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
 from ..certificates.verification import verdicts_about
-from ..data.partitions import ArrayPartitions, BadRowError, Partitions, cluster_of
+from ..data.partitions import ArrayPartitions, BadRowError, Partitions
 from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.verification import verify_partitions
+from ..numerics.row_sources import are_paths, cluster_of, has_labelled_rows
 from ..numerics.threads import one_thread
-from ..readers.files import are_paths, has_labelled_rows, paths_of
+from ..readers.files import paths_of
 from ..readers.row_cache import StoredRows, open_rows
 from ..readers.sources import opened
 from ..readers.table import DataError, Expected

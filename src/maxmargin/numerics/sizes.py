@@ -1,18 +1,42 @@
-"""Sizes of memory as users write them (512MB, 2GB, 1.5GiB), and the memory that is free."""
+"""Numbers that users give, sizes of memory as they write them (512MB, 2GB, 1.5GiB), and the memory that is free."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
 from contextlib import suppress
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
     "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
 }  # fmt: skip
+
+
+def is_real(value: Any) -> bool:
+    """Return whether a value is a real number that float64 holds, or inf; booleans, numbers in Python, are not."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and float(value) == float(value)
+    except OverflowError:
+        return False
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a value is a finite real number and not a boolean."""
+    return is_real(value) and abs(float(value)) < math.inf
+
+
+def is_positive_finite(value: Any) -> bool:
+    """Return whether a value is a positive, finite real number and not a boolean."""
+    return is_finite(value) and value > 0.0
+
+
+def is_whole(value: Any, least: float = -math.inf) -> bool:
+    """Return whether a value is an integer of at least `least` and not a boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def parse_bytes(size: Any) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.row_sources import names_files
 from .blocks import Block
-from .files import names_files
 from .table import Expected, check_finite, columns, repeated
 
 _ARROW_FILE = b"ARROW1"  # the first bytes

@@ -41,22 +41,6 @@ def paths_of(paths: Paths) -> list[Path]:
     return [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
 
 
-def are_paths(X: Any) -> bool:
-    """Return whether X is the path of a file, or a list of paths."""
-    names = X if isinstance(X, list | tuple) and X else [X]
-    return all(isinstance(name, str | os.PathLike) for name in names)
-
-
-def names_files(X: Any) -> bool:
-    """Return whether X is the path of a file, a list of paths, or a data set of pyarrow, which is not imported."""
-    return are_paths(X) or type(X).__module__ == "pyarrow._dataset"
-
-
-def has_labelled_rows(X: Any, y: Any) -> bool:
-    """Return whether X names files, or is an Arrow table, stream or data frame that has to hold the labels as well."""
-    return names_files(X) or (y is None and hasattr(X, "__arrow_c_stream__"))
-
-
 # the answer to labels in memory where the rows are in files
 LABELS_OF_FILES = "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
 

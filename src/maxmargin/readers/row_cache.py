@@ -21,12 +21,12 @@ import scipy.sparse as sp
 
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import delete_left_over, folder_of_this_process, temporary_name
-from ..numerics.memory_maps import is_file_of
 from ..numerics.progress import announce
+from ..numerics.row_sources import are_paths, is_file_of
 from ..numerics.sizes import size_text
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .blocks import Block, Classes, read_ahead
-from .files import CHANGED, Paths, are_paths, paths_of
+from .files import CHANGED, Paths, paths_of
 from .sources import Source, opened, opened_stream
 from .svmlight import columns_of
 from .table import DataError, Expected

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fault import Fault
+from ..numerics.row_sources import names_files
 from .arrays import mapped_array, stream_arrays
 from .blocks import Block, read_ahead
 from .columnar import bytes_needed, columns_of_file, columns_of_schema, stream_arrow, stream_columnar
 from .delimited import TextTable, stream_delimited, text_table
-from .files import ARROW, DELIMITED, TABLE, check_file, data_errors, ending, kind_of, names_files
+from .files import ARROW, DELIMITED, TABLE, check_file, data_errors, ending, kind_of
 from .svmlight import stream_svmlight, text_rows, texts
 from .table import DataError, Expected, listed
 

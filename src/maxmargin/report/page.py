@@ -17,7 +17,6 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import __version__
-from ..algorithms.base import is_whole
 from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
@@ -27,6 +26,7 @@ from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..kernels.functions import Linear
 from ..numerics.files import check_place, written_whole
+from ..numerics.sizes import is_whole
 from ..plots.base import new_figure, norm_text, percent, problem_name
 from ..plots.bounds import BoundsDisplay
 from ..plots.margins import MarginDisplay

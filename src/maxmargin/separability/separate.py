@@ -20,7 +20,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import ALGORITHMS
-from ..algorithms.base import is_real
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.definiteness import check_kernel
 from ..certificates.verdicts import Undecided, Verdict
@@ -34,7 +33,7 @@ from ..numerics.column_errors import check_finite, column_message
 from ..numerics.labels import label_array
 from ..numerics.representable import refuse_rounded
 from ..numerics.scales import dominant
-from ..numerics.sizes import available_memory, parse_bytes, require_weight_memory
+from ..numerics.sizes import available_memory, is_real, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem

@@ -29,7 +29,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..base import is_finite, require
+from ...numerics.sizes import is_finite
+from ..base import require
 from .base import NormalisedAlgorithm
 from .patterns import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
 

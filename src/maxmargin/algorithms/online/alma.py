@@ -9,8 +9,9 @@ import numpy as np
 
 from ...engine.jit import record
 from ...engine.state import Scaled
+from ...numerics.sizes import is_positive_finite
 from ...problem.problem import Problem
-from ..base import Facts, PerceptronLike, Plan, from_two_on, is_positive_finite, require
+from ..base import Facts, PerceptronLike, Plan, from_two_on, require
 
 # Largest number of updates for which `elapsed` computes s_k by its recurrence, in about a tenth of a second. From there
 # on the bound c sqrt(k) is nearly exact, and so it is from GROWTH_MULTIPLE (growth + 1) updates on; round values, not

@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive_finite, require
+from ...numerics.sizes import is_finite, is_positive_finite
+from ..base import Facts, PerceptronLike, Plan, require
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
 # at fraction 1; small fractions make slow progress. Chosen on the data sets of benchmarks.before_after.

@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...engine.jit import record
+from ...numerics.sizes import is_positive_finite
 from ...problem.problem import Problem
-from ..base import Algorithm, Facts, Plan, is_positive_finite, require
+from ..base import Algorithm, Facts, Plan, require
 
 
 @record

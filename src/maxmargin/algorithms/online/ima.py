@@ -7,8 +7,9 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Motion, Scaled
+from ...numerics.sizes import is_finite, is_positive_finite, is_whole
 from ...problem.problem import Problem
-from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive_finite, is_whole, require
+from ..base import Bias, Facts, PerceptronLike, Plan, require
 
 
 @record

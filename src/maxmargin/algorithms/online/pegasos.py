@@ -9,8 +9,9 @@ import numpy as np
 
 from ...engine.jit import record
 from ...engine.state import Scaled
+from ...numerics.sizes import is_whole
 from ...problem.problem import Problem
-from ..base import Algorithm, Bias, Facts, Plan, is_whole, require
+from ..base import Algorithm, Bias, Facts, Plan, require
 
 
 @record

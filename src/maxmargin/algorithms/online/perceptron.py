@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ..base import Facts, PerceptronLike, Plan, is_finite, require
+from ...numerics.sizes import is_finite
+from ..base import Facts, PerceptronLike, Plan, require
 
 
 @record

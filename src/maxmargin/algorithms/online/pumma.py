@@ -7,8 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from ...engine.jit import compiled, record
 from ...engine.state import Scaled
+from ...numerics.sizes import is_finite
 from ...problem.problem import Problem
-from ..base import Bias, Facts, PerceptronLike, Plan, from_two_on, is_finite, require
+from ..base import Bias, Facts, PerceptronLike, Plan, from_two_on, require
 
 
 @record

@@ -33,8 +33,7 @@ from ...certificates.certificate import Certificate
 from ...certificates.dual_variables import even_out
 from ...data.partitions import ArrayPartitions, Gathered, signs_of
 from ...data.rows import Patterns
-from ...engine.order import shuffled
-from ...engine.sweep import objective_gap, repeat, score_rows
+from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
 from ...problem.problem import Problem
 from ..report import Solution
 from ..state import ENTRIES_PER_CALL
