@@ -24,10 +24,9 @@ from ..engine.state import (
     Scaled,
     Unscaled,
     Weight,
-    copy_rows,
     new_numbers,
 )
-from ..engine.storage import Biased, Dense, Gram, Sparse
+from ..engine.storage import Biased, Dense, Gram, Sparse, copy_rows
 from ..engine.vectors import EuclideanVector, QNormVector
 from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import canonical
@@ -301,22 +300,14 @@ class PackedRows:
 
     def pack(self, h: Weight, rows: np.ndarray) -> Weight:
         """Copy these rows of h, in this order, into contiguous memory."""
-        if self._memory is None:
-            n = h.alpha.size  # of all patterns: h may be packed itself, and smaller
-            self._memory = h._replace(
-                space=_empty_like(h.space, n),
-                y=np.empty(n),
-                square=np.empty(n),
-                cap=np.empty(n),
-                ids=np.empty(n, np.uint32),
-                row_of=h.row_of.copy(),
-            )
-        memory, m = self._memory, rows.size
-        packed = memory._replace(
-            y=memory.y[:m], square=memory.square[:m], cap=memory.cap[:m], ids=memory.ids[:m]
+        if self._memory is None:  # for all patterns: h may be packed itself, and smaller
+            self._memory = h._replace(space=_empty_like(h.space, h.alpha.size), row_of=h.row_of.copy())
+        space, ids = _copied(self._memory.space, h.space, rows), h.ids[rows]
+        if h.row_of.size:
+            self._memory.row_of[ids] = np.arange(rows.size, dtype=np.uint32)
+        return self._memory._replace(
+            space=space, y=h.y[rows], square=h.square[rows], cap=h.cap[rows], ids=ids
         )
-        copy_rows(packed, h, rows)
-        return packed
 
 
 def _vector(size: int, problem: Problem, motion: Motion) -> Any:
@@ -342,7 +333,7 @@ def _empty_like(space: Any, rows: int) -> Any:
     if isinstance(space, Biased):
         return space._replace(base=_empty_like(space.base, rows))
     if isinstance(space, Gram):
-        return space._replace(rows=np.empty(rows, np.uint32))
+        return space
     if isinstance(space, Dense):
         return space._replace(X=np.empty((rows, space.X.shape[1]), space.X.dtype))
     return space._replace(
@@ -350,6 +341,18 @@ def _empty_like(space: Any, rows: int) -> Any:
         indices=np.empty_like(space.indices),
         data=None if space.data is None else np.empty_like(space.data),
     )
+
+
+def _copied(memory: Any, space: Any, rows: np.ndarray) -> Any:
+    """Return a storage of these rows of another one, in memory that `_empty_like` has made."""
+    if isinstance(space, Biased):
+        return memory._replace(base=_copied(memory.base, space.base, rows))
+    if isinstance(space, Gram):
+        return memory._replace(rows=space.rows[rows])
+    if isinstance(space, Dense):
+        return memory._replace(X=np.take(space.X, rows, axis=0, out=memory.X[: rows.size], mode="clip"))
+    copy_rows(memory, space, rows)
+    return memory
 
 
 def _unsigned(a: np.ndarray, index: type[np.unsignedinteger]) -> np.ndarray:

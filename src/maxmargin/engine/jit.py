@@ -31,9 +31,15 @@ _T = TypeVar("_T", bound=type)
 _ENGINE = Path(__file__).resolve().parent
 _INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 # _nrt=False is the option of `numba.extending.register_jitable` against memory management: compiled code allocates no
-# arrays and counts no references, which would take 2 to 14 times the arithmetic of a sweep. fastmath=False keeps the
-# order of sums; without an explicit value, a function would inherit that of its first caller.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": False, "_nrt": False}
+# arrays and counts no references, which would take 2 to 14 times the arithmetic of a sweep. Wrappers for calls from C
+# would take a quarter more of compilation. fastmath=False keeps the order of sums; without an explicit value, functions
+# would inherit that of their first caller.
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "fastmath": False,
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 _PENDING: list[Callable[[], Any]] = []  # what Numba is told before it compiles the next function
 _METHODS: set[str] = set()  # names of the methods of all records
 _LOCK = Lock()

@@ -125,13 +125,12 @@ class NoSlack(NamedTuple):
     def shrink(self, k):
         """Multiply the slack coordinates by k, where they are stored separately; here nothing."""
 
-    def gap_term(self, s, a, cap, g, unit):
-        """Return unit^2 times the term of pattern g in the primal minus the dual objective.
+    def gap_terms(self, s, a, cap, g, unit):
+        """Return unit^2 times the terms of patterns g in the primal minus the dual objective; for arrays.
 
         With the margin m = s / unit this is (unit - s) (cap - a) for m < 1, else (s - unit) a.
         """
-        # at most one is positive: the maximum needs no branch
-        return max((unit - s) * (cap - a), (s - unit) * a)
+        return np.maximum((unit - s) * (cap - a), (s - unit) * a)
 
 
 @record
@@ -169,16 +168,16 @@ class L2Slack(NamedTuple):
             total += self.own_norm2(g)
         self.sum[0] = total
 
-    def gap_term(self, s, a, cap, g, unit):
-        """Return the same term for the loss xi^2 / (2 delta^2), where dual variables have no caps.
+    def gap_terms(self, s, a, cap, g, unit):
+        """Return the same terms for the loss xi^2 / (2 delta^2), where dual variables have no caps.
 
         With the margin m = s - delta^2 a and xi = max(unit - m, 0), it is
         (xi - delta^2 a)^2 / (2 delta^2) + a max(m - unit, 0).
         """
         delta2 = self.delta2[g]
         margin = s - delta2 * a
-        residual = max(unit - margin, 0.0) - delta2 * a
-        return 0.5 * residual * residual / delta2 + a * max(margin - unit, 0.0)
+        residual = np.maximum(unit - margin, 0.0) - delta2 * a
+        return 0.5 * residual * residual / delta2 + a * np.maximum(margin - unit, 0.0)
 
 
 @record
@@ -294,19 +293,6 @@ class Weight(NamedTuple):
         """Return the row of the pair whose class is not that of row i."""
         return self.row_of[self.pair[0 if self.y[i] > 0.0 else 1]]
 
-    def is_loaded(self, i):
-        """Return whether the kernel rows that a step on row i needs are in memory, that of its partner included."""
-        return self.space.is_loaded(i) and (self.row_of.size == 0 or self.space.is_loaded(self.partner(i)))
-
-    def stop_before(self, k, steps):
-        """Record that a sweep stops before position k of its order, after this many steps, as a row is not loaded."""
-        self.number[STOPPED] = k + 1.0
-        self.number[STEPS] = steps
-
-    def stopped(self):
-        """Return whether the last sweep stopped before its end; the next one continues there."""
-        return self.number[STOPPED] > 0.0
-
     def add(self, i, c):
         """Add c y_i x_i to theta; w is theta at p = 2, else its image under the link."""
         c = self.scale.to_stored(c)
@@ -419,17 +405,3 @@ def reset_step_counts(h):
     """Set dual variables to 0 if they count steps; leave them if w is their combination of patterns."""
     if not h.space.vector.is_combination():
         h.alpha[:] = 0.0
-
-
-@compiled()
-def copy_rows(target, source, rows):
-    """Make row k of target a copy of row rows[k] of source; both are `Weight`s of the same storage."""
-    for k in range(rows.size):
-        i = rows[k]
-        target.space.copy(k, source.space, i)
-        target.y[k] = source.y[i]
-        target.square[k] = source.square[i]
-        target.cap[k] = source.cap[i]
-        target.ids[k] = source.ids[i]
-        if target.row_of.size:
-            target.row_of[source.ids[i]] = k

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import record
+from .jit import compiled, record
 from .vectors import ONE, copy_entry, dot, dot_sparse, entry, product_sparse
 
 
@@ -19,8 +19,8 @@ def _norm2_of(self, h):
     return self.vector.norm2()
 
 
-def _is_loaded(self, i):
-    """Return whether row i is in memory, which holds for all rows of data."""
+def _is_loaded(self, h, i):
+    """Return whether the rows of a step on row i of the `Weight` h are in memory, which holds for all rows of data."""
     return True
 
 
@@ -46,11 +46,6 @@ class Dense(NamedTuple):
         """Return x_i.x_j."""
         return dot(self.X[i], self.X[j], self.X.shape[1])
 
-    def copy(self, k, source, i):
-        """Make row k a copy of row i of another storage of the same kind."""
-        for j in range(self.X.shape[1]):  # a slice would make the compiled code count references
-            self.X[k, j] = source.X[i, j]
-
 
 @record
 class Sparse(NamedTuple):
@@ -72,14 +67,6 @@ class Sparse(NamedTuple):
 
     def product(self, i, j):
         return product_sparse(self.indptr, self.indices, self.data, i, j)
-
-    def copy(self, k, source, i):
-        end = np.uint64(self.indptr[k])
-        for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
-            self.indices[end] = source.indices[j]
-            copy_entry(self.data, end, source.data, j)
-            end += ONE
-        self.indptr[k + 1] = end
 
 
 @record
@@ -112,8 +99,10 @@ class Gram(NamedTuple):
     def product(self, i, j):
         return self.K[self.places[self.rows[i]], self.rows[j]] + self.rho * self.rho
 
-    def is_loaded(self, i):
-        return self.places[self.rows[i]] >= 0
+    def is_loaded(self, h, i):
+        """Return whether the kernel rows of a step on row i are in memory, that of its partner included."""
+        j = h.partner(i) if h.row_of.size else i
+        return self.places[self.rows[i]] >= 0 and self.places[self.rows[j]] >= 0
 
     def norm2_of(self, h):
         """Return |w|^2 = sum alpha_g y_g w.x_g at scale one; h has all patterns as rows."""
@@ -121,9 +110,6 @@ class Gram(NamedTuple):
         for i in range(self.rows.size):
             total += h.alpha[h.ids[i]] * h.y[i] * self.dot(i)
         return total
-
-    def copy(self, k, source, i):
-        self.rows[k] = source.rows[i]
 
 
 @record
@@ -146,5 +132,15 @@ class Biased(NamedTuple):
     def product(self, i, j):
         return self.base.product(i, j) + self.rho * self.rho
 
-    def copy(self, k, source, i):
-        self.base.copy(k, source.base, i)
+
+@compiled()
+def copy_rows(target, source, rows):
+    """Make row k of a `Sparse` storage a copy of row rows[k] of another, for all k in turn."""
+    end = np.uint64(0)
+    for k in range(rows.size):
+        i = rows[k]
+        for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
+            target.indices[end] = source.indices[j]
+            copy_entry(target.data, end, source.data, j)
+            end += ONE
+        target.indptr[k + 1] = end

@@ -32,17 +32,6 @@ def _shuffle(seed, out):
         out[i] = np.uint32(j)
 
 
-@compiled()
-def _stride(start, step, out):
-    """Write (start + j step) mod out.size to out[j]; start and step are less than out.size."""
-    k = start
-    for j in range(out.size):
-        out[j] = np.uint32(k)
-        k += step
-        if k >= out.size:
-            k -= out.size
-
-
 def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
     """Return a random permutation of range(n): shape (n,), uint32.
 
@@ -62,12 +51,11 @@ def strides(n: int, rng: np.random.Generator) -> np.ndarray:
 
     Shape (n,), uint32. It is faster than a permutation, and sufficient for rows that already are in random order.
     """
-    out = np.empty(n, np.uint32)
     step = int(rng.integers(1, max(n, 2)))
     while gcd(step, n) != 1:
         step = step + 1 if step + 1 < n else 1
-    _stride(int(rng.integers(max(n, 1))), step, out)
-    return out
+    start = int(rng.integers(max(n, 1)))
+    return ((start + step * np.arange(n)) % max(n, 1)).astype(np.uint32)
 
 
 @compiled(forceinline=True)
@@ -78,9 +66,7 @@ def sweep(rule, h, order, size, scores, moved):
     beginning of `moved`. If a step needs a kernel row that is not loaded, the sweep stops before it, adds the row to
     `moved` and counts it; the next call continues there.
     """
-    first = steps = 0
-    if h.stopped():
-        first, steps = resumed(h)
+    first, steps = resumed(h)
     limit = rule.threshold(h)
     # unsigned, as a signed index would be tested for negative values
     for k in range(np.uint64(first), np.uint64(size)):
@@ -88,8 +74,8 @@ def sweep(rule, h, order, size, scores, moved):
         s = h.score(i)
         scores[k] = s
         if rule.wrong(h, i, s, limit):
-            if not h.is_loaded(i):
-                h.stop_before(k, steps)
+            if not h.space.is_loaded(h, i):
+                h.number[STOPPED], h.number[STEPS] = k + 1.0, steps
                 moved[steps] = i  # this row is wrong, and makes a step when the sweep continues
                 return steps + 1
             rule.step(h, i, s)
@@ -101,10 +87,12 @@ def sweep(rule, h, order, size, scores, moved):
 
 @compiled(forceinline=True)
 def resumed(h):
-    """Return the position in the order at which a stopped sweep continues, and its steps so far; clear the stop."""
-    first = max(int(h.number[STOPPED]) - 1, 0)
-    h.number[STOPPED] = 0.0
-    return first, int(h.number[STEPS])
+    """Return the position in the order at which a sweep begins or continues, and its steps so far; clear the stop."""
+    first, steps = 0, 0
+    if h.number[STOPPED] > 0.0:
+        first, steps = int(h.number[STOPPED]) - 1, int(h.number[STEPS])
+        h.number[STOPPED] = 0.0
+    return first, steps
 
 
 @compiled()
@@ -117,30 +105,13 @@ def repeat(rule, h, order, scores, moved, passes):
     steps = sweeps = total = 0
     while sweeps < passes:
         steps = sweep(rule, h, order, order.size, scores, moved)
-        if h.stopped():
+        if h.number[STOPPED] > 0.0:
             break
         total += steps
         sweeps += 1
         if steps == 0:
             break
     return steps, sweeps, total
-
-
-@compiled()
-def trace(rule, h, order, scores, moved, iterates):
-    """Sweep the same rows and write their stored dual variables, before the first and after each sweep, to `iterates`.
-
-    `iterates` has one row for each such point and one column for each row of order. Return (steps of the last sweep,
-    steps of all sweeps).
-    """
-    total = steps = 0
-    for n in range(iterates.shape[0]):
-        if n > 0:
-            steps = sweep(rule, h, order, order.size, scores, moved)
-            total += steps
-        for k in range(order.size):
-            iterates[n, k] = h.alpha[h.ids[order[k]]]
-    return steps, total
 
 
 @compiled()
@@ -154,7 +125,7 @@ def shrinking_sweeps(rule, h, order, size, scores, passes):
     while sweeps < passes:
         # order is also `moved`: a row is written to a position that has been read already
         steps = sweep(rule, h, order, size, scores, order)
-        if h.stopped():
+        if h.number[STOPPED] > 0.0:
             break
         presented += size
         total += steps
@@ -174,12 +145,10 @@ def batches(rule, h, order, scores):
     sweep does, and the next call continues with the same scores.
     """
     # first: where the mini-batch begins in `order`; start: the position in the mini-batch of its next row
-    steps = first = start = 0
-    resumes = h.stopped()
-    if resumes:
-        position, steps = resumed(h)
-        start = position % scores.size
-        first = position - start
+    resumes = h.number[STOPPED] > 0.0
+    position, steps = resumed(h)
+    start = position % scores.size
+    first = position - start
     while first < order.size:
         size = min(scores.size, order.size - first)
         limit = rule.threshold(h)
@@ -190,8 +159,8 @@ def batches(rule, h, order, scores):
         for k in range(start, size):
             i = order[first + k]
             if rule.wrong(h, i, scores[k], limit):
-                if not h.is_loaded(i):
-                    h.stop_before(first + k, steps)
+                if not h.space.is_loaded(h, i):
+                    h.number[STOPPED], h.number[STEPS] = first + k + 1.0, steps
                     return steps
                 rule.step(h, i, scores[k])
                 steps += 1
@@ -216,34 +185,13 @@ def score_rows(h, order, scores):
         scores[i] = h.score(i)
 
 
-@compiled()
 def objective_gap(h, order, scores, unit):
     """Return unit^2 times the terms of these rows in the primal minus the dual objective.
 
     `scores` is by position in `order`; `unit` is the score of a margin of one.
     """
-    total = 0.0
-    for k in range(order.size):
-        i = order[k]
-        g = h.ids[i]
-        total += h.slack.gap_term(scores[k], h.alpha[g], h.cap[i], g, unit)
-    return total
-
-
-@compiled()
-def movable_rows(h, scores, low, high, out):
-    """Write the rows whose dual variable can still change to `out`; return their number.
-
-    A row is left out if its dual variable is 0 and its score is at least `high`, or if it is at its cap and the score
-    is at most `low`; `low` and `high` lie below and above the score of a margin of one. h has all patterns as rows.
-    """
-    count = 0
-    for i in range(scores.size):
-        a = h.alpha[h.ids[i]]
-        s = scores[i]
-        out[count] = i  # always written, and overwritten if left out: a branch would often be mispredicted
-        count += ((s < high) | (a > 0.0)) & ((s > low) | (a < h.cap[i]))
-    return count
+    g = h.ids[order]
+    return float(h.slack.gap_terms(scores[: order.size], h.alpha[g], h.cap[order], g, unit).sum())
 
 
 @compiled()

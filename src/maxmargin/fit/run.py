@@ -27,7 +27,7 @@ from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..data.rows import KernelPatterns, Patterns
 from ..data.task import GramTask, Task
 from ..engine.state import BIAS, FACTOR, STOPPED, TINY, Motion, refresh
-from ..engine.sweep import score_rows, set_duals, trace
+from ..engine.sweep import score_rows, set_duals
 from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime, require_time
 from ..numerics.sums import Plain
@@ -80,16 +80,11 @@ class Extrapolation:
         """
         size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
-        once = run.passes_per_call(size)
-        for first in range(0, DEPTH, once):
-            if once < DEPTH and run.interrupted():
+        iterates[0] = h.alpha[ids]
+        for k in range(DEPTH):
+            if run.sweep(h, rows) == 0 or run.interrupted():
                 return
-            part = iterates[first : first + once + 1]
-            steps, made = trace(run.rule, h, rows, run.scores, run.moved, part)
-            run.presentations += (len(part) - 1) * size
-            run.steps += made
-            if steps == 0:
-                return
+            iterates[k + 1] = h.alpha[ids]
         target = _combination(iterates)
         if target is None:
             return
@@ -581,7 +576,7 @@ class GramRun(State):
 
         Return whether to resume the sweep: False if it has not stopped, or after an interrupt.
         """
-        if not h.stopped():
+        if not h.number[STOPPED]:
             return False
         if self.interrupted():
             h.number[STOPPED] = 0.0

@@ -24,7 +24,6 @@ from ..engine.state import BIAS, CONSTANT2, NORM2, TIME, TINY, Motion, Unscaled,
 from ..engine.sweep import (
     batches,
     begin,
-    movable_rows,
     objective_gap,
     repeat,
     score_rows,
@@ -593,7 +592,9 @@ class State(Presentation):
         score is at most unit (1 - band).
         """
         low, high = self.unit * (1.0 - band), self.unit * (1.0 + band)
-        return self.moved[: movable_rows(self.h, self.scores, low, high, self.moved)]
+        s, a = self.scores[: self.n], self.h.alpha
+        movable = ((s < high) | (a > 0.0)) & ((s > low) | (a < self.h.cap))
+        return np.flatnonzero(movable).astype(np.uint32)
 
     def partial_gap(self, h: Any, order: np.ndarray) -> float:
         """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
