@@ -19,12 +19,10 @@ from sphinx.util import logging
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
-from maxmargin.algorithms.any_norm import smoothed_newton
 from maxmargin.algorithms.batch import (
     accelerated,
     decomposition,
     newton,
-    sifting,
 )
 from maxmargin.algorithms.batch import (
     semismooth as proximal,
@@ -34,7 +32,7 @@ from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
 from maxmargin.separability import search
-from maxmargin.solvers import generation, l1
+from maxmargin.solvers import generation, interior_point, l1
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +68,11 @@ SYMBOLS = {
 # The modules of the batch algorithms, which have no update rule for a single pattern.
 SOLVERS = {
     "lp": generation,
-    "interior-point": sifting,
+    "interior-point": interior_point,
     "proximal-point": proximal,
     "newton": newton,
     "accelerated": accelerated,
     "proximal-newton": l1,
-    "smoothed-newton": smoothed_newton,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,
     "smoothed-perceptron": smoothed,

@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .algorithms import Perceptron as Perceptron
     from .algorithms import ProximalNewton as ProximalNewton
     from .algorithms import ProximalPoint as ProximalPoint
-    from .algorithms import SmoothedNewton as SmoothedNewton
     from .algorithms import SmoothedPerceptron as SmoothedPerceptron
     from .algorithms import SmoothedPrimalDual as SmoothedPrimalDual
     from .algorithms import VonNeumann as VonNeumann
@@ -76,7 +75,7 @@ _MODULES = {
     "algorithms": """
         ALMA AcceleratedGradient AggressiveROMMA CRAMMA DualCoordinateDescent FMP
         FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
-        Newton PUMMA Pegasos Perceptron ProximalNewton ProximalPoint ROMMA SmoothedNewton
+        Newton PUMMA Pegasos Perceptron ProximalNewton ProximalPoint ROMMA
         IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann
     """,
     "certificates.certificate": "Certificate CertificateError Certificates",

@@ -79,7 +79,7 @@ def test_refusals_name_algorithms_for_the_norm():
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
     without = {"flexible-ima", "lp", "interior-point", "proximal-point", "newton"}
-    without |= {"accelerated", "proximal-newton", "smoothed-newton"}
+    without |= {"accelerated", "proximal-newton"}
     assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
     for name in ALGORITHMS:
         refusal = ALGORITHMS[name]().refuses_kernels()

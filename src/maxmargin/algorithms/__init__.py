@@ -22,7 +22,6 @@ from .programs import (
     Newton,
     ProximalNewton,
     ProximalPoint,
-    SmoothedNewton,
 )
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -48,7 +47,6 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         ProximalPoint,
         Newton,
         ProximalNewton,
-        SmoothedNewton,
         NormalisedPerceptron,
         SmoothedPerceptron,
         VonNeumann,
@@ -94,7 +92,6 @@ __all__ = [
     "Plan",
     "ProximalNewton",
     "ProximalPoint",
-    "SmoothedNewton",
     "SmoothedPerceptron",
     "SmoothedPrimalDual",
     "VonNeumann",

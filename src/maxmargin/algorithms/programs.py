@@ -9,31 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..numerics.norms import norm
-from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from ..solvers.generation import column_points, linear_points
-from ..solvers.iterate import Point, Reached
+from ..solvers.interior_point import interior_points
+from ..solvers.iterate import Reached
 from ..solvers.l1 import l1_points
 from ..solvers.rows import centred_rows
-from .any_norm.barrier import path_points
-from .any_norm.interior_point import norm_points
-from .any_norm.smoothed_newton import smoothed_newton_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
 from .batch.newton import newton_points
-from .batch.semismooth import Start
-from .batch.sifting import Rows, by_proximal_points, sifted_points
+from .batch.sifting import by_proximal_points, sifted_points
 
 if TYPE_CHECKING:
     from ..fit.run import Run
-
-# A point is certified if its gap is at most this share of the last one: a certificate passes over all rows, of which a
-# step visits those near the margin only. A smaller share certifies less often, and a fit that is stopped loses more.
-REPORT_SHARE = 0.5
-# The norms for which interior points are run, besides p = 1 and p = inf: nearer to p = 1 and for large finite p, the
-# slopes of the norm change most from step to step, and the barrier method is more reliable.
-MIN_EXPONENT, MAX_EXPONENT = 1.05, 20.0
 
 
 def interior_points_of_any_norm(
@@ -44,60 +32,21 @@ def interior_points_of_any_norm(
     interrupted: Callable[[], bool],
     tol: float = 0.0,
 ) -> Iterator[Any]:
-    """Yield the iterates of interior points for any problem.
+    """Yield the iterates of interior points for any problem; a soft one at p = inf by column generation.
 
-    With the hinge and many rows, only rows near the margin are solved for (`sifted_points`). The iterates of a hard
-    margin that end without a separator are followed by those of a linear program: where the largest margin is 0, dual
-    variables grow without end. Those of the linear program at p = inf then have sum alpha_i y_i x_i = 0, which proves
-    in every norm that there is no separator.
+    The iterates of a hard margin that end without a separator are followed by those of a linear program: where the
+    largest margin is 0, rounding ends the steps. Those of the linear program at p = inf then have
+    sum alpha_i y_i x_i = 0, which proves in every norm that there is no separator.
     """
-    if not problem.hard:
-        solver = None if problem.euclidean else by_norm_solutions
-        yield from sifted_points(problem, X, y, weights, interrupted, solver, tol)
-        return
+    points: Any = partial(interior_points, tol=tol)
+    if problem.p == np.inf and not problem.hard:
+        points = partial(column_points, points)
     w, b = np.zeros(X.shape[1]), 0.0  # where there is no iterate
-    for w, b, alpha in norm_solutions(problem, X, y, weights, interrupted):
+    for w, b, alpha in points(problem, X, y, weights, interrupted):
         yield w, b, alpha
     # the last point does not separate the classes: the largest margin may be 0
-    if not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
+    if problem.hard and not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
-
-
-def norm_solutions(
-    problem: Problem,
-    X: Any,
-    y: np.ndarray,
-    weights: np.ndarray,
-    interrupted: Callable[[], bool] = lambda: False,
-) -> Iterator[Point]:
-    """Yield the iterates of interior points, and then those of the barrier method; the parameters are those of both."""
-    p = problem.p
-    if p == 1.0 or MIN_EXPONENT <= p <= MAX_EXPONENT or np.isinf(p):
-        yield from norm_points(problem, X, y, weights, interrupted)
-    if not interrupted():
-        yield from path_points(problem, X, y, weights, interrupted)
-
-
-def by_norm_solutions(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
-    """Yield points of a soft margin in any norm; `start` is ignored, as the methods start from their own points.
-
-    At p = inf columns are generated, as few of them have a weight. A point is yielded if its gap is at most
-    `REPORT_SHARE` of the last one, or within `tol`.
-    """
-    problem, y, weights, least_gap = rows.problem, rows.y, rows.weights, np.inf
-    points = partial(column_points, norm_solutions) if problem.p == np.inf else norm_solutions
-    for w, b, alpha in points(problem, rows.X, y, weights, rows.interrupted):
-        balanced = problem.balanced(y, alpha) if problem.free else alpha
-        alpha = alpha if balanced is None else balanced
-        v = np.append(Plain.combine(rows.X, alpha * y), problem.rho * float(alpha @ y))
-        length = norm(v, problem.p)
-        t = problem.multiple(alpha, length * length, weights)
-        alpha = np.minimum(t * alpha, rows.caps)
-        lower = problem.dual((t * length) ** 2, alpha, weights)
-        gap = problem.gap(lower, rows.objective(w, b, rows.margins(w, b)))
-        if gap <= max(tol, REPORT_SHARE * least_gap) or gap == least_gap == np.inf:
-            least_gap = gap
-            yield Reached(w, b, alpha, gap, tol > 0.0 and gap <= tol)
 
 
 def _plan(solver: Callable[..., Iterator[Any]], **options: Any) -> Plan:
@@ -173,24 +122,19 @@ class LinearProgram(Program):
 class InteriorPoint(Program):
     """Primal-dual interior-point methods: every p, both losses, both powers of the norm and the hard margin.
 
-    Iteration: a step of Mehrotra's predictor-corrector method, which costs n d min(n, d). There are 10 to 50 steps as a
-    rule, whatever p, C and the sample weights are; about 100 if the scales of the features differ by six orders of
-    magnitude and almost no label is wrong. Of many rows, the hinge is solved for the rows near the margin, which
-    solutions on growing samples identify, and for means of the others. Soft margins at p = inf may have any number of
-    columns: columns enter by their dual violation, a few times as many as have a weight at the optimum.
-    Other norms than p = 2: the optimality conditions of the norm are linearised as well. Where this does not converge,
-    and for 1 < p < 1.05 and 20 < p < inf, a barrier method follows the central path; the cone |w|_q <= t is then a
-    product of power cones, one for each coordinate.
-    Guarantee: every point is certified on all rows, so that its gap is proved. The small number of steps is measured:
-    there is no such theorem for predictor-corrector methods. On the path of the barrier method, the objective is about
-    nu / tau from the optimum, nu being the number of barriers, and tau grows in every iteration.
+    Iteration: a step of Mehrotra's predictor-corrector method, which costs n d min(n, d). Each weight has a bound, and
+    the vector of the bounds takes its place in the norm, so that all powers are those of positive numbers. There are 5
+    to 20 steps as a rule, whatever p, C, the sample weights and the scales of the features are. Soft margins at p = inf
+    may have any number of columns: columns enter by their dual violation, a few times as many as have a weight at the
+    optimum.
+    Guarantee: every point is certified on all rows, so that its gap is proved. The number of steps is measured: there
+    is no such theorem for predictor-corrector methods.
 
     References
     ----------
     S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992;
     M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13, 2002;
-    R. Chares, "Cones and interior-point algorithms for structured convex optimization involving powers and
-    exponentials", thesis, Louvain, 2009.
+    F. A. Potra, Y. Ye, "Interior-point methods for nonlinear complementarity problems", JOTA 88, 1996.
     """
 
     name: ClassVar[str] = "interior-point"
@@ -321,39 +265,3 @@ class AcceleratedGradient(Program):
         if not problem.hard:
             return "C=inf"
         return None if problem.p >= 2.0 else 'p of at least 2; for a smaller one algorithm="ima" or "auto"'
-
-
-@dataclass(frozen=True)
-class SmoothedNewton(Program):
-    """Newton's method for soft margins at every finite p, on hinge losses that are smoothed less and less.
-
-    Model: the hinge is replaced by a quadratic function of the slack up to a width, and a linear one above it. The
-    width falls by a factor of 4 from stage to stage; the squared hinge needs no smoothing. At p = 1 the q-norms of w
-    with q = 8, 32, 128, ... replace the maximum norm in turn.
-    Iteration: Newton's step with the Hessian of the penalty and of the rows within the width, and a line search. A step
-    costs n d^2 at most, less for the rows in later stages.
-    Guarantee: every stage is certified; the gap of the minimiser of a stage is at most the smoothing error,
-    sum alpha_i width / 2.
-
-    References
-    ----------
-    O. Chapelle, "Training a support vector machine in the primal", Neural Computation 19, 2007;
-    Y. Nesterov, "Smooth minimization of non-smooth functions", Math. Program. 103, 2005.
-    """
-
-    name: ClassVar[str] = "smoothed-newton"
-
-    def refuses(self, problem: Problem) -> str | None:
-        if problem.hard:
-            return "a finite C"
-        return None if problem.p < np.inf else 'a finite p; for p=inf algorithm="auto"'
-
-    def plan(self, facts: Facts) -> Plan:
-        def iterates(run: Run) -> Iterator[Point]:
-            w, b = run.best.primal
-            start = (w, b) if w.any() else None
-            return smoothed_newton_points(
-                run.problem, run.patterns.X, run.y, run.weights, run.interrupted, start
-            )
-
-        return Plan(rule=iterates, unit=1.0)

@@ -187,9 +187,10 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
 
 def recomputed(claim: Certificate, found: Bounds) -> Certificate:
     """Return the certificate with recomputed bounds; raise BoundError unless they prove the claimed ones."""
-    # A claimed bound may be tighter than the recomputed one by the rounding margin of the latter. Where sums have
-    # overflowed, the margin is infinite and nothing is proved.
-    below, above = (margin if math.isfinite(margin) else 0.0 for margin in (found.below, found.above))
+    # A claimed bound may be tighter than the recomputed one by twice the rounding margin of the latter: that of its
+    # sums, and that by which it is rounded outwards. Where sums have overflowed, the margin is infinite and nothing is
+    # proved.
+    below, above = (2.0 * margin if math.isfinite(margin) else 0.0 for margin in (found.below, found.above))
     for name, claimed, given, holds in (
         ("lower", claim.lower, found.lower, found.lower >= claim.lower - below),
         ("upper", claim.upper, found.upper, found.upper <= claim.upper + above),

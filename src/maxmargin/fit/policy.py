@@ -25,7 +25,6 @@ from ..algorithms.programs import (
     Newton,
     ProximalNewton,
     ProximalPoint,
-    SmoothedNewton,
 )
 from ..data.rows import Patterns
 from ..data.task import Task
@@ -56,14 +55,9 @@ MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
 # second for each pair of entries of a row. Too large or too small costs begin the fallback too late or too early.
 NS_PER_ROW, NS_PER_ENTRY, PROXIMAL_NS_PER_ROW = 20.0, 1.5, 300.0
 DENSE_NS, SPARSE_NS = (25.0, 0.9), (400.0, 15.0)
-# Rows x columns x smaller side up to which Newton's method on smoothed losses is run, and for the squared hinge, whose
-# smoothing ends after one or two stages: 3 to 5 s for 60,000 x 780 (3.7e10). Larger values delay the first point.
-MAX_SMOOTHED_FLOPS, MAX_SQUARED_FLOPS = 2e10, 1e11
-# Rows for each column from which the hinge is left to Newton's method: with fewer, it ends early or takes longer than
-# interior points (madelon, 2000 x 500: 1 to 4 s, of which 7 in 12 fits ended early, in place of 1.5 to 3.3 s).
-MIN_SMOOTHED_ROWS_PER_COLUMN = 8
-# Passes of coordinate descent on sparse rows before that method: text takes 30 to 60 (C = 1, p from 1.8 to 10).
-PASSES_BEFORE_SMOOTHED = 100
+# Passes of coordinate descent on sparse rows before interior points: text takes 30 to 60 (C = 1, p from 1.8 to 10),
+# up to this number of multiplications of a step.
+PASSES_BEFORE_INTERIOR, MAX_FALLBACK_FLOPS = 100, 2e10
 # Rough costs in nanoseconds and steps of interior points, and of an entry in a row visit of coordinate descent for p
 # other than 2, which evaluates a power of each entry a few times; they decide when interior points begin.
 INTERIOR_STEPS, INTERIOR_NS_PER_ROW, INTERIOR_NS_PER_FLOP, P_NORM_NS_PER_ENTRY = 25, 1500.0, 0.1, 100.0
@@ -285,16 +279,13 @@ def _soft_in_other_norm(
     problem: Problem, patterns: Patterns, y: np.ndarray | None, interrupted: Callable[[], bool]
 ) -> tuple[Algorithm, str]:
     """Choose the algorithm for a soft margin with p other than 2 or `power=1`; the parameters are those of `choose`."""
-    p, n, d, flops = problem.p, patterns.n, patterns.d, dense_work(patterns)
+    p, n, d = problem.p, patterns.n, patterns.d
     size = f"p = {p:g}, {n} x {d}"
     small = interior_work(patterns) <= MAX_INTERIOR_FLOPS
-    hinge = problem.loss == "hinge"
-    newton = p < np.inf and flops <= (MAX_SMOOTHED_FLOPS if hinge else MAX_SQUARED_FLOPS)
-    newton = newton and d <= min(n / MIN_SMOOTHED_ROWS_PER_COLUMN if hinge else n, MAX_NEWTON_COLUMNS)
-    # At p = 1 Newton's method and interior points take 0.02 to 0.04 s, the linear program of WBC (683 x 9) takes 0.2 to
-    # 0.3 s. At p = inf the linear program is preferred for its exact zeros, where it needs few rows.
+    # At p = 1 interior points take 0.02 to 0.04 s, the linear program of WBC (683 x 9) takes 0.2 to 0.3 s. At p = inf
+    # the linear program is preferred for its exact zeros, where it needs few rows.
     interior = small or (not patterns.sparse and interior_work(patterns) <= MAX_HARD_FLOPS)
-    program = LinearProgram().refuses(problem) is None and not (p == 1.0 and (newton or interior))
+    program = LinearProgram().refuses(problem) is None and not (p == 1.0 and interior)
     if program and not (interior and y is not None and has_many_errors(problem, patterns, y, interrupted)):
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     if ProximalNewton().refuses(problem) is None:
@@ -304,14 +295,10 @@ def _soft_in_other_norm(
             InteriorPoint(),
             "p = inf: interior points, on growing sets of columns and rows near the margin",
         )
-    if newton:
-        return SmoothedNewton(), f"{size}: Newton's method, for every C and all scales"
-    if small and not patterns.sparse:
+    if small and (not patterns.sparse or d <= min(n, MAX_NEWTON_COLUMNS)):
         return InteriorPoint(), f"{size}: interior points, for every C and all scales"
     if DualCoordinateDescent().refuses(problem) is None:
         return DualCoordinateDescent(), f"p = {p:g}: coordinate descent; a step costs the non-zeros of a row"
-    if patterns.sparse and not small:
-        return SmoothedNewton(), f"{size}: Newton's method, by the inner products of sparse rows"
     return InteriorPoint(), f"{size}: interior points, which solve every p"
 
 
@@ -354,26 +341,19 @@ def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = No
 def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | None:
     """Return the algorithm that takes over for another problem than p = 2 with the squared norm; None if none does.
 
-    Newton's method is followed by interior points if it ends early. Coordinate descent is followed by interior points
-    on dense rows, after `SHARE_BEFORE_BATCH` of their estimated work, and by Newton's method on sparse rows, whose
-    inner products cost less than n^2 d, after `PASSES_BEFORE_SMOOTHED` passes.
+    Proximal Newton steps are followed by interior points if rounding ends them. So is coordinate descent: on dense rows
+    after `SHARE_BEFORE_BATCH` of their estimated work, on sparse rows after `PASSES_BEFORE_INTERIOR` passes.
     """
     n, d = patterns.n, patterns.d
     size, flops = f"{n} x {d}", dense_work(patterns)
     if isinstance(chosen, ProximalNewton):
         return Fallback(InteriorPoint(), f"{size}: rounding has ended the proximal Newton method", np.inf)
-    if flops > MAX_SMOOTHED_FLOPS:
+    if flops > MAX_FALLBACK_FLOPS or not isinstance(chosen, DualCoordinateDescent):
         return None
-    after_newton = Fallback(InteriorPoint(), f"{size}: Newton's method has ended; interior points", np.inf)
-    if isinstance(chosen, SmoothedNewton):
-        return after_newton
-    if not isinstance(chosen, DualCoordinateDescent):
-        return None
-    if patterns.sparse:
-        reason = f"{size}: coordinate descent is slow; Newton's method"
-        return Fallback(SmoothedNewton(), reason, PASSES_BEFORE_SMOOTHED * n, after_newton)
-    work = INTERIOR_STEPS * (INTERIOR_NS_PER_ROW * n + INTERIOR_NS_PER_FLOP * flops)
-    visits = SHARE_BEFORE_BATCH * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
+    visits = float(PASSES_BEFORE_INTERIOR * n)
+    if not patterns.sparse:
+        work = INTERIOR_STEPS * (INTERIOR_NS_PER_ROW * n + INTERIOR_NS_PER_FLOP * flops)
+        visits = SHARE_BEFORE_BATCH * work / (P_NORM_NS_PER_ENTRY * patterns.entries / n)
     return Fallback(InteriorPoint(), f"{size}: coordinate descent is slow; interior points", visits)
 
 

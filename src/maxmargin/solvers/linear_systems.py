@@ -1,4 +1,4 @@
-"""Linear systems of the solvers: Gram matrices of dense and sparse rows, factors, and a diagonal plus a Gram matrix.
+"""Linear systems of the solvers: Gram matrices of dense and sparse rows, and factors.
 
 References
 ----------
@@ -21,8 +21,6 @@ from ..numerics.sparse_columns import canonical, with_constant_column
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 
-# Columns beyond twice the rows from which a system is solved by a factor of the size of the rows.
-MIN_KEPT = 50
 # A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
 # few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
 PIVOT_ROUNDING = 1e-13
@@ -189,99 +187,7 @@ def times_columns(A: Any, factors: np.ndarray) -> Any:
     return sp.csr_array((A.data * factors[A.indices], A.indices, A.indptr), shape=A.shape)
 
 
-def column_squares(B: Any, weight: np.ndarray) -> np.ndarray:
-    """Return the diagonal of B' diag(weight) B."""
-    if isinstance(B, np.ndarray):
-        return np.einsum("ij,i,ij->j", B, weight, B)
-    return B.multiply(B).T @ weight
-
-
-def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Solve:
-    """Return the function from p to the solution x of (diag(diagonal) + B' diag(weight) B) x = p.
-
-    The factor has the size of the smaller side of B (`woodbury_solver`). The right-hand side p has shape (d,) or
-    (d, k).
-
-    Parameters
-    ----------
-    B : ndarray or CSR matrix of shape (n, d)
-    weight : ndarray of shape (n,), non-negative
-    diagonal : ndarray of shape (d,), positive
-
-    Raises
-    ------
-    LinAlgError
-        If there is no factor.
-    """
-    n, d = B.shape
-    if d > MIN_KEPT + 2 * n:
-        return woodbury_solver(B, weight, diagonal)
-    H = times_rows(B, np.sqrt(weight))  # H'H = B' diag(weight) B
-    M = _gram(H)
-    M[np.diag_indices(diagonal.size)] += diagonal
-    solve = factor(M)
-    if solve is None:
-        raise np.linalg.LinAlgError
-    return solve
-
-
-def row_solver(
-    A: Any, weight: np.ndarray, diagonal: np.ndarray
-) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Return the function from p to the solution x of (A diag(weight) A' + diag(diagonal)) x = p, and diag(weight) A'x.
-
-    With more rows than columns, Woodbury's identity is used, whose matrix has d columns. Digits of x cancel where the
-    diagonal is small; iterative refinement recovers them. The second result is computed without A'x, whose rounding
-    large weights would multiply. The right-hand side p has shape (n,) or (n, k).
-
-    Parameters
-    ----------
-    A : ndarray or CSR matrix of shape (n, d)
-    weight : ndarray of shape (d,), non-negative
-    diagonal : ndarray of shape (n,), positive
-    """
-    n, d = A.shape
-    if n <= d:
-        solve_rows = solver(A.T, weight, diagonal)
-
-        def solve(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            x = solve_rows(p)
-            return x, (weight * (A.T @ x).T).T
-
-        return solve
-    solve_columns = solver(A, 1.0 / diagonal, 1.0 / np.maximum(weight, TINY))
-
-    def solve_by_columns(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        scaled = (p.T / diagonal).T
-        image = solve_columns(A.T @ scaled)
-        return scaled - ((A @ image).T / diagonal).T, image
-
-    return solve_by_columns
-
-
-def woodbury_solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Solve:
-    """Return the same function as `solver` by Woodbury's identity, whose matrix has n columns.
-
-    Digits cancel where the diagonal is small relative to the squares of the columns: for steps that a line search
-    follows, not for the last digits of a solution.
-    """
-    if not weight.size:
-        return lambda p: (p.T / diagonal).T
-    scaled = times_columns(B, 1.0 / diagonal)
-    M = _gram(times_columns(B, 1.0 / np.sqrt(diagonal)).T)
-    M[np.diag_indices(weight.size)] += 1.0 / weight
-    solve_rows = factor(M)
-    if solve_rows is None:
-        raise np.linalg.LinAlgError
-
-    def solve(p: np.ndarray) -> np.ndarray:
-        q = (p.T / diagonal).T
-        return q - scaled.T @ solve_rows(B @ q)
-
-    return solve
-
-
-def _gram(H: Any) -> np.ndarray:
+def gram(H: Any) -> np.ndarray:
     """Return H'H of a dense or sparse H, as a dense matrix."""
     if isinstance(H, np.ndarray):
         return H.T @ H

@@ -1,1 +1,0 @@
-"""Batch solvers for every norm: interior points, the barrier method and Newton's method on smoothed losses."""
