@@ -108,7 +108,7 @@ def test_no_claim_is_verified_by_sums_that_overflow(storage, tmp_path):
 
 
 # the largest entries of the columns, as powers of ten, and whether such a fit is certified
-EXTREMES = [([150, 75, 0, -150], False), ([17, 0, 0, 0], False), ([9, 0, -9, 0], True), ([-150] * 4, True)]
+EXTREMES = [([17, 0, 0, 0], False), ([9, 0, -9, 0], True), ([-45] * 4, True)]
 
 
 @pytest.mark.parametrize(("powers", "certified"), EXTREMES)

@@ -60,7 +60,7 @@ ONLINE = {
     "radius": (-1.0,),
 }
 SELECTION = {
-    "C": (INF, 1e-300),  # not separable; all weights are 0
+    "C": (INF, 1e-90),  # not separable; all weights are 0
     "p": ("ln",),
     "step": (1.5,),
     "n_features_to_select": (13,),
@@ -96,25 +96,6 @@ def test_invalid_values_are_refused_with_the_name_of_the_parameter(model, name, 
             model.set_params(**{parameter: value}).fit(X, y)
         model.set_params(**{parameter: valid})
         assert vars(model) == before
-
-
-@pytest.mark.parametrize("cls", BOTH)
-@pytest.mark.parametrize(
-    ("options", "weight", "words"),
-    [
-        ({"C": 5e306}, 1.0, "C times the sum.*lower C"),
-        ({"C": 1e-310}, 1.0, "C times the least.*raise C"),
-        ({"C": 1e-20, "loss": "squared_hinge"}, 1e-300, "C times the least.*raise C"),
-        ({"intercept": "augmented", "intercept_scaling": 1e160}, 1.0, r"square of intercept_scaling=1e\+160"),
-    ],
-)
-def test_costs_and_constants_beyond_float64_are_refused(cls, options, weight, words):
-    """Except the costs of a hard margin, which has none."""
-    X, y = clouds(20, gap=4.0)
-    weights = np.where(np.arange(20) == 3, weight, 1.0)
-    with pytest.raises(ValueError, match=words):
-        cls(**options).fit(X, y, weights)
-    cls(INF).fit(X, y, weights)
 
 
 def test_class_weights_multiply_sample_weights():

@@ -36,7 +36,7 @@ def test_feature_names_are_stored_and_checked(frame, model):
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert np.allclose(model.decision_function(frame), expected, rtol=0.0, atol=ROUNDING)
     exchanged = frame[["c", "b", "a"]]
-    with pytest.raises(ValueError, match=r"X\[list\(model.feature_names_in_\)\]"):
+    with pytest.raises(ValueError, match="in the same order"):
         model.predict(exchanged)
     assert np.array_equal(model.predict(exchanged[list(model.feature_names_in_)]), model.predict(frame))
     with pytest.raises(ValueError, match="unseen at fit time"):
@@ -58,12 +58,12 @@ def test_arrow_tables_are_read_as_frames_are(model):
     for bad, message in (
         (
             table.set_column(1, "b", pa.array(["u"] * 60)),
-            "column 'b' of X holds string, 'u' for instance, not numbers",
+            "column 'b' of X holds 'u', not numbers",
         ),
         (table.set_column(1, "b", pa.array([None] * 59 + [1.0])), "column 'b' is missing"),
         (
             table.set_column(1, "b", pa.array([date(2020, 2, 2)] * 60)),
-            r"column 'b' of X holds date32\[day\], not",
+            "column 'b' of X holds datetime64.*, not",
         ),
         (
             pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
@@ -105,9 +105,13 @@ REFUSED = {
     "pandas NaN": (PANDAS.assign(b=[np.nan, np.nan] + [1.0] * 58), "'b' is missing", FILL),
     "pandas text": (PANDAS.assign(b="Oslo"), "'b'.* 'Oslo'", ENCODE),
     "a masked array": (np.ma.array(X, mask=X > 1.0), "masked entries", "fill them in"),
-    "Arrow dates": (PANDAS.assign(b="2020-02-02").astype({"b": "timestamp[s][pyarrow]"}), "'b'.* ti", ENCODE),
+    "Arrow dates": (
+        PANDAS.assign(b="2020-02-02").astype({"b": "timestamp[s][pyarrow]"}),
+        "'b'.* datetime64",
+        ENCODE,
+    ),
     "polars null": (POLARS.with_columns(b=pl.lit(None, dtype=pl.Float64)), "'b' is missing", FILL),
-    "polars dates": (POLARS.with_columns(b=pl.date(2020, 2, 2)), "'b'.* Date", ENCODE),
+    "polars dates": (POLARS.with_columns(b=pl.date(2020, 2, 2)), "'b'.* datetime64", ENCODE),
     "a query": (POLARS.lazy(), "query", "collect()"),
     "array of text": (np.array([["1", "2", "x"]] * 60), "column 2.* 'x'", ENCODE),
     "CSR with NaN": (sp.csr_matrix(np.where(np.arange(3) == 1, np.nan, X)), "column 1 is missing", FILL),

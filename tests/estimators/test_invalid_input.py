@@ -46,7 +46,7 @@ BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
         (X4, Y4, [1.0, -1.0, 1.0, 1.0], "[Nn]egative.* row 1 .counted from 0"),
         (X4, Y4, [1.0, INF, 1.0, 1.0], "(?s)infinity.* row 1 .counted from 0"),
         (X4, Y4, [0.0, 0.0, 0.0, 0.0], "non-zero"),
-        (X4, Y4, [1e308] * 4, "sum of sample_weight"),
+        (X4, Y4, [1e308] * 4, "C times the weights"),
         (X4, Y4, [1.0, 0.0, 1.0, 0.0], "one class"),
     ],
 )
@@ -203,25 +203,12 @@ def test_rare_classes_are_found_among_many_labels(kind):
         assert model.classes_.tolist() == [kind(label) for label in (0, 1, 2)]
 
 
-# Squares and sums of kernel values leave float64 for entries below 1e-160 or above 1e150, of matrices 1e-320, 1e300.
 NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
 
 
 @pytest.mark.parametrize(
     ("options", "data", "words"),
     [
-        (None, lambda X: X * 1e-200, "entry of X is"),
-        (None, lambda X: sp.csr_matrix(X) * 1e300, "entry of X is.*scale the features"),
-        ({"kernel": "linear"}, lambda X: X * 1e-160, "underflow.*scale the features"),
-        ({"kernel": "linear", "C": INF}, lambda X: X * 1e126, "overflows in sums.*scale the features"),
-        (
-            {"kernel": "precomputed", "C": INF},
-            lambda X: X @ X.T * 1e250,
-            "overflows in sums.*scale the matrix",
-        ),
-        ({"kernel": "poly", "coef0": 1e100}, lambda X: X, "overflows in sums.*coef0"),
-        ({"kernel": "poly", "gamma": 1.0, "degree": 9}, lambda X: X * 1e30, "overflows.*scale the features"),
-        ({"kernel": "rbf"}, lambda X: X * 1e-160, "too small or too large"),
         ({"kernel": "rbf"}, lambda X: X + 1e8, "lost in rounding.*mean"),
         ({"kernel": "precomputed"}, lambda X: X, "square"),
         ({"kernel": "precomputed"}, lambda X: rbf_kernel(X) + np.eye(40, k=39), "rows 0 and 39 .counted"),
@@ -230,11 +217,10 @@ NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
         ({"kernel": lambda A, B: np.ones(3)}, lambda X: X, "shape"),
     ],
 )
-def test_magnitudes_and_kernels_without_a_certificate_are_refused(options, data, words):
+def test_kernels_without_a_certificate_are_refused(options, data, words):
     X, y, _ = rings(40, 10)
-    model = MaxMarginClassifier() if options is None else KernelMaxMarginClassifier(**options)
     with pytest.raises(ValueError, match=words):
-        model.fit(data(X), y)
+        KernelMaxMarginClassifier(**options).fit(data(X), y)
 
 
 DAYS = np.array([["2020-01-01"], ["2020-01-02"], ["2020-01-03"], ["NaT"]], dtype="M8[D]")

@@ -59,7 +59,7 @@ def test_limits_are_named():
     assert message.startswith("All max_iter=1 rounds were made. The certified gap is ")
     assert "Raise max_iter" in message
     assert "Raise max_time" in unfinished(X, max_time=1e-9).message_
-    assert "raise" not in (unfinished(X * 1e150).message_ + unfinished(X * 0.0).message_).lower()
+    assert "raise" not in (unfinished(X * 1e40).message_ + unfinished(X * 0.0).message_).lower()
     assert "Ctrl-C or a callback ended" in unfinished(X, callback=lambda report: True).message_
     several = unfinished(X).fit(X, Y + (X[:, 1] > 1.0))
     assert "gap of class" in several.message_
@@ -96,7 +96,7 @@ REFUSED = [
     (fit(pd.DataFrame(with_entry(4, 1, np.inf), columns=list("abcde"))), INFINITE.format("'b'")),
     (lambda: separate(with_entry(4, 1, np.inf), Y), INFINITE.format(1)),
     (fit(with_entry(4, 1, np.nan)), "column 1 is missing; .*row 4"),
-    (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds 1000.*, beyond float64"),
+    (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds '1000"),
     (fit(damaged()), "damaged sparse matrix"),
     (fit(damaged("coo")), "damaged sparse matrix"),
     (lambda: separate(damaged("lil"), Y), "damaged sparse matrix"),

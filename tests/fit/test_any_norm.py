@@ -136,7 +136,7 @@ def test_sample_weights_equal_copies_in_every_storage(p):
 
 @pytest.mark.parametrize(
     ("p", "scale"),
-    [(1.0, 1e-100), (1.5, 1e8), (2.0, 1e-100), (2.0, 1e100), (3.0, 1e-8), (10.0, 1e8), (INF, 1e100)],
+    [(1.0, 1e-49), (1.5, 1e8), (2.0, 1e-49), (2.0, 1e49), (3.0, 1e-8), (10.0, 1e8), (INF, 1e49)],
 )
 def test_rescaled_data_are_certified(p, scale):
     X, y = separable(25, 4, 5)
@@ -287,7 +287,7 @@ def test_certified_bounds_hold_in_exact_arithmetic(p, kind):
 
 
 @pytest.mark.parametrize("p", [1.0, INF])
-@pytest.mark.parametrize("size", [1.0, 1e-20, 1e-100])
+@pytest.mark.parametrize("size", [1.0, 1e-20, 1e-49])
 def test_linear_program_with_optimum_zero_is_certified(p, size):
     """The solution of the linear program is exactly 0, that of another method up to `tol`."""
     X, y = clouds(30, 4, 17)

@@ -252,31 +252,18 @@ def test_costs_that_have_lost_digits_are_refused(loss, tmp_path):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     files = str(tmp_path / "X.npy"), str(tmp_path / "y.npy")
-    model = MaxMarginClassifier(C=1e-310, loss=loss, memory=100_000, max_iter=3)
-    with pytest.raises(ValueError, match="lost its digits: raise C"):
+    model = MaxMarginClassifier(C=1e-110, loss=loss, memory=100_000, max_iter=3)
+    with pytest.raises(ValueError, match=r"C times .*: (change|raise) C"):
         model.fit(*files)
-    model.set_params(C=1.0, class_weight={0: 1e-310, 1: 1.0})
-    with pytest.raises(ValueError, match="lost its digits: raise C"):
+    model.set_params(C=1.0, class_weight={0: 1e-110, 1: 1.0})
+    with pytest.raises(ValueError, match=r"C times .*: (change|raise) C"):
         model.fit(*files)
     model.set_params(C=1e-3, class_weight=None).fit(*files)
     model.certificate_ = replace(
-        model.certificate_, problem=replace(model.certificate_.problem, C=1e-310), lower=0.0, upper=1.0
+        model.certificate_, problem=replace(model.certificate_.problem, C=1e-110), lower=0.0, upper=1.0
     )
-    with pytest.raises(CertificateError, match=r"row 0 .*lost its digits: raise C"):
+    with pytest.raises(CertificateError, match=r"row 0 .*C times .*: (change|raise) C"):
         verify(model, *files)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
-@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide by zero")
-def test_a_huge_entry_is_refused_in_the_sample_or_not(loss, storage):
-    """The sample has a few hundred of 4000 rows, whichever the seed."""
-    X, y = np.repeat([[-1.0], [1.0]], 2_000, axis=0) * np.ones(8), np.repeat([0, 1], 2_000)
-    X[-1] = 1.7e308
-    for seed in range(2):
-        model = MaxMarginClassifier(loss=loss, memory=60_000, max_iter=3, random_state=seed)
-        with pytest.raises(ValueError, match="and its square is beyond float64 numbers: scale the features"):
-            model.fit(storage(X), y)
 
 
 def test_rows_that_cannot_be_read_are_refused():
@@ -289,7 +276,7 @@ def test_rows_that_cannot_be_read_are_refused():
             MaxMarginClassifier(memory="60KB").fit(damaged, y)
     with pytest.raises(ValueError, match="memory is too small for 20 columns"):
         MaxMarginClassifier(memory="1KB").fit(X, y)
-    with pytest.raises(ValueError, match="least weight of a row"):
+    with pytest.raises(ValueError, match="weights of rows reaches"):
         MaxMarginClassifier(memory="60KB").fit(X, y, np.where(np.arange(2_000) < 3, 1.0, 5e-324))
     with pytest.raises(ValueError, match="must be a matrix of real numbers"):
         MaxMarginClassifier(memory="10KB").fit(X.toarray().astype(complex), y)

@@ -14,17 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.functions import Kernel, Linear, Precomputed, Products
+from ..data.door import LARGEST_COST
+from ..kernels.functions import Kernel, Linear
 from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
 from ..problem.problem import Problem
 from .bounds import Length
 
-SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)  # squared lengths of rows below it have lost digits
-# Range of the largest kernel value in which terms of sums neither overflow nor lose significant digits by underflow.
-VALUE_RANGE = 1e-250, 1e250
-UNDERFLOW_LENGTH = 1e-155  # upper bound of the length of a row whose square underflows
 # Largest accepted error of a kernel value, as a fraction of the largest value. Bounds computed from kernel values with
 # larger errors would prove nothing of use. A round value; not tuned.
 MAX_RELATIVE_ERROR = 0.1
@@ -59,7 +56,7 @@ class KernelSample:
     Raises
     ------
     ValueError
-        If kernel values, or sums of them, over- or underflow or are lost in rounding; the message names a remedy.
+        If kernel values are beyond the domain (`data.door`), or lost in rounding; the message names a remedy.
     """
 
     product: Callable[[np.ndarray], np.ndarray] | None = None
@@ -71,26 +68,13 @@ class KernelSample:
         self.features: Any = without_empty_columns(rows)[0] if isinstance(kernel, Linear) else None
         with np.errstate(over="ignore", invalid="ignore"):
             self.diagonal = kernel.diagonal(self.X)
-            self.max_diagonal = most = float(np.abs(self.diagonal).max(initial=0.0))
-            products = isinstance(kernel, Products)
-            square = float(Linear().diagonal(self.X).max(initial=0.0)) if products else 1.0
-        what = "matrix" if isinstance(kernel, Precomputed) else "features"
-        if not most <= VALUE_RANGE[1]:
-            other = "" if what == "matrix" else ", or lower gamma or coef0"
+        self.max_diagonal = most = float(np.abs(self.diagonal).max(initial=0.0))
+        if not (1.0 / LARGEST_COST <= most <= LARGEST_COST or most == 0.0):
             raise ValueError(
-                f"The kernel overflows in sums: its values reach {most:.3g}, and bounds can be computed up to "
-                f"{VALUE_RANGE[1]:g}; scale the {what}{other}."
-            )
-        if square < SMALLEST_NORMAL and abs(rows).max() > 0.0:
-            raise ValueError("Squared lengths of rows underflow, and kernel values: scale the features.")
-        if 0.0 < most < VALUE_RANGE[0]:
-            raise ValueError(
-                f"The kernel underflows in sums: its values reach {most:.3g} only, and bounds can be computed from "
-                f"{VALUE_RANGE[0]:g} on; scale the {what}."
+                f"Kernel values reach {most:.3g}, and fits take {1 / LARGEST_COST:g} to {LARGEST_COST:g}: scale the "
+                "features, or lower gamma, degree or coef0 (with a precomputed kernel, divide the matrix)."
             )
         self.error = kernel.error(self.X)
-        if not np.isfinite(self.error):
-            raise ValueError("Squared lengths of rows overflow, and kernel values: scale the features.")
         if self.error > MAX_RELATIVE_ERROR * most:
             raise ValueError(
                 f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {self.error:.3g}. "
@@ -155,7 +139,8 @@ class KernelSample:
         w = Plain.combine(X[used], c[used])
         scores = Plain.scores(X, w)
         underflow = SMALLEST_FLOAT if self.max_diagonal > 0.0 else 0.0
-        lengths = 1.01 * np.sqrt(self.diagonal) + (UNDERFLOW_LENGTH if self.max_diagonal > 0.0 else 0.0)
+        # the square of a length below 1e-155 underflows
+        lengths = 1.01 * np.sqrt(self.diagonal) + (1e-155 if self.max_diagonal > 0.0 else 0.0)
         # sum |c_i| |x_i| bounds the sum of the absolute values of the terms of w, the coefficients' rounding included
         size, length = float(np.abs(c) @ lengths), 1.01 * Plain.norm(w)
         w_error = Plain.error(size, Plain.terms(X, used.size, 0)) + self.rounded * size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 # Rows whose terms of a fingerprint are computed together: temporaries of 64 kB stay in the cache, and the allocator
 # does not map them anew. Smaller blocks take more calls of NumPy.
 BLOCK_ROWS = 1 << 13
-# Unit of the sums of a fingerprint, a power of two: no sum of n products of d entries below 1e154, whose squares are
-# finite, and any weights overflows in it for n d < 1e26, and 1 in this unit is far above the smallest number.
-CHECKSUM_UNIT = 2.0**600
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +38,8 @@ class Sample:
         2-norms |x_i|; None to compute them.
     columns : Columns, default=None
         The columns of the data set that X consists of; None where X has all of them.
+    shift : ndarray of shape (d,), default=None
+        What the door has subtracted from every row of the data set (`data.door`); None for nothing.
     same_rows : Sample, default=None
         A sample with the same rows, whose projections this one shares (`with_labels`).
 
@@ -56,6 +54,7 @@ class Sample:
     weights: np.ndarray
     norms: Any = None
     columns: Columns | None = None
+    shift: np.ndarray | None = None
     same_rows: Sample | None = None
     entries: int = field(init=False)
 
@@ -67,7 +66,7 @@ class Sample:
     def with_labels(self, y: np.ndarray, weights: np.ndarray | None = None) -> Sample:
         """Return a sample of the same rows with other labels y and, unless None, other weights, of shape (n,) each."""
         weights = self.weights if weights is None else weights
-        return Sample(self.X, y, weights, self.norms, self.columns, self.same_rows or self)
+        return Sample(self.X, y, weights, self.norms, self.columns, self.shift, self.same_rows or self)
 
     def certificate(
         self, problem: Problem, alpha: np.ndarray, found: Bounds, kernel: Kernel | None = None
@@ -89,7 +88,7 @@ class Sample:
 
     @cached_property
     def projections(self) -> np.ndarray:
-        """A number for each row that depends on its entries and its position, in `CHECKSUM_UNIT`, shape (n,).
+        """A number for each row that depends on its entries and its position, shape (n,).
 
         It is the projection 1 + sum_j x_ij (1 + sin(j) / 2), where j is the column in the whole data set, counted from
         1, times a multiplicative hash of the position, between 1/2 and 1.
@@ -100,6 +99,8 @@ class Sample:
         # places are the numbers of the columns of X in the whole data set; None where X has all of them
         numbers = np.arange(1.0, X.shape[1] + 1.0) if columns.places is None else columns.places + 1.0
         found = row_projections(X, numbers)
+        if self.shift is not None:
+            found += row_projections(self.shift[None], numbers) - 1.0
         for rows in _blocks(found.size):
             found[rows] *= position_factors(rows.start, rows.stop)
         return found
@@ -117,7 +118,7 @@ class Sample:
         """The sum of projection_i (1 + s_i) (3 + y_i), the sum of its absolute values, and the sizes of the data."""
         checksum, scale = self._sums(self._products)
         features = self.X.shape[1] if self.columns is None else self.columns.count
-        return fingerprint_of(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
+        return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
 
     def _sums(self, products: np.ndarray) -> tuple[float, float]:
         """Return the sum of products_i (3 + y_i), and the sum of its absolute values."""
@@ -129,15 +130,9 @@ class Sample:
         return checksum, scale
 
 
-def fingerprint_of(rows: int, features: int, positives: int, checksum: float, scale: float) -> Fingerprint:
-    """Return the fingerprint of sums in `CHECKSUM_UNIT`; they stay in this unit where they overflow without it."""
-    unit = CHECKSUM_UNIT if scale * CHECKSUM_UNIT < math.inf else 1.0
-    return Fingerprint(rows, features, positives, checksum * unit, scale * unit)
-
-
 def row_projections(X: Any, numbers: np.ndarray) -> np.ndarray:
-    """Return 1 + sum_j x_ij (1 + sin(j) / 2) in `CHECKSUM_UNIT`, shape (n,); `numbers` are the j of the columns."""
-    return Plain.scores(X, (1.0 + 0.5 * np.sin(numbers)) / CHECKSUM_UNIT, 1.0 / CHECKSUM_UNIT)
+    """Return 1 + sum_j x_ij (1 + sin(j) / 2), shape (n,); `numbers` are the j of the columns."""
+    return Plain.scores(X, 1.0 + 0.5 * np.sin(numbers), 1.0)
 
 
 def position_factors(first: int, last: int) -> np.ndarray:

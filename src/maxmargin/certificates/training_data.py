@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.column_errors import check_finite, column_message
+from ..numerics.columns import check_columns, check_finite, column_message
 from ..numerics.labels import label_array
-from ..numerics.representable import not_numeric, refuse_rounded
 from ..numerics.sparse_columns import canonical, check_storage, check_weights
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
@@ -45,12 +44,11 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     require(X.ndim == 2, f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
     if X.dtype not in (np.float32, np.float64):
-        require(X.dtype.kind not in "mM", not_numeric("column 0", X.dtype))
         try:
+            check_columns(given)
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            message = column_message("could not convert string", given, None)
-            raise CertificateError(message or f"X must hold numbers: {error}") from None
+            raise CertificateError(column_message(given) or str(error)) from None
     X = canonical(X)
     check_finite(X, given, CertificateError)
     labels = labels_of(X, y)
@@ -106,7 +104,7 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
         does not represent the numbers of X exactly.
     """
     try:
-        refuse_rounded(X)
+        check_columns(X)
     except ValueError as error:
         raise CertificateError(str(error)) from None
     X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)

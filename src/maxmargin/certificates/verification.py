@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.door import moved, shift_of, shifted
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.progress import announce
 from ..numerics.sparse_columns import without_empty_columns
@@ -137,7 +138,8 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     fits = coef.shape[1:] == (X.shape[1],)
     names, found = classes[1:] if count == 1 else classes, []
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = Sample(X, np.zeros(labels.size), weights, columns=columns)
+        shift = shift_of(parts[0].problem, X)
+        rows = Sample(shifted(X, shift), np.zeros(labels.size), weights, columns=columns, shift=shift)
         for part, name, w, b in zip(parts, names, coef, intercept, strict=True):
             with naming(name, model):
                 sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
@@ -145,7 +147,8 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
                 require(fits, f"the model has {w.size} weights for {X.shape[1]} features: they do not fit.")
                 # the gap of the claim is to be shown again, up to a rounding of 1e-9
                 alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
-                found.append(recomputed(part, bounds_to(part.problem, sample, w, b, alpha, gap)))
+                inside = moved(w, b, shift, 1)
+                found.append(recomputed(part, bounds_to(part.problem, sample, w, inside, alpha, gap)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 

@@ -19,7 +19,7 @@ from dask import config
 from dask.base import compute
 from dask.delayed import delayed
 
-from ..numerics.column_errors import ENCODE
+from ..numerics.columns import ENCODE
 from ..numerics.labels import plain_labels
 from ..numerics.row_sources import cluster_of
 from ..numerics.sparse_columns import canonical

@@ -18,12 +18,12 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.column_errors import first_not_finite
 from ..numerics.labels import bad_label
 from ..numerics.row_sources import is_file_of
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
-from ..problem.problem import MIN_COST, Problem
+from ..problem.problem import Problem
+from .door import LARGEST_COST, beyond, first_outside
 
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
@@ -405,8 +405,8 @@ def merged(results: Iterable[M]) -> M | None:
 
 
 def check_finite(block: Partition | Gathered) -> None:
-    """Raise BadRowError at the first row with an entry or a weight that is NaN or infinite."""
-    found = first_not_finite(block.X)
+    """Raise BadRowError at the first row with an entry beyond the domain, or a weight that is NaN or infinite."""
+    found = first_outside(block.X)
     weights = np.zeros(0) if block.weights is None else block.weights
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size and (found is None or bad[0] < found[0]):
@@ -414,23 +414,22 @@ def check_finite(block: Partition | Gathered) -> None:
         raise BadRowError(int(block.numbers[place]), f"its weight is {weights[place]}; give a finite number.")
     if found is not None:
         row, column, value = found
-        remedy = "fill it in" if np.isnan(value) else "correct it"
-        raise BadRowError(
-            int(block.numbers[row]), f"column {column} is {value}; {remedy}, or leave the row out."
-        )
+        fault = f"is {value}; {'fill it in' if np.isnan(value) else 'correct it'}"
+        fault = beyond(value) if np.isfinite(value) else fault
+        raise BadRowError(int(block.numbers[row]), f"column {column} {fault}, or leave the row out.")
 
 
 def check_least_cost(problem: Problem, block: Partition | Gathered, weights: np.ndarray) -> None:
-    """Raise BadRowError at the first row of positive weight whose C s_i has lost digits, which no bound allows for."""
-    if problem.hard or problem.C * weights.min(initial=np.inf) >= MIN_COST:
+    """Raise BadRowError at the first row of positive weight whose C s_i is below the domain."""
+    if problem.hard or problem.C * weights.min(initial=np.inf) >= 1.0 / LARGEST_COST:
         return
-    bad = np.flatnonzero((weights > 0.0) & (problem.C * weights < MIN_COST))
+    bad = np.flatnonzero((weights > 0.0) & (problem.C * weights < 1.0 / LARGEST_COST))
     if bad.size:
         cost = problem.C * weights[bad[0]]
         raise BadRowError(
             int(block.numbers[bad[0]]),
-            f"C times its weight is {cost:.3g}, which has lost its digits: raise C, or the weight; rows that are not "
-            "to count have weight 0.",
+            f"C times its weight is {cost:.3g}, and fits take {1 / LARGEST_COST:g} and more: raise C, or the weight; "
+            "rows that are not to count have weight 0.",
         )
 
 

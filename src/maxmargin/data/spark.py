@@ -18,7 +18,7 @@ from pyspark import InheritableThread, TaskContext  # pyright: ignore[reportMiss
 from pyspark.sql.functions import floor  # pyright: ignore[reportMissingImports]
 from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: ignore[reportMissingImports]
 
-from ..numerics.column_errors import ENCODE
+from ..numerics.columns import ENCODE
 from ..numerics.sparse_columns import canonical
 from .partitions import (
     BadRowError,

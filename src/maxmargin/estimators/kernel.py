@@ -11,13 +11,12 @@ import numpy as np
 from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
 from ..algorithms.batch.decomposition import MEGABYTE
 from ..certificates.definiteness import check_kernel
+from ..data.door import check_entries
 from ..data.rows import engine_rows
-from ..data.units import check_constant
 from ..fit.deadline import Deadline
 from ..fit.report import Report
 from ..kernels.functions import Precomputed
 from ..kernels.names import kernel_named, width
-from ..numerics.representable import refuse_rounded
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -235,8 +234,6 @@ default="rbf"
         """
         problem = self._problem()
         algorithm = kernel_algorithm(self.algorithm, problem)
-        if problem.hard:
-            refuse_rounded(X)
         precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
         X, y = validation.validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
         if precomputed and X.shape[0] != X.shape[1]:
@@ -245,6 +242,7 @@ default="rbf"
         if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError('decision_function_shape="ovo" needs pairs of classes: set multi_class="ovo".')
         X = engine_rows(X)
+        check_entries(X, getattr(self, "feature_names_in_", None))
         gamma = width(self.gamma, X, targets.sample_weights)
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
@@ -264,9 +262,7 @@ default="rbf"
         validation.check_parameters(self, CHECKS)
         intercept = self.intercept if self.fit_intercept else "none"
         scaling = float(self.intercept_scaling)
-        problem = Problem(self.loss, float(self.C), intercept=intercept, intercept_scaling=scaling)
-        check_constant(problem)
-        return problem
+        return Problem(self.loss, float(self.C), intercept=intercept, intercept_scaling=scaling)
 
     @property
     def fit_status_(self) -> int:

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..fit.deadline import Deadline
 from ..fit.report import Report
-from ..numerics.representable import refuse_rounded
 from ..numerics.row_sources import cluster_of, has_labelled_rows
 from ..numerics.sizes import is_whole, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
@@ -246,8 +245,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         from ..algorithms import ALGORITHMS
         from .linear_tasks import LinearTasks  # only here: it loads solvers and certificates
 
-        if problem.hard:
-            refuse_rounded(X)
         given, y = validation.validate_rows(self, X, y, order="C")
         rows, columns = without_empty_columns(given)
         targets = validation.encode_targets(problem, self.class_weight, rows, y, sample_weight)

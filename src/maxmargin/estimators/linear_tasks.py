@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Algorithm
+from ..certificates.one_pass import certify
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
+from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
 from ..data.task import Task
+from ..fit.attempt import proved_status
 from ..fit.certifier import SelectedRows
 from ..fit.deadline import Deadline
 from ..fit.driver import solve
@@ -62,10 +66,13 @@ class LinearTasks:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
         self.algorithm = linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
-        n, selected = targets.y.size, targets.selected
+        n, selected, self._shift = targets.y.size, targets.selected, shift_of(problem, X)
+        X = shifted(X, self._shift)
         self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
+        names = getattr(model, "feature_names_in_", None)
+        check_rows(X, sqrt(self.patterns.longest2), names if columns.places is None else None)
         # the labels, for which the weights stand here, differ from task to task (`with_labels`)
-        self.sample = Sample(X, targets.weights, targets.weights, self.patterns.lengths, columns=columns)
+        self.sample = Sample(X, targets.weights, targets.weights, self.patterns.lengths, columns, self._shift)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
             self.selected = SelectedRows(selected, n)
@@ -94,7 +101,8 @@ class LinearTasks:
         if model.coef_.shape[1] != self.columns.count:
             return duals, None
         coef = self.columns.restrict(model.coef_)
-        return duals, [(w, float(b)) for w, b in zip(coef, model.intercept_, strict=True)]
+        points = zip(coef, model.intercept_.tolist(), strict=True)
+        return duals, [(w, moved(w, b, self._shift, 1)) for w, b in points]
 
     def solve(self, reporter: Reporter, k: int, deadline: Deadline) -> Solution:
         """Solve task k, with a warm start from the dual variables and the (w, b) of the last fit, if there are any."""
@@ -127,10 +135,20 @@ class LinearTasks:
             separability,
             last,
         )
-        solution = solve(job)
+        solution = self._with_intercept_of_caller(solve(job), job.sample)
         if solution.verdict is None:
             return solution
         return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
+
+    def _with_intercept_of_caller(self, found: Solution, sample: Sample) -> Solution:
+        """Return a solution on shifted rows with the intercept for the caller's rows, rounded, and its certificate."""
+        if self._shift is None:
+            return found
+        b, tol = moved(found.w, found.b, self._shift, -1), self.model.tol
+        inside = moved(found.w, b, self._shift, 1)
+        certificate = certify(self.problem, sample, found.w, inside, found.alpha, tol)
+        status = proved_status(found.status, self.problem, certificate, tol, np.isfinite(found.w.sum() + b))
+        return replace(found, b=b, certificate=certificate, status=status)
 
     def _verdict(
         self, y: np.ndarray, algorithm: Algorithm, deadline: Deadline, start: np.ndarray | None

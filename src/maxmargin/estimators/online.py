@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
+from ..data.door import check_costs, check_entries
 from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream, streams
@@ -209,8 +210,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstima
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
         """Present rows to the streams of all classes; Ctrl-C is deferred until all of them have seen these rows."""
-        if not np.isfinite(patterns.square.sum()):
-            raise ValueError("Squares of entries of X overflow: divide X by a large number.")
         with deferred_interrupt():
             for stream, sign in zip(self._streams, signs, strict=True):
                 stream.present(patterns, sign, new)
@@ -236,6 +235,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstima
         if classes.size < 2:
             raise ValueError(f"A classifier needs at least 2 classes; got one class: {classes.tolist()!r}.")
         problem = Problem("squared_hinge", float(self.C), intercept="free" if self.fit_intercept else "none")
+        check_costs(problem, np.ones(1))
         algorithm = stream_algorithm(self.algorithm, problem)
         self.classes_ = classes
         self.n_iter_ = 1
@@ -253,7 +253,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstima
         """Return rows as an array or CSR matrix, and labels; the `first` ones set the number of features."""
         if first:
             validation.check_parameters(self, CHECKS)
-        return validation.validate_rows(self, X, y, order="C", reset=first)
+        X, y = validation.validate_rows(self, X, y, order="C", reset=first)
+        check_entries(X, getattr(self, "feature_names_in_", None))
+        return X, y
 
     def _places(self, y: np.ndarray) -> np.ndarray:
         """Return the places of labels among the classes; refuse labels of other classes."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.door import check_costs
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
 from ..fit.deadline import Deadline, Poll
 from ..fit.partitioned.driver import PartitionedFit
@@ -125,7 +126,7 @@ def _fit_codes(
         totals += np.bincount(np.maximum(codes[part], 0), share, classes.size)
     class_weights = weights_of_classes(model, classes, totals)
     costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
-    validation.check_costs(problem, costs[costs > 0.0])
+    check_costs(problem, costs[costs > 0.0])
     factors = None if model.class_weight is None else class_weights
     partitions = ArrayPartitions(X, codes, weights, factors)
     fit_partitions(model, problem, partitions, classes, class_weights, deadline)
@@ -202,7 +203,7 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
         totals = np.array([total[label] for label in classes.tolist()])
         class_weights = weights_of_classes(model, classes, totals)
         if sample_weight is None:  # those of rows with sample weights are checked in the first pass
-            validation.check_costs(problem, class_weights[class_weights > 0.0])
+            check_costs(problem, class_weights[class_weights > 0.0])
         validated = copy(model)  # a fit that fails leaves the model as it was
         validation.validate_rows(validated, rows.example)
         partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)

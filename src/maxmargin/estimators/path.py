@@ -18,7 +18,6 @@ from sklearn.model_selection import check_cv
 
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
-from ..numerics.representable import refuse_rounded
 from ..numerics.sizes import is_whole
 from ..numerics.threads import jobs
 from ..problem.status import Status
@@ -378,8 +377,6 @@ max_time, callback, n_jobs, random_state, verbose
         costs, norms = grid(self.Cs, self.ps)
         whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
         given = X
-        if np.isinf(costs).any():
-            refuse_rounded(X)
         X, y = validate_rows(self, X, y, order="C")
         distinct_labels(y)  # splitters have other messages
         weights = None if sample_weight is None else checked_weights(sample_weight, X)

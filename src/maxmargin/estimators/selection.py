@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..algorithms import IMA, Algorithm
 from ..fit.deadline import Interruption
 from ..numerics.progress import announce
-from ..numerics.representable import refuse_rounded
 from ..numerics.sizes import require_weight_memory
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
@@ -215,8 +214,6 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         validation.check_parameters(self, CHECKS)
         estimator = self._estimator_to_train()
-        if getattr(estimator, "C", None) == np.inf:
-            refuse_rounded(X)
         X, y = validation.validate_rows(self, X, y, order="C")
         require_weight_memory(4, X.shape[1])  # their sizes and the places of the features beside them
         weights = _weights(estimator, X, sample_weight)

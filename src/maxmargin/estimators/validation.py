@@ -15,14 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..certificates.certificate import INTERCEPT
+from ..data import door
 from ..fit.deadline import FitInterruptedError
-from ..numerics.column_errors import column_message, refuse_queries_and_dates
+from ..numerics.columns import check_columns, column_message
 from ..numerics.labels import check_labels, plain_labels
 from ..numerics.sizes import is_positive_finite, is_real, is_whole, parse_bytes
 from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
-from ..problem.problem import MIN_COST, Problem
+from ..problem.problem import Problem
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 WEIGHTS = 2  # copies of the weights of a model at most: its own, and those of its file while it is saved
@@ -213,18 +214,16 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
             estimator.n_features_in_ = X.shape[1]
             vars(estimator).pop("feature_names_in_", None)
         return X, y
-    if getattr(getattr(X, "dtype", None), "kind", "O") in "mMO":
-        refuse_queries_and_dates(X)
     if hasattr(X, "read_all"):
         raise ValueError("X is a stream of record batches: X.read_all() makes a table of it.")
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y)
-    check_storage(X)
     check_storage(y)
+    check_columns(X)
     try:
         return validate_data(estimator, X, labels, **options)
-    except (ValueError, TypeError, OverflowError) as error:
-        message = column_message(str(error), X, y)
+    except (ValueError, TypeError, OverflowError):
+        message = column_message(X, y)
         if message is None:
             raise
         raise ValueError(message) from None
@@ -232,7 +231,11 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
 
 def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> bool:
     """Return whether `validate_data` would return X and y unchanged; it takes 0.3 ms, as long as a small fit."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or not options.keys() <= {"order", "reset"}:
+    if (
+        type(X) is not np.ndarray
+        or type(y) is not np.ndarray
+        or not options.keys() <= {"order", "reset", "accept_sparse"}
+    ):
         return False
     known = vars(estimator)
     if not options.get("reset", True) and (
@@ -292,16 +295,12 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
         return np.ones(X.shape[0])
     check_weights(sample_weight)
     try:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     except (ValueError, OverflowError) as error:
         given = np.asarray(sample_weight)
         bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
         row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""
         raise ValueError(f"{error}{row}") from None
-    with np.errstate(over="ignore"):
-        if not np.isfinite(weights.sum()):
-            raise ValueError("The sum of sample_weight overflows: divide it, and multiply C by as much.")
-    return weights
 
 
 def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Targets:
@@ -341,7 +340,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
             f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
             "two sides: raise the zero weight, or leave the class out of the data."
         )
-    check_costs(problem, weights if selected is None else weights[selected])
+    door.check_costs(problem, weights if selected is None else weights[selected])
     return Targets(y, sample_weights, weights, selected, classes, class_weights)
 
 
@@ -394,26 +393,3 @@ def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights
     if not (np.isfinite(factors) & (factors >= 0.0)).all():
         raise ValueError(f"class_weight must hold finite numbers of at least 0; got {class_weight!r}.")
     return factors
-
-
-def check_costs(problem: Problem, weights: np.ndarray) -> None:
-    """Refuse costs C s_i of rows of positive weight if one underflows, or if losses overflow.
-
-    At w = 0 and |b| <= 1 margins are at least -1, and a squared loss is at most 4 C s_i. The factor 16 allows for
-    objectives of four times the sum of these.
-    """
-    if problem.hard:
-        return
-    with np.errstate(over="ignore"):
-        total = problem.C * float(weights.sum())
-    least = problem.C * float(weights.min())
-    if not math.isfinite(16.0 * total):
-        raise ValueError(
-            f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
-            "lower C, or the sample weights; C=inf is the hard margin."
-        )
-    if least < MIN_COST:
-        raise ValueError(
-            f"C times the least weight of a row is {least:.3g}, which has lost its digits: raise C, or the sample "
-            "weights; rows that are not to count have weight 0."
-        )

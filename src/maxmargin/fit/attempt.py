@@ -1,7 +1,4 @@
-"""One attempt at a binary task: its solver, its stages and rounds, its reports and its stopping criteria.
-
-A task on rows of data has one attempt for each set of units in which it is solved, a kernel problem has one in all.
-"""
+"""One attempt at a binary task: its solver, its stages and rounds, its reports and its stopping criteria."""
 
 from __future__ import annotations
 
@@ -20,13 +17,12 @@ from ..certificates.expansions import KernelPoint
 from ..certificates.gram import KernelSample
 from ..certificates.verdicts import Inseparable, Undecided
 from ..data.task import GramTask
-from ..data.units import Units
 from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
 from ..solvers.iterate import Point
-from .certifier import Certifier, Incumbent, PresolveStep, ScaledUnits
+from .certifier import Certifier, Incumbent
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import GramRun, Run
@@ -43,10 +39,6 @@ UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDE
 EXACT = "exact"  # the name of the exact stage in reports
 # The reason in reports of an exact stage that ends at `tol`.
 TOL_REASON = "p = 2, a small problem: the first point that proves tol"
-# In scaled units the best point is certified on the caller's data when the gap has fallen below this share of the gap
-# of the last certified point. A larger share costs more certificates, each a pass over the rows; with a smaller one the
-# reported gap is up to 1 / RECERTIFIED_GAP_SHARE times too large. A round value; not tuned.
-RECERTIFIED_GAP_SHARE = 0.5
 # Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
 # as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
 # benchmarks.before_after.
@@ -174,47 +166,35 @@ class Attempt(ABC):
 
 
 class RowAttempt(Attempt):
-    """An attempt at a task on rows of data, which is presolved.
+    """An attempt at a task on rows of data.
 
     Parameters
     ----------
     job : Job
-    units : Units
-        The units in which the task is solved.
     incumbent : Incumbent
-        The best bounds of all attempts in the caller's units.
+        The best bounds in the caller's units.
     history : list of Report
 
     Attributes
     ----------
     task : Task
-        The presolved task.
     small : bool
         Whether the attempt has an exact stage.
     """
 
     run: Run
 
-    def __init__(self, job: Job, units: Units, incumbent: Incumbent, history: list[Report]) -> None:
+    def __init__(self, job: Job, incumbent: Incumbent, history: list[Report]) -> None:
         super().__init__(job.task, job.stopping, history)
         self.job, self.incumbent, self._separability_open = job, incumbent, self.problem.hard
         task, choice = job.task, job.choice
-        steps: list[PresolveStep] = [] if job.selected is None else [job.selected]
         self.small = choice.exact and not choice.algorithm.keeps_rows and self.problem.euclidean
         self.small = self.small and is_small(self.problem, task.patterns)
-        if not units.ordinary:
-            steps.append(ScaledUnits(units, self.problem))
-        for step in steps:
-            task = step.apply(task)
         self.task = task
-        # The gap at which the exact stage ends; 0 if it ends at the optimum. With scaled columns it ends at the
-        # optimum, since the gap of the presolved task may be smaller than that of the caller's.
-        proves = ends_at_tol(task.patterns) and units.columns is None
-        self._end_gap = RUNNING_GAP_SHARE * job.stopping.tol if proves else 0.0
+        # the gap at which the exact stage ends; 0 if it ends at the optimum
+        self._end_gap = RUNNING_GAP_SHARE * job.stopping.tol if ends_at_tol(task.patterns) else 0.0
         stop = job.stopping
-        self.certifier = Certifier(self.problem, job.sample, steps, task, stop.deadline, stop.tol, incumbent)
-        # the gap, in the units of the presolved task, of the last point that `_report` certified
-        self._certified_gap: float | None = None
+        self.certifier = Certifier(self.problem, job.sample, job.selected, stop.deadline, stop.tol)
         check = StopCheck(self._must_stop, job.stopping.deadline.remaining)
         with np.errstate(over="ignore", invalid="ignore"):  # a warm start on other data may overflow
             rng = np.random.default_rng(job.seed)
@@ -258,7 +238,7 @@ class RowAttempt(Attempt):
         run, patterns = self.run, self.task.patterns
         rounding, end_gap = self.certifier.rounding(self.stopping.tol), self._end_gap
         point = Point(*run.best.primal, run.best.alpha)
-        if not (run.best.gap <= end_gap and self.certifier.certify_and_keep(point).gap <= end_gap):
+        if not (run.best.gap <= end_gap and self.certifier.certify(point).certificate.gap <= end_gap):
             shared = partial(SharedRows, self.task.problem, patterns.X, patterns.square)
             rows = patterns.shared(("rows of programs", self.task.problem), shared)
             finish(run, rows, self.certifier, rounding, end_gap)
@@ -278,25 +258,15 @@ class RowAttempt(Attempt):
         run = self.run
         if run.candidate is not None:
             (w, b, alpha), run.candidate = run.candidate, None
-            certificate = self.certifier.certify_and_keep(Point(w, b, alpha))
+            certificate = self.certifier.certify(Point(w, b, alpha)).certificate
             run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
         super().report()
 
     def _report(self, name: str, reason: str) -> None:
-        """Report the incumbent, updated with the bounds of the solver.
-
-        Bounds of the solver are used directly if the presolved task is the caller's problem. In scaled units they are
-        first certified on the caller's data (`RECERTIFIED_GAP_SHARE`).
-        """
-        run, tol, last, incumbent = self.run, self.stopping.tol, self._certified_gap, self.incumbent
-        lower, upper, primal = run.best.result()
-        gap = self.problem.gap(lower, upper)
-        if self.certifier.same_problem:
-            incumbent.update(lower, upper, *primal)
-        elif last is None or gap < RECERTIFIED_GAP_SHARE * last or gap <= RUNNING_GAP_SHARE * tol < last:
-            self._certified_gap = gap
-            found = self.certifier.certify(Point(*primal, run.best.alpha))
-            incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
+        """Report the incumbent, updated with the bounds of the solver."""
+        incumbent = self.incumbent
+        lower, upper, primal = self.run.best.result()
+        incumbent.update(lower, upper, *primal)
         if name == EXACT and self._end_gap and not self.problem.hard:
             reason = TOL_REASON
         point = incumbent.point or (np.zeros(self.certifier.sample.X.shape[1]), 0.0)
@@ -327,7 +297,7 @@ class RowAttempt(Attempt):
             reason = "nothing was found before the end: an approximate solution at p = 2"
             self._report(DualCoordinateDescent.name, reason)
         point, task = Point(*best.result()[2], best.alpha), self.task
-        found = self.certifier.final(point)
+        found = self.certifier.certify(point)
         ended = status in (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
         if ended and not (found.certificate.gap <= tol or self.problem.hard or self.job.last):
             larger, *_ = tight_points(task.problem, task.patterns, task.y, task.weights, point[:2], tol)

@@ -1,18 +1,10 @@
-"""Presolve, certificates of points of a presolved task on the caller's data, and the best bounds of the problem.
-
-There are two presolve steps, each with its inverse map of points (w, b, alpha):
-
-* rows of weight 0 are left out, by the estimator: their dual variables are 0;
-* columns of extreme scale are divided by powers of two, one for all columns or one for each (`data.units`).
-"""
+"""Certificates of points of a task on the caller's data, and the best bounds of the problem."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,8 +13,6 @@ from ..certificates.one_pass import certify
 from ..certificates.rows import NEGLIGIBLE_ERROR
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
-from ..data.task import Task
-from ..data.units import Units
 from ..numerics.norms import norm
 from ..problem.problem import CROSSED, Problem, contradict
 from ..solvers.iterate import Point
@@ -30,26 +20,6 @@ from .tracker import ROUNDING
 
 if TYPE_CHECKING:
     from .deadline import Deadline
-
-
-class PresolveStep(Protocol):
-    """A reduction of a task, with the inverse map of its points.
-
-    Attributes
-    ----------
-    keeps_problem : bool
-        Whether bounds of the reduced task are bounds of the original one.
-    """
-
-    keeps_problem: ClassVar[bool]
-
-    def apply(self, task: Task) -> Task:
-        """Return the reduced task."""
-        ...
-
-    def restore(self, point: Point) -> Point:
-        """Return the point of the original task that corresponds to a point of the reduced one."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,44 +34,14 @@ class SelectedRows:
         Number of rows of the caller's data.
     """
 
-    keeps_problem: ClassVar[bool] = True
     places: np.ndarray
     n: int
-
-    def apply(self, task: Task) -> Task:
-        """Return the task unchanged: it has these rows only."""
-        return task
 
     def restore(self, point: Point) -> Point:
         """Set the dual variables of the other rows to 0."""
         alpha = np.zeros(self.n)
         alpha[self.places] = point.alpha
         return point._replace(alpha=alpha)
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledUnits:
-    """The division of columns by powers of two.
-
-    Attributes
-    ----------
-    units : Units
-        The powers of two, of all columns or of each.
-    problem : Problem
-        The problem of the original task.
-    """
-
-    keeps_problem: ClassVar[bool] = False
-    units: Units
-    problem: Problem
-
-    def apply(self, task: Task) -> Task:
-        """Return the task in these units."""
-        return self.units.task(task)
-
-    def restore(self, point: Point) -> Point:
-        """Return the point in the caller's units."""
-        return point._replace(w=self.units.primal(point.w), alpha=self.units.dual(self.problem, point.alpha))
 
 
 # Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
@@ -118,10 +58,7 @@ class CertifiedPoint(NamedTuple):
 
 
 class Incumbent:
-    """The best bounds of the caller's problem over all attempts, and the best (w, b).
-
-    Bounds of a task in scaled units may be bounds of a different problem. They are used only after certification on
-    the caller's data.
+    """The best bounds of a problem, and the best (w, b).
 
     Attributes
     ----------
@@ -181,88 +118,36 @@ def rank(certificate: Certificate) -> tuple[float, float]:
 
 
 class Certifier:
-    """Certification of points of one presolved task; certified points can be kept for the end of the fit.
+    """Certification of points of the rows of a task on the caller's data, which may have rows of weight 0 beside them.
 
     Parameters
     ----------
     problem : Problem
-        The caller's problem.
     sample : Sample
         The caller's data.
-    steps : sequence of PresolveStep
-        The presolve steps, in the order in which they were applied.
-    task : Task
-        The presolved task.
+    selected : SelectedRows or None
+        The places of the rows of the task in the sample; None if no row has weight 0.
     deadline : Deadline
     tol : float
         The gap that is asked for.
-    incumbent : Incumbent
-
-    Attributes
-    ----------
-    same_problem : bool
-        Whether bounds of the presolved task are bounds of the caller's problem; False if columns were scaled.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        sample: Sample,
-        steps: Sequence[PresolveStep],
-        task: Task,
-        deadline: Deadline,
-        tol: float,
-        incumbent: Incumbent,
+        self, problem: Problem, sample: Sample, selected: SelectedRows | None, deadline: Deadline, tol: float
     ) -> None:
-        self.problem, self.sample, self.steps, self.task = problem, sample, steps, task
-        self.deadline, self.tol, self.incumbent = deadline, tol, incumbent
-        self.same_problem = all(step.keeps_problem for step in steps)
-        self._certified: list[tuple[Point, CertifiedPoint]] = []
-
-    @cached_property
-    def _reduced_sample(self) -> Sample:
-        """The data of the presolved task, for certificates."""
-        task = self.task
-        return Sample(task.patterns.X, task.y, task.weights, task.patterns.lengths)
+        self.problem, self.sample, self.selected = problem, sample, selected
+        self.deadline, self.tol = deadline, tol
+        self._last: tuple[Point, CertifiedPoint] | None = None
 
     def certify(self, point: Point) -> CertifiedPoint:
-        """Certify a point of the presolved task on the caller's data."""
-        for step in reversed(self.steps):
-            point = step.restore(point)
-        return CertifiedPoint(*point, certify(self.problem, self.sample, *point, self.tol))
-
-    def certify_and_keep(self, point: Point) -> Certificate:
-        """Certify a point on the caller's data and keep it; return its certificate for the presolved task.
-
-        In scaled units the presolved task is another problem: the incumbent is then updated from the certificate on the
-        caller's data, and the point is certified a second time for the presolved task.
-        """
-        found = self.certify(point)
-        self._certified.append((point, found))
-        if self.same_problem:
-            return found.certificate
-        self.incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
-        return certify(self.task.problem, self._reduced_sample, *point, self.tol)
-
-    def final(self, point: Point) -> CertifiedPoint:
-        """Return the last point with its certificate; in scaled units, the best of this and all points kept.
-
-        If the last iterate is the result, it is returned in any units. A certificate of this point that was kept is
-        used again.
-        """
-        kept = [
-            found
-            for other, found in self._certified
-            if other.w is point.w and other.alpha is point.alpha and other.b == point.b
-        ]
-        last = kept[0] if kept else self.certify(point)
-        if self.same_problem or self.incumbent.last:
-            return last
-        candidates = [last, *(found for _, found in self._certified)]
-        best = min(candidates, key=lambda one: rank(one.certificate))
-        self.incumbent.update(best.certificate.lower, best.certificate.upper, best.w, best.b)
-        return best
+        """Certify a point on the caller's data; that of the last call is kept."""
+        if self._last is not None and all(a is b for a, b in zip(self._last[0], point, strict=True)):
+            return self._last[1]
+        restored = point if self.selected is None else self.selected.restore(point)
+        found = CertifiedPoint(*restored, certify(self.problem, self.sample, *restored, self.tol))
+        self._last = point, found
+        return found
 
     def rounding(self, tol: float) -> float:
-        """Return the relative gap that is rounding, in the presolved task, where the optimality conditions hold."""
+        """Return the relative gap that is rounding where the optimality conditions hold."""
         return max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * tol)

@@ -22,8 +22,7 @@ from ..certificates.gram import KernelSample
 from ..certificates.one_pass import certify
 from ..certificates.rows import bounds_to
 from ..certificates.separators import LinearSeparator
-from ..certificates.verdicts import Inseparable, Undecided, Verdict
-from ..data.units import attempts
+from ..certificates.verdicts import Inseparable, Verdict
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.status import Status
@@ -39,10 +38,7 @@ from .tracker import ROUNDING, canonical_multiple
 def solve(job: Job) -> Solution:
     """Solve one binary task until its certified gap is at most `tol`, or another criterion ends it.
 
-    The task is solved in one set of units after another (`data.units.attempts`), until one of them gives a certified
-    solution or a stopping criterion is met; the solution with the smallest certified gap is returned. If the last
-    iterate is the result, the first units are the only ones. For a hard margin the verdict on separability may replace
-    the status, or contribute its separator.
+    For a hard margin the verdict on separability may replace the status, or contribute its separator.
 
     Parameters
     ----------
@@ -59,36 +55,28 @@ def solve(job: Job) -> Solution:
     best, done = _solve_small_dense(job, incumbent, history)
     if best is not None and done:
         return best
-    # the stages of the policy, in one set of units after another
+    # the stages of the policy
     rounds = len(history)
     last = (
         fallback(task.problem, task.patterns, choice.algorithm)
         if choice.automatic
         else handover(task, choice)
     )
-    for units in attempts(task):
-        left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
-        attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)
-        planned = stages(attempt.task, choice, last, attempt.small)
-        with np.errstate(
-            over="ignore", invalid="ignore", divide="ignore"
-        ):  # iterates that are not finite are refused
-            found = attempt.solution(run_stages(attempt, planned))
-        rounds += found.rounds
-        if best is None or rank(found.certificate) <= rank(best.certificate):
-            best = found
-        stopped = found.status in STOPPED
-        if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):
-            best = replace(best, status=found.status)
-        if job.last or stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
-            break
-        if found.status is Status.UNDECIDED:
-            decides = choice.algorithm.decides and attempt.run.converged
-            incumbent.verdict = job.separability(found.alpha if decides else None)
-            if isinstance(incumbent.verdict, Inseparable | Undecided):
-                break
-    assert best is not None
-    best = replace(best, rounds=rounds)
+    left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
+    attempt = RowAttempt(replace(job, stopping=left), incumbent, history)
+    planned = stages(attempt.task, choice, last, attempt.small)
+    # iterates that are not finite are refused
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = attempt.solution(run_stages(attempt, planned))
+    if best is None or rank(found.certificate) <= rank(best.certificate):
+        best = found
+    stopped = found.status in STOPPED
+    if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):
+        best = replace(best, status=found.status)
+    if found.status is Status.UNDECIDED and not (job.last or stopped):
+        decides = choice.algorithm.decides and attempt.run.converged
+        incumbent.verdict = job.separability(found.alpha if decides else None)
+    best = replace(best, rounds=rounds + found.rounds)
     # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
     # dual variables are the numbers of its updates.
     ended = best.status in (Status.CERTIFIED, Status.CONVERGED)
@@ -157,12 +145,11 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
         return None, False
     if stopping.deadline.interrupted():
         return None, False
-    centre = partial(small_dense_rows, task.problem, task.patterns, task.weights)
+    centre = partial(small_dense_rows, task.problem, task.patterns)
     rows = task.patterns.shared("small dense", centre)
     if rows is None:
         return None, False
-    steps = [] if job.selected is None else [job.selected]
-    certifier = Certifier(task.problem, job.sample, steps, task, stopping.deadline, stopping.tol, incumbent)
+    certifier = Certifier(task.problem, job.sample, job.selected, stopping.deadline, stopping.tol)
     best, done, optimal = solve_small_dense(task, rows, stopping.tol, certifier)
     if best is None:
         return None, False

@@ -20,7 +20,6 @@ from ..algorithms.batch.quadratic_program import Quadratic, quadratic
 from ..algorithms.batch.semismooth import proximal_points
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..data.units import in_users_units
 from ..numerics.norms import norm
 from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
@@ -127,7 +126,7 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
     points = [(w, b)] if candidate.near else _primal_points(run, w, b, rounding if candidate.settled else 0.0)
     required = RUNNING_GAP_SHARE * run.tol if candidate.near else rounding
     for v, bias in points:
-        certificate = certifier.certify_and_keep(Point(v, bias, alpha))
+        certificate = certifier.certify(Point(v, bias, alpha)).certificate
         gap_at_optimum = rounding if candidate.settled else 0.0
         run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
         if (candidate.settled or candidate.near) and certificate.gap <= required:
@@ -250,21 +249,18 @@ PROXIMAL = semismooth.Settings(first_report_gap=0.0)
 NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
 
 
-def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> SmallDenseRows | None:
+def small_dense_rows(problem: Problem, patterns: Patterns) -> SmallDenseRows | None:
     """Return the centred rows of a small dense problem; None for a problem that is not one.
 
     Parameters
     ----------
     problem : Problem
     patterns : Patterns
-    weights : ndarray of shape (n,), positive
     """
     if problem.hard or not problem.euclidean or patterns.d + 1 > MAX_COLUMNS:
         return None
     affordable = problem.loss == "squared_hinge" and patterns.n <= MAX_ROWS and not patterns.sparse
     if not (affordable or is_small(problem, patterns)):
-        return None
-    if not in_users_units(problem, patterns, weights):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         X = patterns.X.toarray() if patterns.sparse else patterns.X
@@ -281,7 +277,6 @@ def solve_small_dense(
     Parameters
     ----------
     task : Task
-        In the caller's units.
     rows : SmallDenseRows
         The rows that `small_dense_rows` returns.
     tol : float

@@ -31,7 +31,7 @@ from ..engine.sweep import (
     shuffled,
     strides,
 )
-from ..problem.problem import MAX_DELTA2, alike
+from ..problem.problem import alike
 from .tracker import DECREASE
 
 if TYPE_CHECKING:
@@ -513,7 +513,7 @@ class State(Presentation):
         scale = float(square.mean() if self.shifts else square.max())
         linear = isinstance(self.patterns, Patterns)
         if self.shifts and linear and problem.euclidean and not problem.hard:
-            scale += 1.0 / max(4.0 * problem.C * float(self.weights.mean()), 1.0 / MAX_DELTA2)
+            scale += 1.0 / (4.0 * problem.C * float(self.weights.mean()))
         if self.shifts:
             scale *= SHIFT_STEP if linear else KERNEL_SHIFT_STEP
         rho = scale**0.5 if scale > 0.0 else 1.0

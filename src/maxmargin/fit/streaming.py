@@ -25,7 +25,7 @@ from ..engine.stream import (
     stream,
 )
 from ..engine.vectors import EuclideanVector
-from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
+from ..numerics.sums import EPS, Plain
 from ..problem.problem import Problem
 
 # Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
@@ -34,9 +34,6 @@ VISITS_PER_REFRESH = 1 << 16
 # Relative gap passed to rules without an accuracy parameter. A smaller one takes more updates than the single pass of a
 # stream makes. Chosen on the data sets of benchmarks.before_after.
 RULE_ACCURACY = 0.1
-# Bounds are computed only if the sum of the dual variables, and this sum times R, exceed this number: squares of
-# numbers below 1e-154 lose digits to underflow, and the sum has up to 1e9 terms.
-MIN_DUAL_SUM = 1e-145
 # Places in the array `ledger`.
 MISTAKES, UPDATES, RADIUS2, PASSES = range(4)
 
@@ -335,7 +332,7 @@ class Stream:
         # rounding errors in a sum: two for each update (addition, scale), and 64 for the products and for each term
         terms = 2.0 * a["ledger"][UPDATES] + 64.0
         off = 4.0 * terms * EPS  # relative error bound of each sum
-        if not (total.sum() > MIN_DUAL_SUM and total.sum() * a["ledger"][RADIUS2] ** 0.5 > MIN_DUAL_SUM):
+        if not total.sum() * a["ledger"][RADIUS2] > 0.0:
             return lower, upper
         v_error = off * float(total.sum()) * float(a["ledger"][RADIUS2]) ** 0.5  # error bound of v+ and of v-
         plus, w = a["plus"][: self.d], a["w"][: self.d]
@@ -345,25 +342,19 @@ class Stream:
             minus_total, plus_total = (float(t) for t in total)
             size = Plain.norm(plus / plus_total - (plus - w) / minus_total)
             size += v_error * (1.0 / plus_total + 2.0 / minus_total)
-            # divided twice, since squares of the sums may overflow
-            spread = float(squares[1]) / plus_total / plus_total
-            spread += float(squares[0]) / minus_total / minus_total
+            spread = float(squares[1] / plus_total**2 + squares[0] / minus_total**2)
             length, factor = size, 2.0  # the margin is at most length / factor
         else:
             whole = float(total.sum())
             length, factor = (Plain.norm(w) + 2.0 * v_error) / whole, 1.0
-            spread = float(squares.sum()) / whole / whole
+            spread = float(squares.sum()) / whole**2
         loose = up * (1.0 + off) + self.d * EPS
         length *= loose
         if problem.hard:
-            return lower, length / factor if length < np.inf else np.inf
+            return lower, length / factor
         # the k updates of a row in k passes add up to alpha_i, and (sum of k terms)^2 <= k (sum of their squares)
         spread *= loose * loose * float(a["ledger"][PASSES])
-        with np.errstate(over="ignore"):  # not `delta2`, which has a limit
-            D = float(np.float64(0.5) / self.problem.C)
-        quadratic = length * length + D * spread + 4.0 * SMALLEST_FLOAT  # products may underflow
-        if not quadratic < np.inf:  # sums have overflowed: NaN is no bound
-            return lower, upper
+        quadratic = length * length + 0.5 / self.problem.C * spread
         return min(factor * factor / (2.0 * quadratic * up), upper), upper
 
     def _at_zero(self, negative: float, positive: float) -> float:
@@ -374,5 +365,4 @@ class Stream:
         if not self.problem.free:
             return self.problem.C * (negative + positive)
         n = negative + positive
-        most = 4.0 * self.problem.C * negative * positive / n * (1.0 + 8.0 * EPS) if n else 0.0
-        return most + SMALLEST_FLOAT if most else 0.0  # the quotient may underflow
+        return 4.0 * self.problem.C * negative * positive / n * (1.0 + 8.0 * EPS) if n else 0.0

@@ -24,7 +24,6 @@ from ..fit.deadline import Interruption, interrupts_handled
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.progress import announce
-from ..numerics.representable import refuse_rounded
 from ..problem.multiclass import python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -258,8 +257,6 @@ def compare(
     if not running:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise ValueError(f"none of the algorithms solves this problem ({reasons}): name another.")
-    if problem.hard:
-        refuse_rounded(X)
     X, y = validate_rows(models[running[0]], X, y, order="C")
     fitted: dict[str, Any] = {}  # one store for each algorithm: Ctrl-C comes before it or after it
     before = seconds_compiled()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from numbers import Integral, Real
 from sys import float_info
 from typing import Any
@@ -41,14 +40,12 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
     if kernel == "precomputed":
         return Precomputed()
-    number = inf if gamma == inf else width(gamma, X)
-    if number == inf:
-        raise ValueError(
-            'gamma must be a finite number; got inf. If it stands for "scale", features are too small or too large for '
-            "1 / (n_features * X.var()): scale them."
-        )
     # Pairwise gets those parameters that its kernel has
-    known = {"gamma": number, "degree": _degree(degree), "coef0": _number("coef0", coef0)}
+    known = {
+        "gamma": _number("gamma", width(gamma, X)),
+        "degree": _degree(degree),
+        "coef0": _number("coef0", coef0),
+    }
     if kernel in ("poly", "polynomial"):
         return Polynomial(**known)
     if kernel == "rbf":
@@ -61,22 +58,14 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
 
 
 def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
-    """Return `gamma` as a number; with "scale" it is 1 / (d variance of X), rows being counted by their weights.
-
-    It is inf where 1 / variance overflows; kernels require a finite number.
-    """
+    """Return `gamma` as a number; with "scale" it is 1 / (d variance of X), rows being counted by their weights."""
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1.0 / X.shape[1]
         if gamma != "scale":
             raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
-        # an overflow of the variance or of its inverse is found by its result
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
-            scale = 1.0 / (np.float64(X.shape[1]) * variance)
-        if variance == 0.0:  # as in scikit-learn
-            return 1.0
-        return float(scale) if scale > 0.0 else inf
+        variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
+        return 1.0 / (X.shape[1] * variance) if variance else 1.0  # as in scikit-learn
     value = -1.0 if gamma is None else _number("gamma", gamma)
     if not value >= 0.0:
         raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')

@@ -26,11 +26,6 @@ INTERCEPTS = ("none", "free", "augmented")
 # Largest relative excess of a lower over an upper bound that rounding explains, far above the rounding of any bound.
 # With a larger excess one of the bounds is wrong.
 CROSSED = 1e-6
-# Upper limit of 1 / (2 C s_i) in solvers (`Problem.delta2`): a sum of a thousand such numbers does not overflow. Proofs
-# have none: a limit would understate the losses of gains, and lower bounds would be too high.
-MAX_DELTA2 = 1e305
-# Least C s_i of a row that counts: smaller products have lost digits, and no bound allows for that.
-MIN_COST = float(np.finfo(float).smallest_normal)
 
 
 @dataclass(frozen=True)
@@ -123,15 +118,11 @@ class Problem:
         return np.multiply(2.0 * self.C, weights, dtype=float)
 
     def delta2(self, weights: np.ndarray) -> np.ndarray:
-        """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0.
-
-        For solvers: at most `MAX_DELTA2`. Proofs take `gains_lost`.
-        """
+        """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
-        with np.errstate(divide="ignore", over="ignore"):
-            out = 1.0 / self.curvatures(weights)
-        return np.where(weights > 0.0, np.minimum(out, MAX_DELTA2), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.where(weights > 0.0, 1.0 / self.curvatures(weights), 0.0)
 
     def norm2(self, square: float, intercept: float) -> float:
         """Return |w|^2 at p = 2, the weight of an augmented intercept included; `square` is |w|^2 without it."""

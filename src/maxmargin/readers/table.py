@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.column_errors import first_not_finite
+from ..numerics.columns import first_not_finite
 from ..numerics.fault import Fault
 from ..numerics.labels import bad_label
 

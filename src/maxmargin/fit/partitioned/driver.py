@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...certificates.certificate import Certificate, Fingerprint
+from ...data.door import check_longest
 from ...data.partitions import Partitions
-from ...data.units import check_square
 from ...numerics.norms import norm
 from ...problem.problem import Problem
 from ...problem.status import Status
@@ -204,9 +204,9 @@ class PassDriver(ABC):
     def check_rows(self, k: int, sums: RowSums) -> None:
         """Store the fingerprint of the rows of a pass; raise an error if it differs from that of the last pass.
 
-        Rows too long for a fit in memory are refused, whether or not the sample has one of them.
+        Rows beyond the domain are refused.
         """
-        check_square(sums.longest, "The longest row of X has the length")
+        check_longest(sums.longest)
         now, before = sums.fingerprint(self.coordinates.d), self.fingerprints[k]
         difference = None if before is None else before.difference(now)
         if difference is not None:

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from ...certificates.bounds import Length, norm_interval
 from ...certificates.certificate import Fingerprint
 from ...certificates.dual_variables import implied, slopes
-from ...certificates.sample import factors_at, fingerprint_of, row_projections
+from ...certificates.sample import factors_at, row_projections
+from ...data.door import LARGEST
 from ...data.partitions import Gathered, M, Partition, check_finite, check_least_cost, signs_of
 from ...numerics.sums import SMALLEST_FLOAT, Plain
 from ...problem.problem import Problem
@@ -233,7 +234,7 @@ class RowSums:
     ----------
     rows, positives : int
     checksum, scale : float
-        Sums of the fingerprint (`Sample.fingerprint`), in `CHECKSUM_UNIT`.
+        Sums of the fingerprint (`Sample.fingerprint`).
     losses, worst : float
         Losses of the margins as computed, and of the margins minus their error bounds; 0 for a hard margin.
     terms, blocks : int
@@ -273,7 +274,7 @@ class RowSums:
 
     def fingerprint(self, columns: int) -> Fingerprint:
         """Return the fingerprint of the rows."""
-        return fingerprint_of(self.rows, columns, self.positives, self.checksum, self.scale)
+        return Fingerprint(self.rows, columns, self.positives, self.checksum, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,7 +391,7 @@ class Block:
         d = X.shape[1]
         self.products = row_projections(self.X, np.arange(1.0, d + 1.0)) * factors_at(block.numbers)
         self.products *= 1.0 + self.weights
-        if not np.isfinite(self.products.sum()):
+        if not (self.norms.max(initial=0.0) <= LARGEST and np.isfinite(self.products.sum())):
             check_finite(block)
         self.width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else d
 

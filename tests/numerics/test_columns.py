@@ -1,4 +1,4 @@
-"""Integers that float64 does not represent are refused where a proof depends on them; others are accepted."""
+"""Integers beyond 2^53, complex numbers, dates and text are refused with their column and a remedy."""
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,11 @@ ROUNDED = {
     "polars": pl.DataFrame(FRAME),
     "arrow": pa.table(FRAME),
 }
-HARD_MARGINS = [
+FITS = [
     mm.separate,
+    mm.MaxMarginClassifier().fit,
+    mm.KernelMaxMarginClassifier().fit,
+    mm.OnlineMarginClassifier().fit,
     lambda X, y: mm.separate(X, y, kernel="poly"),
     mm.MaxMarginClassifier(np.inf).fit,
     mm.KernelMaxMarginClassifier(np.inf, kernel="linear").fit,
@@ -34,15 +37,12 @@ HARD_MARGINS = [
 
 
 @pytest.mark.parametrize("name", ROUNDED)
-def test_hard_margins_refuse_unrepresentable_numbers(name):
-    for method in HARD_MARGINS:
-        with pytest.raises(ValueError, match=r"which no float64 is.*[Ss]ubtract a constant"):
+def test_integers_that_float64_may_round_are_refused(name):
+    for method in FITS:
+        with pytest.raises(
+            ValueError, match=r"column .* of X holds -?900719925474099\d in row 1 .*subtract a constant"
+        ):
             method(ROUNDED[name], [0, 1])
-
-
-def test_soft_margins_round():
-    found = mm.MaxMarginClassifier(1.0).fit(PAIR, [0, 1]).certificate_
-    assert found.lower <= 2.0 <= found.upper  # the rows are equal in float64
 
 
 def test_verdicts_are_not_verified_on_rounded_rows():
@@ -50,21 +50,20 @@ def test_verdicts_are_not_verified_on_rounded_rows():
     assert verdict.verify(PAIR - B, [0, 1]) is verdict
     assert 0.49 < verdict.lo <= 0.5 <= verdict.hi
     for verdict in (mm.separate(PAIR.astype(float), [0, 1]), mm.separate([[0.0], [float(B)]], [0, 1])):
-        with pytest.raises(mm.CertificateError, match=r"9007199254740993, which no float64 is"):
+        with pytest.raises(mm.CertificateError, match="9007199254740993 in row 1"):
             verdict.verify(PAIR, [0, 1])
 
 
 def test_complex_rows_are_refused():
     for X in ([[1 + 1j], [1]], sp.csr_matrix(np.array([[1j], [1]]))):
-        for fit in (*HARD_MARGINS, mm.MaxMarginClassifier().fit, mm.KernelMaxMarginClassifier().fit):
+        for fit in FITS:
             with pytest.raises(ValueError, match=r"[Cc]omplex"):
                 fit(X, [0, 1])
 
 
-def test_representable_numbers_are_accepted():
+def test_other_numbers_are_accepted():
     for X in (
-        np.array([[B], [B + 2]]),
-        np.array([[2**62], [-(2**63)]]),
+        np.array([[B], [-B]]),
         np.array([[0], [1]], bool),
         np.array([[1], [2]], np.longdouble),
         sp.csr_matrix(np.array([[B], [1]])),

@@ -1,0 +1,132 @@
+"""The door: the domain of numbers within which sums in float64 neither overflow nor lose digits to underflow.
+
+Rows and costs beyond it are refused here; no other module knows of extreme numbers. Solvers have units of their own, so
+that rows of all scales within the domain are solved alike, as they are.
+
+A column whose level is far above its spread, such as a time stamp, is shifted by its entry in the first row. With a
+free intercept the problem is the same: w.x + b = w.(x - s) + (b + w.s). By Sterbenz's lemma the differences are exact,
+as all entries are within a factor of two of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..numerics.scales import column_extremes, vector
+from ..problem.problem import Problem
+
+# Largest size of an entry, and its inverse the least length of the longest row: all of float32 is within. C s_i is
+# within the squares. Products of C s_i and two entries, and sums of 1e12 of them, are then normal float64 numbers.
+LARGEST, LARGEST_COST = 1e50, 1e100
+# A column is shifted where its level is this many times its spread: two digits of its products are lost without.
+LEVEL = 100.0
+SAMPLED_ROWS = 64  # the rows on which columns that vary are recognised without a pass over all
+
+
+def first_outside(X: Any) -> tuple[int, int, float] | None:
+    """Return row, column and value of the first entry beyond `LARGEST`, infinite or NaN; None where there is none."""
+    entries = X.data if sp.issparse(X) else X
+    if max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0))) <= LARGEST:  # false for NaN
+        return None
+    k = int(np.flatnonzero(~(np.abs(entries, dtype=float) <= LARGEST))[0])
+    if not sp.issparse(X):
+        row, column = divmod(k, X.shape[1])
+        return row, column, float(X[row, column])
+    return int(np.searchsorted(X.indptr, k, side="right")) - 1, int(X.indices[k]), float(X.data[k])
+
+
+def check_rows(X: Any, longest: float, names: Sequence[str] | None = None) -> None:
+    """Raise ValueError if an entry of X, whose longest row has this length, is beyond the domain, or all are below."""
+    check_longest(longest)
+    if not longest <= LARGEST:
+        check_entries(X, names)
+
+
+def check_entries(X: Any, names: Sequence[str] | None = None) -> None:
+    """Raise ValueError if an entry of X is beyond the domain."""
+    found = first_outside(X)
+    if found is not None:
+        row, column, value = found
+        place = f"column {column if names is None else names[column]!r}, row {row}"
+        raise ValueError(f"{place} (counted from 0) of X {beyond(value)}.")
+
+
+def check_longest(longest: float) -> None:
+    """Raise ValueError if all entries of rows, the longest of which has this length, are below the domain."""
+    if 0.0 < longest < 1.0 / LARGEST:
+        raise ValueError(
+            f"the longest row of X has the length {longest:.3g}, and fits take lengths from {1 / LARGEST:g}: multiply "
+            "all columns by a large number, or scale them with StandardScaler."
+        )
+
+
+def beyond(value: float) -> str:
+    """Return what is wrong with an entry beyond the domain, and the remedy."""
+    return (
+        f"holds {value:.3g}, and fits take entries up to {LARGEST:g} in size: fill it in if it stands for a missing "
+        "entry, or divide the column"
+    )
+
+
+def check_costs(problem: Problem, weights: np.ndarray) -> None:
+    """Raise ValueError unless C s_i of all weights above 0, and the constant feature, are within the domain."""
+    if problem.rho and not 1.0 / LARGEST <= problem.rho <= LARGEST:
+        raise ValueError(
+            f"intercept_scaling={problem.rho:.3g} must be from {1 / LARGEST:g} to {LARGEST:g}: take one of the size of "
+            "the features."
+        )
+    costs = weights if problem.hard else problem.C * weights
+    for value in (costs.min(), costs.max()):
+        if not 1.0 / LARGEST_COST <= value <= LARGEST_COST:
+            raise ValueError(
+                f"C times the weights of rows reaches {value:.3g}, and fits take {1 / LARGEST_COST:g} to "
+                f"{LARGEST_COST:g}: change C, or the weights; C=inf is the hard margin, rows of weight 0 do not count."
+            )
+
+
+def shift_of(problem: Problem, X: Any) -> np.ndarray | None:
+    """Return the shift of every column, of shape (d,): 0, or its entry in the first row; None where all are 0."""
+    if not problem.free or problem.hard:
+        return None
+    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
+    places = np.arange(X.shape[1])
+    if sp.issparse(X):  # columns with an entry in every row
+        places, counts = np.unique(some.indices, return_counts=True)
+        places = places[counts == some.shape[0]]
+        some = some[:, places]
+    for rows in (some, X):
+        if not places.size:
+            return None
+        top, bottom = column_extremes(rows if rows is some else X[:, places])
+        level = np.where(top > 0.0, bottom, -top)  # the least size, where all entries have one sign
+        near = (LEVEL * (top - bottom) < level) & ((top > bottom) | (rows is some))
+        places = places[near]
+    if not places.size:
+        return None
+    shift = np.zeros(X.shape[1])
+    shift[places] = vector(X[[0]][:, places])
+    return shift
+
+
+def shifted(X: Any, shift: np.ndarray | None) -> Any:
+    """Return X - shift, a copy in the type of X; X itself for None."""
+    if shift is None:
+        return X
+    shift = shift.astype(X.dtype)
+    if not sp.issparse(X):
+        return X - shift
+    return type(X)((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def moved(w: np.ndarray, b: float, shift: np.ndarray | None, sign: int) -> float:
+    """Return b + sign w.s, rounded once: the intercept for shifted rows (1), or for the caller's rows (-1)."""
+    if shift is None or not (np.isfinite(b) and np.isfinite(w).all()):
+        return b
+    used = np.flatnonzero((shift != 0.0) & (w != 0.0))
+    terms = (Fraction(w[j]) * Fraction(shift[j]) for j in used.tolist())
+    return float(Fraction(b) + sign * sum(terms, Fraction(0)))
