@@ -19,20 +19,13 @@ from sphinx.util import logging
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
-from maxmargin.algorithms.batch import (
-    accelerated,
-    decomposition,
-    newton,
-)
-from maxmargin.algorithms.batch import (
-    semismooth as proximal,
-)
+from maxmargin.algorithms.batch import accelerated, decomposition
 from maxmargin.algorithms.normalised import perceptron as normalised
 from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
 from maxmargin.separability import search
-from maxmargin.solvers import generation, interior_point, l1
+from maxmargin.solvers import generation, interior_point, l1, semismooth
 
 logger = logging.getLogger(__name__)
 
@@ -69,8 +62,8 @@ SYMBOLS = {
 SOLVERS = {
     "lp": generation,
     "interior-point": interior_point,
-    "proximal-point": proximal,
-    "newton": newton,
+    "proximal-point": semismooth,
+    "newton": semismooth,
     "accelerated": accelerated,
     "proximal-newton": l1,
     "normalised-perceptron": normalised,

@@ -141,7 +141,9 @@ def test_bounds_close_for_uneven_scales(seed, name, log_C, columns, rows):
     assert verify(model, X, y, weights).lower <= model.certificate_.upper * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize(("name", "storage"), [("newton", "dense"), ("newton", "csr")])
+@pytest.mark.parametrize(
+    ("name", "storage"), [("newton", "dense"), ("newton", "csr"), ("proximal-point", "dense")]
+)
 def test_peak_memory_is_a_share_of_the_data(name, storage):
     """Temporaries: a few vectors of n numbers, a sample, and chunks of rows of a megabyte."""
     X, y, _ = conditioned("plain", 60_000, 60, 0)

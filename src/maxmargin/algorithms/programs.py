@@ -15,10 +15,9 @@ from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Reached
 from ..solvers.l1 import l1_points
 from ..solvers.rows import centred_rows
+from ..solvers.semismooth import points as semismooth_points
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.accelerated import accelerated_points
-from .batch.newton import newton_points
-from .batch.sifting import by_proximal_points, sifted_points
 
 if TYPE_CHECKING:
     from ..fit.run import Run
@@ -90,6 +89,20 @@ class SoftProgram(Program):
         return None if problem.euclidean else "p=2 with norm_power=2"
 
 
+class SemismoothNewton(SoftProgram):
+    """Common part of the entries to `solvers.semismooth`, one for each loss."""
+
+    def plan(self, facts: Facts) -> Plan:
+        def iterates(run: Run) -> Iterator[Reached]:
+            X, problem = run.patterns.X, run.problem
+            rows = run.patterns.shared(("centred rows", problem), lambda: centred_rows(problem, X))
+            return semismooth_points(
+                problem, rows, run.y, run.weights, run.interrupted, facts.tol, facts.point
+            )
+
+        return Plan(rule=iterates, unit=1.0)
+
+
 @dataclass(frozen=True)
 class LinearProgram(Program):
     """The linear programs of p = 1 and p = inf, solved by HiGHS with row and column generation.
@@ -148,14 +161,13 @@ class InteriorPoint(Program):
 
 
 @dataclass(frozen=True)
-class ProximalPoint(SoftProgram):
+class ProximalPoint(SemismoothNewton):
     """The proximal-point method on the dual of the hinge at p = 2, for many patterns of few features.
 
     Iteration: a quadratic term keeps the dual variables near the last ones, which smooths the hinge. A step of Newton's
     method on the smooth problem passes twice over the rows, and needs products of columns only over the active rows,
     whose margins are next to the breakpoint of the hinge. There are 20 to 60 steps as a rule, with less rounding than
-    at an interior point. Of many rows, only rows near the margin are solved for, as by `InteriorPoint`. That method
-    continues where this one ends too early, and replaces it where n is less than a quarter of d^2.
+    at an interior point. With many rows, a sample is solved first.
     Guarantee: every point is certified on all rows. The method converges for every weight of the quadratic term, the
     faster the smaller it is (Rockafellar, theorem 2); the number of steps is measured.
 
@@ -169,11 +181,10 @@ class ProximalPoint(SoftProgram):
 
     name: ClassVar[str] = "proximal-point"
     loss: ClassVar[str | None] = "hinge"
-    points: ClassVar[Any] = staticmethod(partial(sifted_points, solver=by_proximal_points))
 
 
 @dataclass(frozen=True)
-class Newton(SoftProgram):
+class Newton(SemismoothNewton):
     """Newton's method for the squared hinge at p = 2: few steps, each with the Hessian of the active rows.
 
     Iteration: the gradient is piecewise linear. The Newton direction leads to the point where it would vanish if the
@@ -191,18 +202,6 @@ class Newton(SoftProgram):
 
     name: ClassVar[str] = "newton"
     loss: ClassVar[str | None] = "squared_hinge"
-
-    def plan(self, facts: Facts) -> Plan:
-        def iterates(run: Run) -> Iterator[Reached]:
-            patterns, problem = run.patterns, run.problem
-            # the sum of squares is known, which saves a pass over the rows
-            square = float(patterns.square.sum())
-            rows = patterns.shared(  # one copy for all classes
-                ("centred rows", problem), lambda: centred_rows(problem, patterns.X, square=square)
-            )
-            return newton_points(problem, rows, run.y, run.weights, run.interrupted, facts.tol, facts.point)
-
-        return Plan(rule=iterates, unit=1.0)
 
 
 @dataclass(frozen=True)

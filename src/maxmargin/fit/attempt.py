@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algorithms.batch.decomposition import KernelRows
-from ..algorithms.batch.quadratic_program import SharedRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program, ProximalNewton
 from ..certificates.expansions import KernelPoint
@@ -22,6 +20,7 @@ from ..numerics.sums import EPS
 from ..problem.problem import Problem
 from ..problem.status import Status
 from ..solvers.iterate import Point
+from ..solvers.rows import centred_rows
 from .certifier import Certifier, Incumbent
 from .exact import RUNNING_GAP_SHARE, ends_at_tol, finish, finish_gram, is_small, tight_points
 from .report import Job, KernelJob, Report, Solution, Stopping
@@ -235,12 +234,12 @@ class RowAttempt(Attempt):
 
     def _exact(self) -> Iterator[None]:
         """Run the active-set method, unless the best point is certified within the required gap; then yield once."""
-        run, patterns = self.run, self.task.patterns
+        run = self.run
         rounding, end_gap = self.certifier.rounding(self.stopping.tol), self._end_gap
         point = Point(*run.best.primal, run.best.alpha)
         if not (run.best.gap <= end_gap and self.certifier.certify(point).certificate.gap <= end_gap):
-            shared = partial(SharedRows, self.task.problem, patterns.X, patterns.square)
-            rows = patterns.shared(("rows of programs", self.task.problem), shared)
+            problem, patterns = self.task.problem, self.task.patterns
+            rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
             finish(run, rows, self.certifier, rounding, end_gap)
         yield
 

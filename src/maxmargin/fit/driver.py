@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -27,10 +26,10 @@ from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.status import Status
 from ..solvers.iterate import Point
-from .attempt import EXACT, STOPPED, TOL_REASON, Attempt, GramAttempt, RowAttempt, proved_status
-from .certifier import CertifiedPoint, Certifier, Incumbent, rank
-from .exact import factors_whole_gram, is_small, small_dense_rows, solve_small_dense
-from .policy import OPTIMUM_REASON, Stage, fallback, gram_stages, handover, stages
+from .attempt import STOPPED, Attempt, GramAttempt, RowAttempt, proved_status
+from .certifier import CertifiedPoint, Incumbent, rank
+from .exact import factors_whole_gram
+from .policy import Stage, fallback, gram_stages, handover, stages
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .tracker import ROUNDING, canonical_multiple
 
@@ -52,31 +51,19 @@ def solve(job: Job) -> Solution:
     """
     task, choice, stopping = job.task, job.choice, job.stopping
     incumbent, history = Incumbent(task.problem, job.last), []
-    best, done = _solve_small_dense(job, incumbent, history)
-    if best is not None and done:
-        return best
-    # the stages of the policy
-    rounds = len(history)
     last = (
         fallback(task.problem, task.patterns, choice.algorithm)
         if choice.automatic
         else handover(task, choice)
     )
-    left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
-    attempt = RowAttempt(replace(job, stopping=left), incumbent, history)
+    attempt = RowAttempt(job, incumbent, history)
     planned = stages(attempt.task, choice, last, attempt.small)
     # iterates that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = attempt.solution(run_stages(attempt, planned))
-    if best is None or rank(found.certificate) <= rank(best.certificate):
-        best = found
-    stopped = found.status in STOPPED
-    if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):
-        best = replace(best, status=found.status)
-    if found.status is Status.UNDECIDED and not (job.last or stopped):
+        best = attempt.solution(run_stages(attempt, planned))
+    if best.status is Status.UNDECIDED and not job.last:
         decides = choice.algorithm.decides and attempt.run.converged
-        incumbent.verdict = job.separability(found.alpha if decides else None)
-    best = replace(best, rounds=rounds + found.rounds)
+        incumbent.verdict = job.separability(best.alpha if decides else None)
     # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
     # dual variables are the numbers of its updates.
     ended = best.status in (Status.CERTIFIED, Status.CONVERGED)
@@ -125,46 +112,6 @@ def run_stages(attempt: Attempt, planned: list[Stage]) -> Status:
         if not leads_on:
             return status
     return Status.STALLED
-
-
-def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) -> tuple[Solution | None, bool]:
-    """Solve a small dense problem before any stage, and report the solution as a round.
-
-    This is done only if the policy chose the algorithm, and neither a starting point nor an order of rows is given.
-
-    Returns
-    -------
-    solution : Solution or None
-        None if the task is not such a problem, or no finite iterate was found.
-    done : bool
-        Whether its gap is as small as required: `tol`, or rounding of the optimum.
-    """
-    task, choice, stopping = job.task, job.choice, job.stopping
-    first = task.start is None and task.point is None
-    if not (choice.exact and choice.automatic and choice.algorithm.shuffle and first):
-        return None, False
-    if stopping.deadline.interrupted():
-        return None, False
-    centre = partial(small_dense_rows, task.problem, task.patterns)
-    rows = task.patterns.shared("small dense", centre)
-    if rows is None:
-        return None, False
-    certifier = Certifier(task.problem, job.sample, job.selected, stopping.deadline, stopping.tol)
-    best, done, optimal = solve_small_dense(task, rows, stopping.tol, certifier)
-    if best is None:
-        return None, False
-    certificate = best.certificate
-    incumbent.update(certificate.lower, certificate.upper, best.w, best.b)
-    stage, reason = EXACT, OPTIMUM_REASON if optimal else TOL_REASON
-    if not is_small(task.problem, task.patterns):
-        stage, reason = choice.algorithm.name, choice.reason
-    stopping.report(
-        history, (best.w, best.b), lower=incumbent.lower, upper=incumbent.upper, gap=incumbent.gap, presentations=0,
-        steps=0, stage=stage, label=task.label, margin=incumbent.margin(best.w), reason=reason,
-    )  # fmt: skip
-    status = Status.CONVERGED if certificate.gap <= ROUNDING else Status.STALLED
-    status = Status.CERTIFIED if certificate.gap <= stopping.tol else status
-    return Solution(*best[:3], status, 1, history, certificate), done
 
 
 def _with_verdict(job: Job, found: Solution, verdict: Verdict) -> Solution:

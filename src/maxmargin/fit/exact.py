@@ -7,27 +7,22 @@ exact stage is run on the rows of a factor of the Gram matrix.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms.batch import newton, semismooth
-from ..algorithms.batch.active_set import Point as Candidate
-from ..algorithms.batch.active_set import candidates
-from ..algorithms.batch.newton import newton_points
-from ..algorithms.batch.quadratic_program import Quadratic, quadratic
-from ..algorithms.batch.semismooth import proximal_points
 from ..data.rows import Patterns
-from ..data.task import Task
 from ..numerics.norms import norm
 from ..numerics.sums import EPS, Plain
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
+from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.linear_systems import low_rank_factor
-from ..solvers.rows import SmallDenseRows
-from .certifier import CertifiedPoint, Certifier
+from ..solvers.polish import polished
+from ..solvers.rows import CentredRows
+from ..solvers.semismooth import points
+from .certifier import Certifier
 from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
 
 if TYPE_CHECKING:
@@ -77,16 +72,13 @@ def ends_at_tol(patterns: Patterns) -> bool:
     return patterns.n > MAX_ROWS_TO_OPTIMUM
 
 
-def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: float) -> None:
-    """Run the active-set method, and keep its points in `run` where their certified bounds are better.
-
-    Candidates that neither meet the optimality conditions (`settled`) nor have the gap `end_gap` (`near`) are certified
-    last, only if none of the others has the gap required.
+def finish(run: Run, rows: CentredRows, certifier: Certifier, rounding: float, end_gap: float) -> None:
+    """Solve a small problem, and keep the points in `run` where their certified bounds are better.
 
     Parameters
     ----------
     run : Run
-    X : ndarray, CSR matrix or SharedRows
+    rows : CentredRows
         Rows of the presolved task.
     certifier : Certifier
     rounding : float
@@ -94,55 +86,48 @@ def finish(run: Run, X: Any, certifier: Certifier, rounding: float, end_gap: flo
     end_gap : float
         Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
-    interrupted = certifier.deadline.interrupted
-    if interrupted():
+    stop = certifier.deadline.interrupted
+    if stop():
         return
-    qp = quadratic(run.problem, X, run.y, run.weights)
-    start = qp.scaled_dual(run.best.alpha) if run.best.gap < MAX_START_GAP else None
-    rough: list[Candidate] = []
-    try:
-        for candidate in candidates(qp, start, interrupted, end_gap):
-            if not (candidate.settled or candidate.near):
-                rough.append(candidate)
-            elif _adopt(qp, candidate, run, certifier, rounding):
+    task = run.problem, rows, run.y, run.weights, stop
+    for w, b, alpha, gap, _ in _hard_points(*task) if run.problem.hard else points(*task, end_gap):
+        if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
+            continue
+        settled = gap <= ROUNDING
+        if run.problem.hard:
+            primal = _separators(run, w, b)
+        elif end_gap and gap <= end_gap:
+            primal = [(w, b)]
+        else:
+            missed = rounding if settled else 0.0
+            primal = tight_points(run.problem, run.patterns, run.y, run.weights, (w, b), missed)
+        for v, bias in primal:
+            certificate = certifier.certify(Point(v, bias, alpha)).certificate
+            gap_at_optimum = rounding if settled else 0.0
+            run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
+            if certificate.gap <= max(end_gap, rounding):
                 return
-            if interrupted():
-                break
-    except np.linalg.LinAlgError:  # the points found before the failure are kept
-        pass
-    for candidate in rough:
-        _adopt(qp, candidate, run, certifier, rounding)
+        if stop():
+            return
 
 
-def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, rounding: float) -> bool:
-    """Certify a candidate, and keep its parts with better bounds; return whether it has the gap required.
-
-    The gap required is `RUNNING_GAP_SHARE` * tol for a candidate that is `near`, otherwise `rounding`.
-    """
-    w, b = qp.primal(candidate.w, candidate.beta)
-    alpha = qp.dual(candidate.a)
-    if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
-        return False
-    points = [(w, b)] if candidate.near else _primal_points(run, w, b, rounding if candidate.settled else 0.0)
-    required = RUNNING_GAP_SHARE * run.tol if candidate.near else rounding
-    for v, bias in points:
-        certificate = certifier.certify(Point(v, bias, alpha)).certificate
-        gap_at_optimum = rounding if candidate.settled else 0.0
-        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
-        if (candidate.settled or candidate.near) and certificate.gap <= required:
-            return True
-    return False
+def _hard_points(
+    problem: Problem, rows: CentredRows, y: np.ndarray, weights: np.ndarray, stop: Callable[[], bool]
+) -> Iterator[Reached]:
+    """Yield a polished point of a hard margin, and the last one of interior points."""
+    alpha = np.ones(y.size)
+    for point in interior_points(rows.problem, rows.X, y, weights, stop):
+        alpha = point[2]
+    z = rows.combine(y * alpha) * rows.regular
+    better = None if stop() or rows.copy is None else polished(rows, y, weights, alpha, z, stop)
+    if better is not None:
+        yield Reached(*rows.primal(better[0]), better[1], 0.0, True)
+    yield Reached(*rows.primal(z), alpha, np.inf, False)
 
 
-def _primal_points(run: Run, w: np.ndarray, b: float, rounding: float) -> list[tuple[np.ndarray, float]]:
-    """Return primal points (w, b) with the direction of a given w: those of `tight_points` for a soft margin.
-
-    Hard margin: the multiple with smallest margin one and the best intercept, or the best point of `run` if w separates
-    nothing.
-    """
+def _separators(run: Run, w: np.ndarray, b: float) -> list[tuple[np.ndarray, float]]:
+    """Return the multiple of w with smallest margin one and the best intercept, or the best point of `run`."""
     problem, y = run.problem, run.y
-    if not problem.hard:
-        return tight_points(problem, run.patterns, y, run.weights, (w, b), rounding)
     z = Plain.scores(run.patterns.X, w)
     b = best_intercept(problem, z, y, run.weights) if problem.free else b
     smallest = float((y * (z + b)).min())
@@ -191,22 +176,17 @@ def finish_gram(tracker: GramTracker, sample: KernelSample, interrupted: Callabl
     Z = _gram_factor(sample)
     if Z is None or np.unique(y).size < 2:
         return
-    qp = quadratic(problem, Z, y, weights)
-    start = qp.scaled_dual(tracker.alpha) if tracker.gap < MAX_START_GAP else None
-    try:
-        for candidate in candidates(qp, start, interrupted):
-            alpha = qp.dual(candidate.a)
-            if not np.isfinite(alpha).all():
-                continue
-            found, scores = GramTracker(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
-            found.evaluate(alpha, scores)
-            tracker.evaluate(alpha, scores)  # either bound may be better than the best, without the other
-            rounding = ROUNDING if candidate.settled else 0.0
-            tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, pair_gap_share=1.0)
-            if candidate.settled and found.gap <= ROUNDING:
-                return
-    except np.linalg.LinAlgError:  # the points found before the failure are kept
-        return
+    task = problem, CentredRows(problem, Z), y, weights, interrupted
+    for _, _, alpha, gap, _ in _hard_points(*task) if problem.hard else points(*task):
+        if not np.isfinite(alpha).all():
+            continue
+        found, scores = GramTracker(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
+        found.evaluate(alpha, scores)
+        tracker.evaluate(alpha, scores)  # either bound may be better than the best, without the other
+        rounding = ROUNDING if gap <= ROUNDING else 0.0
+        tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, pair_gap_share=1.0)
+        if rounding and found.gap <= ROUNDING:
+            return
 
 
 def _gram_factor(sample: KernelSample) -> Any:
@@ -230,93 +210,3 @@ def _gram_factor(sample: KernelSample) -> Any:
     # eigenvalues up to n eps times the largest are rounding
     kept = values > n * EPS * max(float(values[-1]), 0.0)
     return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else None
-
-
-# Largest number of columns of a small dense problem, constant included: the limit of compiled iterations
-# (`semismooth.MAX_COMPILED`).
-MAX_COLUMNS = 100
-# Rows of the squared hinge beyond the limits of `is_small`: a copy of more rows takes longer than compiled iterations
-# save in calls from step to step. Chosen on the data sets of benchmarks.before_after.
-MAX_ROWS = 30_000
-# Where the solution ends at `tol` (`ends_at_tol`), the first iterate with an estimated gap of this share of `tol` is
-# certified: for most problems its certificate is within `tol`, after fewer steps than to the optimum. With a larger
-# share more of these iterates have certificates above `tol`, a smaller one takes more steps. Chosen on the data sets
-# of benchmarks.before_after.
-FIRST_GAP_SHARE = 0.5
-# Settings with which each solver yields only two iterates: the first one within the goal, and the last one. More would
-# cost certificates that are not used.
-PROXIMAL = semismooth.Settings(first_report_gap=0.0)
-NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
-
-
-def small_dense_rows(problem: Problem, patterns: Patterns) -> SmallDenseRows | None:
-    """Return the centred rows of a small dense problem; None for a problem that is not one.
-
-    Parameters
-    ----------
-    problem : Problem
-    patterns : Patterns
-    """
-    if problem.hard or not problem.euclidean or patterns.d + 1 > MAX_COLUMNS:
-        return None
-    affordable = problem.loss == "squared_hinge" and patterns.n <= MAX_ROWS and not patterns.sparse
-    if not (affordable or is_small(problem, patterns)):
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        X = patterns.X.toarray() if patterns.sparse else patterns.X
-        return SmallDenseRows(problem, X, square=float(patterns.square.sum()))
-
-
-def solve_small_dense(
-    task: Task, rows: SmallDenseRows, tol: float, certifier: Certifier
-) -> tuple[CertifiedPoint | None, bool, bool]:
-    """Solve a small dense problem to `tol` where it has many rows, otherwise to the optimum.
-
-    Where the first iterate within `tol` is not certified, the iteration continues to the optimum.
-
-    Parameters
-    ----------
-    task : Task
-    rows : SmallDenseRows
-        The rows that `small_dense_rows` returns.
-    tol : float
-    certifier : Certifier
-
-    Returns
-    -------
-    point : CertifiedPoint or None
-        The point with the smallest certified gap; None where no finite iterate was found.
-    done : bool
-        Whether its gap is as small as required: `tol`, or rounding of the optimum.
-    optimal : bool
-        Whether the iteration went on to the optimum.
-    """
-    problem, interrupted = task.problem, certifier.deadline.interrupted
-    if problem.loss == "hinge":
-        solver: Callable[..., Iterator[Reached]] = partial(proximal_points, settings=PROXIMAL)
-    else:
-        solver = partial(newton_points, settings=NEWTON)
-    goal = FIRST_GAP_SHARE * tol if ends_at_tol(task.patterns) else 0.0
-    best, found = None, None
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
-            if found.near and best is None:
-                best, done = _certify(task, found, RUNNING_GAP_SHARE * tol, certifier)
-                if done:
-                    return best, True, False
-        if found is None or not np.isfinite(found.w.sum() + found.b + found.alpha.sum()):
-            return best, False, False
-        last, done = _certify(task, found, min(certifier.rounding(tol), RUNNING_GAP_SHARE * tol), certifier)
-    if best is None or last.certificate.gap <= best.certificate.gap:
-        best = last
-    return best, done, True
-
-
-def _certify(task: Task, found: Reached, goal: float, certifier: Certifier) -> tuple[CertifiedPoint, bool]:
-    """Return an iterate, or a multiple of it (`tight_points`), with its certificate, and whether its gap is `goal`."""
-    best = certifier.certify(Point(*found[:3]))
-    if not (found.near or best.certificate.gap <= goal):
-        points = tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], goal)
-        others = [certifier.certify(Point(w, b, found.alpha)) for w, b in points]
-        best = min([best, *others], key=lambda one: one.certificate.gap)
-    return best, best.certificate.gap <= goal

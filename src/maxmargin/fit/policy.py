@@ -14,8 +14,6 @@ import scipy.sparse as sp
 
 from ..algorithms.base import Algorithm
 from ..algorithms.batch.decomposition import Decomposition
-from ..algorithms.batch.newton import newton_points
-from ..algorithms.batch.sifting import SETTINGS as SIFTING
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.programs import (
@@ -30,6 +28,7 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
+from ..solvers.semismooth import points
 from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, factors_whole_gram, is_small
 from .report import KernelJob
 
@@ -255,10 +254,10 @@ def choose(
     if d <= MAX_NEWTON_COLUMNS and Newton().refuses(problem) is None:
         return Newton(), f"{n} x {d}, squared hinge: Newton's method, for every C and all scales"
     # With many dense rows the steps of the proximal-point method depend neither on C nor on the scales of the columns.
-    # Small problems are excepted: if their exact stage fails, the proximal-point method is their fallback.
-    many = n >= d**2 and not sp.issparse(patterns.X) and not is_small(problem, patterns)
+    # It also solves small problems, in their exact stage.
+    many = is_small(problem, patterns) or (n >= d**2 and not sp.issparse(patterns.X))
     if many and ProximalPoint().refuses(problem) is None:
-        return ProximalPoint(), f"{n} x {d}, dense: proximal points, for every C and all scales"
+        return ProximalPoint(), f"{n} x {d}: proximal points, for every C and all scales"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     if not problem.hard:
@@ -323,16 +322,16 @@ def fallback(problem: Problem, patterns: Patterns, chosen: Algorithm | None = No
     size = f"{n} x {patterns.d}"
     if not problem.euclidean:
         return _other_norm_fallback(chosen, patterns)
-    if isinstance(chosen, Newton):
+    if isinstance(chosen, Newton | ProximalPoint):
         return Fallback(InteriorPoint(), f"{size}: rounding has ended Newton's method", np.inf)
     if Newton().refuses(problem) is None:
         reason = f"{size}: coordinate descent is slow; Newton's method, for every C and all scales"
         return Fallback(Newton(), reason, PASSES_BEFORE_NEWTON * n) if d <= n else None
     too_wide = d > min(n, MAX_PROXIMAL_COLUMNS)
-    if too_wide or isinstance(chosen, ProximalPoint) or ProximalPoint().refuses(problem) is not None:
+    if too_wide or ProximalPoint().refuses(problem) is not None:
         return None
     entries, (per_entry, per_pair) = patterns.entries / n, SPARSE_NS if sp.issparse(patterns.X) else DENSE_NS
-    products = per_entry * entries if n >= SIFTING.proximal_rows * d * d else per_pair * entries * entries
+    products = per_entry * entries if n >= 0.25 * d * d else per_pair * entries * entries
     work, per_visit = n * (PROXIMAL_NS_PER_ROW + products), NS_PER_ROW + NS_PER_ENTRY * entries
     reason = f"{size}: coordinate descent is slow; proximal points, for every C and all scales"
     return Fallback(ProximalPoint(), reason, SHARE_BEFORE_BATCH * work / per_visit)
@@ -401,7 +400,7 @@ def has_many_errors(
     if patterns.d >= n and not patterns.sparse:
         return True
     errors, rough = 0, replace(problem, p=2.0, power=2, loss="squared_hinge")
-    for w, b, _, gap, _ in newton_points(rough, X, y, np.ones(n), interrupted, ROUGH_GAP):
+    for w, b, _, gap, _ in points(rough, X, y, np.ones(n), interrupted, ROUGH_GAP):
         if gap <= ROUGH_GAP:
             errors = int(np.count_nonzero(y * Plain.scores(X, w, b) <= 0.0))
             break

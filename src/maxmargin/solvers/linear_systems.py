@@ -15,12 +15,14 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ..engine.jit import compiled
-from ..engine.small_cholesky import RIDGES
 from ..kernels.functions import Kernel
 from ..numerics.sparse_columns import canonical, with_constant_column
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 
+# Ridges added to the diagonal of ones, tried in this order until the Cholesky factor exists. A larger ridge changes the
+# solution more; beyond the last one too few digits are left.
+RIDGES = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10
 # A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
 # few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
 PIVOT_ROUNDING = 1e-13

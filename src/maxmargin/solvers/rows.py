@@ -1,37 +1,37 @@
 """Rows of a problem in the form that batch solvers use: centred, with a constant column, of mean square length 1.
 
 Sums over all rows are computed in chunks of about a megabyte, so that no array of the size of the data is allocated.
-Small dense rows are copied once, centred and scaled.
+Small dense rows are copied once and centred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..engine.jit import compiled, writable
+from ..engine.jit import compiled
 from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import may_be_dense
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, row_blocks, row_squares
 from ..problem.problem import Problem
 from .iterate import Point
-from .linear_systems import signed_rows, sparse_gram, unsigned
+from .linear_systems import signed_rows, sparse_gram
+from .wide_rows import WideRows
 
-# Bytes of the rows of one chunk: they stay in the cache, and larger chunks would save few calls of NumPy. Chosen on the
-# data sets of benchmarks.before_after.
+# Bytes of the rows of one chunk of a product: they stay in the cache, and larger chunks would save few calls of NumPy.
 CHUNK_BYTES = 2**20
-# Bytes of dense rows up to which they are copied: beyond, a copy takes longer than centring in each pass. Chosen on the
-# data sets of benchmarks.before_after.
-COPY_BYTES = 2**22
+# Entries of dense rows up to which they are copied: beyond, a copy takes longer than centring in each pass.
+MAX_COPY = 2**20
 # Rows for each non-zero coefficient of a linear combination, above which a copy of the rows with these coefficients
-# takes less time than a product with all rows. Chosen on the data sets of benchmarks.before_after.
+# takes less time than a product with all rows.
 ROWS_PER_COEFFICIENT = 4
-# The difference sum |x|^2 - n |mean|^2, as a share of sum |x|^2, below which it has lost more than six digits: it is
-# then computed row by row, as sum |x - mean|^2.
-MIN_DIFFERENCE = 1e-6
+# Rows up to which wide rows are replaced by their coordinates, and columns up to which rows are not wide: systems in
+# the columns are no slower then.
+MAX_WIDE_ROWS, MAX_NARROW_COLUMNS = 1000, 100
+# Rows from which the mean and the unit are estimated: they need not be exact.
+SAMPLE_ROWS = 4096
 
 
 class CentredRows:
@@ -47,127 +47,121 @@ class CentredRows:
     X : ndarray or CSR matrix of shape (n, d)
     like : CentredRows, default=None
         Rows whose mean and unit are used in place of those of X.
-    square : float, default=None
-        The sum of |x_i|^2, where it is known.
+    wide : WideRows, default=None
+        The rows of which X are the coordinates.
 
     Attributes
     ----------
     unit : float
     X : ndarray or CSR matrix of shape (n, d)
-        The rows as they are stored.
     mean : ndarray of shape (d,)
         0 where columns are not centred.
     constant : float
         The entry of the constant column before it is divided by its unit; 0 where there is no intercept.
-    chunk : int
-        Rows of one chunk.
     size : int
         Columns of b, constant included.
     units : ndarray of shape (size,)
         Divisor of each column.
     regular : ndarray of shape (size,)
         1 for every regularised weight, 0 for a free intercept.
+    copy : ndarray of shape (n, size) or None
+        The rows b_i of small dense data.
     """
 
     def __init__(
-        self, problem: Problem, X: Any, like: CentredRows | None = None, square: float | None = None
+        self, problem: Problem, X: Any, like: CentredRows | None = None, wide: WideRows | None = None
     ) -> None:
         self.X, (self.n, self.d), self.problem = X, X.shape, problem
+        self._wide = wide
         self._subset: tuple[slice, CentredRows] | None = None
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
-        entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers of a row
-        self.chunk = max(1, min(self.n, CHUNK_BYTES // (8 * entries)))
-        if like is None:
-            self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n)) if problem.free else np.zeros(self.d)
-            self.unit = (self._sum_of_squares(square) / self.n + problem.rho**2) ** 0.5 or 1.0
+        some = X[:: 1 + self.n // SAMPLE_ROWS]
+        if like is not None:
+            self.mean = like.mean
+        elif problem.free:
+            self.mean = Plain.combine(some, np.full(some.shape[0], 1.0 / some.shape[0]))
         else:
-            self.mean, self.unit = like.mean, like.unit
+            self.mean = np.zeros(self.d)
+        if like is not None:
+            self.unit = like.unit
+        else:
+            sparse = sp.issparse(X)  # sparse rows stay as they are: their squares are less those of the mean
+            square = float(row_squares(some if sparse else some - self.mean).mean())
+            square -= float(self.mean @ self.mean) if sparse else 0.0
+            self.unit = (max(square, 0.0) + problem.rho**2) ** 0.5 or 1.0
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
+        self.copy: np.ndarray | None = None
+        if not sp.issparse(X) and X.size <= MAX_COPY:
+            self.copy = np.empty((self.n, self.size))
+            np.subtract(X, self.mean, out=self.copy[:, : self.d])
+            self.copy[:, self.d :] = self.constant
+            self.copy /= self.units
 
     def subset(self, rows: slice) -> CentredRows:
         """Return these rows with the same mean and unit; the last subset is kept for the next class."""
         if self._subset is None or self._subset[0] != rows:
             X = self.X[rows] if sp.issparse(self.X) else np.ascontiguousarray(self.X[rows])
-            self._subset = rows, centred_rows(self.problem, X, self)
+            self._subset = rows, CentredRows(self.problem, X, self)
         return self._subset[1]
-
-    def chunks(self) -> Iterator[slice]:
-        """Return the slice of the rows of each chunk, in order."""
-        return (slice(first, min(first + self.chunk, self.n)) for first in range(0, self.n, self.chunk))
-
-    def _sum_of_squares(self, square: float | None) -> float:
-        """Return sum |x_i - mean|^2 = sum |x_i|^2 - n |mean|^2, row by row where this difference cancels.
-
-        `square` is sum |x_i|^2, where it is known.
-        """
-        X, shift = self.X, self.n * float(self.mean @ self.mean)
-        if square is None:
-            parts = np.array_split(X.data, 1 + 8 * X.nnz // CHUNK_BYTES) if sp.issparse(X) else None
-            square = _squares(parts or (X[some] for some in self.chunks()))
-        if sp.issparse(X):
-            return max(square - shift, 0.0)
-        if MIN_DIFFERENCE * square < square - shift < np.inf:
-            return square - shift
-        return _squares(X[some] - self.mean for some in self.chunks())
 
     def scores(self, z: np.ndarray) -> np.ndarray:
         """Return b_i.z of all rows."""
-        return Plain.scores(self.X, *self.primal(z))
-
-    def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return (X, w, b) with dense rows X in the form in which they are stored, and X w + b = (b_i.z)."""
-        return self.X, *self.primal(z)
+        if self.copy is not None:
+            return self.copy @ z
+        z = z / self.units
+        w, last = z[: self.d], z[self.d :]
+        return Plain.scores(
+            self.X, w, (self.constant * float(last[0]) if last.size else 0.0) - float(self.mean @ w)
+        )
 
     def combine(self, c: np.ndarray) -> np.ndarray:
         """Return sum c_i b_i over all rows."""
-        return self.centred_sum(Plain.combine(self.X, c), float(c.sum()))
-
-    def centred_sum(self, sums: np.ndarray, total: float) -> np.ndarray:
-        """Return sum c_i b_i from sums = sum c_i x_i over the rows that `stored` returns, and total = sum c_i."""
+        X, some = self.X if self.copy is None else self.copy, None if sp.issparse(self.X) else c.nonzero()[0]
+        if some is not None and ROWS_PER_COEFFICIENT * some.size < c.size:  # most dual variables are zero
+            sums = c[some] @ X.take(some, axis=0)
+        else:
+            sums = Plain.combine(X, c) if self.copy is None else c @ X
+        if self.copy is not None:
+            return sums
+        total = float(c.sum())
         return np.append(sums - total * self.mean, self.constant * total)[: self.size] / self.units
 
     def products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return sum weights_k a_k a_k' over these rows, where a_k = (x_k - mean, constant) = b_k units.
-
-        For the copy of `SmallDenseRows`, a_k is b_k.
-        """
+        """Return sum weights_i b_i b_i' over the rows with these indices; there are weights of all rows."""
+        if self.copy is not None:
+            part = self.copy.take(rows, axis=0)
+            return (part * weights.take(rows)[:, None]).T @ part
         if sp.issparse(self.X):
-            return self._sparse_products(weights, rows)
-        some = np.empty((weights.size, self.size))
-        weigh_rows(writable(self.X), unsigned(rows), weights, self.mean, self.constant, some)
-        return some.T @ some
+            found = self._sparse_products(weights[rows], rows)
+        else:
+            found, root = np.zeros((self.size, self.size)), np.sqrt(weights[rows])
+            for first in range(0, rows.size, step := max(1, CHUNK_BYTES // (8 * self.size))):
+                some = slice(first, first + step)
+                part = np.full((rows[some].size, self.size), self.constant)
+                np.subtract(self.X[rows[some]], self.mean, out=part[:, : self.d])
+                part *= root[some, None]
+                found += part.T @ part
+        found /= self.units
+        found /= self.units[:, None]
+        return found
 
-    def all_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the sum of `products` over the rows with these indices.
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        """Return sum weights_i b_i^2, the diagonal of the products of all rows.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n,)
-            Weights of all rows.
-        rows : ndarray of int
+        With m the mean, sum c_i (x_ij - m_j)^2 = sum c_i x_ij^2 + m_j (m_j sum c_i - 2 sum c_i x_ij).
         """
-        if sp.issparse(self.X):
-            return self._sparse_products(weights[rows], rows)
-        if rows.size <= self.chunk:
-            return self.products(weights[rows], rows)
-        matrix = np.zeros((self.size, self.size))
-        for first in range(0, rows.size, self.chunk):
-            some = rows[first : first + self.chunk]
-            matrix += self.products(weights[some], some)
-        return matrix
-
-    def regularised(self, matrix: np.ndarray) -> np.ndarray:
-        """Return R + M, where M is the sum of products divided by units; the argument is overwritten."""
-        matrix /= self.units
-        matrix /= self.units[:, None]
-        matrix.flat[:: self.size + 1] += self.regular
-        return matrix
+        total, squares = float(weights.sum()), np.zeros(self.d)
+        for some, X in row_blocks(self.X):
+            squares += weights[some] @ (X.power(2) if sp.issparse(X) else X * X)
+        squares += self.mean * (total * self.mean - 2.0 * Plain.combine(self.X, weights))
+        found = np.append(np.maximum(squares, 0.0), self.constant**2 * total)
+        return found[: self.size] / self.units**2
 
     def _sparse_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return `products` for CSR rows, from the products of their entries and a correction for the mean.
+        """Return sum weights_k a_k a_k' over CSR rows, a_k = (x_k - mean, constant) = b_k units.
 
         With S = sum c x x', s = sum c x and t = sum c,
         sum c (x - mean)(x - mean)' = S - (s - t mean / 2) mean' - mean (s - t mean / 2)'.
@@ -185,97 +179,27 @@ class CentredRows:
         """Return the (w, b) of z in the units of the problem."""
         z = z / self.units
         w, last = z[: self.d], z[self.d :]
-        b = self.constant * float(last[0]) if last.size else 0.0
-        return w, b - float(self.mean @ w)
+        b = (self.constant * float(last[0]) if last.size else 0.0) - float(self.mean @ w)
+        return (w, b) if self._wide is None else self._wide.primal(w, b)
 
     def coordinates(self, w: np.ndarray, b: float) -> np.ndarray:
         """Return z for (w, b) in the units of the problem: the inverse of `primal`."""
+        if self._wide is not None:
+            w, b = self._wide.reduced(w, b)
         return np.append(w, (b + self.mean @ w) / (self.constant or 1.0))[: self.size] * self.units
 
 
-class SmallDenseRows(CentredRows):
-    """Small dense rows with a centred and scaled copy of shape (n, size) in the attribute `rows`."""
-
-    def __init__(
-        self, problem: Problem, X: np.ndarray, like: CentredRows | None = None, square: float | None = None
-    ) -> None:
-        super().__init__(problem, X, like, square)
-        self.rows = np.empty((self.n, self.size))
-        centre(writable(X), self.mean, self.constant, 1.0 / self.units, self.rows)
-        self._product: tuple[np.ndarray, np.ndarray] | None = None
-
-    def product_of_all(self, costs: np.ndarray) -> np.ndarray:
-        """Return sum c_i b_i b_i' over all rows, the first Hessian of every class; kept for classes of equal costs."""
-        kept = self._product
-        if kept is None or not np.array_equal(kept[0], costs):
-            self._product = kept = costs, self.all_products(costs, np.arange(self.n))
-        return kept[1]
-
-    def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        return self.rows, z, 0.0
-
-    def centred_sum(self, sums: np.ndarray, total: float) -> np.ndarray:
-        return sums
-
-    def scores(self, z: np.ndarray) -> np.ndarray:
-        return self.rows @ z
-
-    def combine(self, c: np.ndarray) -> np.ndarray:
-        some = (c != 0.0).nonzero()[0]
-        if ROWS_PER_COEFFICIENT * some.size < c.size:  # most dual variables are zero
-            return c[some] @ self.rows.take(some, axis=0)
-        return c @ self.rows
-
-    def products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        some = np.empty((weights.size, self.size))
-        weigh_rows(self.rows, unsigned(rows), weights, np.zeros(self.size), 0.0, some)
-        return some.T @ some
-
-    def regularised(self, matrix: np.ndarray) -> np.ndarray:
-        matrix.flat[:: self.size + 1] += self.regular
-        return matrix
-
-
-def is_small_dense(X: Any) -> bool:
-    """Return whether rows are dense and small enough for a centred copy."""
-    return not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= COPY_BYTES
-
-
-def centred_rows(
-    problem: Problem, X: Any, like: CentredRows | None = None, square: float | None = None
-) -> CentredRows:
-    """Return the centred rows of a problem, with a copy if they are small and dense; X may be centred rows already."""
+def centred_rows(problem: Problem, X: Any) -> CentredRows:
+    """Return the centred rows of a problem, or of the coordinates of wide rows; X may be centred rows already."""
     if isinstance(X, CentredRows):
         return X
-    return (SmallDenseRows if is_small_dense(X) else CentredRows)(problem, X, like, square)
-
-
-def _squares(parts: Iterable[np.ndarray]) -> float:
-    """Return the sum of the squares of all entries of these arrays."""
-    return sum(float(np.vdot(part, part)) for part in (np.asarray(part, float) for part in parts))
-
-
-@compiled()
-def centre(X, mean, constant, inverse, rows):
-    """Set every row of `rows` to (x - mean, constant) * inverse, several times as fast as NumPy's broadcasting."""
-    d = mean.size
-    for i in range(rows.shape[0]):
-        for j in range(d):
-            rows[i, j] = (X[i, j] - mean[j]) * inverse[j]
-        for j in range(d, rows.shape[1]):
-            rows[i, j] = constant * inverse[j]
-
-
-@compiled()
-def weigh_rows(X, indices, weights, mean, constant, out):
-    """Set the rows of `out` to sqrt(weights_k) (x_k - mean, constant) for the rows of these indices."""
-    d = mean.size
-    for k in range(indices.size):
-        row, root = X[indices[k]], np.sqrt(weights[k])
-        for j in range(d):
-            out[k, j] = root * (row[j] - mean[j])
-        for j in range(d, out.shape[1]):
-            out[k, j] = root * constant
+    n, d = X.shape
+    if sp.issparse(X) and n * d <= MAX_COPY and may_be_dense(X):
+        X = X.toarray()
+    if n <= MAX_WIDE_ROWS and d > max(n, MAX_NARROW_COLUMNS):
+        wide = WideRows(problem, X)
+        return CentredRows(wide.problem, wide.coordinates, wide=wide)
+    return CentredRows(problem, X)
 
 
 @compiled()

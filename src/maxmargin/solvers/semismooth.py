@@ -1,0 +1,487 @@
+"""Semismooth Newton for soft margins at p = 2: the squared hinge directly, the hinge by proximal points on its dual.
+
+With rows b_i (`CentredRows`), labels y_i and slacks s_i = 1 - y_i b_i.z the problem is ::
+
+    minimise f(z) = 1/2 z'Rz + sum c_i phi_i(s_i),    phi_i'(s) = share_i(s) = min(max(prox_i + sigma s, 0), upper)
+
+where R is the diagonal matrix with a 1 for every weight and a 0 for a free intercept. prox = 0 and upper = inf is the
+squared hinge with costs sigma c_i / 2; upper = 1 is the hinge, smoothed by a proximal term of centre prox_i. The dual
+variables are alpha_i = c_i share_i. Rows are active where 0 < prox_i + sigma s_i < upper. With v = sum alpha_i y_i b_i
+and the active set A, the gradient is g = Rz - v, and a generalised Hessian is H = R + sigma M, M = sum_A c_i b_i b_i'.
+A Newton step solves H dz = -g and moves z to the minimum of f along dz; it costs n d + k d^2 with k active rows.
+
+The proximal-point method on the dual of the hinge maximises dual(alpha) - sum c_i (share_i - prox_i)^2 / (2 sigma),
+where prox_i are the last shares. Under both losses the start for many rows is the solution for every 16th of them.
+
+References
+----------
+O. L. Mangasarian, "A finite Newton method for classification problems", OMS 17, 2002;
+S. S. Keerthi, D. DeCoste, "A modified finite Newton method for fast solution of large scale linear SVMs", JMLR 6, 2005;
+R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in convex programming",
+Math. Oper. Res. 1, 1976; X. Li, D. Sun, K.-C. Toh, "A highly efficient semismooth Newton augmented Lagrangian method
+for solving Lasso problems", SIAM J. Optim. 28, 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ..problem.problem import Problem
+from .iterate import Reached
+from .linear_systems import TINY, factor
+from .polish import polished
+from .rows import CentredRows, centred_rows
+
+MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
+# Rows from which the problem of every SAMPLE_EVERY-th row is solved first, to the gap SAMPLE_GAP, if there are ten of
+# these for each column. A larger sample takes longer, a smaller one is a worse start.
+MIN_SAMPLE_ROWS, SAMPLE_EVERY, SAMPLE_GAP = 4000, 16, 1e-2
+# Rows that are active at a start from a sample, for each column: fewer take more steps, more take more problems.
+START_ACTIVE = 64
+# Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
+MAX_COLUMNS = 1000
+# Rows, and rows x columns^2, up to which problems are solved to the optimum, with a few more steps.
+MAX_EXACT_ROWS, MAX_EXACT_WORK = 2000, 2e8
+# Points are yielded from the gap `tol` on, whenever the gap has fallen to this share.
+REPORT_SHARE = 0.2
+# Largest number of rows that enter or leave, as a share of the active rows, for which M is updated; and the share of
+# the largest value of a diagonal entry below which subtractions have cancelled three digits of it. Up to SMALL_PRODUCT
+# multiplications M is always computed from all active rows.
+MAX_CHANGED, MIN_DIAGONAL, SMALL_PRODUCT = 0.5, 1e-3, 100_000
+
+_linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
+
+Stop = Callable[[], bool]
+
+
+def points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    stop: Stop = lambda: False,
+    tol: float = 0.0,
+    start: tuple[np.ndarray, float] | None = None,
+) -> Iterator[Reached]:
+    """Yield points (w, b, alpha) of a soft margin at p = 2 that converge to the optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d), or CentredRows of it
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights.
+    stop : callable
+        Whether to stop; called between steps.
+    tol : float, default=0
+        A relative gap: the first point within it is yielded at once, then points of ever smaller gaps. 0, and for small
+        problems: only the last point is yielded, and for the hinge a polished one after it.
+    start : (ndarray of shape (d,), float), default=None
+        (w, b) of a warm start.
+    """
+    rows = centred_rows(problem, X)
+    hinge, n, size = problem.loss == "hinge", y.size, rows.size
+    costs = (problem.caps(weights) if hinge else problem.curvatures(weights)) * rows.unit**2
+    costs = np.minimum(np.maximum(costs, TINY), 1.0 / TINY)
+    state = _State(rows, y, costs, 1.0 if hinge else np.inf, stop)
+    exact = rows.copy is not None and n <= MAX_EXACT_ROWS and n * size**2 <= MAX_EXACT_WORK
+    yield from (_hinge_points if hinge else _squared_points)(state, 0.0 if exact else tol, start)
+    better = polished(rows, y, costs, state.alpha, state.z, stop) if hinge and exact else None
+    if better is not None:  # asked for where the last point is not as exact as required
+        z, alpha = better
+        yield Reached(*rows.primal(z), alpha / rows.unit**2, 0.0, True)
+
+
+def _squared_points(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[Reached]:
+    """Yield the iterates of Newton's method for the squared hinge."""
+    if start is not None:
+        state.go_to(state.rows.coordinates(*start))
+    if start is None or not state.gap <= 0.5:
+        _find_start(state)
+    goal, steps = tol, 0
+    while True:
+        steps += state.minimise(goal, MAX_STEPS - steps)
+        end = state.ended or steps >= MAX_STEPS or state.stop()
+        gap = state.gap_of_bounds()
+        if end or gap <= tol:
+            yield state.point(gap, tol)
+        if end:
+            return
+        goal = min(REPORT_SHARE * state.gap, goal)
+
+
+def _find_start(state: _State) -> None:
+    """Move to the solution of a sample of many rows; for few rows take steps from 0, or stages of growing costs.
+
+    Stages are taken where 15 steps do not reach a gap of 1/2, since C is large and the classes are far apart. Each
+    starts from the solution of the last one (continuation in C), and the factor of C is squared after an easy one.
+    """
+    sample = state.sample()
+    if sample is not None:
+        _find_start(sample)
+        sample.minimise(SAMPLE_GAP, MAX_STEPS)
+        state.go_to(sample.z)
+        return
+    state.go_to(np.zeros(state.rows.size))
+    state.minimise(SAMPLE_GAP, 15)
+    if state.gap <= 0.5:
+        return
+    total, growth, z = float(state.costs.sum()), 10.0, np.zeros(state.rows.size)
+    sigma = min(total**0.5, 1e6) / total
+    while 0.0 < sigma < 1.0 and not state.stop():
+        state.go_to(z, sigma=sigma)
+        steps = state.minimise(0.5, MAX_STEPS)
+        z, growth = state.z, growth * growth if steps <= 2 else 10.0
+        sigma *= growth
+    state.go_to(z)
+
+
+def _hinge_points(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[Reached]:
+    """Yield the iterates of the proximal-point method for the hinge.
+
+    sigma grows fast while more rows are active than at the optimum, and once the active set is that of the optimum. A
+    problem is solved until the gradient is a tenth of its first one. The iteration ends where the shares stay the same,
+    or three problems in a row do not reduce the gap.
+    """
+    _find_hinge_start(state, start)
+    size, steps, idle, least, last_change = state.z.size, 0, 0, np.inf, np.inf
+    best = state.z, state.alpha
+    max_sigma = 1e5 * max(1.0, 1.0 / float(state.costs.sum()))
+    report = tol if tol else -1.0
+    frozen = False
+    while True:
+        taken = state.solve_problem(report, frozen, MAX_STEPS - steps)
+        steps += max(taken, 1)
+        gap = state.gap
+        end = state.failed or steps >= MAX_STEPS or state.stop()
+        if not end and gap <= report:
+            yield state.point(gap, tol)
+            report = REPORT_SHARE * gap
+            if not state.solved:
+                frozen = None
+                continue
+        # the largest change of a slack by the problem
+        change = float(np.abs(state.share - state.prox).max()) / state.sigma
+        state.prox, length = state.share, 1.0 + float(np.abs(state.z).sum())
+        idle += 1
+        if gap < least:
+            idle, least, best = 0, gap, (state.z, state.alpha)
+        still = (change <= 1e-12 * length and change > 0.5 * last_change) or change <= 1e-15 * length
+        last_change = change
+        if end or gap <= 1e-14 or (least <= 1e-9 and ((still and state.at_rounding) or idle >= 3)):
+            if least < gap:  # rounding has prevented progress
+                (state.z, state.alpha), gap = best, least
+            yield state.point(gap, tol)
+            return
+        growth, limit = 2.0, max_sigma
+        if gap <= 1e-5 and state.unchanged:  # the active set is likely that of the optimum
+            growth, limit = 30.0, 1e4 * max_sigma
+        else:
+            if state.count > 4 * size or taken <= 2:
+                growth = 7.0
+            if state.count == state.y.size:  # no share is clipped yet: f is quadratic
+                growth *= 7.0
+            growth = growth if taken <= 4 else growth**0.5
+        state.sigma = max(state.sigma, min(growth * state.sigma, limit))
+        if gap <= 1e-5:
+            state.set_slack()
+        frozen = state.count != state.y.size
+
+
+def _find_hinge_start(state: _State, start: tuple[np.ndarray, float] | None) -> None:
+    """Begin at a warm start, at the solution of a sample, or at w = 0 with balanced shares."""
+    sample = state.sample() if start is None else None
+    if sample is not None:
+        for found in _hinge_points(sample, SAMPLE_GAP, None):
+            if found.near:
+                break
+        start = sample.rows.primal(sample.z)
+    if start is not None:
+        state.z = state.rows.coordinates(*start)
+        state.set_slack()
+        sizes = np.abs(state.slack)
+        most = min(sizes.size // 5, START_ACTIVE * state.z.size)
+        width = float(np.partition(sizes, most)[most]) or 1.0
+        state.go_to(state.z, np.full(sizes.size, 0.5), 0.5 / width)
+        return
+    y, costs = state.y, state.costs
+    total, signed = float(costs.sum()), float(costs @ y)
+    sigma = min(0.25, 1e4 / total)
+    share = np.full(y.size, 2.0 * sigma)
+    if (
+        state.free and abs(signed) < total
+    ):  # the heavier class gets smaller shares, with sum y_i c_i share_i = 0
+        ratio = (total - signed) / (total + signed)
+        share *= np.where(y > 0.0, min(1.0, ratio), min(1.0, 1.0 / ratio))
+    state.go_to(np.zeros(state.rows.size), share, sigma)
+
+
+class _State:
+    """The current iterate z with its slacks, dual variables and gradient, and Newton steps from it.
+
+    Attributes
+    ----------
+    prox : ndarray of shape (n,) or float
+        The centres of the proximal terms, which are shares; 0 for the squared hinge.
+    sigma : float
+        The weight of the slacks: the proximal parameter, or a factor of all costs for the squared hinge.
+    slack : ndarray of shape (n,)
+        Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
+        rounding error of a margin.
+    active : ndarray of bool of shape (n,)
+    gradient, v : ndarray of shape (size,)
+    unchanged : int
+        Evaluations since the active set changed.
+    """
+
+    def __init__(self, rows: CentredRows, y: np.ndarray, costs: np.ndarray, upper: float, stop: Stop) -> None:
+        self.rows, self.y, self.costs, self.upper, self.stop = rows, y, costs, upper, stop
+        self.free, self.regular, self.hessian = rows.problem.free, rows.regular, _Hessian(rows, costs)
+        self.active = np.zeros(y.size, bool)
+        self.unchanged, self.ended, self.failed = 0, False, False
+
+    def sample(self) -> _State | None:
+        """Return the problem of a part of the rows, with the mean and the unit of all; None for few rows."""
+        if self.y.size < max(MIN_SAMPLE_ROWS, 160 * self.rows.size):
+            return None
+        every = slice(None, None, SAMPLE_EVERY)
+        rows, y = self.rows.subset(every), np.ascontiguousarray(self.y[every])
+        return _State(rows, y, SAMPLE_EVERY * self.costs[every], self.upper, self.stop)
+
+    def go_to(self, z: np.ndarray, prox: np.ndarray | float = 0.0, sigma: float = 1.0) -> None:
+        """Begin an iteration at z."""
+        self.z, self.prox, self.sigma, self.ended, self.failed = z, prox, sigma, False, False
+        self.set_slack()
+        self.evaluate()
+
+    def set_slack(self) -> None:
+        """Compute slacks 1 - y_i b_i.z from z, without the rounding errors that accumulate from step to step."""
+        slack = self.rows.scores(self.z)
+        slack *= self.y
+        self.slack = np.subtract(1.0, slack, out=slack)
+
+    def evaluate(self, frozen: bool = False) -> None:
+        """Compute dual variables, gradient and gap from z and its slacks.
+
+        Where `frozen` is true the active set is kept, and the shares of its rows are not clipped.
+        """
+        share = self.sigma * self.slack
+        share += self.prox
+        clipped, active = self._clip(share)
+        if frozen:
+            np.copyto(clipped, share, where=self.active)
+        self.share, self.alpha = clipped, self.costs * clipped
+        self.v = self.rows.combine(self.y * self.alpha)
+        self.gradient = self.regular * self.z - self.v
+        if not frozen:
+            self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
+            self.active, self.count, self.total = (
+                active,
+                np.count_nonzero(active),
+                float(self.costs @ clipped),
+            )
+            self.gap = self._gap()
+
+    def _clip(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shares clipped to their bounds, and the active rows."""
+        clipped = np.maximum(share, 0.0)
+        if self.upper < np.inf:
+            np.minimum(clipped, self.upper, out=clipped)
+        active = clipped == share
+        active &= clipped > 0.0
+        return clipped, active
+
+    def _gap(self) -> float:
+        """Return the gap relative to the dual objective.
+
+        Squared hinge: primal - dual at alpha is g'Rg / 2, computed as such, without cancellation. It is divided by the
+        dual objective of the best multiple of alpha. With a free intercept v[-1] = sum y_i alpha_i must be 0; scaling
+        one class down costs about |v[-1]| under the hinge, and its square is added under the squared hinge.
+        """
+        g, v, total, uneven = self.gradient, self.v, self.total, abs(float(self.v[-1])) if self.free else 0.0
+        square = float((self.regular * v) @ v)
+        if self.upper < np.inf:
+            dual = total - 0.5 * square
+            primal = 0.5 * float((self.regular * self.z) @ self.z) + float(
+                self.costs @ np.maximum(self.slack, 0.0)
+            )
+            return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+        curvature = square + float(self.alpha @ self.share) / self.sigma
+        if not (curvature > 0.0 and total > 0.0):
+            return np.inf
+        return float((self.regular * g) @ g) * curvature / total**2 + (uneven / total) ** 2
+
+    def gap_of_bounds(self) -> float:
+        """Return the gap of the objective at z and of balanced dual variables, which a certificate has.
+
+        Balancing alpha (sum y_i alpha_i = 0) decreases the dual objective by about |sum y_i alpha_i| (1 + |b|).
+        """
+        square, v = float(self.alpha @ self.share) / self.sigma, self.v
+        dual = 0.5 * self.total**2 / max(float((self.regular * v) @ v) + square, TINY)
+        dual -= abs(float(v[-1])) * (1.0 + abs(float(self.z[-1]))) if self.free else 0.0
+        primal = 0.5 * (float((self.regular * self.z) @ self.z) + square)
+        return max((primal - dual) / dual, self.gap) if dual > 0.0 else np.inf
+
+    def point(self, gap: float, tol: float) -> Reached:
+        """Return the point in the problem's own units."""
+        near = tol > 0.0 and gap <= tol
+        return Reached(*self.rows.primal(self.z), self.alpha / self.rows.unit**2, gap, near)
+
+    def minimise(self, goal: float, max_steps: int) -> int:
+        """Take steps for the squared hinge to the gap `goal`, or until rounding ends them; return their number."""
+        for taken in range(max_steps):
+            if self.ended or self.gap <= goal or self.stop():
+                return taken
+            if self.unchanged == 1:  # near the end rounding errors of the slacks count
+                self.set_slack()
+                self.evaluate()
+                self.unchanged = 1
+            last = self.gap
+            self.failed = not self.step(1e-6)
+            if self.failed:
+                self.ended = True
+                return taken
+            self.evaluate()
+            no_progress = 0.5 * last <= self.gap < np.inf
+            self.ended = self.unchanged > 1 and self.gap <= 1e-20
+            self.ended |= no_progress and (self.gap <= 1e-15 or self.unchanged > 2)
+        return max_steps
+
+    def solve_problem(self, goal: float, frozen: bool | None, max_steps: int) -> int:
+        """Take steps on a proximal problem to the gap `goal`, or to a tenth of its first gradient; return their number.
+
+        The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares, and
+        the rows would become active again one by one. Where `frozen` is true a step with unclipped shares comes first.
+        With None the problem goes on.
+        """
+        if frozen is not None:
+            if frozen:
+                self.evaluate(frozen=True)
+                self.step(0.05)
+            self.evaluate()
+            self._first = float(self.gradient @ self.gradient)
+        for taken in range(max_steps):
+            square = float(self.gradient @ self.gradient)
+            self.at_rounding = square <= (1e-14 * self.total) ** 2
+            self.solved = self.at_rounding or square <= 0.01 * self._first
+            if self.solved or self.gap <= goal or self.stop():
+                return taken
+            if not self.step(0.05):
+                self.failed = True
+                return taken
+            self.evaluate()
+        return max_steps
+
+    def step(self, tolerance: float) -> bool:
+        """Move z to the minimum of f along the Newton direction; return whether f decreases.
+
+        The line search ends where the absolute slope is at most the share `tolerance` of that at its start.
+        """
+        if self.rows.size > MAX_COLUMNS:
+            dz = self._conjugate_gradients()
+        else:
+            H = self.hessian.regularised(self.active, self.sigma)
+            if self.free and not self.count:  # R and M are 0 in the intercept
+                H[-1, -1] += 1e-2 * self.sigma * float(self.costs.sum())
+            _, dz, failed = _linalg.lapack.dposv(H, -self.gradient)
+            solve = factor(H) if failed else None  # with a ridge, where rounding has made H indefinite
+            if failed:
+                dz = -self.gradient / np.maximum(np.diag(H), TINY) if solve is None else -solve(self.gradient)
+        slope = float(self.gradient @ dz)
+        if not slope < 0.0:
+            return False
+        change = self.rows.scores(dz)
+        change *= self.y
+        scaled = self.regular * dz
+        t = self._line_minimum(change, float(scaled @ self.z), float(scaled @ dz), -tolerance * slope)
+        if not t > 0.0:
+            return False
+        self.z = self.z + t * dz
+        change *= t
+        self.slack = self.slack - change
+        return True
+
+    def _conjugate_gradients(self) -> np.ndarray:
+        """Return dz with |H dz + g| <= residual |g| by conjugate gradients, preconditioned with the diagonal of H.
+
+        The residual is larger far from the optimum, where rough directions suffice.
+        """
+        regular, costs = self.regular, np.where(self.active, self.sigma * self.costs, 0.0)
+        residual = min(max(self.gap**0.5, 1e-3), 0.03) * 0.01**self.unchanged
+        inverse = 1.0 / np.maximum(regular + self.rows.column_squares(costs), TINY)
+        dz, r = np.zeros(self.z.size), -self.gradient  # r = -g - H dz
+        direction = scaled = inverse * r
+        square, enough = float(r @ scaled), residual * residual * float(regular @ (r * r))
+        for _ in range(2000):
+            if not float(regular @ (r * r)) > enough or self.stop():
+                break
+            product = regular * direction + self.rows.combine(costs * self.rows.scores(direction))
+            t = square / float(direction @ product)
+            dz, r = dz + t * direction, r - t * product
+            scaled = inverse * r
+            before, square = square, float(r @ scaled)
+            direction = scaled + square / before * direction
+        return dz
+
+    def _line_minimum(self, change: np.ndarray, linear: float, quadratic: float, tolerance: float) -> float:
+        """Return the t > 0 that minimises linear t + quadratic t^2 / 2 + sum c_i phi_i(s_i - t change_i).
+
+        Newton's method from t = 1 on the derivative, which is piecewise linear and increasing; bisection replaces a
+        step that leaves the bracket. It ends at an absolute derivative of at most `tolerance`.
+        """
+        low, high, t = 0.0, np.inf, 1.0
+        rate, base, weighted = self.sigma * change, self.sigma * self.slack, self.costs * change
+        base += self.prox
+        share = np.empty_like(base)
+        for _ in range(50):
+            np.multiply(rate, -t, out=share)
+            share += base
+            clipped, inside = self._clip(share)
+            first = linear + quadratic * t - float(weighted @ clipped)
+            if abs(first) <= tolerance:
+                return t
+            active = inside.nonzero()[0]
+            second = quadratic + float(weighted[active] @ rate[active])
+            low, high = (t, high) if first < 0.0 else (low, t)
+            new = t - first / second if second > 0.0 else np.inf
+            if not low < new < high:
+                new = 0.5 * (low + high) if high < np.inf else 2.0 * t
+            if not (abs(new) < np.inf and new != t):
+                return t
+            t = new
+        return t
+
+
+class _Hessian:
+    """The matrix M = sum_A c_i b_i b_i' over the active set A, updated as rows enter and leave."""
+
+    def __init__(self, rows: CentredRows, costs: np.ndarray) -> None:
+        self.rows, self.costs, self._active = rows, costs, np.zeros(costs.size, bool)
+        self._matrix = self._largest = np.zeros(0)
+
+    def regularised(self, active: np.ndarray, sigma: float) -> np.ndarray:
+        """Return R + sigma M for these active rows."""
+        changed, count = active != self._active, np.count_nonzero(active)
+        moved = np.count_nonzero(changed)
+        fresh = not self._matrix.size or moved > MAX_CHANGED * count
+        if moved and not fresh:
+            fresh = count * self.rows.size**2 <= SMALL_PRODUCT
+        if moved and not fresh:
+            self._matrix = self._matrix + self.rows.products(self.costs, (changed & active).nonzero()[0])
+            self._largest = np.maximum(self._largest, self._matrix.diagonal())
+            self._matrix = self._matrix - self.rows.products(
+                self.costs, (changed & self._active).nonzero()[0]
+            )
+            fresh = not (self._matrix.diagonal() >= MIN_DIAGONAL * self._largest).all()
+        if fresh:  # many rows changed, or the subtraction cancels digits of the diagonal
+            self._matrix = self.rows.products(self.costs, active.nonzero()[0])
+            self._largest = self._matrix.diagonal()
+        self._active = active
+        H = sigma * self._matrix
+        H.flat[:: H.shape[0] + 1] += self.rows.regular
+        return H
