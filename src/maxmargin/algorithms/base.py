@@ -82,22 +82,14 @@ class Plan:
         multiple of w.
     then : tuple of records, default=()
         Rules of the same kind that follow, each when no pattern violates the rule before.
-    real : bool, default=False
-        Whether dual variables may be set to any real numbers between sweeps (extrapolation). In the Perceptrons they
-        are numbers of updates.
     pace : record, default=None
         Parameters of the schedule that belongs to this algorithm: sizes, numbers of epochs.
-    clock : callable, default=None
-        Returns the step count `Weight.time` at which a warm start begins, from its dual variables and the norms of the
-        patterns, both of shape (n,). None for rules without a warm start.
     """
 
     rule: Any
     unit: float | None
     then: tuple[Any, ...] = ()
-    real: bool = False
     pace: Any = None
-    clock: Callable[[np.ndarray, np.ndarray], float] | None = None
 
 
 class Algorithm(ABC):

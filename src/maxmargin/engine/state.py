@@ -119,9 +119,6 @@ class NoSlack(NamedTuple):
     def rescale(self, k):
         """Update sums and slack coordinates after the stored dual variables have been multiplied by k; here nothing."""
 
-    def set_coordinates(self, v):
-        """Set the slack coordinates to v, where they are stored separately from the dual variables; here nothing."""
-
     def shrink(self, k):
         """Multiply the slack coordinates by k, where they are stored separately; here nothing."""
 
@@ -214,11 +211,6 @@ class ExplicitSlack(NamedTuple):
             self.coordinates[g] = v
             total += self.delta2[g] * v * v
         self.state[0], self.state[1] = 1.0, total
-
-    def set_coordinates(self, v):
-        """Set the slack coordinates to v; their sum is computed by the next `rescale`."""
-        self.coordinates[:] = v
-        self.state[0] = 1.0
 
     def shrink(self, k):
         self.state[1] *= k * k

@@ -192,13 +192,3 @@ def objective_gap(h, order, scores, unit):
     """
     g = h.ids[order]
     return float(h.slack.gap_terms(scores[: order.size], h.alpha[g], h.cap[order], g, unit).sum())
-
-
-@compiled()
-def set_duals(h, rows, target):
-    """Set the dual variable of each row to its target, cut at 0 and at its cap; `target` is by position in `rows`."""
-    for k in range(rows.size):
-        i = rows[k]
-        a = min(max(target[k], 0.0), h.cap_of(i))
-        if a != h.dual(i):
-            h.set_dual(i, a)

@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import Algorithm, Decomposition
+from ..algorithms.batch.decomposition import KernelRows
+from ..certificates.bounds import Bounds
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
@@ -18,9 +20,10 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import merge, unmerged
+from ..data.task import GramTask
 from ..fit.deadline import Deadline
-from ..fit.driver import KernelSolution, solve_kernel, status_at_end
-from ..fit.report import KernelJob, Report, Stopping
+from ..fit.report import Job, Report, Stopping
+from ..fit.solve import KernelSolution, solve_kernel, status_at_end
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.sums import EPS
@@ -169,31 +172,43 @@ class KernelTasks:
         group, rows, problem, model = self.groups[g], self.rows, self.problem, self.model
         places = self.places[group[0]]
         if not places.size:  # both classes of a pair have weight 0
-            return [KernelSolution.without_rows()]
+            return [KernelSolution.at_zero(0, Bounds(0.0, 0.0, 0.0, 0.0), Status.CERTIFIED)]
         algorithm = self.algorithm.for_rows(rows.codes.size, lambda numbers: numbers[places])
         reason = "kernels: decomposition" if model.algorithm == "auto" else "chosen by the caller"
+        sample = sample.part(places)
+        kernel_rows = KernelRows(sample.kernel, sample.X, model.cache_size)
         by_task = {
-            k: KernelJob(
-                problem,
-                self.scheme.signs(k, rows.codes)[0][places],
-                rows.weights[places],
+            k: Job(
+                GramTask(
+                    problem, kernel_rows, self.scheme.signs(k, rows.codes)[0][places], rows.weights[places],
+                    label=self.names[k],
+                ),
                 algorithm,
                 reason,
                 int(self._seeds[k]),
-                self.names[k],
                 exact=model._exact and not self.last,
-                inseparable=lambda k=k: isinstance(self._separability[k].verdict, Inseparable),
                 last=self.last,
+                separability=partial(self._inseparable, k),
             )
             for k in group
             if not (problem.hard and self._separability[k].contradiction())
+        }  # fmt: skip
+        nothing = Bounds(-np.inf, np.inf, 0.0, 0.0)  # where a few rows prove that there is no separator
+        found = {
+            k: KernelSolution.at_zero(places.size, nothing, Status.UNDECIDED)
+            for k in group
+            if k not in by_task
         }
-        found = {k: KernelSolution.undecided(places.size) for k in group if k not in by_task}
         if by_task:
             stopping = Stopping(model.tol, self.max_iter, deadline, reporter.report)
-            solved = solve_kernel(sample.part(places), list(by_task.values()), stopping, model.cache_size)
+            solved = solve_kernel(sample, kernel_rows, list(by_task.values()), stopping)
             found.update(zip(by_task, solved, strict=True))
         return [found[k] for k in group]
+
+    def _inseparable(self, k: int, start: np.ndarray | None) -> Verdict | None:
+        """Return the proof that the classes of task k have no separator; None if there is none."""
+        verdict = self._separability[k].verdict
+        return verdict if isinstance(verdict, Inseparable) else None
 
 
 class DistinctKernelRows:

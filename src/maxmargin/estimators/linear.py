@@ -103,8 +103,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         one with a report of round 0.
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
-        better one is found. Algorithms that can start from dual variables (`dcd`, `mpu`, `alma`) do so if the number
-        of rows is the same, algorithms that update w directly (`fmp`, `ima`) if the number of features is.
+        better one is found. `dcd` and `mpu` start from its dual variables if the number of rows is the same, and
+        `newton` from its weights if the number of features is.
     memory : int, float or str, default=None
         Bytes that the fit may use, such as 2e9 or "2GB". Rows that need more are read in blocks, pass after pass, from
         X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For

@@ -16,13 +16,11 @@ from ..certificates.verdicts import Verdict
 from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..fit.attempt import proved_status
-from ..fit.certifier import SelectedRows
 from ..fit.deadline import Deadline
-from ..fit.driver import solve
 from ..fit.exact import is_small
-from ..fit.policy import Choice, choose
-from ..fit.report import Job, Solution, Stopping
+from ..fit.policy import choose
+from ..fit.report import Job, SelectedRows, Solution, Stopping
+from ..fit.solve import proved_status, solve
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
@@ -126,16 +124,12 @@ class LinearTasks:
             return verdicts[0]
 
         job = Job(
-            task,
-            Choice(algorithm, reason, self.algorithm is None, self.model._exact and not last),
-            Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
-            int(self._seeds[k]),
-            self.sample.with_labels(signs),
-            self.selected,
-            separability,
-            last,
-        )
-        solution = self._with_intercept_of_caller(solve(job), job.sample)
+            task, algorithm, reason, int(self._seeds[k]), self.algorithm is None,
+            exact=self.model._exact and not last, last=last, separability=separability,
+        )  # fmt: skip
+        stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
+        sample = self.sample.with_labels(signs)
+        solution = self._with_intercept_of_caller(solve(job, stopping, sample, self.selected), sample)
         if solution.verdict is None:
             return solution
         return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
@@ -147,7 +141,7 @@ class LinearTasks:
         b, tol = moved(found.w, found.b, self._shift, -1), self.model.tol
         inside = moved(found.w, b, self._shift, 1)
         certificate = certify(self.problem, sample, found.w, inside, found.alpha, tol)
-        status = proved_status(found.status, self.problem, certificate, tol, np.isfinite(found.w.sum() + b))
+        status = proved_status(found.status, self.problem, certificate, tol)
         return replace(found, b=b, certificate=certificate, status=status)
 
     def _verdict(

@@ -22,10 +22,10 @@ from ..solvers.linear_systems import low_rank_factor
 from ..solvers.polish import polished
 from ..solvers.rows import CentredRows
 from ..solvers.semismooth import points
-from .certifier import Certifier
-from .tracker import ROUNDING, GramTracker, Primal, canonical_multiple
+from .best import ROUNDING, GramBest, canonical_multiple
 
 if TYPE_CHECKING:
+    from ..certificates.certificate import Certificate
     from ..certificates.gram import KernelSample
     from .run import Run
 
@@ -72,42 +72,45 @@ def ends_at_tol(patterns: Patterns) -> bool:
     return patterns.n > MAX_ROWS_TO_OPTIMUM
 
 
-def finish(run: Run, rows: CentredRows, certifier: Certifier, rounding: float, end_gap: float) -> None:
-    """Solve a small problem, and keep the points in `run` where their certified bounds are better.
+def finish(
+    run: Run,
+    rows: CentredRows,
+    keep: Callable[[Point], Certificate],
+    stop: Callable[[], bool],
+    rounding: float,
+    goal: float,
+) -> None:
+    """Solve a small problem, and keep the points where their certified bounds are better.
 
     Parameters
     ----------
     run : Run
     rows : CentredRows
-        Rows of the presolved task.
-    certifier : Certifier
+        Rows of the task.
+    keep : callable
+        Certifies a point, and keeps its parts that are better; returns its certificate.
+    stop : callable
+        Returns whether to stop.
     rounding : float
         Relative gap that is rounding: a point that meets the optimality conditions is the optimum at this gap.
-    end_gap : float
+    goal : float
         Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
-    stop = certifier.deadline.interrupted
     if stop():
         return
     task = run.problem, rows, run.y, run.weights, stop
-    for w, b, alpha, gap, _ in _hard_points(*task) if run.problem.hard else points(*task, end_gap):
+    for w, b, alpha, gap, _ in _hard_points(*task) if run.problem.hard else points(*task, goal):
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             continue
-        settled = gap <= ROUNDING
         if run.problem.hard:
             primal = _separators(run, w, b)
-        elif end_gap and gap <= end_gap:
+        elif goal and gap <= goal:
             primal = [(w, b)]
         else:
-            missed = rounding if settled else 0.0
+            missed = rounding if gap <= ROUNDING else 0.0
             primal = tight_points(run.problem, run.patterns, run.y, run.weights, (w, b), missed)
-        for v, bias in primal:
-            certificate = certifier.certify(Point(v, bias, alpha)).certificate
-            gap_at_optimum = rounding if settled else 0.0
-            run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, gap_at_optimum)
-            if certificate.gap <= max(end_gap, rounding):
-                return
-        if stop():
+        gaps = (keep(Point(v, bias, alpha)).gap for v, bias in primal)
+        if any(gap <= max(goal, rounding) for gap in gaps) or stop():
             return
 
 
@@ -166,13 +169,13 @@ def tight_points(
     return [(w, b)]
 
 
-def finish_gram(tracker: GramTracker, sample: KernelSample, interrupted: Callable[[], bool]) -> None:
-    """Run the active-set method on a factor Z of the Gram matrix, K = Z Z', and keep better points in the tracker.
+def finish_gram(best: GramBest, sample: KernelSample, interrupted: Callable[[], bool]) -> None:
+    """Run the active-set method on a factor Z of the Gram matrix, K = Z Z', and keep better points in the best.
 
     Nothing is done if there is no factor of the required size, or only one class. It ends between two steps once
     `interrupted()` is true.
     """
-    problem, y, weights = tracker.problem, tracker.y, tracker.weights
+    problem, y, weights = best.problem, best.y, best.weights
     Z = _gram_factor(sample)
     if Z is None or np.unique(y).size < 2:
         return
@@ -180,12 +183,11 @@ def finish_gram(tracker: GramTracker, sample: KernelSample, interrupted: Callabl
     for _, _, alpha, gap, _ in _hard_points(*task) if problem.hard else points(*task):
         if not np.isfinite(alpha).all():
             continue
-        found, scores = GramTracker(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
+        found, scores = GramBest(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
         found.evaluate(alpha, scores)
-        tracker.evaluate(alpha, scores)  # either bound may be better than the best, without the other
-        rounding = ROUNDING if gap <= ROUNDING else 0.0
-        tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, pair_gap_share=1.0)
-        if rounding and found.gap <= ROUNDING:
+        best.evaluate(alpha, scores)  # either bound may be better than the best, without the other
+        best.keep(found.primal, found.alpha, found.lower, found.upper)
+        if gap <= ROUNDING and found.gap <= ROUNDING:
             return
 
 

@@ -6,8 +6,9 @@ depend on the machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,8 +30,8 @@ from ..data.task import Task
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from ..solvers.semismooth import points
-from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, factors_whole_gram, is_small
-from .report import KernelJob
+from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, RUNNING_GAP_SHARE, factors_whole_gram, is_small
+from .report import Job
 
 # Rows x columns x smaller side up to which interior points are run first on dense rows for p other than 2: a step then
 # takes half a second at most, all steps about as long as 20 to 50 passes of coordinate descent.
@@ -90,7 +91,10 @@ MAX_PASSES_BEFORE_VERDICT = 100
 # separator where all rows have none. Round values; not tuned.
 MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COLUMN, MAX_SAMPLE_SHARE = 500, 20, 0.05
 # The reasons of exact stages that run to the optimum, in reports: of linear problems, and of kernel problems.
+EXACT = "exact"  # the name of the exact stage in reports
 OPTIMUM_REASON = "p = 2, a small problem: the optimality conditions on the support"
+# The reason in reports of an exact stage that ends at `tol`.
+TOL_REASON = "p = 2, a small problem: the first point that proves tol"
 KERNEL_OPTIMUM_REASON = "few rows, or features: the optimality conditions on the support"
 
 
@@ -115,27 +119,6 @@ class Fallback:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The algorithm for a problem.
-
-    Attributes
-    ----------
-    algorithm : Algorithm
-    reason : str
-    automatic : bool, default=False
-        Whether the policy chose it: small problems then begin with the exact stage, and a fallback takes over where the
-        algorithm converges slowly.
-    exact : bool, default=True
-        Whether small problems end with the exact stage.
-    """
-
-    algorithm: Algorithm
-    reason: str = ""
-    automatic: bool = False
-    exact: bool = True
-
-
-@dataclass(frozen=True)
 class Stage:
     """A solver with its budget, and the reason for which it is run.
 
@@ -144,30 +127,38 @@ class Stage:
     algorithm : Algorithm, Decomposition or None
         None for the exact stage (the active-set method).
     reason : str
+    goal : float
+        The gap at which it is left out after other solvers.
     max_row_visits : float, default=inf
-        Row visits of the whole attempt after which the next stage begins.
+        Row visits of the fit after which the next stage begins.
     min_rounds : int, default=0
-        Rounds of the attempt before the budget of row visits can end the stage.
+        Rounds of the fit before the budget of row visits can end the stage.
     end_gap : float, default=0
         Relative gap at which the stage ends and the next one begins, whatever the budget.
-    skippable : bool, default=False
-        Whether an exact stage is omitted if the stage before ended with a status within its budget.
     verdict_after : float, default=inf
         Row visits after which separability is decided for a hard margin without a separator; 0 for one round, where
         samples of the rows may decide it (`sample_rows`).
+    points : callable, default=None
+        Runs a solver that certifies its points by itself, on the fit; yields once.
     """
 
     algorithm: Algorithm | Decomposition | None
     reason: str
+    goal: float
     max_row_visits: float = np.inf
     min_rounds: int = 0
     end_gap: float = 0.0
-    skippable: bool = False
     verdict_after: float = np.inf
+    points: Callable[[Any], Iterator[None]] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return EXACT if self.algorithm is None else self.algorithm.name
 
 
-def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> list[Stage]:
-    """Return the stages of a presolved task, in the order in which they are run.
+def stages(task: Task, job: Job, small: bool, tol: float) -> list[Stage]:
+    """Return the stages of a task, in the order in which they are run.
 
     A small task begins with the exact stage if the policy chose the algorithm, except for hard margins with fewer
     columns than rows. Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact
@@ -177,36 +168,32 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
     Parameters
     ----------
     task : Task
-    choice : Choice
-    last : Fallback or None
-        The algorithm that takes over from the chosen one.
+    job : Job
     small : bool
-        Whether the attempt has an exact stage.
+        Whether the fit has an exact stage.
+    tol : float
     """
-    algorithm, patterns = choice.algorithm, task.patterns
+    algorithm, patterns = job.algorithm, task.patterns
+    following = fallback(task.problem, patterns, algorithm) if job.automatic else handover(task, job)
     # the budget before an exact stage (`WORK_SHARE_BEFORE_EXACT`), in row visits
     n, side, entries = patterns.n, min(patterns.n, patterns.d + 1), patterns.entries / max(patterns.n, 1)
     visits = WORK_SHARE_BEFORE_EXACT * n * side * side / max(entries, 1.0) + PASSES_BEFORE_EXACT * n
     verdict_after = 0.0 if sample_rows(n, patterns.d) else min(visits, MAX_PASSES_BEFORE_VERDICT * n)
-    budget = np.inf if last is None else last.row_visits
-    exact, main = (
-        Stage(None, OPTIMUM_REASON),
-        Stage(algorithm, choice.reason, budget, verdict_after=verdict_after),
-    )
-    planned = [main]
-    following = last
+    budget = np.inf if following is None else following.row_visits
+    exact = Stage(None, OPTIMUM_REASON, 0.0)
+    main = Stage(algorithm, job.reason, tol, budget, verdict_after=verdict_after)
+    planned, named = [main], following is not None and not job.automatic
     while following is not None:
-        planned.append(Stage(following.algorithm, following.reason, verdict_after=verdict_after))
+        planned.append(Stage(following.algorithm, following.reason, tol, verdict_after=verdict_after))
         following = following.following
     # Without a separator the exact stage gives no w. Linearly independent rows (hence d >= n) always have one.
     wide = patterns.d >= n
-    if small and choice.automatic and (wide or not task.problem.hard):
+    if small and job.automatic and (wide or not task.problem.hard):
         return [exact, *planned]
-    if small and last is not None and not choice.automatic:
+    if small and named:
         return [main, exact, *planned[1:]]
     if small and algorithm.convergent:
-        before = replace(main, max_row_visits=visits, min_rounds=MIN_ROUNDS_BEFORE_EXACT)
-        return [before, exact, *planned]
+        return [replace(main, max_row_visits=visits, min_rounds=MIN_ROUNDS_BEFORE_EXACT), exact, *planned]
     return planned
 
 
@@ -216,20 +203,22 @@ def sample_rows(n: int, d: int) -> int:
     return count if count <= MAX_SAMPLE_SHARE * n else 0
 
 
-def gram_stages(job: KernelJob, n: int) -> list[Stage]:
+def gram_stages(job: Job, n: int, tol: float) -> list[Stage]:
     """Return the stages of a kernel problem on n rows.
 
     A convergent algorithm is followed by the exact stage after `KERNEL_ROUNDS_BEFORE_EXACT` rounds, or, where the exact
     stage factorises the whole Gram matrix, after `MIN_ROUNDS_BEFORE_EXACT` rounds or at a gap of `MAX_START_GAP`. The
     algorithm then continues.
     """
-    main = Stage(job.algorithm, job.reason)
+    goal = RUNNING_GAP_SHARE * tol
+    main = Stage(job.algorithm, job.reason, goal)
     if not (job.exact and job.algorithm.convergent and n <= MAX_ROWS_TO_TOL):
         return [main]
     before = replace(main, max_row_visits=0.0, min_rounds=KERNEL_ROUNDS_BEFORE_EXACT)
     if factors_whole_gram(n):
         before = replace(before, min_rounds=MIN_ROUNDS_BEFORE_EXACT, end_gap=MAX_START_GAP)
-    return [before, Stage(None, KERNEL_OPTIMUM_REASON, skippable=True), main]
+        goal = 0.0
+    return [before, Stage(None, KERNEL_OPTIMUM_REASON, goal), main]
 
 
 def choose(
@@ -356,13 +345,13 @@ def _other_norm_fallback(chosen: Algorithm, patterns: Patterns) -> Fallback | No
     return Fallback(InteriorPoint(), f"{size}: coordinate descent is slow; interior points", visits)
 
 
-def handover(task: Task, choice: Choice) -> Fallback | None:
+def handover(task: Task, job: Job) -> Fallback | None:
     """Return the algorithm that takes over from one that the caller has named; None if none does.
 
     One takes over from `IMA()`, whose last digits take many passes, if the policy would choose it for the task. With
     parameters, which choose its accuracy, IMA goes on.
     """
-    if not choice.exact or choice.algorithm != IMA():
+    if not job.exact or job.algorithm != IMA():
         return None
     chosen, reason = choose(task.problem, task.patterns)
     if isinstance(chosen, IMA):

@@ -1,4 +1,4 @@
-"""The records of a fit: its jobs and stopping criteria, the report after each round, and the solution."""
+"""The records of a fit: its tasks and stopping criteria, the report after each round, and the solution."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..algorithms import Algorithm, Decomposition
     from ..certificates.certificate import Certificate
-    from ..certificates.sample import Sample
     from ..certificates.verdicts import Verdict
-    from ..data.task import Task
-    from ..problem.problem import Problem
     from ..problem.status import Status
-    from .certifier import SelectedRows
     from .deadline import Deadline
-    from .policy import Choice
 
 
 @dataclass(frozen=True)
@@ -140,73 +134,58 @@ class Stopping:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One binary task on rows of data, with the data and the settings of its fit.
+    """One binary task, with the algorithm and the settings of its fit.
 
     Attributes
     ----------
-    task : Task
+    task : Task or GramTask
         In the caller's units, with rows of positive weight only.
-    choice : Choice
-        The algorithm, and the reason for its choice.
-    stopping : Stopping
-    seed : int
-        Of the orders of presentation.
-    sample : Sample
-        The caller's data, on which points are certified.
-    selected : SelectedRows, default=None
-        The places of the rows of the task in the sample; None if no row has weight 0.
-    separability : callable
-        For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
-        status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
-        decided separability itself (`Algorithm.decides`), unless it is None.
-    last : bool, default=False
-        Whether the result is the last iterate of the algorithm instead of its best point.
-    """
-
-    task: Task
-    choice: Choice
-    stopping: Stopping
-    seed: int
-    sample: Sample
-    selected: SelectedRows | None = None
-    separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
-    last: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class KernelJob:
-    """One of several binary kernel problems on the same rows.
-
-    Attributes
-    ----------
-    problem : Problem
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,), positive
     algorithm : Algorithm or Decomposition
     reason : str
         The reason for which this algorithm was chosen.
-    seed : int
-        Seed of the orders of presentation.
-    label : object, default=None
-        The class of a one-vs-rest problem, copied to the reports; None for two classes.
-    start : ndarray of shape (n,), default=None
-        Dual variables of the starting point.
+    seed : int, default=0
+        Of the orders of presentation.
+    automatic : bool, default=False
+        Whether the policy chose the algorithm: small problems then begin with the exact stage, and a fallback takes
+        over where the algorithm converges slowly.
     exact : bool, default=True
-        Whether the exact stage is used.
-    inseparable : callable
-        Returns whether there is a proof that no separator exists; called at most once, for a hard margin.
+        Whether small problems end with the exact stage.
     last : bool, default=False
         Whether the result is the last iterate of the algorithm instead of its best point.
+    separability : callable
+        For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
+        status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
+        decided separability itself (`Algorithm.decides`), unless it is None. Of a kernel problem only a proof that
+        there is no separator is returned.
     """
 
-    problem: Problem
-    y: np.ndarray
-    weights: np.ndarray
-    algorithm: Algorithm | Decomposition
+    task: Any
+    algorithm: Any
     reason: str
-    seed: int
-    label: Any = None
-    start: np.ndarray | None = None
+    seed: int = 0
+    automatic: bool = False
     exact: bool = True
-    inseparable: Callable[[], bool] = lambda: False
     last: bool = False
+    separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedRows:
+    """The selection of the rows of positive weight, which the estimator has made before the task.
+
+    Attributes
+    ----------
+    places : ndarray of int
+        Places of these rows in the caller's data.
+    n : int
+        Number of rows of the caller's data.
+    """
+
+    places: np.ndarray
+    n: int
+
+    def restore(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the dual variables of all rows: those of the other rows are 0."""
+        out = np.zeros(self.n)
+        out[self.places] = alpha
+        return out

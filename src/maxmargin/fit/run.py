@@ -1,146 +1,28 @@
 """The state of a solver on rows of data or of a kernel: its starting point, and the evaluation of its iterates.
 
-On rows of a kernel w is kept as its scores, and kernel rows are computed for steps. Repeated sweeps of dual coordinate
-descent are a linear iteration as long as no dual variable reaches a bound: Anderson extrapolation then steps to an
-affine combination of the last iterates, with an exact line search on the dual objective.
-
-References
-----------
-Q. Bertrand, M. Massias, "Anderson acceleration of coordinate descent", AISTATS 2021.
+On rows of a kernel w is kept as its scores, and kernel rows are computed for steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
-from math import exp, isfinite, log
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ..algorithms.base import Algorithm
 from ..algorithms.batch.decomposition import Decomposition, DualPoint, add_rows
 from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
-from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..data.rows import KernelPatterns, Patterns
 from ..data.task import GramTask, Task
-from ..engine.state import BIAS, FACTOR, STOPPED, TINY, Motion, refresh
-from ..engine.sweep import score_rows, set_duals
+from ..engine.state import BIAS, FACTOR, STOPPED
+from ..engine.sweep import score_rows
 from ..numerics.norms import norm
-from ..numerics.stop_check import OutOfTime, require_time
+from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import Plain
-from ..solvers.iterate import Reached
+from ..solvers.iterate import Point, Reached
+from .best import Best, GramBest, Primal, dual_point, primal_point
 from .state import State
-from .tracker import GramTracker, Primal, Tracker, dual_point, primal_point
-
-# Number of iterates in the combination, as in the paper. More come closer to the limit, but cost as many sweeps.
-DEPTH = 5
-# Smallest number of rows with an extrapolation: it costs a linear system and two more passes over the rows, on fewer
-# rows more than it saves. Chosen on the data sets of benchmarks.before_after.
-MIN_ROWS = 20
-# A step that the line search multiplies by t < MIN_STEP has not paid for its passes: 1 extrapolation is left out, then
-# 3, 7 and so on up to MAX_LEFT_OUT while steps remain short. A larger MIN_STEP, and a larger MAX_LEFT_OUT, make fewer
-# extrapolations. Chosen on the data sets of benchmarks.before_after.
-MIN_STEP, MAX_LEFT_OUT = 0.5, 31
-# RIDGE times the trace of the residuals' Gram matrix is added to its diagonal: residuals of converged sweeps are nearly
-# linearly dependent. A larger value brings the combination closer to the mean of the iterates; with a smaller one its
-# coefficients may be rounding errors. Chosen on the data sets of benchmarks.before_after.
-RIDGE = 1e-10
-
-
-class Extrapolation:
-    """Extrapolation after repeated sweeps, with a count of the extrapolations to leave out."""
-
-    def __init__(self) -> None:
-        # extrapolations still to leave out, and the number left out after the last short step
-        self._remaining = self._left_out = 0
-
-    def due(self, size: int) -> bool:
-        """Return whether to extrapolate after the next sweeps over `size` rows; count down the number to leave out."""
-        if size < MIN_ROWS:
-            return False
-        self._remaining -= 1
-        return self._remaining < 0
-
-    def __call__(self, run: Run, h: Any, rows: np.ndarray) -> None:
-        """Sweep these rows of h `DEPTH` times, then extrapolate with a line search.
-
-        The new point is the one with the largest dual objective between the last iterate and the combination.
-        Nothing follows the sweeps if they are interrupted, if the last makes no step, or if there is no combination.
-
-        Parameters
-        ----------
-        run : Run
-        h : Weight
-            The engine's state, which may be packed.
-        rows : ndarray of int
-            Rows of h, in the order of the sweeps.
-        """
-        size, ids = rows.size, h.ids[rows]
-        iterates = np.empty((DEPTH + 1, size))
-        iterates[0] = h.alpha[ids]
-        for k in range(DEPTH):
-            if run.sweep(h, rows) == 0 or run.interrupted():
-                return
-            iterates[k + 1] = h.alpha[ids]
-        target = _combination(iterates)
-        if target is None:
-            return
-        last, w = iterates[-1], h.space.vector.w
-        before = w.copy()
-        set_duals(h, rows, target)
-        run.presentations += size
-        step, dw = h.alpha[ids] - last, w - before
-        # at last + t * step the dual objective, in units of unit^2, has grown by t slope - t^2 curvature / 2
-        slope = run.unit * step.sum() - before @ dw - h.number[BIAS] * (h.y[rows] @ step)
-        curvature = dw @ dw
-        delta2 = getattr(h.slack, "delta2", None)
-        if delta2 is not None:  # slack coordinates: sum delta_i^2 alpha_i^2 is part of |w|^2
-            pull = delta2[ids] * step
-            slope, curvature = slope - pull @ last, curvature + pull @ step
-        t = min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else 0.0
-        if t < 1.0:
-            w[:] = before + t * dw
-            h.alpha[ids] = last + t * step
-        # 0, 1, 3, 7, ... extrapolations are left out while steps remain short
-        self._left_out = 0 if t >= MIN_STEP else min(2 * self._left_out + 1, MAX_LEFT_OUT)
-        self._remaining = self._left_out
-
-
-def _combination(iterates: np.ndarray) -> np.ndarray | None:
-    """Return the affine combination of iterates with the smallest residual; None if it is not finite.
-
-    The residuals are r_k = x_k - x_{k-1}, and G = R R' their Gram matrix. The coefficients c with sum c_k = 1 that
-    minimise |sum c_k r_k| are the multiple of G^-1 1 with sum one.
-
-    Parameters
-    ----------
-    iterates : ndarray of shape (DEPTH + 1, size)
-        Dual variables before the first sweep and after each.
-    """
-    residuals = iterates[1:] - iterates[:-1]
-    G = residuals @ residuals.T
-    size = float(G.trace())
-    if not (isfinite(size) and size > 0.0):
-        return None
-    G /= size
-    G.flat[:: DEPTH + 1] += RIDGE
-    c = np.linalg.solve(G, np.ones(DEPTH))
-    total = float(c.sum())
-    return (c / total) @ iterates[1:] if isfinite(total) and total != 0.0 else None
-
-
-# Passes over the rows, each followed by an evaluation, which shifts a free intercept. The optimum in another norm is
-# far from that at p = 2: more passes delay the first iterate of the algorithm more than they save. A round value, not
-# tuned.
-PASSES = 3
-# The least multiple of w that is tried has the largest score MIN_MULTIPLE; the largest one has the penalty of the loss
-# at w = 0, which no better w exceeds. With a larger least multiple the best one may be missed where C is large.
-MIN_MULTIPLE = 1e-6
-# Relative accuracy of the multiple, near which the objective is flat; a round value, not tuned.
-MULTIPLE_ACCURACY = 0.02
 
 
 class Run(State):
@@ -157,13 +39,13 @@ class Run(State):
 
     Attributes
     ----------
-    candidate : (ndarray of shape (d,), float, ndarray of shape (n,)) or None
-        An iterate (w, b, alpha) whose gap the solver estimates to be within `tol`; no bounds of it are computed yet.
+    candidate : Reached or None
+        The iterate of a batch solver, of which no bounds are computed.
     """
 
     patterns: Patterns
     task: Task
-    best: Tracker
+    best: Best
 
     def __init__(
         self,
@@ -172,23 +54,20 @@ class Run(State):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
+        last: bool = False,
     ) -> None:
-        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted)
-        self.best = Tracker(task.problem, task.patterns.d, task.patterns.n)
-        plan = self._plan
-        self._extrapolation = Extrapolation() if plan.real else None
-        self.candidate: tuple[np.ndarray, float, np.ndarray] | None = None
+        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted, last)
+        self.best = Best(task.problem, task.patterns.d, task.patterns.n, last)
+        self.candidate: Reached | None = None
         if task.start is not None:
             self._begin_at_duals(task.start)
-        if task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
-            self.starts_at_point = self._begin_at_primal(*task.point, task.start)
 
     # the starting point
 
-    def evaluate_start(self) -> None:
-        """Evaluate the starting point of the task: it is the result of a fit that stops before its first round.
+    def starting_point(self) -> Point | None:
+        """Return the starting point of the task: the result of a fit that stops before its first round.
 
-        The starting point is the task's (w, b), or at p = 2 the w and the intercept of its dual variables.
+        It is the task's (w, b), or at p = 2 the w and the intercept of its dual variables.
         """
         task = self.task
         if task.point is not None:
@@ -197,54 +76,13 @@ class Run(State):
             c = task.start * self.y
             w, b = Plain.combine(self.patterns.X, c), self.problem.rho**2 * float(c.sum())
         else:
-            return
-        self.evaluate(w, b, np.ones(self.n) if task.start is None else task.start)
+            return None
+        w, b, _ = primal_point(task, w, b)
+        return Point(w, b, np.ones(self.n) if task.start is None else task.start)
 
-    def evaluate_euclidean_point(self) -> None:
-        """Keep the bounds of an approximate solution at p = 2, for a problem with another norm.
-
-        It restricts the optimum from both sides, so that a fit which ends early has a finite gap. w is taken at its
-        best multiple and intercept.
-        """
-        task, problem = self.task, self.problem
-        euclidean = replace(task, problem=replace(problem, p=2.0, power=2))
-        other = Run(euclidean, DualCoordinateDescent(), self.tol, self.rng, self.interrupted)
-        for _ in range(PASSES):
-            other.full_passes(1)
-            other.evaluate_iterate()
-            if self.interrupted():
-                break
-        self.presentations += other.presentations
-        (w, b), alpha = other.best.primal, other.best.alpha
-        self.best.update_dual(*dual_point(task, alpha)[:2])
-        length = norm(problem.weights(w, b), problem.q)
-        if not length > 0.0:
-            return
-        z = Plain.scores(task.patterns.X, w)
-
-        def evaluate_multiple(log_k: float) -> float:
-            k = exp(log_k)
-            w_k, b_k, bound = primal_point(task, k * w, k * b, k * z)
-            self.best.update_primal(Primal(w_k, b_k), bound)
-            if not problem.hard:
-                require_time(self.interrupted)
-            return bound
-
-        if problem.hard:
-            evaluate_multiple(0.0)
-            return
-        losses = problem.C * float(self.weights.sum())
-        longest = (losses if problem.power == 1 else (2.0 * losses) ** 0.5) / length
-        least = MIN_MULTIPLE * min(longest, 1.0 / max(float(np.abs(z).max()), TINY))
-        if not 0.0 < least < longest < float("inf"):
-            return
-        with suppress(OutOfTime):
-            minimize_scalar(
-                evaluate_multiple,
-                bounds=(log(least), log(longest)),
-                method="bounded",
-                options={"xatol": MULTIPLE_ACCURACY},
-            )
+    def point(self) -> Point:
+        """Return the best points by the bounds of the solver, or the last one if that is the result."""
+        return Point(*self.best.result()[2], self.best.alpha)
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         vector, c = self.h.space.vector, alpha * self.y
@@ -256,78 +94,20 @@ class Run(State):
         if self.problem.p != 2:
             vector.rescale(1.0)
 
-    def _begin_at_primal(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
-        """Set the engine to the direction of (w, b), with the length R^2 / margin.
-
-        This length is the bound on the final length of the Perceptron's w. The slack coordinates are set such that
-        that of row i adds max(1 - y_i (w.x_i + b), 0) to its score: the smallest score is then one. If the engine keeps
-        w as a combination of patterns, its w is computed from `alpha` instead, with the same length.
-
-        Parameters
-        ----------
-        w : ndarray of shape (d,)
-        b : float
-        alpha : ndarray of shape (n,) or None
-            Dual variables that belong to w.
-
-        Returns
-        -------
-        starts_at_point : bool
-            Whether the engine was set; not if (w, b) has no positive margin, or if `alpha` is needed but not given.
-        """
-        problem, h = self.problem, self.h
-        w, b, _ = primal_point(self.task, w, b)  # of a hard margin: the multiple with smallest margin one
-        margins = self.y * (Plain.scores(self.patterns.X, w) + b)
-        if problem.hard and not float(margins.min()) > 0.0:
-            return False
-        shortfall = np.maximum(1.0 - margins, 0.0)
-        length = norm(problem.weights(w, b), problem.q)
-        delta2 = problem.delta2(self.weights)
-        # coordinates v_i with delta_i^2 v_i = shortfall_i; they add sum delta_i^2 v_i^2 to the squared length
-        slack = np.divide(shortfall, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
-        length = float(np.hypot(length, float(slack @ (delta2 * slack)) ** 0.5))
-        if not 0.0 < length < np.inf:
-            return False
-        # the smallest score is 1, so that the margin is 1 / length, and R^2 / margin = R^2 length
-        scale = self.radius2
-        if h.space.vector.is_combination():
-            if alpha is None or not alpha.any():
-                return False
-            self._begin_in_direction(alpha, scale * length)
-        else:
-            h.space.vector.w[: self.patterns.d] = w * scale
-            if self.rho:
-                h.space.vector.w[-1] = b / self.rho * scale
-            h.slack.set_coordinates(slack * scale)
-            refresh(h)
-        if not self.rho:
-            h.number[BIAS] = b * scale
-        return True
-
     # for schedules
 
-    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Sweep these rows of h until none makes a step, at most `passes` times; end with an extrapolation if due.
-
-        The sweeps of the extrapolation (`DEPTH`) count as passes.
-        """
-        extrapolate = self._extrapolation
-        due = extrapolate is not None and extrapolate.due(rows.size)
-        steps = self._present(h, rows, passes - DEPTH if due else passes)
-        if extrapolate is not None and due and steps:
-            extrapolate(self, h, rows)
-
     def take(self, point: Any) -> None:
-        """Evaluate the point (w, b, alpha) of a batch solver; one that it estimates to be near is the candidate.
+        """Make the point (w, b, alpha) of a batch solver the candidate; w gets its best multiple and intercept.
 
-        The evaluation counts as a pass; to it are added the passes and steps that the point states.
+        A point that its solver estimates to be near is left as it is. The evaluation counts as a pass; to it are added
+        the passes and steps that the point states.
         """
         w, b, alpha = point[:3]
         w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
-        if isinstance(point, Reached) and point.near:
-            self.candidate = w, b, alpha  # to be certified, without running bounds
-        else:
-            self.evaluate(w, b, alpha)
+        near = isinstance(point, Reached) and point.near
+        if not (near or self.last):
+            w, b, _ = primal_point(self.task, w, b)
+        self.candidate = Reached(w, b, alpha, np.inf, near)
         self.presentations += self.n * (1 + getattr(point, "passes", 0))
         self.steps += getattr(point, "steps", 0)
 
@@ -422,7 +202,7 @@ class GramRun(State):
 
     patterns: KernelPatterns
     task: GramTask
-    best: GramTracker
+    best: GramBest
     # A row visit reads one number; an evaluation visits all rows and may compute kernel rows. A smaller value costs
     # more evaluations, a larger one delays the end. Chosen on the data sets of benchmarks.before_after.
     passes_per_evaluation: ClassVar[int] = 50
@@ -434,11 +214,12 @@ class GramRun(State):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
+        last: bool = False,
     ) -> None:
         used = np.flatnonzero(task.weights > 0.0)
         self._seen = np.empty(used.size)
-        super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
-        self.best = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
+        super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted, last)
+        self.best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal, last)
         # decomposition reads the starting point of the task itself
         if task.start is not None and not isinstance(algorithm, Decomposition):
             self._begin_at_duals(task.start)
@@ -490,7 +271,7 @@ class GramRun(State):
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dual variables within their caps, balanced for a free intercept, and their scores.
 
-        The scores of balanced dual variables cost a product with kernel rows. `GramTracker.evaluate_dual` balances
+        The scores of balanced dual variables cost a product with kernel rows. `GramBest.evaluate_dual` balances
         without the product, from a bound on the change of |w|. Dual variables are not balanced here where that bound is
         small against `tol`, or where the product would take more kernel rows than are kept.
 
@@ -515,7 +296,7 @@ class GramRun(State):
             return np.zeros_like(alpha), np.zeros_like(scores)
         cut = alpha - balanced
         u = float(cut @ np.sqrt(self.patterns.square))  # |sum cut_i y_i x_i| is at most this
-        # `GramTracker.evaluate_dual` then overestimates |w|^2 by little against `tol` (0.1: a round value; not tuned)
+        # `GramBest.evaluate_dual` then overestimates |w|^2 by little against `tol` (0.1: a round value; not tuned)
         if within and u * u <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
         if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.capacity:
@@ -606,3 +387,24 @@ class GramRun(State):
         tested = np.union1d(lowest, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:MAX_TESTED])
         found = [i for i in order[tested].tolist() if rule.wrong(h, i, scores[i], limit)]
         return found[:most] + order[lowest[: max(MIN_BLOCK - len(found), 0)]].tolist()
+
+
+def point_of_class_means(task: Task) -> Point:
+    """Return a point for a fit that ends without one: dual variables alike in each class, and their w.
+
+    w is the dual vector of v = sum alpha_i y_i x_i: |w|_q = |v|_p and w.v = |v|_p^2.
+    """
+    problem, weights = task.problem, task.weights
+    alpha = np.ones(task.y.size) if problem.hard else weights
+    if problem.free:
+        balanced = problem.balanced(task.y, alpha)
+        alpha = alpha if balanced is None else balanced
+    alpha, _, length = dual_point(task, alpha)
+    v = Plain.combine(task.patterns.X, alpha * task.y)
+    largest = float(np.abs(v).max(initial=0.0))
+    if not largest > 0.0:
+        return Point(*primal_point(task, np.zeros_like(v), 0.0)[:2], alpha)
+    size = np.abs(v) / largest
+    w = np.sign(v) * (size == 1.0 if problem.p == np.inf else size ** (problem.p - 1.0))
+    w *= length / norm(w, problem.q)
+    return Point(*primal_point(task, w, problem.rho**2 * float(alpha @ task.y))[:2], alpha)

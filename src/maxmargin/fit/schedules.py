@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.state import BIAS, FACTOR, reset_step_counts
-from .tracker import DECREASE, ROUGH_GAP
+from .best import DECREASE, ROUGH_GAP
 
 if TYPE_CHECKING:
     from .run import GramRun
@@ -42,9 +42,6 @@ def increments(run: State) -> Iterator[None]:
     """
     pace, memory, max_visits = run.pace, run.patterns.packed_memory(), run.max_visits
     margin, eta, successes, third = 0.0, 1.0, 0, 0
-    if run.starts_at_point:
-        run.evaluate_iterate()
-        margin = _next_margin(pace, *_margin_bounds(run))
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         reset_step_counts(run.h)
@@ -160,9 +157,6 @@ LARGE_MANY, LARGE_FIRST_SWEEPS, LARGE_MOVED_SHARE, LARGE_PASSES = 0.3, 2, 0.05, 
 MAX_SHUFFLED_PASSES = 128
 # `mini_batches`: smallest number of rows between two evaluations: with fewer, evaluations would cost more than steps.
 MIN_BATCH_ROWS = 5000
-# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
-# another algorithm may reach a smaller one.
-CONVERGED_GAP = 1e-6
 # Decomposition ends after so many working sets in a row without a smaller upper - lower (`DECREASE`): bounds of kernel
 # problems may stay constant for many sets. More delay the end, fewer may end the fit too early.
 MAX_IDLE_SETS = 200
@@ -343,16 +337,10 @@ def mini_batches(run: State) -> Iterator[None]:
 
 
 def points(run: State) -> Iterator[None]:
-    """Evaluate the iterates of a batch solver, one in each round; a starting point comes before its first iterate.
+    """Take the iterates of a batch solver, one in each round.
 
-    A fit that ends at the deadline without a model gets one of p = 2 (`RowAttempt.solution`). After the deadline no
-    solver is therefore started, and at p = 2 an iterate w = 0 ends the rounds.
+    After the deadline no solver is started, and at p = 2 an iterate w = 0 ends the rounds.
     """
-    task = run.task
-    start = getattr(task, "point", None)  # rows of a kernel have none
-    if task.start is not None and start is not None:
-        run.take((*start, task.start))
-        yield
     if run.interrupted():
         return
     for point in run.rule(run):
@@ -361,8 +349,6 @@ def points(run: State) -> Iterator[None]:
             return
         run.take(point)
         yield
-    run.converged = (run.converged or run.best.gap <= CONVERGED_GAP) and not run.interrupted()
-    yield
 
 
 def working_sets(run: GramRun) -> Iterator[None]:
@@ -370,11 +356,11 @@ def working_sets(run: GramRun) -> Iterator[None]:
 
     The solver ends by itself when it finds no violation of the optimality conditions.
     """
-    task, tracker, idle, nearest = run.task, run.best, 0, np.inf
+    task, best, idle, nearest = run.task, run.best, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
     for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
-        tracker.evaluate(point.alpha, point.scores, ROUGH_GAP)
-        apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
+        best.evaluate(point.alpha, point.scores, ROUGH_GAP)
+        apart = best.upper - (max(best.lower, 0.0) if task.problem.hard else best.lower)
         # bounds cross by rounding, which further working sets do not reduce
         idle = idle + 1 if apart > DECREASE * nearest or apart <= 0.0 else 0
         nearest = apart if idle == 0 else nearest

@@ -1,4 +1,4 @@
-"""The state of a solver between two rounds: the engine's state, its rule, and the tracker of the best points.
+"""The state of a solver between two rounds: the engine's state, its rule, and the best points by its own bounds.
 
 Scores, w and dual variables here are in the engine's units, in which a margin of one is a score of `unit`. Bounds are
 in the units of the task. An evaluation scores all rows at one w and computes the bounds there
@@ -32,7 +32,7 @@ from ..engine.sweep import (
     strides,
 )
 from ..problem.problem import alike
-from .tracker import DECREASE
+from .best import DECREASE
 
 if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
@@ -55,23 +55,368 @@ MAX_VISITS = 50_000
 MAX_ENTRIES = 3e8
 
 
-class Presentation(ABC):
-    """The presentation of rows to a rule; the base class of `State`, which documents the attributes."""
+# The constants were chosen on the data sets of benchmarks.before_after.
+
+# Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
+# that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules
+# that use it take fewer steps.
+PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
+# Number of evaluations in a row without a smaller gap after which an intercept that still moves counts as converged:
+# it then oscillates within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too
+# early.
+MAX_IDLE_SHIFTS = 50
+# Square of the constant coordinate of an intercept that evaluations move (a proximal-point method), in units of the
+# mean of |x|^2 + 1 / (4 C s), s the mean sample weight. With a larger one, steps of single rows move the intercept back
+# and forth, and steps in w follow it; with a smaller one, the intercept needs more evaluations. The second term, a part
+# of the slack coordinate of the squared hinge, belongs to small C, where steps are small against margins. Chosen on
+# adult, web, pcmac, reuters and generated text, C from 0.01 to 100: 0.03 to 0.05 take the fewest
+# passes, 0.1 up to 1.4 times as many, 1 up to 3 times as many.
+SHIFT_STEP = 0.05
+# The same for kernels, in units of |x|^2: 0.05 takes steps that depend on the rows of the kernel that are cached.
+KERNEL_SHIFT_STEP = 0.1
+# The same for p other than 2, in units of |x|^2, where the constant coordinate is no part of the norm. Passes until a
+# certificate of 1e-3 on text (hinge, C = 1, p = 3): 161 with 0.05, 108 with 0.02, 47 with 0.01, 47 with 0.005.
+P_NORM_SHIFT_STEP = 0.01
+# Smallest factor by which the weight of the loss changes from one evaluation to the next, for `power=1`: at w = 0 its
+# next value would be 0. A round value, not tuned.
+MIN_GROWTH = 1e-2
+
+
+class State(ABC):
+    """The state of a solver between two rounds: on rows of data (`Run`) or on rows of a kernel (`GramRun`).
+
+    Parameters
+    ----------
+    task : Task or GramTask
+    patterns : Patterns or KernelPatterns
+        The rows of positive weight.
+    used : slice or ndarray of int
+        The places of these rows in the task.
+    algorithm : Algorithm or Decomposition
+    tol : float
+        Certified relative gap at which the fit ends.
+    rng : Generator
+        Draws the orders of presentation.
+    interrupted : callable
+        Returns whether to stop; called between compiled calls.
+    last : bool
+        Whether the result is the last point instead of the best.
+
+    Attributes
+    ----------
+    h : Weight
+        The engine's state: w, dual variables, rows. Created at its first use: batch solvers need none.
+    best : Best
+        The best points so far, and their bounds; created by the subclass.
+    presentations, steps : int
+        Number of row visits so far, and of visits that changed w.
+    converged : bool
+        Whether the algorithm has ended by its own criterion.
+    rho : float
+        The constant coordinate of every pattern in the engine (`_constant`).
+    shifts : bool
+        Whether every evaluation moves the intercept (`_shift`).
+    passes_per_evaluation : int
+        Number of passes that cost as much as one evaluation.
+    """
 
     passes_per_evaluation: ClassVar[int] = 1
-    algorithm: Any
-    patterns: Any
-    rule: Any
-    h: Any
-    n: int
-    problem: Any
-    all_rows: Any
-    rng: np.random.Generator
-    interrupted: Callable[[], bool]
-    scores: np.ndarray
-    moved: np.ndarray
-    presentations: int
-    steps: int
+    best: Any  # a Best, of the class that belongs to the subclass
+
+    def __init__(
+        self,
+        task: Any,
+        patterns: Any,
+        used: Any,
+        algorithm: Algorithm | Decomposition,
+        tol: float,
+        rng: np.random.Generator,
+        interrupted: Callable[[], bool],
+        last: bool,
+    ) -> None:
+        self.task, self.problem, self.patterns, self._used = task, task.problem, patterns, used
+        self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
+        self.algorithm: Any = algorithm
+        self.tol, self.rng, self.interrupted, self.last = tol, rng, interrupted, last
+        self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
+        self.presentations = self.steps = self._idle = 0
+        self.converged = False
+        problem = self.problem
+        self.shifts = self._moves_intercept()
+        self.rho = self._constant()
+        self.radius2 = self._max_squared_norm()
+        state = proxy(self)  # no cycle: a cycle keeps the kernel rows until the garbage collector runs
+        self.facts = facts = Facts(
+            problem,
+            self.radius2,
+            tol,
+            cache(lambda: state._margin_lower_bound()),
+            self.n,
+            losses=0.0 if problem.hard else problem.C * float(self.weights.sum()),
+            length2=patterns.longest2,
+            d=patterns.d,
+            point=getattr(task, "point", None),
+        )
+        self._plan = plan = algorithm.plan(facts)
+        self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
+        self.unit = 1.0 if plan.unit is None else plan.unit
+        self._fixed_unit = plan.unit is not None
+        # the weight of the loss in the engine's problem, relative to C; at `power=1` it becomes |w|, and begins at the
+        # |w| of a pattern of mean length that has the score one
+        self._multiplier = 1.0
+        if self.problem.first_power:
+            self._multiplier = max(float(patterns.squares(problem.p).mean()), TINY) ** -0.5
+
+    @cached_property
+    def all_rows(self) -> np.ndarray:
+        """The numbers of all rows, in the order of the data."""
+        return np.arange(self.n, dtype=np.uint32)
+
+    @cached_property
+    def h(self) -> Weight:
+        """The engine's state, created at w = 0."""
+        scale = None if self.shifts else self.algorithm.scale
+        problem = self.problem
+        if self.problem.first_power:
+            problem = replace(problem, C=self._multiplier * problem.C, power=2)
+        h = self.patterns.weight(
+            problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
+            self.algorithm.motion,
+        )  # fmt: skip
+        if self.shifts and self.problem.p != 2:
+            h.number[CONSTANT2] = P_NORM_SHIFT_STEP * float(self.patterns.squares(self.problem.p).mean())
+            h = h._replace(
+                square=h.square + h.number[CONSTANT2]
+            )  # the score of a row of zeros is not constant
+        return h
+
+    def _set_multiplier(self, k: float) -> None:
+        """Make k C the weight of the loss in the engine's problem, which has the squared norm.
+
+        For k = |w| this problem and the one with `power=1` have the same solution w: the gradient of |w|^2 / 2 is |w|
+        times that of |w|.
+        """
+        h, ratio = self.h, k / self._multiplier
+        h.cap[:] *= ratio
+        if self.problem.loss == "squared_hinge":
+            delta2 = h.slack.delta2
+            h.square[:] += delta2 / ratio - delta2
+            delta2 /= ratio
+        self._multiplier = k
+        alpha = np.minimum(h.alpha, h.cap)
+        if not np.array_equal(alpha, h.alpha):
+            self._set_duals(alpha)
+            refresh(h)
+
+    @property
+    def finite(self) -> bool:
+        """Whether all entries of the engine's w are finite; true if there is no engine state."""
+        return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
+
+    def with_algorithm(self, algorithm: Any) -> Self:
+        """Return the state of another algorithm on the same task, with the best points and the counts of this one."""
+        other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted, self.last)  # pyright: ignore
+        other.best = self.best
+        other.presentations, other.steps = self.presentations, self.steps
+        return other
+
+    # the starting point
+
+    def look_for_zero_rows(self) -> None:
+        """Set the upper bound of a hard margin without intercept to 0 if a pattern has length 0.
+
+        The score of such a pattern is 0 for every w: dual variables on these alone prove that no separator exists.
+        """
+        empty = self.patterns.square == 0.0
+        if self.problem.intercept == "none" and empty.any():
+            self.best.update_dual(self._on_all_rows(np.where(empty, 1.0, 0.0)), 0.0)
+
+    def _begin_at_duals(self, start: np.ndarray) -> None:
+        """Set the engine to dual variables of the task, if the algorithm can begin there.
+
+        A convergent algorithm begins at their best multiple, since they may have been computed for another C; their sum
+        is then the step count. Other algorithms begin at w = 0.
+        """
+        if not self.algorithm.convergent:
+            return
+        h, start, unit = self.h, start[self._used], self.unit
+        self._set_duals(np.clip(start * unit, 0.0, h.cap))
+        if not self.problem.hard and h.alpha.any():
+            length2 = self._length2() + self._rest2 * float(h.alpha @ self.y) ** 2
+            times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
+            h.alpha[:] = np.minimum(h.alpha * times, h.cap)
+            h.space.vector.rescale(times)
+        h.number[BIAS] = self._rest2 * float(h.alpha @ self.y)
+        if self.problem.p != 2:
+            h.number[BIAS] = self._shift()
+            refresh(h)
+        h.number[TIME] = h.alpha.sum()
+
+    def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
+        out = np.zeros(self.task.y.size)
+        out[self._used] = alpha
+        return out
+
+    @abstractmethod
+    def _set_duals(self, alpha: np.ndarray) -> None:
+        """Set dual variables, in the engine's units, and the sum of patterns sum alpha_i y_i x_i from them."""
+
+    @abstractmethod
+    def _bounds(self) -> None:
+        """Compute the bounds at the current w and dual variables, from the scores of all rows, and keep better ones."""
+
+    @abstractmethod
+    def take(self, point: Any) -> None:
+        """Evaluate a point of a batch solver, keep its better parts, and count a visit of all rows."""
+
+    @abstractmethod
+    def normalised_patterns(self) -> NormalisedPatterns:
+        """Return the patterns divided by their lengths, constant coordinate included; ValueError if one has none."""
+
+    @abstractmethod
+    def _length2(self) -> float:
+        """Return |w|^2 without slack coordinates, constant coordinate included."""
+
+    def _max_squared_norm(self) -> float:
+        """Return R^2, the largest squared norm of a pattern, constant and slack coordinate included."""
+        problem, weights, p = self.problem, self.weights, self.problem.p
+        square, constant2 = self.patterns.square, self.rho**2
+        if p != 2:  # the p-norms of the patterns include the constant coordinate
+            square, constant2 = self.patterns.squares(p, self.rho), 0.0
+        if not alike(weights):
+            return float((square + problem.delta2(weights)).max()) + constant2
+        return float(square.max() + problem.delta2(weights[:1])[0]) + constant2
+
+    def _moves_intercept(self) -> bool:
+        """Return whether evaluations move the intercept: a free one, or an augmented one of a soft problem at p = 2.
+
+        Not an augmented one of a kernel: evaluations depend on the rows of the kernel that are cached.
+        """
+        problem, algorithm = self.problem, self.algorithm
+        centred = problem.rho > 0.0 and problem.euclidean and not problem.hard
+        centred = centred and isinstance(self.patterns, Patterns)
+        return algorithm.bias is Bias.SHIFT and (problem.free or (centred and algorithm.centres))
+
+    def _constant(self) -> float:
+        """Return the constant coordinate rho of every pattern in the engine.
+
+        It is the problem's if evaluations do not move the intercept and it is not free. It is 0 if the algorithm
+        computes the intercept itself, or if it is shifted for p other than 2 (`CONSTANT2` in the engine's numbers). Its
+        square is that of `SHIFT_STEP` if evaluations move the intercept, at most the problem's; or else the largest
+        squared norm of the patterns, with which the directional margin is at least 1 / sqrt(2) of the margin.
+        """
+        problem, bias = self.problem, self.algorithm.bias
+        if not (problem.free or self.shifts):
+            return problem.rho
+        if bias is Bias.OWN or (bias is Bias.SHIFT and problem.p != 2):
+            return 0.0
+        square = self.patterns.squares(problem.p)
+        scale = float(square.mean() if self.shifts else square.max())
+        linear = isinstance(self.patterns, Patterns)
+        if self.shifts and linear and problem.euclidean and not problem.hard:
+            scale += 1.0 / (4.0 * problem.C * float(self.weights.mean()))
+        if self.shifts:
+            scale *= SHIFT_STEP if linear else KERNEL_SHIFT_STEP
+        rho = scale**0.5 if scale > 0.0 else 1.0
+        return rho if problem.free else min(rho, problem.rho)
+
+    @property
+    def _rest2(self) -> float:
+        """Return the square of an augmented constant coordinate less that of the engine's; 0 for other intercepts."""
+        return self.problem.rho**2 - self.rho**2 if self.problem.rho else 0.0
+
+    def _margin_lower_bound(self) -> float:
+        """Return a lower bound of the largest directional margin.
+
+        It is the margin of the w of a short Perceptron run, or the margin 1 / sqrt(sum 1 / delta_i^2) that the slack
+        coordinates of a soft margin attain at w = 0, whichever is larger; 0 if neither is positive.
+        """
+        problem, delta2 = self.problem, self.problem.delta2(self.weights)
+        at_zero = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
+        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
+        rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
+        passes = max(PERCEPTRON_PASSES, PERCEPTRON_ENTRIES // max(self.patterns.entries, self.n))
+        self._sweeps(rule, h, self.all_rows, passes)
+        score_rows(h, self.all_rows, self.scores)
+        refresh(h)
+        length2 = float(h.number[NORM2])
+        return max(float(self.scores.min()) / length2**0.5, at_zero) if length2 > 0.0 else at_zero
+
+    # for schedules
+
+    def take_next_rule(self) -> None:
+        """Take the next rule of the plan after a pass without a step; after the last rule the run has converged."""
+        if self._next_rules:
+            self.rule = self._next_rules.pop(0)
+        elif self.intercept_converged:
+            self.converged = True
+
+    @property
+    def intercept_converged(self) -> bool:
+        """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
+        return not self.shifts or self._shift() == 0.0 or self._idle >= MAX_IDLE_SHIFTS
+
+    def evaluate_iterate(self) -> None:
+        """Score all rows at the current w, compute the bounds, and move the intercept if it is to be (`shifts`)."""
+        if not isinstance(self.h.scale, Unscaled):
+            refresh(self.h)
+        score_rows(self.h, self.all_rows, self.scores)
+        self.presentations += self.n
+        last = self.best.gap
+        self._bounds()
+        self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1
+        if self.problem.first_power:
+            self._set_multiplier(max(self._length2() ** 0.5 / self.unit, MIN_GROWTH * self._multiplier))
+        if self.shifts:
+            step = self._shift()
+            self.h.number[BIAS] += step
+            self.scores += self.y * step
+
+    def _shift(self) -> float:
+        """Return the step of the bias in an evaluation, a proximal-point step in the intercept.
+
+        The engine minimises the objective at b = bias + rho w_0 with the penalty w_0^2 / 2 of its constant coordinate
+        rho. A free intercept has no penalty: b becomes the next bias, until w_0 = 0. An augmented one, of the constant
+        coordinate r, has the penalty b^2 / (2 r^2), which with (b - c)^2 (1 / rho^2 - 1 / r^2) / 2 is that of the
+        engine for the bias c (1 - rho^2 / r^2), up to a constant: the next centre c is b.
+        """
+        h, r = self.h, self.problem.rho
+        if self.problem.p != 2:
+            return float(h.number[CONSTANT2] * (h.alpha @ self.y))
+        step = float(self.rho * h.space.vector.w[-1])
+        return step - (self.rho / r) ** 2 * (float(h.number[BIAS]) + step) if r else step
+
+    def active_rows(self, band: float) -> np.ndarray:
+        """Return the rows whose dual variable may still change, by the scores of the last evaluation.
+
+        A row is left out if alpha = 0 and its score is at least unit (1 + band), or if alpha is at its cap and its
+        score is at most unit (1 - band).
+        """
+        low, high = self.unit * (1.0 - band), self.unit * (1.0 + band)
+        s, a = self.scores[: self.n], self.h.alpha
+        movable = ((s < high) | (a > 0.0)) & ((s > low) | (a < self.h.cap))
+        return np.flatnonzero(movable).astype(np.uint32)
+
+    def partial_gap(self, h: Any, order: np.ndarray) -> float:
+        """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
+
+        Soft: best lower bound plus the terms of these rows in primal minus dual objective. Hard: smallest score / |w|
+        against |w| / sum alpha.
+        """
+        if self.problem.hard:
+            length, total = self._length2() ** 0.5, float(self.h.alpha.sum())
+            if not (length > 0.0 and total > 0.0):
+                return np.inf
+            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
+        difference = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
+        lower = self.best.lower
+        if self.problem.first_power:
+            # of the engine's problem: sum alpha - |v|^2 / 2, where sum alpha / |v| is the bound
+            lower = self._multiplier * (lower - 0.5 * self._multiplier)
+        return self.problem.gap(lower, lower + difference)
+
+    # the presentation of rows to the rule
 
     def begin(self) -> None:
         """Set the first w of a rule that is initialised with patterns; other rules begin at w = 0."""
@@ -239,377 +584,3 @@ class Presentation(ABC):
         On rows of data no sweep stops (`GramRun._load_missing_rows`).
         """
         return False
-
-
-# The constants were chosen on the data sets of benchmarks.before_after.
-
-# Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
-# that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules
-# that use it take fewer steps.
-PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
-# Number of evaluations in a row without a smaller gap after which an intercept that still moves counts as converged:
-# it then oscillates within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too
-# early.
-MAX_IDLE_SHIFTS = 50
-# Square of the constant coordinate of an intercept that evaluations move (a proximal-point method), in units of the
-# mean of |x|^2 + 1 / (4 C s), s the mean sample weight. With a larger one, steps of single rows move the intercept back
-# and forth, and steps in w follow it; with a smaller one, the intercept needs more evaluations. The second term, a part
-# of the slack coordinate of the squared hinge, belongs to small C, where steps are small against margins. Chosen on
-# adult, web, pcmac, reuters and generated text, C from 0.01 to 100: 0.03 to 0.05 take the fewest
-# passes, 0.1 up to 1.4 times as many, 1 up to 3 times as many.
-SHIFT_STEP = 0.05
-# The same for kernels, in units of |x|^2: 0.05 takes steps that depend on the rows of the kernel that are cached.
-KERNEL_SHIFT_STEP = 0.1
-# The same for p other than 2, in units of |x|^2, where the constant coordinate is no part of the norm. Passes until a
-# certificate of 1e-3 on text (hinge, C = 1, p = 3): 161 with 0.05, 108 with 0.02, 47 with 0.01, 47 with 0.005.
-P_NORM_SHIFT_STEP = 0.01
-# Smallest factor by which the weight of the loss changes from one evaluation to the next, for `power=1`: at w = 0 its
-# next value would be 0. A round value, not tuned.
-MIN_GROWTH = 1e-2
-
-
-class State(Presentation):
-    """The state of a solver between two rounds: on rows of data (`Run`) or on rows of a kernel (`GramRun`).
-
-    Parameters
-    ----------
-    task : Task or GramTask
-    patterns : Patterns or KernelPatterns
-        The rows of positive weight.
-    used : slice or ndarray of int
-        The places of these rows in the task.
-    algorithm : Algorithm or Decomposition
-    tol : float
-        Certified relative gap at which the fit ends.
-    rng : Generator
-        Draws the orders of presentation.
-    interrupted : callable
-        Returns whether to stop; called between compiled calls.
-
-    Attributes
-    ----------
-    h : Weight
-        The engine's state: w, dual variables, rows. Created at its first use: batch solvers need none.
-    best : Tracker
-        The best points so far, and their bounds; created by the subclass.
-    presentations, steps : int
-        Number of row visits so far, and of visits that changed w.
-    converged : bool
-        Whether the algorithm has ended by its own criterion.
-    starts_at_point : bool
-        Whether the engine starts at the (w, b) of the task: only a `Run` of a subgradient algorithm does.
-    rho : float
-        The constant coordinate of every pattern in the engine (`_constant`).
-    shifts : bool
-        Whether every evaluation moves the intercept (`_shift`).
-    passes_per_evaluation : int
-        Number of passes that cost as much as one evaluation.
-    """
-
-    best: Any  # a Tracker, of the class that belongs to the subclass
-
-    def __init__(
-        self,
-        task: Any,
-        patterns: Any,
-        used: Any,
-        algorithm: Algorithm | Decomposition,
-        tol: float,
-        rng: np.random.Generator,
-        interrupted: Callable[[], bool],
-    ) -> None:
-        self.task, self.problem, self.patterns, self._used = task, task.problem, patterns, used
-        self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
-        self.algorithm: Any = algorithm
-        self.tol, self.rng, self.interrupted = tol, rng, interrupted
-        self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
-        self.presentations = self.steps = self._idle = 0
-        self.converged = self.starts_at_point = False
-        problem = self.problem
-        self.shifts = self._moves_intercept()
-        self.rho = self._constant()
-        self.radius2 = self._max_squared_norm()
-        state = proxy(self)  # no cycle: a cycle keeps the kernel rows until the garbage collector runs
-        self.facts = facts = Facts(
-            problem,
-            self.radius2,
-            tol,
-            cache(lambda: state._margin_lower_bound()),
-            self.n,
-            losses=0.0 if problem.hard else problem.C * float(self.weights.sum()),
-            length2=patterns.longest2,
-            d=patterns.d,
-            point=getattr(task, "point", None),
-        )
-        self._plan = plan = algorithm.plan(facts)
-        self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
-        self.unit = 1.0 if plan.unit is None else plan.unit
-        self._fixed_unit = plan.unit is not None
-        # the weight of the loss in the engine's problem, relative to C; at `power=1` it becomes |w|, and begins at the
-        # |w| of a pattern of mean length that has the score one
-        self._multiplier = 1.0
-        if self.problem.first_power:
-            self._multiplier = max(float(patterns.squares(problem.p).mean()), TINY) ** -0.5
-
-    @cached_property
-    def all_rows(self) -> np.ndarray:
-        """The numbers of all rows, in the order of the data."""
-        return np.arange(self.n, dtype=np.uint32)
-
-    @cached_property
-    def h(self) -> Weight:
-        """The engine's state, created at w = 0."""
-        scale = None if self.shifts else self.algorithm.scale
-        problem = self.problem
-        if self.problem.first_power:
-            problem = replace(problem, C=self._multiplier * problem.C, power=2)
-        h = self.patterns.weight(
-            problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
-            self.algorithm.motion,
-        )  # fmt: skip
-        if self.shifts and self.problem.p != 2:
-            h.number[CONSTANT2] = P_NORM_SHIFT_STEP * float(self.patterns.squares(self.problem.p).mean())
-            h = h._replace(
-                square=h.square + h.number[CONSTANT2]
-            )  # the score of a row of zeros is not constant
-        return h
-
-    def _set_multiplier(self, k: float) -> None:
-        """Make k C the weight of the loss in the engine's problem, which has the squared norm.
-
-        For k = |w| this problem and the one with `power=1` have the same solution w: the gradient of |w|^2 / 2 is |w|
-        times that of |w|.
-        """
-        h, ratio = self.h, k / self._multiplier
-        h.cap[:] *= ratio
-        if self.problem.loss == "squared_hinge":
-            delta2 = h.slack.delta2
-            h.square[:] += delta2 / ratio - delta2
-            delta2 /= ratio
-        self._multiplier = k
-        alpha = np.minimum(h.alpha, h.cap)
-        if not np.array_equal(alpha, h.alpha):
-            self._set_duals(alpha)
-            refresh(h)
-
-    @property
-    def finite(self) -> bool:
-        """Whether all entries of the engine's w are finite; true if there is no engine state."""
-        return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
-
-    def with_algorithm(self, algorithm: Any) -> Self:
-        """Return the state of another algorithm on the same task, with the best points and the counts of this one."""
-        other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
-        other.best = self.best
-        other.presentations, other.steps = self.presentations, self.steps
-        return other
-
-    # the starting point
-
-    def look_for_zero_rows(self) -> None:
-        """Set the upper bound of a hard margin without intercept to 0 if a pattern has length 0.
-
-        The score of such a pattern is 0 for every w: dual variables on these alone prove that no separator exists.
-        """
-        empty = self.patterns.square == 0.0
-        if self.problem.intercept == "none" and empty.any():
-            self.best.update_dual(self._on_all_rows(np.where(empty, 1.0, 0.0)), 0.0)
-
-    def _begin_at_duals(self, start: np.ndarray) -> None:
-        """Set the engine to dual variables of the task, if the algorithm can begin there.
-
-        A convergent algorithm begins at their best multiple, since they may have been computed for another C; their sum
-        is then the step count. An algorithm with step lengths that depend on the step count (`Plan.clock`) begins in
-        their direction, with |w| = 1, and at the step count that belongs to them. Other algorithms begin at w = 0.
-        """
-        h, start, unit = self.h, start[self._used], self.unit
-        if self.algorithm.convergent:
-            self._set_duals(np.clip(start * unit, 0.0, h.cap))
-            if not self.problem.hard and h.alpha.any():
-                length2 = self._length2() + self._rest2 * float(h.alpha @ self.y) ** 2
-                times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
-                h.alpha[:] = np.minimum(h.alpha * times, h.cap)
-                h.space.vector.rescale(times)
-            h.number[BIAS] = self._rest2 * float(h.alpha @ self.y)
-            if self.problem.p != 2:
-                h.number[BIAS] = self._shift()
-                refresh(h)
-            h.number[TIME] = h.alpha.sum()
-        elif self._plan.clock is not None:
-            self._begin_in_direction(start, 1.0)
-            h.number[TIME] = self._plan.clock(h.scale.to_dual(h.alpha), np.sqrt(h.square))
-
-    def _begin_in_direction(self, alpha: np.ndarray, length: float) -> None:
-        """Set the engine to dual variables proportional to `alpha`, at the multiple whose w has this length."""
-        h, largest = self.h, float(alpha.max())
-        if not largest > 0.0:
-            return
-        self._set_duals(alpha / largest)
-        refresh(h)
-        if h.norm2() > 0.0:
-            h.shrink(length * h.norm2() ** -0.5)
-            refresh(h)
-
-    def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
-        out = np.zeros(self.task.y.size)
-        out[self._used] = alpha
-        return out
-
-    @abstractmethod
-    def _set_duals(self, alpha: np.ndarray) -> None:
-        """Set dual variables, in the engine's units, and the sum of patterns sum alpha_i y_i x_i from them."""
-
-    @abstractmethod
-    def _bounds(self) -> None:
-        """Compute the bounds at the current w and dual variables, from the scores of all rows, and keep better ones."""
-
-    @abstractmethod
-    def take(self, point: Any) -> None:
-        """Evaluate a point of a batch solver, keep its better parts, and count a visit of all rows."""
-
-    @abstractmethod
-    def normalised_patterns(self) -> NormalisedPatterns:
-        """Return the patterns divided by their lengths, constant coordinate included; ValueError if one has none."""
-
-    @abstractmethod
-    def _length2(self) -> float:
-        """Return |w|^2 without slack coordinates, constant coordinate included."""
-
-    def _max_squared_norm(self) -> float:
-        """Return R^2, the largest squared norm of a pattern, constant and slack coordinate included."""
-        problem, weights, p = self.problem, self.weights, self.problem.p
-        square, constant2 = self.patterns.square, self.rho**2
-        if p != 2:  # the p-norms of the patterns include the constant coordinate
-            square, constant2 = self.patterns.squares(p, self.rho), 0.0
-        if not alike(weights):
-            return float((square + problem.delta2(weights)).max()) + constant2
-        return float(square.max() + problem.delta2(weights[:1])[0]) + constant2
-
-    def _moves_intercept(self) -> bool:
-        """Return whether evaluations move the intercept: a free one, or an augmented one of a soft problem at p = 2.
-
-        Not an augmented one of a kernel: evaluations depend on the rows of the kernel that are cached.
-        """
-        problem, algorithm = self.problem, self.algorithm
-        centred = problem.rho > 0.0 and problem.euclidean and not problem.hard
-        centred = centred and isinstance(self.patterns, Patterns)
-        return algorithm.bias is Bias.SHIFT and (problem.free or (centred and algorithm.centres))
-
-    def _constant(self) -> float:
-        """Return the constant coordinate rho of every pattern in the engine.
-
-        It is the problem's if evaluations do not move the intercept and it is not free. It is 0 if the algorithm
-        computes the intercept itself, or if it is shifted for p other than 2 (`CONSTANT2` in the engine's numbers). Its
-        square is that of `SHIFT_STEP` if evaluations move the intercept, at most the problem's; or else the largest
-        squared norm of the patterns, with which the directional margin is at least 1 / sqrt(2) of the margin.
-        """
-        problem, bias = self.problem, self.algorithm.bias
-        if not (problem.free or self.shifts):
-            return problem.rho
-        if bias is Bias.OWN or (bias is Bias.SHIFT and problem.p != 2):
-            return 0.0
-        square = self.patterns.squares(problem.p)
-        scale = float(square.mean() if self.shifts else square.max())
-        linear = isinstance(self.patterns, Patterns)
-        if self.shifts and linear and problem.euclidean and not problem.hard:
-            scale += 1.0 / (4.0 * problem.C * float(self.weights.mean()))
-        if self.shifts:
-            scale *= SHIFT_STEP if linear else KERNEL_SHIFT_STEP
-        rho = scale**0.5 if scale > 0.0 else 1.0
-        return rho if problem.free else min(rho, problem.rho)
-
-    @property
-    def _rest2(self) -> float:
-        """Return the square of an augmented constant coordinate less that of the engine's; 0 for other intercepts."""
-        return self.problem.rho**2 - self.rho**2 if self.problem.rho else 0.0
-
-    def _margin_lower_bound(self) -> float:
-        """Return a lower bound of the largest directional margin.
-
-        It is the margin of the w of a short Perceptron run, or the margin 1 / sqrt(sum 1 / delta_i^2) that the slack
-        coordinates of a soft margin attain at w = 0, whichever is larger; 0 if neither is positive.
-        """
-        problem, delta2 = self.problem, self.problem.delta2(self.weights)
-        at_zero = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
-        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
-        rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
-        passes = max(PERCEPTRON_PASSES, PERCEPTRON_ENTRIES // max(self.patterns.entries, self.n))
-        self._sweeps(rule, h, self.all_rows, passes)
-        score_rows(h, self.all_rows, self.scores)
-        refresh(h)
-        length2 = float(h.number[NORM2])
-        return max(float(self.scores.min()) / length2**0.5, at_zero) if length2 > 0.0 else at_zero
-
-    # for schedules
-
-    def take_next_rule(self) -> None:
-        """Take the next rule of the plan after a pass without a step; after the last rule the run has converged."""
-        if self._next_rules:
-            self.rule = self._next_rules.pop(0)
-        elif self.intercept_converged:
-            self.converged = True
-
-    @property
-    def intercept_converged(self) -> bool:
-        """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
-        return not self.shifts or self._shift() == 0.0 or self._idle >= MAX_IDLE_SHIFTS
-
-    def evaluate_iterate(self) -> None:
-        """Score all rows at the current w, compute the bounds, and move the intercept if it is to be (`shifts`)."""
-        if not isinstance(self.h.scale, Unscaled):
-            refresh(self.h)
-        score_rows(self.h, self.all_rows, self.scores)
-        self.presentations += self.n
-        last = self.best.gap
-        self._bounds()
-        self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1
-        if self.problem.first_power:
-            self._set_multiplier(max(self._length2() ** 0.5 / self.unit, MIN_GROWTH * self._multiplier))
-        if self.shifts:
-            step = self._shift()
-            self.h.number[BIAS] += step
-            self.scores += self.y * step
-
-    def _shift(self) -> float:
-        """Return the step of the bias in an evaluation, a proximal-point step in the intercept.
-
-        The engine minimises the objective at b = bias + rho w_0 with the penalty w_0^2 / 2 of its constant coordinate
-        rho. A free intercept has no penalty: b becomes the next bias, until w_0 = 0. An augmented one, of the constant
-        coordinate r, has the penalty b^2 / (2 r^2), which with (b - c)^2 (1 / rho^2 - 1 / r^2) / 2 is that of the
-        engine for the bias c (1 - rho^2 / r^2), up to a constant: the next centre c is b.
-        """
-        h, r = self.h, self.problem.rho
-        if self.problem.p != 2:
-            return float(h.number[CONSTANT2] * (h.alpha @ self.y))
-        step = float(self.rho * h.space.vector.w[-1])
-        return step - (self.rho / r) ** 2 * (float(h.number[BIAS]) + step) if r else step
-
-    def active_rows(self, band: float) -> np.ndarray:
-        """Return the rows whose dual variable may still change, by the scores of the last evaluation.
-
-        A row is left out if alpha = 0 and its score is at least unit (1 + band), or if alpha is at its cap and its
-        score is at most unit (1 - band).
-        """
-        low, high = self.unit * (1.0 - band), self.unit * (1.0 + band)
-        s, a = self.scores[: self.n], self.h.alpha
-        movable = ((s < high) | (a > 0.0)) & ((s > low) | (a < self.h.cap))
-        return np.flatnonzero(movable).astype(np.uint32)
-
-    def partial_gap(self, h: Any, order: np.ndarray) -> float:
-        """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
-
-        Soft: best lower bound plus the terms of these rows in primal minus dual objective. Hard: smallest score / |w|
-        against |w| / sum alpha.
-        """
-        if self.problem.hard:
-            length, total = self._length2() ** 0.5, float(self.h.alpha.sum())
-            if not (length > 0.0 and total > 0.0):
-                return np.inf
-            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
-        difference = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
-        lower = self.best.lower
-        if self.problem.first_power:
-            # of the engine's problem: sum alpha - |v|^2 / 2, where sum alpha / |v| is the bound
-            lower = self._multiplier * (lower - 0.5 * self._multiplier)
-        return self.problem.gap(lower, lower + difference)

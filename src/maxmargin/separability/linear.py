@@ -22,9 +22,9 @@ from ..certificates.separators import LinearSeparator, exact_attained_margin
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..fit.driver import solve
-from ..fit.policy import Choice, choose, sample_rows
+from ..fit.policy import choose, sample_rows
 from ..fit.report import Job, Solution, Stopping
+from ..fit.solve import solve
 from ..kernels.functions import Linear
 from ..numerics.inner_ball import inner_radius
 from ..numerics.progress import announce
@@ -178,10 +178,10 @@ class LinearSearch(SeparatorSearch):
         announce("a fit that narrows the interval of the margin")
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
         check = StopCheck(self.deadline.interrupted, self.deadline.remaining)
-        choice = Choice(*choose(self.problem, task.patterns, self.y, check))
+        algorithm, reason = choose(self.problem, task.patterns, self.y, check)
         stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
         try:
-            return solve(Job(task, choice, stopping, 0, self._sample))
+            return solve(Job(task, algorithm, reason), stopping, self._sample)
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
 

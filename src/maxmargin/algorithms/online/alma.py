@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ...numerics.sizes import is_positive_finite
 from ...problem.problem import Problem
 from ..base import Facts, PerceptronLike, Plan, from_two_on, require
-
-# Largest number of updates for which `elapsed` computes s_k by its recurrence, in about a tenth of a second. From there
-# on the bound c sqrt(k) is nearly exact, and so it is from GROWTH_MULTIPLE (growth + 1) updates on; round values, not
-# tuned.
-MAX_EXACT_UPDATES, GROWTH_MULTIPLE = 100_000, 100.0
 
 
 @record
@@ -109,46 +102,5 @@ class ALMA(PerceptronLike):
         root = (facts.problem.p - 1.0) ** 0.5
         gamma = root * (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
         eta = self.C / root
-        growth = 2.0 * gamma * eta + self.C * self.C
         R = 1.0 if self.normalise else facts.R
-
-        def clock(alpha: np.ndarray, lengths: np.ndarray) -> float:
-            total = float(alpha @ lengths) if self.normalise else R * float(alpha.sum())
-            return elapsed(total, eta, growth)
-
-        return Plan(rule=ALMAStep(gamma, eta, R, self.normalise), unit=None, clock=clock)
-
-
-def elapsed(total: float, eta: float, growth: float) -> float:
-    """Return the number k - 1 of updates that a warm start counts as made: the largest with s_k <= total.
-
-    The proof of the theorem bounds theta.u from below by s_k times the margin, with s_1 = 0 and s_(k+1) = (s_k + eta /
-    sqrt(k)) / sqrt(1 + growth / k), since |theta + step|^2 <= 1 + growth / k. For a warm start with |theta|_p = 1,
-    theta.u is at least the sum of its dual variables times the margin, so that the theorem holds for a run that begins
-    with the k whose s_k is at most this sum. Beyond m = min(MAX_EXACT_UPDATES, GROWTH_MULTIPLE (growth + 1)) a bound
-    replaces s_k: s_k <= c sqrt(k) for all k >= m if this holds at m, c (growth + 1) >= 2 eta, and c^2 ((growth + 1) m +
-    growth) >= 2 c eta m + eta^2.
-
-    Parameters
-    ----------
-    total : float
-        The sum of the dual variables of the warm start.
-    eta : float
-        Rate of the first step, C / sqrt(p - 1).
-    growth : float
-        2 eta gamma + C^2, gamma being the first threshold (1 - alpha) B sqrt(p - 1).
-
-    Returns
-    -------
-    updates : float
-    """
-    s, k, last = 0.0, 1, int(min(MAX_EXACT_UPDATES, GROWTH_MULTIPLE * (growth + 1.0)))
-    while k < last:
-        next_s = (s + eta * k**-0.5) * (1.0 + growth / k) ** -0.5
-        if next_s > total:
-            return k - 1.0
-        s, k = next_s, k + 1
-    # the smallest c for which s_m <= c sqrt(m) and both conditions above hold at m = k
-    leading = (growth + 1.0) * k + growth
-    c = max(s * k**-0.5, 2.0 * eta / (growth + 1.0), eta * (k + (k * k + leading) ** 0.5) / leading)
-    return max(k, (total / c) ** 2 // 1.0) - 1.0
+        return Plan(rule=ALMAStep(gamma, eta, R, self.normalise), unit=None)

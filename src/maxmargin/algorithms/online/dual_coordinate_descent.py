@@ -90,4 +90,4 @@ class DualCoordinateDescent(Algorithm):
 
     def plan(self, facts: Facts) -> Plan:
         # sweeps are a linear iteration at p = 2 only
-        return Plan(rule=Descend(1.0), unit=1.0, real=facts.problem.p == 2, pace=self.eps)
+        return Plan(rule=Descend(1.0), unit=1.0, pace=self.eps)

@@ -16,9 +16,9 @@ from ...data.task import Task
 from ...problem.problem import Problem
 from ...solvers.iterate import Point
 from ..deadline import Deadline
-from ..driver import solve
-from ..policy import Choice, choose
+from ..policy import choose
 from ..report import Job, Stopping
+from ..solve import solve
 from .sums import Near
 
 # Factors of C that are tried on half of the sample, and compared by the objective on the other half. With few rows for
@@ -235,13 +235,8 @@ def solve_in_memory(
     if not y.size or abs(y.sum()) == y.size:
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)
+    algorithm, reason = choose(problem, patterns, y, deadline.interrupted)
+    job = Job(Task(problem, patterns, y, drawn.factors), algorithm, reason, seed, automatic=True)
     sample = Sample(X, y, drawn.factors, patterns.lengths)
-    job = Job(
-        Task(problem, patterns, y, drawn.factors),
-        Choice(*choose(problem, patterns, y, deadline.interrupted), True),
-        Stopping(tol, 1000, deadline),
-        seed,
-        sample,
-    )
-    found = solve(job)
+    found = solve(job, Stopping(tol, 1000, deadline), sample)
     return Point(found.w, found.b, found.alpha)

@@ -1,8 +1,8 @@
-"""The best primal and dual points of a task, with their bounds, in the units of its solver.
+"""What is proved of a problem: the best primal and the best dual point, with their bounds.
 
-Bounds here are computed in float64 without an account of rounding; certificates are computed separately. On rows of
-data w is a vector, and the bound of a dual point costs a product with the rows; on rows of a kernel w is represented by
-the scores of all rows.
+On rows of data `fit.solve` keeps certified points; an online algorithm keeps those of its own sums, in float64 without
+an account of rounding, as a kernel problem does, whose best point is certified at the end. On rows of data w is a
+vector; on rows of a kernel it is represented by the scores of all rows.
 """
 
 from __future__ import annotations
@@ -19,12 +19,8 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..data.task import Task
 
-# A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap of at most
-# this share of the new pair's gap; then each point is kept separately. A larger share more often combines points of
-# different iterates for a small gain. Chosen on the data sets of benchmarks.before_after.
-PAIR_GAP_SHARE = 0.9
-# Relative gap that is rounding. Of two points with gaps below it, the later one has more correct
-# digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits. Also the largest
+# Relative gap that is rounding. Of two points with gaps below it, the later one has more correct digits of w. A smaller
+# value is never reached on some data, a larger one ends with fewer digits. Also the largest
 # |sum alpha_i y_i| of balanced dual variables, relative to sum alpha_i.
 ROUNDING = 1e-12
 # A gap has improved if it is below DECREASE times the old one: a smaller change is rounding in float64.
@@ -44,8 +40,8 @@ class Primal(NamedTuple):
     b: float
 
 
-class Tracker:
-    """The primal point and the dual point with the best bounds so far.
+class Best:
+    """What is proved so far of a problem: the best primal point and the best dual point, with their bounds.
 
     Parameters
     ----------
@@ -54,6 +50,8 @@ class Tracker:
         Entries of a primal point: features or, with kernels, rows.
     n : int
         Rows.
+    last : bool, default=False
+        Whether the result is the last primal point, as its algorithm has it, instead of the best.
 
     Attributes
     ----------
@@ -63,14 +61,10 @@ class Tracker:
     primal : Primal
     alpha : ndarray of shape (n,)
         Dual variables.
-    last : bool, default=False
-        Whether the result of the fit is the last primal point, as its algorithm has it, instead of the best.
     """
 
-    last = False
-
-    def __init__(self, problem: Problem, size: int, n: int) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, size: int, n: int, last: bool = False) -> None:
+        self.problem, self.last = problem, last
         self._last = Primal(np.zeros(size), 0.0), -np.inf if problem.hard else np.inf
         self.lower, self.upper = -np.inf, np.inf
         self.primal, self.alpha = Primal(np.zeros(size), 0.0), np.zeros(n)
@@ -110,43 +104,29 @@ class Tracker:
         elif bound > self.lower:
             self.alpha, self.lower = alpha, bound
 
-    def adopt(
-        self,
-        primal: Primal,
-        alpha: np.ndarray,
-        lower: float,
-        upper: float,
-        rounding: float,
-        pair_gap_share: float = PAIR_GAP_SHARE,
-    ) -> None:
-        """Replace the best points by a pair of points with given bounds, if its gap is smaller or is rounding.
+    def keep(self, primal: Primal, alpha: np.ndarray, lower: float, upper: float) -> None:
+        """Keep each of two points whose bound is better, and both if their gap is rounding.
 
-        Otherwise, or if the better bounds of both pairs give a clearly smaller gap, each of the two points is kept by
-        itself where its bound is better.
-
-        Parameters
-        ----------
-        primal : Primal
-        alpha : ndarray of shape (n,)
-        lower, upper : float
-            The bounds of the pair.
-        rounding : float
-            Relative gap that is rounding: a pair with a gap up to this always replaces the best points.
-        pair_gap_share : float, default=PAIR_GAP_SHARE
-            The pair is kept together if the better bounds of both pairs give a gap above this share of its own gap.
+        Of two pairs with gaps below `ROUNDING`, the later one has more correct digits.
         """
         self.set_last(primal, lower if self.problem.hard else upper)
-        gap = self.problem.gap(lower, upper)
-        combined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
-        if gap <= max(self.gap, rounding) and (gap <= rounding or combined > pair_gap_share * gap):
+        if self.problem.gap(lower, upper) <= ROUNDING:
             self.primal, self.alpha, self.lower, self.upper = primal, alpha, lower, upper
             return
         attained, proved = (lower, upper) if self.problem.hard else (upper, lower)
         self.update_primal(primal, attained)
         self.update_dual(alpha, proved)
 
+    def margin(self) -> float:
+        """Return the margin of the result: its smallest margin (hard), or 1 / |w|_q (soft)."""
+        lower, _, primal = self.result()
+        if self.problem.hard:
+            return lower
+        length = norm(primal.w, self.problem.q)
+        return 1.0 / length if length > 0.0 else np.inf
 
-class GramTracker(Tracker):
+
+class GramBest(Best):
     """The best points of a kernel problem at p = 2.
 
     Bounds are as accurate as the scores, which have the precision of the kernel rows; `certificates.expansions`
@@ -162,14 +142,23 @@ class GramTracker(Tracker):
         k(x_i, x_i).
     """
 
-    def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray) -> None:
-        super().__init__(problem, y.size, y.size)
+    def __init__(
+        self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray, last: bool = False
+    ) -> None:
+        super().__init__(problem, y.size, y.size, last)
         self.y, self.weights, self.caps = y, weights, problem.caps(weights)
         self.lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
         used = y[weights > 0.0]
         # for rows of one class w = 0 with an intercept has no loss: it is the optimum
         if not problem.hard and abs(float(used.sum())) == used.size:
             self.evaluate(self.alpha, np.zeros(y.size))
+
+    def margin(self) -> float:
+        """Return the margin of the result; that of a soft problem is 1 / sqrt(2 * primal objective)."""
+        lower, upper, _ = self.result()
+        if self.problem.hard:
+            return lower
+        return (2.0 * upper) ** -0.5 if upper > 0.0 else np.inf
 
     def evaluate(self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf) -> None:
         """Compute the primal and the dual bound of a point; keep each part whose bound is better.

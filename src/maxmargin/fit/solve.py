@@ -1,0 +1,578 @@
+"""The loop: one binary task, solver after solver, until its certified gap is at most `tol`.
+
+The policy lists the solvers, each with a budget of row visits. Every round of a solver is reported. On rows of data its
+points are certified as they come, on the caller's data; a kernel problem is solved by the bounds of its solver, and its
+best point is certified at the end. One function (`Fit.status`) decides when a fit ends.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.batch.decomposition import KernelRows
+from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
+from ..algorithms.programs import Program
+from ..certificates.bounds import Bounds
+from ..certificates.certificate import Certificate
+from ..certificates.expansions import KernelPoint, KernelProblem, all_bounds
+from ..certificates.gram import KernelSample
+from ..certificates.one_pass import certify
+from ..certificates.rows import NEGLIGIBLE_ERROR
+from ..certificates.sample import Sample
+from ..certificates.separators import LinearSeparator
+from ..certificates.verdicts import Inseparable, Undecided
+from ..numerics.norms import norm
+from ..numerics.stop_check import StopCheck
+from ..numerics.sums import EPS, Plain
+from ..problem.problem import Problem
+from ..problem.status import Status
+from ..solvers.iterate import Point
+from ..solvers.rows import centred_rows
+from .best import ROUNDING, Best, Primal, canonical_multiple
+from .exact import (
+    RUNNING_GAP_SHARE,
+    ends_at_tol,
+    factors_whole_gram,
+    finish,
+    finish_gram,
+    is_small,
+    tight_points,
+)
+from .policy import TOL_REASON, Stage, gram_stages, stages
+from .report import Job, Report, SelectedRows, Solution, Stopping
+from .run import GramRun, Run, point_of_class_means
+from .schedules import SCHEDULES
+
+# Statuses of a fit that the deadline ended.
+STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
+# A point of an online algorithm is certified if its gap has fallen below this share of that of the last certified one.
+# A larger share costs more certificates, each a pass over the rows; with a smaller one the reported gap is up to
+# 1 / CERTIFIED_SHARE times too large. A round value; not tuned.
+CERTIFIED_SHARE = 0.5
+# Share of `tol` at which a fit ends by the bounds of its solver though the certificate is above `tol`: rounding has
+# the rest. A round value; not tuned.
+STALLED_SHARE = 0.1
+# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
+# another algorithm may reach a smaller one.
+CONVERGED_GAP = 1e-6
+# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
+ROUNDING_TOL_SHARE = 1e-2
+# Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
+# as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
+# benchmarks.before_after.
+ROUNDS_BEFORE_VERDICT, KERNEL_ROUNDS_BEFORE_VERDICT = 3, 20
+# An upper bound of all margins counts as 0 if it is below this factor times eps max k(x, x)^(1/2), the rounding error
+# of one product. The factor allows for the accumulation of rounding errors in the scores. A round value; not tuned.
+MARGIN_ROUNDING_FACTOR = 100.0
+
+
+class Fit(ABC):
+    """A binary task while it is solved: the present solver, what is proved, and the reports.
+
+    Parameters
+    ----------
+    job : Job
+    stopping : Stopping
+    best : Best
+        What is proved.
+
+    Attributes
+    ----------
+    run : State
+        The state of the present algorithm.
+    rounds : int
+        Number of rounds so far.
+    history : list of Report
+    verdict : Verdict or None
+        The verdict on separability of a hard margin, if it was asked for.
+    """
+
+    margin_rounding = (
+        0.0  # an upper bound of a hard margin up to this value is rounding: there is no separator
+    )
+
+    def __init__(self, job: Job, stopping: Stopping, best: Best) -> None:
+        self.job, self.stopping, self.problem = job, stopping, job.task.problem
+        self.best, self.rounds, self.verdict, self.max_visits = best, 0, None, np.inf
+        self.history: list[Report] = []
+        self._rounds: Iterator[None] | None = None
+
+    def solve(self, plan: Sequence[Stage]) -> Status:
+        """Run the solvers of the plan in their order; return the status with which the last of them ended.
+
+        A solver ends when it has no further point, when its budget is spent, or with a status. It is left out where the
+        gap is small enough already (`Stage.goal`). The next one follows unless the deadline has passed, or there is no
+        separator.
+        """
+        status = None
+        for stage in plan:
+            if self.history and self.gap <= stage.goal:
+                continue
+            status = self.begin(stage)
+            rounds = self._rounds if stage.points is None else stage.points(self)
+            for _ in (rounds or ()) if status is None else ():
+                self.rounds += stage.points is None or not self.rounds
+                status = self.status(stage)
+                self.report(stage.name, stage.reason)
+                status = status or self.stopping.deadline.status() or self.without_separator(stage)
+                if status is not None or self.is_spent(stage):
+                    break
+            else:
+                status = status or self.end_of(stage)
+            if self.gap <= ROUNDING:
+                status = Status.CONVERGED
+                break
+            if status in (*STOPPED, Status.UNDECIDED):
+                break
+        return Status.CERTIFIED if self.gap <= self.stopping.tol else status or Status.STALLED
+
+    def begin(self, stage: Stage) -> Status | None:
+        """Begin the solver of a stage; return the status if the fit has ended for it.
+
+        A stage with the present algorithm continues its rounds; another algorithm gets a new state.
+        """
+        self.max_visits = stage.max_row_visits
+        if stage.points is not None or stage.algorithm is None:
+            return self.stopping.deadline.status()
+        if stage.algorithm is not self.run.algorithm:
+            self.run, self._rounds = self.run.with_algorithm(stage.algorithm), None
+        if self._rounds is None:
+            self._rounds = SCHEDULES[stage.algorithm.schedule](self.run)
+        return self.ends() if self.rounds else self.stopping.deadline.status()
+
+    def is_spent(self, stage: Stage) -> bool:
+        """Return whether the budget of row visits of the stage is spent, or its gap is at most `end_gap`."""
+        if self.gap <= stage.end_gap:
+            return True
+        return self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
+
+    def ends(self) -> Status | None:
+        """Return the status with which the fit ends whatever is proved; None if it goes on."""
+        if self.problem.hard and self.run.best.upper <= self.margin_rounding:
+            return Status.UNDECIDED  # until the verdict on separability
+        if not self.run.finite:
+            return Status.NOT_FINITE
+        if self.run.converged:
+            return Status.CONVERGED
+        stopped = self.stopping.deadline.status()
+        return stopped or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
+
+    def end_of(self, stage: Stage) -> Status | None:
+        """Return the status of a solver that has no further point; None if the next one may reach a smaller gap."""
+        stopped = self.stopping.deadline.status()
+        if stopped is not None or stage.points is not None:
+            return stopped
+        batch = stage.algorithm is not None and stage.algorithm.schedule == "points"
+        return Status.CONVERGED if self.run.converged or (batch and self.gap <= CONVERGED_GAP) else None
+
+    def report(self, name: str, reason: str) -> None:
+        """Append the report of a round to the history, and pass it to the callback, with the best point."""
+        best = self.best
+        lower, upper, primal = best.result()
+        self.stopping.report(
+            self.history, self.for_caller(primal), lower=lower, upper=upper, gap=self.gap, margin=best.margin(),
+            stage=name, reason=reason, presentations=self.run.presentations, steps=self.run.steps,
+            label=self.job.task.label,
+        )  # fmt: skip
+
+    @property
+    def gap(self) -> float:
+        """The gap of the result: of the best points, or of the last primal point if that is the result."""
+        return self.problem.gap(*self.best.result()[:2])
+
+    @abstractmethod
+    def status(self, stage: Stage) -> Status | None:
+        """Keep what the round has found; return the status with which the stage ends, None if it goes on."""
+
+    @abstractmethod
+    def for_caller(self, primal: Primal) -> Any:
+        """Return a primal point as the callback reads it."""
+
+    @abstractmethod
+    def without_separator(self, stage: Stage) -> Status | None:
+        """Return UNDECIDED if no separator of a hard margin exists, or none could be proved; decided once."""
+
+
+class LinearFit(Fit):
+    """A task on rows of data. Its points are certified on the caller's data.
+
+    Parameters
+    ----------
+    job : Job
+    stopping : Stopping
+    sample : Sample
+        The caller's data, on which points are certified.
+    selected : SelectedRows or None
+        The places of the rows of the task in the sample; None if no row has weight 0.
+
+    Attributes
+    ----------
+    task : Task
+    certificate : Certificate or None
+        That of the best dual point.
+    """
+
+    run: Run
+
+    def __init__(self, job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
+        self.sample, self.selected = sample, selected
+        self.certificate: Certificate | None = None
+        self._separability_open = job.task.problem.hard
+        super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size, job.last))
+        self.task, self.estimate = (
+            job.task,
+            np.inf,
+        )  # the gap of the solver at the last point that was certified
+        # the gap that is rounding where the optimality conditions hold, and that at which the exact stage ends before
+        self.rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * stopping.tol)
+        self.exact_goal = RUNNING_GAP_SHARE * stopping.tol if ends_at_tol(self.task.patterns) else 0.0
+        check = StopCheck(self._must_stop, stopping.deadline.remaining)
+        rng = np.random.default_rng(job.seed)
+        self.run = Run(self.task, job.algorithm, stopping.tol, rng, check, job.last)
+        if self.problem.hard:
+            self.run.look_for_zero_rows()
+        start = self.run.starting_point()
+        if start is not None:
+            self.keep(start)
+
+    def _must_stop(self) -> bool:
+        """Return whether the budget of row visits of the stage is spent, or the deadline has passed."""
+        return self.run.presentations >= self.max_visits or self.stopping.deadline.interrupted()
+
+    def keep(self, point: Point) -> Certificate:
+        """Certify a point of the task on the caller's data, and keep its parts that are better."""
+        w, b, alpha = point
+        if self.selected is not None:
+            alpha = self.selected.restore(alpha)
+        found = certify(self.problem, self.sample, w, b, alpha, self.stopping.tol)
+        self.best.keep(Primal(w, b), alpha, found.lower, found.upper)
+        if self.best.alpha is alpha or self.certificate is None:
+            self.certificate = found
+        return found
+
+    def status(self, stage: Stage) -> Status | None:
+        run, tol = self.run, self.stopping.tol
+        if stage.points is not None:  # these certify their points
+            return None
+        ends, estimate = self.ends(), run.best.gap
+        if run.candidate is not None:
+            self._keep_near(run.candidate, run.candidate.near)
+            run.candidate, estimate = None, np.inf
+        else:
+            falls = estimate == np.inf or estimate < CERTIFIED_SHARE * self.estimate
+            near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
+            if ends or falls or near or self.job.last:
+                self.estimate = estimate
+                self._keep_near(run.point(), near)
+        if self.gap <= tol:
+            return Status.CERTIFIED
+        return Status.STALLED if estimate <= STALLED_SHARE * tol and not self.job.last else ends
+
+    def _keep_near(self, point: Any, near: bool) -> None:
+        """Certify a point; where it is near the optimum and above `tol`, a multiple of it too (`tight_points`)."""
+        w, b, alpha = point[:3]
+        found, problem, tol = self.keep(Point(w, b, alpha)), self.problem, self.stopping.tol
+        if near and found.gap > tol and problem.loss == "hinge" and not (problem.hard or self.job.last):
+            task = self.task
+            larger, *_ = tight_points(task.problem, task.patterns, task.y, task.weights, (w, b), tol)
+            self.keep(Point(*larger, alpha))
+
+    def for_caller(self, primal: Primal) -> tuple[np.ndarray, float]:
+        return primal.w, primal.b
+
+    def without_separator(self, stage: Stage) -> Status | None:
+        run, due = self.run, ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1
+        if not self._separability_open or self.best.lower > 0.0 or run.algorithm.decides or self.rounds < due:
+            return None
+        # a round of a `Program` costs as much as the verdict
+        if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
+            return None
+        self._separability_open = False
+        self.verdict = self.job.separability(None)
+        return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
+
+    def exact(self) -> Iterator[None]:
+        """Run the active-set method; then yield once."""
+        problem, patterns = self.task.problem, self.task.patterns
+        rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
+        finish(self.run, rows, self.keep, self.stopping.deadline.interrupted, self.rounding, self.exact_goal)
+        yield
+
+
+def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None = None) -> Solution:
+    """Solve one binary task on rows of data until its certified gap is at most `tol`, or another criterion ends it.
+
+    For a hard margin the verdict on separability may replace the status, or contribute its separator.
+
+    Parameters
+    ----------
+    job : Job
+        In the caller's units, with rows of positive weight only.
+    stopping : Stopping
+    sample : Sample
+        The caller's data, on which points are certified.
+    selected : SelectedRows, default=None
+        The places of the rows of the task in the sample; None if no row has weight 0.
+
+    Returns
+    -------
+    solution : Solution
+        CERTIFIED, CONVERGED or STALLED (the last solver ended with a larger gap), MAX_ITER, MAX_TIME, INTERRUPTED,
+        UNDECIDED or INSEPARABLE (hard margins), NOT_FINITE.
+    """
+    with np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    ):  # points that are not finite are refused
+        fit = LinearFit(job, stopping, sample, selected)
+        status = fit.solve(_linear_plan(fit))
+        if fit.run.best.gap < fit.estimate:  # a callback has ended the fit
+            fit.keep(fit.run.point())
+        if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
+            if fit.problem.euclidean:
+                fit.run = fit.run.with_algorithm(DualCoordinateDescent())
+                fit.run.full_passes(1)
+                fit.run.evaluate_iterate()
+                fit.keep(fit.run.point())
+            else:
+                fit.keep(point_of_class_means(fit.task))
+            fit.rounds += 1
+            fit.report(
+                "start",
+                "nothing was found before the end: one pass, or the means of the classes",
+            )
+        found = _solution(fit, status)
+        if not fit.problem.hard or found.status is Status.CERTIFIED:
+            return found
+        return _with_separability(fit, found)
+
+
+def _linear_plan(fit: LinearFit) -> list[Stage]:
+    """Return the solvers of a task on rows of data, in their order."""
+    job, task, problem = fit.job, fit.task, fit.problem
+    small = (
+        job.exact and not job.algorithm.keeps_rows and problem.euclidean and is_small(problem, task.patterns)
+    )
+    plan = stages(task, job, small, fit.stopping.tol)
+    reason = TOL_REASON if fit.exact_goal and not problem.hard else None
+    for k, stage in enumerate(plan):
+        if stage.algorithm is None:
+            goal = fit.exact_goal or fit.rounding
+            plan[k] = replace(stage, points=LinearFit.exact, goal=goal, reason=reason or stage.reason)
+    return plan
+
+
+def _solution(fit: LinearFit, status: Status) -> Solution:
+    """Return the result of a fit that has ended with a status."""
+    assert fit.certificate is not None
+    lower, upper, (w, b) = fit.best.result()
+    certificate = replace(fit.certificate, lower=lower, upper=upper)
+    status = proved_status(status, fit.problem, certificate, fit.stopping.tol)
+    results = fit.run.algorithm.measure(fit.run)
+    return Solution(w, b, fit.best.alpha, status, fit.rounds, fit.history, certificate, results=results)
+
+
+def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> Status:
+    """Return the status that follows from certified bounds.
+
+    Parameters
+    ----------
+    status : Status
+        With which the loop has ended; for kernels by bounds that may be off by rounding.
+    problem : Problem
+    bounds : Certificate or Bounds
+    tol : float
+    """
+    if np.isnan([bounds.lower, bounds.upper]).any():
+        return Status.NOT_FINITE
+    if problem.gap(bounds.lower, bounds.upper) <= tol:
+        return Status.CERTIFIED
+    if problem.hard and not bounds.lower > 0.0 and status not in STOPPED:
+        return Status.UNDECIDED
+    return Status.STALLED if status in (Status.CERTIFIED, Status.UNDECIDED) else status
+
+
+def _with_separability(fit: LinearFit, found: Solution) -> Solution:
+    """Combine the solution of a hard margin with the verdict on separability, if one is known or needed.
+
+    A proof that no separator exists gives the status INSEPARABLE, with the weights of the proof as dual variables. A
+    separator replaces the solution if it is better, except if the last iterate is the result. Otherwise the status is
+    UNDECIDED without a positive certified margin.
+    """
+    job, deadline, run = fit.job, fit.stopping.deadline, fit.run
+    # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
+    # dual variables are the numbers of its updates.
+    proposed = isinstance(fit.verdict, LinearSeparator) and found.status is not Status.CONVERGED
+    if found.status is not Status.UNDECIDED and not proposed:
+        return found
+    decides = run.algorithm.decides and run.converged and not job.last
+    verdict = fit.verdict or job.separability(found.alpha if decides else None)
+    if verdict is None:
+        return replace(found, status=deadline.status() or found.status)
+    if isinstance(verdict, Inseparable):
+        alpha = np.zeros(fit.sample.y.size)
+        alpha[verdict.support] = verdict.alpha
+        certificate = certify(fit.problem, fit.sample, found.w, found.b, alpha)
+        return replace(
+            found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
+        )
+    if isinstance(verdict, LinearSeparator) and verdict.exact is None:
+        end = status_at_end(fit.stopping, found.rounds)
+        if job.last:
+            return replace(found, status=end)
+        _keep_separator(fit, verdict)
+        found = _solution(fit, end if found.status is Status.UNDECIDED else found.status)
+    if found.certificate.lower > 0.0:
+        return found
+    return replace(found, status=deadline.status() or Status.UNDECIDED, verdict=verdict)
+
+
+def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
+    """Keep the separator of a verdict, at two multiples: with smallest margin one, and by a power of two.
+
+    Multiplication by a factor that is no power of two rounds every entry of w, which may change the margin. That by a
+    power of two is exact and leaves the margin as it was proved, unless weights underflow.
+    """
+    problem, sample, tol = fit.problem, fit.sample, fit.stopping.tol
+    alpha = verdict.certificate.alpha
+    if fit.selected is not None:
+        alpha = fit.selected.restore(alpha)
+    w, b = verdict.w, verdict.b
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        least = float((fit.job.task.y * Plain.scores(fit.job.task.patterns.X, w, b)).min())
+        multiple = canonical_multiple(least, norm(w, problem.q))
+        power = int(np.frexp(multiple)[1])
+        points = [(multiple * w, multiple * b), (np.ldexp(w, power), float(np.ldexp(b, power)))]
+    for point in points:
+        found = certify(problem, sample, point[0], point[1], alpha, tol)
+        # the margin of the verdict is that of an exact multiple, and of the length |w| without an intercept's weight
+        exact = np.array_equal(np.frexp(point[0])[0], np.frexp(w)[0]) and problem.intercept != "augmented"
+        lower = max(found.lower, verdict.lo) if exact else found.lower
+        fit.best.update_dual(alpha, found.upper)
+        if fit.best.alpha is alpha:
+            fit.certificate = found
+        if lower * (1.0 - ROUNDING) > fit.best.lower:
+            fit.best.update_primal(Primal(*point), lower)
+
+
+def status_at_end(stopping: Stopping, rounds: int) -> Status:
+    """Return the status of a fit at the margin of separable classes that ended above `tol`."""
+    return stopping.deadline.status() or (Status.MAX_ITER if rounds >= stopping.max_iter else Status.STALLED)
+
+
+class KernelFit(Fit):
+    """A problem on rows of a kernel. Its best points are certified at the end.
+
+    Parameters
+    ----------
+    job : Job
+    stopping : Stopping
+    sample : KernelSample
+        The rows, for the exact stage.
+    """
+
+    run: GramRun
+
+    def __init__(self, job: Job, stopping: Stopping, sample: KernelSample) -> None:
+        rng = np.random.default_rng(job.seed)
+        run = GramRun(job.task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted, job.last)
+        super().__init__(job, stopping, run.best)
+        self.run, self.sample = run, sample
+        self.margin_rounding = (
+            MARGIN_ROUNDING_FACTOR * EPS * float(job.task.rows.diagonal.max(initial=0.0)) ** 0.5
+        )
+        if self.problem.hard:
+            run.look_for_zero_rows()
+
+    def status(self, stage: Stage) -> Status | None:
+        if self.gap <= RUNNING_GAP_SHARE * self.stopping.tol:
+            return Status.CERTIFIED
+        return self.ends() if stage.points is None else None
+
+    def for_caller(self, primal: Primal) -> KernelPoint:
+        return KernelPoint(self.best.alpha, *primal)
+
+    def without_separator(self, stage: Stage) -> Status | None:
+        due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
+        due = due and self.problem.hard and not self.run.algorithm.decides
+        return Status.UNDECIDED if due and self.job.separability(None) is not None else None
+
+    def exact(self) -> Iterator[None]:
+        """Run the active-set method on a factor of the Gram matrix; then yield once."""
+        finish_gram(self.run.best, self.sample, self.stopping.deadline.interrupted)
+        yield
+
+
+@dataclass(frozen=True)
+class KernelSolution:
+    """The best point found for one problem, with its certified bounds."""
+
+    point: KernelPoint
+    bounds: Bounds
+    status: Status
+    rounds: int
+    history: list[Report]
+
+    @staticmethod
+    def at_zero(n: int, bounds: Bounds, status: Status) -> KernelSolution:
+        """Return the solution w = 0 on n rows with these bounds and this status, without a round."""
+        return KernelSolution(KernelPoint(np.zeros(n), np.zeros(n), 0.0), bounds, status, 0, [])
+
+
+def solve_kernel(
+    sample: KernelSample, rows: KernelRows, jobs: Sequence[Job], stopping: Stopping
+) -> list[KernelSolution]:
+    """Solve kernel problems on the same rows, and certify the solutions.
+
+    Each problem is solved until the gap by its solver is at most `tol` or another criterion ends it.
+
+    Parameters
+    ----------
+    sample : KernelSample
+    rows : KernelRows
+        The rows of the kernel that the tasks share.
+    jobs : sequence of Job
+    stopping : Stopping
+        Each problem gets an equal part of the time that remains when it begins.
+
+    Returns
+    -------
+    solutions : list of KernelSolution
+        In the order of `jobs`.
+    """
+    # Certificates end at the gap of the solver or at `tol`. With few rows the exact stage gives the optimum, whose
+    # certificate is computed as accurately as possible (gap 0).
+    small = factors_whole_gram(rows.n)
+    ended: list[tuple[KernelFit, Status]] = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, job in enumerate(jobs):
+            deadline = stopping.deadline.split(len(jobs) - k)
+            fit = KernelFit(job, replace(stopping, deadline=deadline), sample)
+            plan = [
+                replace(stage, points=KernelFit.exact) if stage.algorithm is None else stage
+                for stage in gram_stages(job, rows.n, stopping.tol)
+            ]
+            ended.append((fit, fit.solve(plan)))
+        gaps = [0.0 if small or not fit.rounds else min(fit.best.gap, stopping.tol) for fit, _ in ended]
+        # with inf no other point is tried
+        gaps = [np.inf if job.last else gap for job, gap in zip(jobs, gaps, strict=True)]
+        sample = copy(sample)
+        sample.product = rows.product
+        problems = [KernelProblem(job.task.problem, sample, job.task.y, job.task.weights) for job in jobs]
+        points = [fit.for_caller(fit.best.result()[2]) for fit, _ in ended]
+        proofs = all_bounds(problems, points, gaps)
+    return [
+        KernelSolution(
+            proof.point,
+            proof.bounds,
+            proved_status(status, fit.problem, proof.bounds, stopping.tol),
+            fit.rounds,
+            fit.history,
+        )
+        for (fit, status), proof in zip(ended, proofs, strict=True)
+    ]
