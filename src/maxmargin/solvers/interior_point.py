@@ -153,8 +153,9 @@ class _Iteration:
     def gap(self) -> float:
         """Return the sum of the complementarity products, relative to an estimate of the objective."""
         products = float(self.first @ self.second) + float(self.penalty.first @ self.penalty.second)
-        return products / (
-            norm(self.v, self.problem.p) ** 2 if self.problem.hard else float(self.alpha.sum())
+        # v = 0 proves that there is no separator: the gap is then inf, or not a number
+        return products / np.float64(
+            norm(self.v, self.problem.p) ** 2 if self.problem.hard else self.alpha.sum()
         )
 
     def advance(self) -> bool:
