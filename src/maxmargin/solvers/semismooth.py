@@ -106,7 +106,8 @@ def _squared_points(state: _State, tol: float, start: tuple[np.ndarray, float] |
     goal, steps = tol, 0
     while True:
         steps += state.minimise(goal, MAX_STEPS - steps)
-        end = state.ended or steps >= MAX_STEPS or state.stop()
+        # no step is taken at a gap of exactly 0, below which there is no goal
+        end = state.ended or state.gap == 0.0 or steps >= MAX_STEPS or state.stop()
         gap = state.gap_of_bounds()
         if end or gap <= tol:
             yield state.point(gap, tol)
