@@ -102,7 +102,7 @@ class Sample:
         if self.shift is not None:
             found += row_projections(self.shift[None], numbers) - 1.0
         for rows in _blocks(found.size):
-            found[rows] *= position_factors(rows.start, rows.stop)
+            found[rows] *= factors_at(np.arange(rows.start, rows.stop))
         return found
 
     @cached_property
@@ -116,18 +116,13 @@ class Sample:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """The sum of projection_i (1 + s_i) (3 + y_i), the sum of its absolute values, and the sizes of the data."""
-        checksum, scale = self._sums(self._products)
-        features = self.X.shape[1] if self.columns is None else self.columns.count
-        return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
-
-    def _sums(self, products: np.ndarray) -> tuple[float, float]:
-        """Return the sum of products_i (3 + y_i), and the sum of its absolute values."""
-        checksum = scale = 0.0
+        products, checksum, scale = self._products, 0.0, 0.0
         for rows in _blocks(products.size):
             part, signs = products[rows], 3.0 + self.y[rows]
             checksum += float(part @ signs)
             scale += float(np.abs(part) @ signs)
-        return checksum, scale
+        features = self.X.shape[1] if self.columns is None else self.columns.count
+        return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
 
 
 def row_projections(X: Any, numbers: np.ndarray) -> np.ndarray:
@@ -135,13 +130,8 @@ def row_projections(X: Any, numbers: np.ndarray) -> np.ndarray:
     return Plain.scores(X, 1.0 + 0.5 * np.sin(numbers), 1.0)
 
 
-def position_factors(first: int, last: int) -> np.ndarray:
-    """Return the factors, between 1/2 and 1, of the positions from `first` to `last` - 1 of `projections`."""
-    return factors_at(np.arange(first, last, dtype=np.uint32))
-
-
 def factors_at(positions: np.ndarray) -> np.ndarray:
-    """Return the factors of `projections` at these positions, an array of any type of integers.
+    """Return the factors of `projections`, between 1/2 and 1, at these positions, an array of any type of integers.
 
     2654435769 is 2^32 / golden ratio (Knuth's multiplicative hash); its upper 20 bits are used.
     """

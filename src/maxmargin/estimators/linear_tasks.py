@@ -129,15 +129,15 @@ class LinearTasks:
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
         sample = self.sample.with_labels(signs)
-        solution = self._with_intercept_of_caller(solve(job, stopping, sample, self.selected), sample)
+        solution = solve(job, stopping, sample, self.selected)
+        if self._shift is not None:
+            solution = self._with_intercept_of_caller(solution, sample)
         if solution.verdict is None:
             return solution
         return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
 
     def _with_intercept_of_caller(self, found: Solution, sample: Sample) -> Solution:
         """Return a solution on shifted rows with the intercept for the caller's rows, rounded, and its certificate."""
-        if self._shift is None:
-            return found
         b, tol = moved(found.w, found.b, self._shift, -1), self.model.tol
         inside = moved(found.w, b, self._shift, 1)
         certificate = certify(self.problem, sample, found.w, inside, found.alpha, tol)

@@ -157,7 +157,7 @@ class Stage:
         return EXACT if self.algorithm is None else self.algorithm.name
 
 
-def stages(task: Task, job: Job, small: bool, tol: float) -> list[Stage]:
+def stages(task: Task, job: Job, exact: Stage | None, tol: float) -> list[Stage]:
     """Return the stages of a task, in the order in which they are run.
 
     A small task begins with the exact stage if the policy chose the algorithm, except for hard margins with fewer
@@ -169,8 +169,8 @@ def stages(task: Task, job: Job, small: bool, tol: float) -> list[Stage]:
     ----------
     task : Task
     job : Job
-    small : bool
-        Whether the fit has an exact stage.
+    exact : Stage or None
+        The exact stage of a small task.
     tol : float
     """
     algorithm, patterns = job.algorithm, task.patterns
@@ -180,7 +180,6 @@ def stages(task: Task, job: Job, small: bool, tol: float) -> list[Stage]:
     visits = WORK_SHARE_BEFORE_EXACT * n * side * side / max(entries, 1.0) + PASSES_BEFORE_EXACT * n
     verdict_after = 0.0 if sample_rows(n, patterns.d) else min(visits, MAX_PASSES_BEFORE_VERDICT * n)
     budget = np.inf if following is None else following.row_visits
-    exact = Stage(None, OPTIMUM_REASON, 0.0)
     main = Stage(algorithm, job.reason, tol, budget, verdict_after=verdict_after)
     planned, named = [main], following is not None and not job.automatic
     while following is not None:
@@ -188,11 +187,11 @@ def stages(task: Task, job: Job, small: bool, tol: float) -> list[Stage]:
         following = following.following
     # Without a separator the exact stage gives no w. Linearly independent rows (hence d >= n) always have one.
     wide = patterns.d >= n
-    if small and job.automatic and (wide or not task.problem.hard):
+    if exact and job.automatic and (wide or not task.problem.hard):
         return [exact, *planned]
-    if small and named:
+    if exact and named:
         return [main, exact, *planned[1:]]
-    if small and algorithm.convergent:
+    if exact and algorithm.convergent:
         return [replace(main, max_row_visits=visits, min_rounds=MIN_ROUNDS_BEFORE_EXACT), exact, *planned]
     return planned
 
@@ -203,8 +202,8 @@ def sample_rows(n: int, d: int) -> int:
     return count if count <= MAX_SAMPLE_SHARE * n else 0
 
 
-def gram_stages(job: Job, n: int, tol: float) -> list[Stage]:
-    """Return the stages of a kernel problem on n rows.
+def gram_stages(job: Job, n: int, tol: float, points: Callable[[Any], Iterator[None]]) -> list[Stage]:
+    """Return the stages of a kernel problem on n rows; `points` runs the exact stage.
 
     A convergent algorithm is followed by the exact stage after `KERNEL_ROUNDS_BEFORE_EXACT` rounds, or, where the exact
     stage factorises the whole Gram matrix, after `MIN_ROUNDS_BEFORE_EXACT` rounds or at a gap of `MAX_START_GAP`. The
@@ -218,7 +217,7 @@ def gram_stages(job: Job, n: int, tol: float) -> list[Stage]:
     if factors_whole_gram(n):
         before = replace(before, min_rounds=MIN_ROUNDS_BEFORE_EXACT, end_gap=MAX_START_GAP)
         goal = 0.0
-    return [before, Stage(None, KERNEL_OPTIMUM_REASON, goal), main]
+    return [before, Stage(None, KERNEL_OPTIMUM_REASON, goal, points=points), main]
 
 
 def choose(

@@ -44,7 +44,7 @@ from .exact import (
     is_small,
     tight_points,
 )
-from .policy import TOL_REASON, Stage, gram_stages, stages
+from .policy import OPTIMUM_REASON, TOL_REASON, Stage, gram_stages, stages
 from .report import Job, Report, SelectedRows, Solution, Stopping
 from .run import GramRun, Run, point_of_class_means
 from .schedules import SCHEDULES
@@ -93,9 +93,8 @@ class Fit(ABC):
         The verdict on separability of a hard margin, if it was asked for.
     """
 
-    margin_rounding = (
-        0.0  # an upper bound of a hard margin up to this value is rounding: there is no separator
-    )
+    # an upper bound of a hard margin up to this value is rounding: there is no separator
+    margin_rounding = 0.0
 
     def __init__(self, job: Job, stopping: Stopping, best: Best) -> None:
         self.job, self.stopping, self.problem = job, stopping, job.task.problem
@@ -225,10 +224,8 @@ class LinearFit(Fit):
         self.certificate: Certificate | None = None
         self._separability_open = job.task.problem.hard
         super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size, job.last))
-        self.task, self.estimate = (
-            job.task,
-            np.inf,
-        )  # the gap of the solver at the last point that was certified
+        self.task = job.task
+        self.estimate = np.inf  # the gap of the solver at the last point that was certified
         # the gap that is rounding where the optimality conditions hold, and that at which the exact stage ends before
         self.rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * stopping.tol)
         self.exact_goal = RUNNING_GAP_SHARE * stopping.tol if ends_at_tol(self.task.patterns) else 0.0
@@ -326,9 +323,8 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
         CERTIFIED, CONVERGED or STALLED (the last solver ended with a larger gap), MAX_ITER, MAX_TIME, INTERRUPTED,
         UNDECIDED or INSEPARABLE (hard margins), NOT_FINITE.
     """
-    with np.errstate(
-        over="ignore", invalid="ignore", divide="ignore"
-    ):  # points that are not finite are refused
+    # points that are not finite are refused
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         fit = LinearFit(job, stopping, sample, selected)
         status = fit.solve(_linear_plan(fit))
         if fit.run.best.gap < fit.estimate:  # a callback has ended the fit
@@ -355,16 +351,11 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
 def _linear_plan(fit: LinearFit) -> list[Stage]:
     """Return the solvers of a task on rows of data, in their order."""
     job, task, problem = fit.job, fit.task, fit.problem
-    small = (
-        job.exact and not job.algorithm.keeps_rows and problem.euclidean and is_small(problem, task.patterns)
-    )
-    plan = stages(task, job, small, fit.stopping.tol)
-    reason = TOL_REASON if fit.exact_goal and not problem.hard else None
-    for k, stage in enumerate(plan):
-        if stage.algorithm is None:
-            goal = fit.exact_goal or fit.rounding
-            plan[k] = replace(stage, points=LinearFit.exact, goal=goal, reason=reason or stage.reason)
-    return plan
+    exact = None
+    if job.exact and not job.algorithm.keeps_rows and problem.euclidean and is_small(problem, task.patterns):
+        reason = TOL_REASON if fit.exact_goal and not problem.hard else OPTIMUM_REASON
+        exact = Stage(None, reason, fit.exact_goal or fit.rounding, points=LinearFit.exact)
+    return stages(task, job, exact, fit.stopping.tol)
 
 
 def _solution(fit: LinearFit, status: Status) -> Solution:
@@ -553,10 +544,7 @@ def solve_kernel(
         for k, job in enumerate(jobs):
             deadline = stopping.deadline.split(len(jobs) - k)
             fit = KernelFit(job, replace(stopping, deadline=deadline), sample)
-            plan = [
-                replace(stage, points=KernelFit.exact) if stage.algorithm is None else stage
-                for stage in gram_stages(job, rows.n, stopping.tol)
-            ]
+            plan = gram_stages(job, rows.n, stopping.tol, KernelFit.exact)
             ended.append((fit, fit.solve(plan)))
         gaps = [0.0 if small or not fit.rounds else min(fit.best.gap, stopping.tol) for fit, _ in ended]
         # with inf no other point is tried

@@ -268,18 +268,12 @@ class _ByColumns:
         matrix[d:, d:] = F.T @ WF
         self.inverse = 1.0 / np.maximum(model.scaling, TINY)
         matrix.flat[: d * (d + k) : d + k + 1] += self.inverse
-        self.solve_once = factored(matrix)
-        self.matrix = matrix
+        self.solve_system = factored(matrix)
         # the column and the row of u
         self.column = np.append(self.inverse * model.right, np.zeros(k))
         self.row = np.append(self.inverse * model.left, np.zeros(k))
         self.image = self.solve_system(self.column)
         self.pivot = float(self.row @ self.image) - float(self.row[:d] @ model.right) + model.corner
-
-    def solve_system(self, p: np.ndarray) -> np.ndarray:
-        """Return the solution with this matrix, refined once."""
-        x = self.solve_once(p)
-        return x + self.solve_once(p - self.matrix @ x)
 
     def solve(
         self, r: np.ndarray, base: np.ndarray, side: float, h: np.ndarray
@@ -304,18 +298,13 @@ class _ByRows:
         self.A, self.theta, self.model = A, theta, model
         matrix = gram(times_columns(A, np.sqrt(model.scaling)).T)
         matrix.flat[:: theta.size + 1] += theta
-        self.solve_once, self.matrix = factored(matrix), matrix
+        self.solve_system = factored(matrix)
         # the columns and the rows of u and df
         self.columns = np.column_stack([A @ model.right, F])
         self.rows = np.column_stack([A @ model.left, F])
         self.image = self.solve_system(self.columns)
         self.schur = -self.rows.T @ self.image
         self.schur[0, 0] += model.corner
-
-    def solve_system(self, p: np.ndarray) -> np.ndarray:
-        """Return the solution with this matrix, refined once."""
-        x = self.solve_once(p)
-        return x + self.solve_once(p - self.matrix @ x)
 
     def solve(
         self, r: np.ndarray, base: np.ndarray, side: float, h: np.ndarray
@@ -328,8 +317,16 @@ class _ByRows:
 
 
 def factored(matrix: np.ndarray) -> Solve:
-    """Return the function that solves systems with a matrix; LinAlgError is raised where it is not definite."""
+    """Return the function that solves systems with a matrix, each solution refined once.
+
+    LinAlgError is raised where the matrix is not definite.
+    """
     solve = factor(matrix)
     if solve is None:
         raise np.linalg.LinAlgError
-    return solve
+
+    def refined(p: np.ndarray) -> np.ndarray:
+        x = solve(p)
+        return x + solve(p - matrix @ x)
+
+    return refined

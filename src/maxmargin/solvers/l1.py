@@ -44,17 +44,12 @@ from .linear_systems import TINY, factor, sparse_gram
 
 # The numbers were measured on pcmac, adult, web, usps and madelon at C in {0.01, 1, 100}; twice or half of them changes
 # most times by less than a third.
-ADDED_COLUMNS = (
-    100  # columns of weight 0 in a working set; a quarter of the number of non-zero weights, if more
-)
-ROUNDS, PASSES = (
-    4,
-    21,
-)  # rounds of coordinate descent on a model, each followed by a Newton step, and passes of a round
-GROWTH, STAGE_GAP = (
-    10.0,
-    2.0,
-)  # of the costs from stage to stage (one stage: up to five times as long), and its gap
+# Columns of weight 0 in a working set; a quarter of the number of non-zero weights, if more.
+ADDED_COLUMNS = 100
+# Rounds of coordinate descent on a model, each followed by a Newton step, and passes of a round.
+ROUNDS, PASSES = 4, 21
+# Growth of the costs from stage to stage (one stage takes up to five times as long), and the gap of a stage.
+GROWTH, STAGE_GAP = 10.0, 2.0
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3  # of H, relative to its diagonal, by factors of 10
 ROUNDING = 1e-14  # relative changes of the objective that are rounding, and a tenth of such a gap
 MAX_STEPS = 500  # 5 to 30 are usual, about 200 for C = 100 on text
