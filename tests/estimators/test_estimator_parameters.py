@@ -60,7 +60,7 @@ ONLINE = {
     "radius": (-1.0,),
 }
 SELECTION = {
-    "C": (INF, 1e-90),  # not separable; all weights are 0
+    "C": (INF, 1e-110),  # not separable; costs beyond the domain
     "p": ("ln",),
     "step": (1.5,),
     "n_features_to_select": (13,),

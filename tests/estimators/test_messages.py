@@ -122,7 +122,7 @@ def test_refusals_name_the_place_and_the_remedy(call, message):
 
 def test_a_callback_that_ends_a_fold_is_no_keyboard_interrupt():
     with pytest.raises(RuntimeError, match="callback ended a fit of a fold before C was chosen"):
-        mm.MaxMarginClassifierCV(Cs=[0.1, 1.0], callback=lambda report: True).fit(X, Y)
+        mm.MaxMarginClassifierCV([0.1, 1.0], algorithm="dcd", callback=lambda report: True).fit(X, Y)
 
 
 def test_verify_names_the_column_of_missing_and_text_entries():

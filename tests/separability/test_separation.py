@@ -321,13 +321,12 @@ class TestVerify:
             with pytest.raises(CertificateError, match=words):
                 replace(verdict, **change).verify(SQUARE, y)
 
-    def test_the_radius_of_weights_below_normal_numbers_is_rounded_downwards(self):
+    def test_the_radius_of_tiny_weights_is_rounded_downwards(self):
         """Of two opposite rows without a bias the ball is the interval up to the shorter one."""
         rng = np.random.default_rng(0)
-        for power in range(150, 162):
+        for power in range(38, 50):
             short, long = rng.uniform(1.0, 10.0, 2) * (10.0**-power, 10.0**power)
             found = separate([[short], [long]], [0, 1], bias=False)
-            assert min(found.weights) < 1e-298
             assert (1.0 - RADIUS) * short <= found.radius <= short
             with pytest.raises(CertificateError, match="radius fails"):
                 replace(found, radius=short * (1.0 + 1e-6)).verify([[short], [long]], [0, 1])

@@ -165,6 +165,8 @@ def _primal_side(
         size = sample.norms * (1.01 * Plain.norm(w)) + abs(b)
     rounded = Plain.error(size, Plain.terms(sample.X, width, 1) + 1)
     errors = EPS * np.abs(margins) if exact else rounded
+    if exact and sample.shift is not None:
+        errors += EPS * abs(b)  # b of the shifted rows is that of the caller's rows and w.s, rounded once
     errors += 8.0 * (width + 2.0) * SMALLEST_FLOAT
     length = formulas.norm_interval(problem.weights(w, b), problem.q)
     return formulas.primal_side(problem, sample.weights, margins, errors, length)

@@ -174,7 +174,8 @@ class L2Slack(NamedTuple):
         delta2 = self.delta2[g]
         margin = s - delta2 * a
         residual = np.maximum(unit - margin, 0.0) - delta2 * a
-        return 0.5 * residual * residual / delta2 + a * np.maximum(margin - unit, 0.0)
+        loss = np.divide(0.5 * residual * residual, delta2, out=np.zeros(residual.size), where=delta2 > 0.0)
+        return loss + a * np.maximum(margin - unit, 0.0)  # delta = 0: a row of weight 0
 
 
 @record

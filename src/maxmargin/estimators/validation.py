@@ -15,7 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..certificates.certificate import INTERCEPT
-from ..data import door
 from ..fit.deadline import FitInterruptedError
 from ..numerics.columns import check_columns, column_message
 from ..numerics.labels import check_labels, plain_labels
@@ -340,7 +339,9 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
             f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
             "two sides: raise the zero weight, or leave the class out of the data."
         )
-    door.check_costs(problem, weights if selected is None else weights[selected])
+    from ..data.door import check_costs  # only here: the import of a classifier loads nothing of `data`
+
+    check_costs(problem, weights if selected is None else weights[selected])
     return Targets(y, sample_weights, weights, selected, classes, class_weights)
 
 

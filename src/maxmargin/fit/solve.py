@@ -119,7 +119,9 @@ class Fit(ABC):
                 self.rounds += stage.points is None or not self.rounds
                 status = self.status(stage)
                 self.report(stage.name, stage.reason)
-                status = status or self.stopping.deadline.status() or self.without_separator(stage)
+                if status in (None, Status.MAX_ITER):  # the callback may have ended the fit
+                    status = self.stopping.deadline.status() or status
+                status = status or self.without_separator(stage)
                 if status is not None or self.is_spent(stage):
                     break
             else:
@@ -354,7 +356,7 @@ def _linear_plan(fit: LinearFit) -> list[Stage]:
     exact = None
     if job.exact and not job.algorithm.keeps_rows and problem.euclidean and is_small(problem, task.patterns):
         reason = TOL_REASON if fit.exact_goal and not problem.hard else OPTIMUM_REASON
-        exact = Stage(None, reason, fit.exact_goal or fit.rounding, points=LinearFit.exact)
+        exact = Stage(None, reason, fit.exact_goal, points=LinearFit.exact)
     return stages(task, job, exact, fit.stopping.tol)
 
 
