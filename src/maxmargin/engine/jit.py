@@ -43,10 +43,8 @@ _OPTIONS: dict[str, Any] = {
 _PENDING: list[Callable[[], Any]] = []  # what Numba is told before it compiles the next function
 _METHODS: set[str] = set()  # names of the methods of all records
 _LOCK = Lock()
-_IN_MEMORY: list[
-    object
-] = []  # reasons for which compiled code is not stored; a process warns of the first one only
-
+# Reasons for which compiled code is not stored; a process warns of the first one only.
+_IN_MEMORY: list[object] = []
 
 _COMPILATION = {"seconds": 0.0, "running": 0.0, "began": 0.0}
 

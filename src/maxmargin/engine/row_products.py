@@ -1,25 +1,18 @@
-"""Scores and linear combinations of dense rows, faster than BLAS for few columns and for rows that are in the cache."""
+"""Scores and linear combinations of dense rows, faster than BLAS for few columns."""
 
 from __future__ import annotations
 
 from .jit import compiled
 
-# Columns up to which four scores at a time take less time than one: of rows in main memory, which is read fastest in
-# order, and of rows in the processor's cache. Beyond, single rows are as fast. Chosen on the data sets of
-# benchmarks.before_after.
-MAX_COLUMNS, MAX_COLUMNS_IN_CACHE = 8, 100
+# Columns up to which four scores at a time take less time than one, of rows in main memory, which is read fastest in
+# order. Beyond, single rows are as fast. Chosen on the data sets of benchmarks.before_after.
+MAX_COLUMNS = 8
 
 
 @compiled()
 def scores(rows, z, out):
     """Set `out` to the scores rows @ z, for rows that are in main memory."""
     four_at_a_time(rows, z, out, rows.shape[0] if z.size <= MAX_COLUMNS else 0)
-
-
-@compiled()
-def scores_in_cache(rows, z, out):
-    """Set `out` to the scores rows @ z, for rows that are in the processor's cache, at least in large part."""
-    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= MAX_COLUMNS_IN_CACHE else 0)
 
 
 @compiled(fastmath={"reassoc", "contract"})

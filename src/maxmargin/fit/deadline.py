@@ -127,10 +127,6 @@ class Deadline:
         """Return the `max_time` of a fit that begins now: positive, and None without a time limit."""
         return None if self.end == math.inf else max(self.remaining(), MIN_SECONDS)
 
-    def can_afford(self, seconds: float) -> bool:
-        """Return whether work of this duration would end before the deadline."""
-        return not self.interrupted() and time.perf_counter() + seconds <= self.end
-
     def interrupted(self) -> bool:
         """Return whether the time is up or the flag is set, or the callback asks for the end."""
         if not self.stopped.is_set() and self.poll is not None and self.poll():

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 # Characters of the longest message. More show more of names and numbers of a file, of which a damaged one may have
 # thousands; fewer cut messages that list the columns of a file. All sentences of the package with short names fit.
 LONGEST = 800
-
-
-N = TypeVar("N", int, float)
 
 
 class Fault(Exception):
@@ -46,10 +42,3 @@ def shortened(text: str) -> str:
     """Return a text of at most LONGEST characters, without its middle if need be: the remedy is at the end."""
     half = LONGEST // 2 - 3
     return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
-
-
-def number_of(text: str | bytes, kind: type[N]) -> N:
-    """Return the number of a text; raise ValueError where it is none, or has the underscores of Python's literals."""
-    if ("_" if isinstance(text, str) else b"_") in text:  # pyright: ignore[reportOperatorIssue]
-        raise ValueError(text)
-    return kind(text)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..engine.jit import compiled
 from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import may_be_dense
 from ..numerics.sums import Plain, row_blocks, row_squares
@@ -200,42 +199,6 @@ def centred_rows(problem: Problem, X: Any) -> CentredRows:
         wide = WideRows(problem, X)
         return CentredRows(wide.problem, wide.coordinates, wide=wide)
     return CentredRows(problem, X)
-
-
-@compiled()
-def multiply_columns(indptr, indices, data, rows, costs, total, place, found, values, sums, H):
-    """Set H to sum c_i (x_i - m)(x_i - m)' over these rows of a CSR matrix and some columns, m their weighted mean.
-
-    Parameters
-    ----------
-    rows, costs : ndarray
-        The rows, and their c_i.
-    total : float
-        sum c_i; inf for m = 0.
-    place : ndarray of shape (d,)
-        The place of each column in H; the size k of H for the other columns.
-    found, values, sums : ndarray of shape (k,)
-        Workspace; `sums` is 0.
-    H : ndarray of shape (k, k)
-    """
-    k = H.shape[0]
-    H[:] = 0.0
-    for r in range(rows.size):
-        i, cost, count = rows[r], costs[r], 0
-        for e in range(indptr[i], indptr[i + 1]):
-            here = place[indices[e]]
-            if here < k:
-                found[count], values[count] = here, data[e]
-                count += 1
-        for e in range(count):
-            row, weighted = H[found[e]], cost * values[e]
-            sums[found[e]] += weighted
-            for other in range(e + 1):
-                row[found[other]] += weighted * values[other]
-    for j in range(k):
-        for other in range(j + 1):
-            H[j, other] -= sums[j] * (sums[other] / total)
-            H[other, j] = H[j, other]
 
 
 class UnitRows(NamedTuple):
