@@ -22,18 +22,18 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 23_330,  # 16,000
-    "modules": 191,  # 140
+    "code lines of the package": 20_779,  # 16,000
+    "modules": 181,  # 140
     "lines of the longest module": 700,
-    "modules in the longest chain of imports": 23,  # 16
+    "modules in the longest chain of imports": 21,  # 16
     "import circles": 0,
     "public names": 63,  # 28
-    "modules loaded with MaxMarginClassifier": 135,  # 70
-    "code lines of tests": 13_451,  # 10,500
+    "modules loaded with MaxMarginClassifier": 31,
+    "code lines of tests": 13_314,  # 10,500
     "code lines of benchmarks": 2_480,
     "code lines of reproduction": 1_419,  # 1,200
     "files of tools": 1,
-    "words of documentation": 28_930,  # 24,000
+    "words of documentation": 28_741,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,
