@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from maxmargin.algorithms.base import Facts, PerceptronLike, Plan, is_finite, require
+from maxmargin.algorithms.base import Facts, PerceptronLike, Plan, require
 from maxmargin.engine.jit import record
+from maxmargin.numerics.sizes import is_finite
 
 
 @record

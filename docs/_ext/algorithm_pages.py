@@ -19,7 +19,7 @@ from sphinx.util import logging
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
-from maxmargin.algorithms.batch import accelerated, decomposition
+from maxmargin.algorithms.batch import decomposition
 from maxmargin.algorithms.normalised import perceptron as normalised
 from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
@@ -64,7 +64,6 @@ SOLVERS = {
     "interior-point": interior_point,
     "proximal-point": semismooth,
     "newton": semismooth,
-    "accelerated": accelerated,
     "proximal-newton": l1,
     "normalised-perceptron": normalised,
     "von-neumann": normalised,

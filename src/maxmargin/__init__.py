@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .algorithms import MPU as MPU
     from .algorithms import PUMMA as PUMMA
     from .algorithms import ROMMA as ROMMA
-    from .algorithms import AcceleratedGradient as AcceleratedGradient
     from .algorithms import AggressiveROMMA as AggressiveROMMA
     from .algorithms import DualCoordinateDescent as DualCoordinateDescent
     from .algorithms import FixedDirectionalMargin as FixedDirectionalMargin
@@ -73,7 +72,7 @@ __version__ = "0.1.0"
 # Public names by the module that defines them.
 _MODULES = {
     "algorithms": """
-        ALMA AcceleratedGradient AggressiveROMMA CRAMMA DualCoordinateDescent FMP
+        ALMA AggressiveROMMA CRAMMA DualCoordinateDescent FMP
         FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
         Newton PUMMA Pegasos Perceptron ProximalNewton ProximalPoint ROMMA
         IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann

@@ -57,14 +57,13 @@ SOLVERS = {
     "interior-point": Solver(BOTH, 1e-6, (0.01, 1.0, 100.0, INF), ANY_NORM),
     "proximal-newton": Solver(BOTH[1:], 1e-6, (0.01, 1.0, 100.0), ((INF, 1), (INF, 2))),
     "lp": Solver(BOTH[:1], 1e-6, (0.1, INF, 10.0), ((1.0, 1), (INF, 1))),
-    "accelerated": Solver(BOTH[:1], 1e-2, (INF,), ((2.0, 2), (30.0, 1), (3.0, 2), (INF, 2))),
     "kernel": Solver(BOTH, 1e-4, (0.1, 1.0, 100.0, INF)),
 }
 CASES = [
     (name, condition, k)
     for i, name in enumerate(SOLVERS)
     for k, condition in enumerate(CONDITIONS, i)
-    if not (name in ("kernel", "accelerated") and condition in WITHOUT_SCALING)
+    if not (name == "kernel" and condition in WITHOUT_SCALING)
 ]
 
 

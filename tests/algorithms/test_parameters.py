@@ -69,9 +69,6 @@ def test_refusals_name_algorithms_for_the_norm():
         ("pumma", {"p": 6.8}, None),
         ("dcd", {"p": np.inf}, "auto"),
         ("newton", {"p": 3.0}, "p=2 with norm_power=2"),
-        ("accelerated", {}, "C=inf"),
-        ("accelerated", {"C": np.inf, "p": 1.5}, "ima"),
-        ("accelerated", {"C": np.inf, "p": np.inf}, None),
     ):
         refusal = ALGORITHMS[name]().refuses(Problem(**{"loss": "squared_hinge", "C": 1.0, **problem}))
         assert refusal is None if remedy is None else remedy in refusal
@@ -79,7 +76,7 @@ def test_refusals_name_algorithms_for_the_norm():
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
     without = {"flexible-ima", "lp", "interior-point", "proximal-point", "newton"}
-    without |= {"accelerated", "proximal-newton"}
+    without |= {"proximal-newton"}
     assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
     for name in ALGORITHMS:
         refusal = ALGORITHMS[name]().refuses_kernels()

@@ -161,7 +161,7 @@ def test_every_rule_has_a_naive_version():
     """Others are compared elsewhere; IMA repeats FMP."""
     assert set(NAIVE) == set(ONE_BY_ONE)
     others = {"pegasos", "ima", "flexible-ima"}
-    programs = {"lp", "interior-point", "proximal-point", "newton", "accelerated"}
+    programs = {"lp", "interior-point", "proximal-point", "newton"}
     programs |= {"proximal-newton"}
     programs |= {name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
     assert set(ALGORITHMS) - set(NAIVE) == others | programs

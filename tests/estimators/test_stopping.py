@@ -348,9 +348,7 @@ def test_verbose_prints_one_line_per_report_to_standard_error(cls, capsys):
 
 @thorough
 @interpreted
-@pytest.mark.parametrize(
-    "name", [name for name in ALGORITHMS if name not in ("lp", "accelerated", "proximal-newton")]
-)
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in ("lp", "proximal-newton")])
 def test_every_schedule_ends_with_a_certificate(name):
     """Hard margins of inseparable data, for which the criterion of a schedule is never met, end by `max_iter`."""
     X, y = clouds(2500, 4) if THOROUGH and COMPILED else clouds(20, 2, gap=0.2)

@@ -22,12 +22,12 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 20_779,  # 16,000
-    "modules": 181,  # 140
+    "code lines of the package": 20_595,  # 16,000
+    "modules": 180,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 21,  # 16
     "import circles": 0,
-    "public names": 63,  # 28
+    "public names": 62,  # 28
     "modules loaded with MaxMarginClassifier": 31,
     "code lines of tests": 13_314,  # 10,500
     "code lines of benchmarks": 2_480,

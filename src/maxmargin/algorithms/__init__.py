@@ -16,7 +16,6 @@ from .online.perceptron import LocalPerceptron, Perceptron
 from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
 from .programs import (
-    AcceleratedGradient,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -52,7 +51,6 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
         VonNeumann,
         SmoothedPrimalDual,
         IteratedSmoothedPrimalDual,
-        AcceleratedGradient,
     )
 }
 
@@ -72,7 +70,6 @@ __all__ = [
     "MPU",
     "PUMMA",
     "ROMMA",
-    "AcceleratedGradient",
     "AggressiveROMMA",
     "Algorithm",
     "Bias",

@@ -430,18 +430,3 @@ def iterated_smoothed_primal_dual_steps(
     if length is None:  # no margin is above |q|_G
         return float(floor(1.0 + log(max(centre / margin, 1.0)) / log(gamma)) * ceil(steps))
     return float(ceil(log(centre / length) / log(gamma)) * ceil(gamma * steps))
-
-
-def accelerated_steps(radius: float, margin: float, gap: float, n: int, p: float = 2.0) -> float:
-    """Return the bound of the accelerated method on the steps to a gap (theorem in `algorithms.batch.accelerated`).
-
-    The least whole t with 8 (p - 1) R^2 log n / (t + 1)^2 <= (1 - (1 - gap)^2) gamma^2: since hi >= gamma,
-    lo^2 >= hi^2 - (1 - (1 - gap)^2) gamma^2 implies lo >= (1 - gap) hi.
-
-    Examples
-    --------
-    >>> accelerated_steps(radius=1.0, margin=0.1, gap=0.01, n=1000)
-    526.0
-    """
-    least = _over(radius, margin) * sqrt(_over(8.0 * (p - 1.0) * log(n), gap * (2.0 - gap)))
-    return float(max(1.0, np.ceil(least - 1.0)))

@@ -17,7 +17,6 @@ from ..solvers.l1 import l1_points
 from ..solvers.rows import centred_rows
 from ..solvers.semismooth import points as semismooth_points
 from .base import Algorithm, Bias, Facts, Plan
-from .batch.accelerated import accelerated_points
 
 if TYPE_CHECKING:
     from ..fit.run import Run
@@ -232,35 +231,3 @@ class ProximalNewton(SoftProgram):
         if problem.loss != self.loss:
             return f'loss="{self.loss}"'
         return None if problem.p == np.inf else "p=inf"
-
-
-@dataclass(frozen=True)
-class AcceleratedGradient(Program):
-    """An accelerated gradient method on the dual: the hard margin at every p from 2 on, with or without an intercept.
-
-    Iteration: the dual objective |sum alpha_i y_i x_i|_p^2 / 2 is minimised over the simplex, or with a free intercept
-    over its part in which the entries of each class add up to 1/2, by Nesterov's method with the entropy as the
-    distance. alpha is an average of softmax functions of minus the summed margins; w is the average of the w at which
-    the margins were taken. A step passes once over the rows: a product with the rows and one with their transpose. Step
-    lengths are found by trial: about one step in twenty is repeated.
-    Guarantee: after t steps, with lo = max(0, margin of w) and hi = |sum alpha_i y_i x_i|_p,
-    lo^2 >= hi^2 - 8 (p - 1) R^2 log n / (t + 1)^2, R being the largest p-norm of a pattern. So a gap of eps takes at
-    most (R / gamma) sqrt(8 (p - 1) log n / eps) steps, where the Perceptrons take a multiple of (R / gamma)^2 updates.
-    At p = inf the exponents 2 ln d, 4 ln d, ... replace p in turn: each holds for its own norm.
-
-    References
-    ----------
-    P. Tseng, "On accelerated proximal gradient methods for convex-concave optimization", 2008;
-    Yu. Nesterov, "Smooth minimization of non-smooth functions", Math. Program. 103, 2005;
-    G. Wang, R. Hanashiro, E. Guha, J. Abernethy, "On accelerated Perceptrons and beyond", ICLR 2023.
-    """
-
-    name: ClassVar[str] = "accelerated"
-
-    def plan(self, facts: Facts) -> Plan:
-        return _plan(accelerated_points, tol=facts.tol)
-
-    def refuses(self, problem: Problem) -> str | None:
-        if not problem.hard:
-            return "C=inf"
-        return None if problem.p >= 2.0 else 'p of at least 2; for a smaller one algorithm="ima" or "auto"'

@@ -81,8 +81,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         `history_` (docs/reference/algorithms.md has the rule). p = 2: the exact stage for small
         problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
-        points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, Newton's
-        method or interior points if small, otherwise `dcd` (soft), `accelerated` (hard, p > 2) or `ima`.
+        points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, interior
+        points if small, otherwise `dcd` (soft) or `ima` (hard).
     point : {"best", "last"}, default="best"
         ``"best"`` returns the point with the best certified bound. ``"last"``, for experiments on an algorithm, returns
         its last iterate with its own intercept, after `max_iter` rounds, at `tol`, or where its own criterion ends it.

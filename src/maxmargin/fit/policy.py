@@ -18,7 +18,6 @@ from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.programs import (
-    AcceleratedGradient,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -36,8 +35,7 @@ from .report import Job
 # Rows x columns x smaller side up to which interior points are run first on dense rows for p other than 2: a step then
 # takes half a second at most, all steps about as long as 20 to 50 passes of coordinate descent.
 MAX_INTERIOR_FLOPS = 4e9
-# The same for hard margins, except for p > 2 on sparse rows, where the accelerated method is faster (pcmac, 1943 x
-# 3289: 0.6 s in place of 11 s). At 5e9 to 1.2e10 interior points take 5 to 11 s in all, and `IMA()` has gaps of 0.15
+# The same for hard margins. At 5e9 to 1.2e10 interior points take 5 to 11 s in all, and `IMA()` has gaps of 0.15
 # to 2.3 after 10 s; 1e11 is extrapolated.
 MAX_HARD_FLOPS = 1e11
 # Time of a multiplication in a loop over the entries of sparse rows, relative to that in a product of dense matrices:
@@ -254,11 +252,8 @@ def choose(
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, on growing sets of rows and columns"
     size = f"p = {p:g}, {n} x {d}"
-    accelerated = AcceleratedGradient().refuses(problem) is None
-    if interior_work(patterns) <= (MAX_INTERIOR_FLOPS if accelerated and patterns.sparse else MAX_HARD_FLOPS):
+    if interior_work(patterns) <= MAX_HARD_FLOPS:
         return InteriorPoint(), f"{size}: interior points, for every p"
-    if accelerated:
-        return AcceleratedGradient(), f"{size}: the accelerated method, few passes for p > 2"
     return IMA(), f"{size}: too large for interior points; IMA solves every p"
 
 

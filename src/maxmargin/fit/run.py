@@ -99,8 +99,7 @@ class Run(State):
     def take(self, point: Any) -> None:
         """Make the point (w, b, alpha) of a batch solver the candidate; w gets its best multiple and intercept.
 
-        A point that its solver estimates to be near is left as it is. The evaluation counts as a pass; to it are added
-        the passes and steps that the point states.
+        A point that its solver estimates to be near is left as it is. The evaluation counts as a pass.
         """
         w, b, alpha = point[:3]
         w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
@@ -108,8 +107,7 @@ class Run(State):
         if not (near or self.last):
             w, b, _ = primal_point(self.task, w, b)
         self.candidate = Reached(w, b, alpha, np.inf, near)
-        self.presentations += self.n * (1 + getattr(point, "passes", 0))
-        self.steps += getattr(point, "steps", 0)
+        self.presentations += self.n
 
     def normalised_patterns(self) -> NormalisedRows:
         """Return the rows divided by their lengths, with the constant coordinate."""
