@@ -107,8 +107,7 @@ def finish(
         elif goal and gap <= goal:
             primal = [(w, b)]
         else:
-            missed = rounding if gap <= ROUNDING else 0.0
-            primal = tight_points(run.problem, run.patterns, run.y, run.weights, (w, b), missed)
+            primal = tight_points(run.problem, run.patterns, run.y, run.weights, (w, b), rounding)
         gaps = (keep(Point(v, bias, alpha)).gap for v, bias in primal)
         if any(gap <= max(goal, rounding) for gap in gaps) or stop():
             return

@@ -132,7 +132,8 @@ class CentredRows:
         """Return sum weights_i b_i b_i' over the rows with these indices; there are weights of all rows."""
         if self.copy is not None:
             part = self.copy.take(rows, axis=0)
-            return (part * weights.take(rows)[:, None]).T @ part
+            part *= np.sqrt(weights.take(rows))[:, None]
+            return part.T @ part
         if sp.issparse(self.X):
             found = self._sparse_products(weights[rows], rows)
         else:

@@ -41,7 +41,7 @@ MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
 # these for each column. A larger sample takes longer, a smaller one is a worse start.
 MIN_SAMPLE_ROWS, SAMPLE_EVERY, SAMPLE_GAP = 4000, 16, 1e-2
 # Rows that are active at a start from a sample, for each column: fewer take more steps, more take more problems.
-START_ACTIVE = 64
+START_ACTIVE = 256
 # Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
 MAX_COLUMNS = 1000
 # Rows, and rows x columns^2, up to which problems are solved to the optimum, with a few more steps.
@@ -290,9 +290,7 @@ class _State:
 
     def _clip(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the shares clipped to their bounds, and the active rows."""
-        clipped = np.maximum(share, 0.0)
-        if self.upper < np.inf:
-            np.minimum(clipped, self.upper, out=clipped)
+        clipped = share.clip(0.0, self.upper)
         active = clipped == share
         active &= clipped > 0.0
         return clipped, active
@@ -309,7 +307,7 @@ class _State:
         if self.upper < np.inf:
             dual = total - 0.5 * square
             primal = 0.5 * float((self.regular * self.z) @ self.z) + float(
-                self.costs @ np.maximum(self.slack, 0.0)
+                self.costs @ self.slack.clip(0.0, np.inf)
             )
             return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
         curvature = square + float(self.alpha @ self.share) / self.sigma
