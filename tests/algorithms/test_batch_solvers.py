@@ -102,6 +102,7 @@ def test_fits_are_certified_and_contain_the_optimum(name, condition, k):
         assert proved.upper >= float(truth.lower) - slack
 
 
+@interpreted
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_callback_stops_the_solver_with_a_valid_certificate(name):
     X, y, weights = conditioned("separable", 300, 8, 1)

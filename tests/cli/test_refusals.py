@@ -7,6 +7,8 @@ from pathlib import Path
 from command import X, Y, refused, run
 from sklearn.datasets import dump_svmlight_file
 
+from maxmargin import load
+
 FILES = {
     "wide": "1 1:1\n1 2:1 5:1\n",
     "one": "1 1:1 4:1\n1 1:2 4:1\n",
@@ -97,6 +99,16 @@ def test_invalid_input_is_refused_in_one_line(data, table, model, tmp_path, monk
     if hasattr(os, "mkfifo"):
         os.mkfifo("pipe")
         assert "pipe" in refused("fit pipe -o out")
+
+
+def test_the_rows_before_a_bad_line_are_kept(tmp_path):
+    path, model = tmp_path / "rows.svm", tmp_path / "m"
+    path.write_text("1 1:0.5 2:1.25 3:0.75\n-1 1:-0.5 2:1.75\n" * 120_000 + "1 3:x\n")
+    done = run("fit", path, "-o", model, "--online", "--n-features", 4, "--quiet")
+    seen = load(model).n_seen_
+    assert (done.exit_code, 0 < seen <= 240_000) == (3, True)
+    assert "line 240001" in done.stderr
+    assert f"{seen} rows" in done.stderr
 
 
 def test_a_link_to_itself_is_not_replaced(data, tmp_path):

@@ -8,8 +8,11 @@ import json
 import numpy as np
 import pytest
 from command import X, Y, refused, run
+from effort import interpreted
 
 from maxmargin import compare, from_liblinear, from_libsvm, load
+
+pytestmark = interpreted
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import interpreted
 from memory import with_peak_memory
 
 import maxmargin as mm
 
+pytestmark = interpreted  # memory of compilation would be counted as well
 # Bytes beside the weights, for a solver and for each entry; a dense copy of the wide data takes 1.5 GB.
 FIXED, PER_ENTRY = 2**26, 500
 WIDE = 61, 3_000_000, 4
@@ -48,7 +50,7 @@ def in_linear_memory(X: Any, call: Any) -> Any:
 def test_newton_on_many_sparse_rows_needs_no_matrix_of_the_columns():
     """Such a matrix would take 200 MB; steps of wide rows use conjugate gradients."""
     X, y = rows(8_000, 5_000, 4)
-    model = mm.MaxMarginClassifier(algorithm="newton", max_iter=20).fit(X, y)  # compiles
+    model = mm.MaxMarginClassifier(algorithm="newton", max_iter=20).fit(X, y)
     _, memory = with_peak_memory(lambda: model.fit(X, y))
     assert memory <= FIXED + PER_ENTRY * X.nnz
 
@@ -59,7 +61,6 @@ def test_memory_is_linear_and_the_model_is_that_of_the_columns_with_entries(task
     used = np.unique(X.indices)
     compact = sp.csr_matrix((X.data, np.searchsorted(used, X.indices), X.indptr), (X.shape[0], used.size))
     options = {name: value for name, value in task.items() if name != "index"}
-    # compiles, which takes memory
     other: Any = mm.MaxMarginClassifier(random_state=0, **options).fit(compact, y)
     model: Any = in_linear_memory(X, lambda: mm.MaxMarginClassifier(random_state=0, **options).fit(X, y))
     assert model.status_ is mm.Status.CERTIFIED

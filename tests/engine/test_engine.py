@@ -131,7 +131,11 @@ def test_all_storages_give_the_same_bits(name, storage):
     assert_same_as_dense(name, exact_rows(name, rng), STORAGES[storage], rng)
 
 
-@pytest.mark.parametrize("storage", ["csr", "float32", "float32 csr", "64-bit indices", "zeros and ones"])
+@pytest.mark.parametrize(
+    "storage",
+    ["float32 csr", "zeros and ones"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("csr", "float32", "64-bit indices")],
+)
 def test_compiled_storages_give_the_same_bits(storage, monkeypatch):
     rng = np.random.default_rng(4)
     X = exact_rows("perceptron", rng)

@@ -33,7 +33,7 @@ def test_warm_and_cold_fits_by_name_bracket_the_optimum(name, store):
         X, y = clouds(40, 4, gap=0.4 if parameters["C"] < np.inf else 3.0)
         X = STORES[store](X)
         model = MaxMarginClassifier(
-            algorithm=name, warm_start=True, max_iter=20, random_state=0, **parameters
+            algorithm=name, warm_start=True, max_iter=10, random_state=0, **parameters
         )
         for C in (parameters["C"], 1.5 * parameters["C"]):
             model.set_params(C=C).fit(X, y)

@@ -63,7 +63,7 @@ def problems(draw):
 
 
 @thorough
-@settings(max_examples=examples(8, 200))
+@settings(max_examples=examples(4, 200))
 @given(problem=problems(), share=st.sampled_from((0.1, 0.15)))
 def test_bounds_are_those_of_the_same_problem_in_memory(problem, share):
     X, y, weights, parameters = problem

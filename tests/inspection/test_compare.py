@@ -23,6 +23,7 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS
 
+pytestmark = interpreted
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 3)), 3)
 NOISY = np.where(X[:, 0] + 0.5 * RNG.normal(size=60) > 0.0, 1, -1)
@@ -68,7 +69,6 @@ def test_bounds_of_every_record_enclose_the_optimum(loss, C, y, names):
     assert found.entries[0].status is Status.CERTIFIED
 
 
-@interpreted
 @pytest.mark.parametrize("point", ["best", "last"])
 @pytest.mark.parametrize(("C", "y"), [(np.inf, SEPARABLE), (0.7, NOISY)])
 def test_algorithms_are_compared_on_kernels(C, y, point):

@@ -16,7 +16,7 @@ from reproduction.__main__ import PAGE, SECTIONS
 from reproduction.record import LONG, Cell, like, recall
 
 COUNTS = {table: cramma.published(table) for table in cramma.SETTINGS}
-QUICK = 500_000  # updates of runs that take at most some tenths of a second
+QUICK = 100_000  # updates of runs that take at most some tenths of a second
 
 
 def rows_to_run() -> Iterator[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from effort import interpreted
+from processes import run_python
 
 import maxmargin as mm
 
@@ -118,10 +118,18 @@ def chains() -> tuple[int, int]:
 
 
 def loaded() -> int:
-    """The number of modules of the package that the import of a classifier loads."""
-    code = "import sys; from maxmargin import MaxMarginClassifier; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return sum(name.startswith("maxmargin") for name in done.stdout.split())
+    """The number of modules of the package that the import of a classifier loads: neither a compiler nor readers."""
+    code = """
+import sys
+from maxmargin import MaxMarginClassifier
+print(*sys.modules)
+MaxMarginClassifier().fit([[0.0], [1.0]], [0, 1]).predict([[0.0]])
+assert not {"dask", "distributed"} & sys.modules.keys()
+"""
+    names = run_python("-c", code).split()
+    heavy = ("numba", *(f"maxmargin.{name}" for name in ("readers", "data", "fit.partitioned", "algorithms")))
+    assert [name for name in names if name.startswith(heavy)] == []
+    return sum(name.startswith("maxmargin") for name in names)
 
 
 def test_nothing_has_grown():
