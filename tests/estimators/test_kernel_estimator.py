@@ -34,7 +34,6 @@ def gram(model, X):
     return pairwise_kernels(X, metric=model.kernel, filter_params=True, **options)
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["exact", "decomposed"])
 @pytest.mark.parametrize(
     ("kernel", "intercept", "loss", "C"),
     [
@@ -46,7 +45,7 @@ def gram(model, X):
         ("linear", "free", "hinge", INF),
     ],
 )
-def test_certificate_contains_the_optimum(kernel, intercept, loss, C, exact):
+def test_certificate_contains_the_optimum(kernel, intercept, loss, C):
     """By Clarabel on a factor of scikit-learn's kernel matrix; with and without weights, some of them 0."""
     X, y, weights = rings(40, 0, noise=0.0)
     X = X + 3.0 * y[:, None] if kernel == "linear" and np.isinf(C) else X
@@ -61,12 +60,11 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C, exact):
     }
     options |= {"intercept": intercept.replace("none", "free"), "intercept_scaling": 0.7}
     model = KernelMaxMarginClassifier(C, fit_intercept=intercept != "none", **options)
-    model._exact = exact
     for s in (np.ones(40), weights):
         model.fit(X, y, s)
         certificate, problem, K = model.certificate_, model.certificate_.problem, gram(model, X)
         assert model.status_ is Status.CERTIFIED
-        assert certificate.gap <= (1e-9 if exact else 1e-4)
+        assert certificate.gap <= 1e-4
         assert verify(model, X, y, s).gap <= certificate.gap + 1e-12
         values, vectors = np.linalg.eigh(K)
         truth = optimum(problem, vectors * np.sqrt(np.maximum(values, 0.0)), y, s)
@@ -133,6 +131,7 @@ def test_one_versus_one_agrees_with_svc(shape, break_ties):
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_storages_and_forms_of_a_kernel_agree(multi_class):
+    """Kernel values differ by rounding, and points of a gap of 1e-8 by sqrt(2 gap objective), at an objective of 30."""
     X, y = load_iris(return_X_y=True)
     X[100] = X[50]  # in another class
     weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], 150)
@@ -148,7 +147,7 @@ def test_storages_and_forms_of_a_kernel_agree(multi_class):
             ("precomputed", kernel(X, gamma=0.3)),
         ):
             model = KernelMaxMarginClassifier(kernel=form, **options).fit(data, y, weights)
-            np.testing.assert_allclose(model.decision_function(data), expected, rtol=0.0, atol=1e-10)
+            np.testing.assert_allclose(model.decision_function(data), expected, rtol=0.0, atol=8e-4)
             np.testing.assert_array_equal(model.predict(data), reference.predict(X))
             assert verify(model, data, y, weights).gap <= 1e-8
             assert (model.support_vectors_.shape[0] == 0) == (form == "precomputed")
@@ -193,7 +192,6 @@ def test_copies_of_rows_are_presented_merged_at_their_first_position(store):
     rule = Perceptron(b=1.0, schedule="plain", shuffle=False)
     options = {"C": 0.5, "loss": "squared_hinge", "fit_intercept": False, "algorithm": rule, "max_iter": 3}
     model = KernelMaxMarginClassifier(kernel="linear", **options)
-    model._exact = False
     merged, alone, other = (
         clone(model).fit(store(X[rows]), y[rows], s)
         for rows, s in ((order, None), (first, weights[first]), (first[::-1], weights[first[::-1]]))

@@ -96,7 +96,7 @@ default="rbf"
         ``"best"`` returns the point with the best certified bound; ``"last"``, for experiments on an algorithm, its
         last iterate with its own intercept and its own bound, as in `MaxMarginClassifier`. The decomposition has no
         intercept of its own: its last iterate gets the best one, or an estimate of it above a gap of 1e-2, and for the
-        squared hinge the best multiple. There is no exact stage.
+        squared hinge the best multiple.
     max_iter : int, default=-1
         Largest number of rounds of each problem, -1 for no limit. A round is a working set of the decomposition, or an
         evaluation of all rows and the sweeps before it.
@@ -285,12 +285,6 @@ default="rbf"
         self.dual_coef_ = tasks.scheme.packed(coefficients, codes[used])
         self.intercept_ = np.array(intercepts)
         self.make_machine(kernel)
-
-
-class KernelWithoutExactStep(KernelMaxMarginClassifier):
-    """`KernelMaxMarginClassifier` without the exact stage of small problems."""
-
-    _exact = False
 
 
 def kernel_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | Decomposition:

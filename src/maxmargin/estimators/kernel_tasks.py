@@ -186,7 +186,6 @@ class KernelTasks:
                 algorithm,
                 reason,
                 int(self._seeds[k]),
-                exact=model._exact and not self.last,
                 last=self.last,
                 separability=partial(self._inseparable, k),
             )

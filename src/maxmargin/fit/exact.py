@@ -1,32 +1,29 @@
 """The exact stage: the active-set method on small problems at p = 2, whose last point is the optimum to rounding.
 
-Small dense soft margins are solved before it, by Newton's method or the proximal-point method. Of kernel problems the
-exact stage is run on the rows of a factor of the Gram matrix.
+Small dense soft margins are solved before it, by Newton's method or the proximal-point method.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.rows import Patterns
 from ..numerics.norms import norm
-from ..numerics.sums import EPS, Plain
+from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
-from ..solvers.linear_systems import low_rank_factor
 from ..solvers.polish import polished
 from ..solvers.rows import CentredRows
 from ..solvers.semismooth import points
-from .best import ROUNDING, GramBest, canonical_multiple
+from .best import canonical_multiple
 
 if TYPE_CHECKING:
     from ..certificates.certificate import Certificate
-    from ..certificates.gram import KernelSample
     from .run import Run
 
 # A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
@@ -39,9 +36,6 @@ MAX_ROWS_TO_OPTIMUM, MAX_FLOPS_TO_OPTIMUM = 2000, 2e8
 MAX_ROWS_TO_TOL, MAX_FLOPS_TO_TOL = 50_000, 2e7
 # The other constants were chosen on the data sets of benchmarks.before_after.
 
-# Largest gap of the incumbent at which its dual variables give the first active set; above it the active-set method
-# starts from solvers of its own. At a larger gap more rows enter and leave the active set, which costs steps.
-MAX_START_GAP = 3e-3
 # A gap by running bounds is accepted as `tol` if it is at most RUNNING_GAP_SHARE * `tol`: certificates are rounded
 # outwards, and the certified gap is then still at most `tol`. A smaller share costs further rounds; with a larger one
 # some fits end above `tol`.
@@ -49,10 +43,6 @@ RUNNING_GAP_SHARE = 0.996
 # A margin is taken to be one at the optimum if it differs from one by less than this: the difference is then rounding
 # only. A smaller distance misses some of these margins, a larger one includes other margins.
 TIGHT_MARGIN_DISTANCE = 1e-9
-# Rows up to which the exact stage factorises the whole Gram matrix by its eigenvalues, which cost O(n^3). With more
-# rows it requires a kernel with few features, or a factor of low rank. A larger limit spends more time on eigenvalues,
-# a smaller one leaves more problems to the algorithm.
-MAX_EIGEN_ROWS = 500
 
 
 def is_small(problem: Problem, patterns: Patterns) -> bool:
@@ -60,11 +50,6 @@ def is_small(problem: Problem, patterns: Patterns) -> bool:
     n, side = patterns.n, min(patterns.n, patterns.d + 1)
     to_optimum = n <= MAX_ROWS_TO_OPTIMUM and n * side**2 <= MAX_FLOPS_TO_OPTIMUM
     return to_optimum or (n <= MAX_ROWS_TO_TOL and n * side**2 <= MAX_FLOPS_TO_TOL)
-
-
-def factors_whole_gram(n: int) -> bool:
-    """Return whether the exact stage of a kernel problem on n rows factorises the whole Gram matrix."""
-    return n <= MAX_EIGEN_ROWS
 
 
 def ends_at_tol(patterns: Patterns) -> bool:
@@ -166,48 +151,3 @@ def tight_points(
         if 4.0 * growth <= rounding:
             return [(w * (1.0 + growth), b * (1.0 + growth)), (w, b)]
     return [(w, b)]
-
-
-def finish_gram(best: GramBest, sample: KernelSample, interrupted: Callable[[], bool]) -> None:
-    """Run the active-set method on a factor Z of the Gram matrix, K = Z Z', and keep better points in the best.
-
-    Nothing is done if there is no factor of the required size, or only one class. It ends between two steps once
-    `interrupted()` is true.
-    """
-    problem, y, weights = best.problem, best.y, best.weights
-    Z = _gram_factor(sample)
-    if Z is None or np.unique(y).size < 2:
-        return
-    task = problem, CentredRows(problem, Z), y, weights, interrupted
-    for _, _, alpha, gap, _ in _hard_points(*task) if problem.hard else points(*task):
-        if not np.isfinite(alpha).all():
-            continue
-        found, scores = GramBest(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
-        found.evaluate(alpha, scores)
-        best.evaluate(alpha, scores)  # either bound may be better than the best, without the other
-        best.keep(found.primal, found.alpha, found.lower, found.upper)
-        if gap <= ROUNDING and found.gap <= ROUNDING:
-            return
-
-
-def _gram_factor(sample: KernelSample) -> Any:
-    """Return Z, of shape (n, r), with K = Z Z'; None if r would exceed a limit.
-
-    The limit is n up to `MAX_EIGEN_ROWS` rows; for more rows, n r^2 operations of one factorisation are within the
-    limits of the exact stage (`is_small`). Z is the matrix of the kernel's features if its columns are within the
-    limit: K, which holds their products, has lost half of the digits. Otherwise Z comes from the eigenvalues of K (up
-    to `MAX_EIGEN_ROWS` rows), or from a pivoted Cholesky factorisation of low rank.
-    """
-    n = sample.X.shape[0]
-    whole = factors_whole_gram(n)
-    max_flops = MAX_FLOPS_TO_OPTIMUM if n <= MAX_ROWS_TO_OPTIMUM else MAX_FLOPS_TO_TOL
-    max_columns = n if whole else int((max_flops / n) ** 0.5)
-    if sample.features is not None and sample.features.shape[1] <= max_columns:
-        return sample.features
-    if not whole:
-        return low_rank_factor(sample.kernel, sample.X, max_columns)
-    K = sample.kernel.block(sample.X, sample.X)
-    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
-    # eigenvalues up to n eps times the largest are rounding
-    kept = values > n * EPS * max(float(values[-1]), 0.0)
-    return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else None

@@ -29,7 +29,7 @@ from ..data.task import Task
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from ..solvers.semismooth import points
-from .exact import MAX_ROWS_TO_TOL, MAX_START_GAP, RUNNING_GAP_SHARE, factors_whole_gram, is_small
+from .exact import is_small
 from .report import Job
 
 # Rows x columns x smaller side up to which interior points are run first on dense rows for p other than 2: a step then
@@ -69,9 +69,6 @@ PASSES_BEFORE_NEWTON = 50
 # Smallest number of rounds of a convergent algorithm before the exact stage of a small problem: an algorithm that ends
 # within them spares the exact stage.
 MIN_ROUNDS_BEFORE_EXACT = 3
-# Rounds of a kernel problem with many rows before its exact stage, which computes a factor of low rank of the Gram
-# matrix: fewer spend the factor on problems that end soon.
-KERNEL_ROUNDS_BEFORE_EXACT = 30
 # Budget in row visits before the exact stage: WORK_SHARE_BEFORE_EXACT * (floating-point operations of one
 # factorisation) / (entries of a row), plus PASSES_BEFORE_EXACT passes. A smaller budget runs the exact stage on
 # problems that the algorithm would have solved.
@@ -88,12 +85,11 @@ MAX_PASSES_BEFORE_VERDICT = 100
 # column, and at most the share MAX_SAMPLE_SHARE of the rows: larger samples take longer, smaller ones more often have a
 # separator where all rows have none. Round values; not tuned.
 MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COLUMN, MAX_SAMPLE_SHARE = 500, 20, 0.05
-# The reasons of exact stages that run to the optimum, in reports: of linear problems, and of kernel problems.
+# The reason of an exact stage that runs to the optimum, in reports.
 EXACT = "exact"  # the name of the exact stage in reports
 OPTIMUM_REASON = "p = 2, a small problem: the optimality conditions on the support"
 # The reason in reports of an exact stage that ends at `tol`.
 TOL_REASON = "p = 2, a small problem: the first point that proves tol"
-KERNEL_OPTIMUM_REASON = "few rows, or features: the optimality conditions on the support"
 
 
 @dataclass(frozen=True)
@@ -131,8 +127,6 @@ class Stage:
         Row visits of the fit after which the next stage begins.
     min_rounds : int, default=0
         Rounds of the fit before the budget of row visits can end the stage.
-    end_gap : float, default=0
-        Relative gap at which the stage ends and the next one begins, whatever the budget.
     verdict_after : float, default=inf
         Row visits after which separability is decided for a hard margin without a separator; 0 for one round, where
         samples of the rows may decide it (`sample_rows`).
@@ -145,7 +139,6 @@ class Stage:
     goal: float
     max_row_visits: float = np.inf
     min_rounds: int = 0
-    end_gap: float = 0.0
     verdict_after: float = np.inf
     points: Callable[[Any], Iterator[None]] | None = None
 
@@ -198,24 +191,6 @@ def sample_rows(n: int, d: int) -> int:
     """Return the number of rows of the samples on which separability is decided first; 0 where samples save no time."""
     count = max(MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COLUMN * (d + 1))
     return count if count <= MAX_SAMPLE_SHARE * n else 0
-
-
-def gram_stages(job: Job, n: int, tol: float, points: Callable[[Any], Iterator[None]]) -> list[Stage]:
-    """Return the stages of a kernel problem on n rows; `points` runs the exact stage.
-
-    A convergent algorithm is followed by the exact stage after `KERNEL_ROUNDS_BEFORE_EXACT` rounds, or, where the exact
-    stage factorises the whole Gram matrix, after `MIN_ROUNDS_BEFORE_EXACT` rounds or at a gap of `MAX_START_GAP`. The
-    algorithm then continues.
-    """
-    goal = RUNNING_GAP_SHARE * tol
-    main = Stage(job.algorithm, job.reason, goal)
-    if not (job.exact and job.algorithm.convergent and n <= MAX_ROWS_TO_TOL):
-        return [main]
-    before = replace(main, max_row_visits=0.0, min_rounds=KERNEL_ROUNDS_BEFORE_EXACT)
-    if factors_whole_gram(n):
-        before = replace(before, min_rounds=MIN_ROUNDS_BEFORE_EXACT, end_gap=MAX_START_GAP)
-        goal = 0.0
-    return [before, Stage(None, KERNEL_OPTIMUM_REASON, goal, points=points), main]
 
 
 def choose(

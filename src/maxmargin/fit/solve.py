@@ -38,13 +38,11 @@ from .best import ROUNDING, Best, Primal, canonical_multiple
 from .exact import (
     RUNNING_GAP_SHARE,
     ends_at_tol,
-    factors_whole_gram,
     finish,
-    finish_gram,
     is_small,
     tight_points,
 )
-from .policy import OPTIMUM_REASON, TOL_REASON, Stage, gram_stages, stages
+from .policy import OPTIMUM_REASON, TOL_REASON, Stage, stages
 from .report import Job, Report, SelectedRows, Solution, Stopping
 from .run import GramRun, Run, point_of_class_means
 from .schedules import SCHEDULES
@@ -148,9 +146,7 @@ class Fit(ABC):
         return self.ends() if self.rounds else self.stopping.deadline.status()
 
     def is_spent(self, stage: Stage) -> bool:
-        """Return whether the budget of row visits of the stage is spent, or its gap is at most `end_gap`."""
-        if self.gap <= stage.end_gap:
-            return True
+        """Return whether the budget of row visits of the stage is spent."""
         return self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
 
     def ends(self) -> Status | None:
@@ -465,17 +461,15 @@ class KernelFit(Fit):
     ----------
     job : Job
     stopping : Stopping
-    sample : KernelSample
-        The rows, for the exact stage.
     """
 
     run: GramRun
 
-    def __init__(self, job: Job, stopping: Stopping, sample: KernelSample) -> None:
+    def __init__(self, job: Job, stopping: Stopping) -> None:
         rng = np.random.default_rng(job.seed)
         run = GramRun(job.task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted, job.last)
         super().__init__(job, stopping, run.best)
-        self.run, self.sample = run, sample
+        self.run = run
         self.margin_rounding = (
             MARGIN_ROUNDING_FACTOR * EPS * float(job.task.rows.diagonal.max(initial=0.0)) ** 0.5
         )
@@ -483,9 +477,8 @@ class KernelFit(Fit):
             run.look_for_zero_rows()
 
     def status(self, stage: Stage) -> Status | None:
-        if self.gap <= RUNNING_GAP_SHARE * self.stopping.tol:
-            return Status.CERTIFIED
-        return self.ends() if stage.points is None else None
+        # the rest of `tol` is left to the rounding of kernel values
+        return Status.CERTIFIED if self.gap <= 0.9 * self.stopping.tol else self.ends()
 
     def for_caller(self, primal: Primal) -> KernelPoint:
         return KernelPoint(self.best.alpha, *primal)
@@ -494,11 +487,6 @@ class KernelFit(Fit):
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
         due = due and self.problem.hard and not self.run.algorithm.decides
         return Status.UNDECIDED if due and self.job.separability(None) is not None else None
-
-    def exact(self) -> Iterator[None]:
-        """Run the active-set method on a factor of the Gram matrix; then yield once."""
-        finish_gram(self.run.best, self.sample, self.stopping.deadline.interrupted)
-        yield
 
 
 @dataclass(frozen=True)
@@ -538,17 +526,14 @@ def solve_kernel(
     solutions : list of KernelSolution
         In the order of `jobs`.
     """
-    # Certificates end at the gap of the solver or at `tol`. With few rows the exact stage gives the optimum, whose
-    # certificate is computed as accurately as possible (gap 0).
-    small = factors_whole_gram(rows.n)
+    # certificates end at the gap of the solver or at `tol`
     ended: list[tuple[KernelFit, Status]] = []
     with np.errstate(over="ignore", invalid="ignore"):
         for k, job in enumerate(jobs):
             deadline = stopping.deadline.split(len(jobs) - k)
-            fit = KernelFit(job, replace(stopping, deadline=deadline), sample)
-            plan = gram_stages(job, rows.n, stopping.tol, KernelFit.exact)
-            ended.append((fit, fit.solve(plan)))
-        gaps = [0.0 if small or not fit.rounds else min(fit.best.gap, stopping.tol) for fit, _ in ended]
+            fit = KernelFit(job, replace(stopping, deadline=deadline))
+            ended.append((fit, fit.solve([Stage(job.algorithm, job.reason, 0.0)])))
+        gaps = [min(fit.best.gap, stopping.tol) if fit.rounds else 0.0 for fit, _ in ended]
         # with inf no other point is tried
         gaps = [np.inf if job.last else gap for job, gap in zip(jobs, gaps, strict=True)]
         sample = copy(sample)

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from ..algorithms import ALGORITHMS, KERNEL_ALGORITHMS, Algorithm
 from ..engine.jit import seconds_compiled
-from ..estimators.kernel import KernelWithoutExactStep, kernel_algorithm
+from ..estimators.kernel import KernelMaxMarginClassifier, kernel_algorithm
 from ..estimators.linear import WithoutExactStep
 from ..estimators.linear_tasks import linear_algorithm
 from ..estimators.validation import validate_rows
@@ -195,8 +195,8 @@ def compare(
 ) -> Comparison:
     """Run algorithms on the same problem, data and seed, and compare their results, on rows or on a kernel.
 
-    Small problems have no exact stage here: every algorithm has to reach the tolerance by itself. Compilation is not
-    timed: each algorithm first fits a few of the rows, and a fit that compiled code nevertheless is repeated.
+    Small linear problems have no exact stage here: every algorithm has to reach the tolerance by itself. Compilation is
+    not timed: each algorithm first fits a few of the rows, and a fit that compiled code nevertheless is repeated.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], Callab
     if "kernel" not in parameters:
         return ALGORITHMS, WithoutExactStep, linear_algorithm, parameters
     parameters = {"max_iter": WithoutExactStep().max_iter} | parameters
-    return KERNEL_ALGORITHMS, KernelWithoutExactStep, kernel_algorithm, parameters
+    return KERNEL_ALGORITHMS, KernelMaxMarginClassifier, kernel_algorithm, parameters
 
 
 def _compile(cls: type[Any], algorithm: Any, X: Any, y: np.ndarray, parameters: dict[str, Any]) -> None:

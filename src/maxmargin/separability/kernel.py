@@ -1,10 +1,9 @@
 """The search for a function of a kernel's feature space between two classes, or for the proof that there is none.
 
 The floating-point method is decomposition, one working set at a time, until the margin of the iterate's function is
-proved with bounds of the errors of all kernel values. On few rows it is followed by the exact stage of the hard margin
-(the optimality conditions on the support). Exact arithmetic proves that small kernel matrices have no separator. For
-strictly positive definite kernels (the Gaussian) and distinct rows a separator always exists, though its margin may be
-smaller than float64 kernel values can resolve.
+proved with bounds of the errors of all kernel values. Exact arithmetic proves that small kernel matrices have no
+separator. For strictly positive definite kernels (the Gaussian) and distinct rows a separator always exists, though its
+margin may be smaller than float64 kernel values can resolve.
 
 An algorithm on normalised patterns may take the place of decomposition. It runs to its end, and exact arithmetic begins
 with the rows that have weights there.
@@ -32,7 +31,6 @@ from ..certificates.separators import KernelSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import unmerged
 from ..data.task import GramTask
-from ..fit.exact import factors_whole_gram, finish_gram
 from ..fit.run import GramRun
 from ..fit.schedules import SCHEDULES
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -126,7 +124,7 @@ class KernelSearch(SeparatorSearch):
         if isinstance(found, ExactDirection):
             # the matrix is rounded: a separator of its rows need not be one of the exact inner products
             found = "what separates the rows of the matrix may be the rounding of its entries"
-        if self._decompose(set_budget(self.y.size)) or self._finish():
+        if self._decompose(set_budget(self.y.size)):
             return self._separable()
         if self.more_sets and self._decompose(self.more_sets):
             return self._separable()
@@ -183,13 +181,6 @@ class KernelSearch(SeparatorSearch):
                 break
         return self._proved_margin() > 0.0
 
-    def _finish(self) -> bool:
-        """Run the exact stage of the hard margin on few rows; return whether the margin of its function is proved."""
-        if not factors_whole_gram(self.y.size) or self.deadline.interrupted():
-            return False
-        finish_gram(self._best, self._kernel_problem.sample, self.deadline.interrupted)
-        return self._proved_margin() > 0.0
-
     def _proved_margin(self) -> float:
         """Return a proved lower bound of the margin of the best function so far; -inf if there is none."""
         c, b = self._best.primal
@@ -204,9 +195,7 @@ class KernelSearch(SeparatorSearch):
         return sample.certificate(self.problem, found.point.alpha, bounds, self.kernel)
 
     def _separable(self) -> KernelSeparator:
-        """Return the verdict on the best function, after the exact stage where its interval is wider than `tol`."""
-        if self._best.gap > TOL_SHARE * self.tol:
-            self._finish()
+        """Return the verdict on the best function."""
         c, b = self._best.primal
         lower = self._proved_margin()
         fields = self.bound_fields(lower, self._certificate(lower), self._solver)

@@ -10,7 +10,7 @@ of the rows in rational numbers. The steps are
 2. with a kernel: a separator by one working set of decomposition;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_points`), which decides every problem that it can represent;
-4. with a kernel: a separator by further working sets, and by the exact stage of the hard margin.
+4. with a kernel: a separator by further working sets.
 
 An algorithm on normalised patterns, if one is named, takes the place of working sets and of the first candidates.
 

@@ -1,9 +1,4 @@
-"""Linear systems of the solvers: Gram matrices of dense and sparse rows, and factors.
-
-References
-----------
-S. Fine, K. Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2, 2001.
-"""
+"""Linear systems of the solvers: Gram matrices of dense and sparse rows, and factors."""
 
 from __future__ import annotations
 
@@ -15,9 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ..engine.jit import compiled
-from ..kernels.functions import Kernel
 from ..numerics.sparse_columns import canonical, with_constant_column
-from ..numerics.sums import EPS
 from ..problem.problem import Problem
 
 # Ridges added to the diagonal of ones, tried in this order until the Cholesky factor exists. A larger ridge changes the
@@ -101,33 +94,6 @@ class PivotedQR:
         out = np.zeros(self._order.size)
         out[self._order[: self.rank]] = _linalg.solve_triangular(self._R, z, check_finite=False)
         return out
-
-
-def low_rank_factor(kernel: Kernel, X: Any, max_rank: int) -> np.ndarray | None:
-    """Return Z of shape (n, rank) with the Gram matrix K = Z Z' up to rounding; None where the rank is larger.
-
-    The columns of Z are features for solvers of linear problems. Cholesky's method with the largest remaining diagonal
-    entry as the pivot computes at most rank rows of the kernel, in n rank^2 operations.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR matrix of shape (n, d), float64
-        As `kernel.prepared` returns it.
-    max_rank : int
-        Largest number of columns of Z.
-    """
-    residual = np.array(kernel.diagonal(X), dtype=float)  # diagonal of K - Z Z'
-    rounding = X.shape[0] * EPS * float(residual.max(initial=0.0))  # a bound for the error of a pivot
-    Z = np.zeros((X.shape[0], min(max_rank, X.shape[0])))
-    for k in range(Z.shape[1]):
-        i = int(residual.argmax())  # the pivot
-        if residual[i] <= rounding:
-            return Z[:, :k]
-        # column k: (K_ji - sum over l < k of Z_jl Z_il) / sqrt(pivot) for every row j
-        Z[:, k] = (kernel.block(X[[i]], X)[0] - Z[:, :k] @ Z[i, :k]) / residual[i] ** 0.5
-        residual -= Z[:, k] ** 2
-    return Z if float(residual.max(initial=0.0)) <= rounding else None
 
 
 def sparse_gram(X: Any, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
