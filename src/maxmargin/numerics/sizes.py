@@ -80,7 +80,7 @@ def require_weight_memory(vectors: int, width: int) -> None:
 
 def memory_shortage(needed: float) -> str:
     """Return the sizes of needed and free memory as text where `needed` bytes are not free, otherwise ""."""
-    free = available_memory()
+    free = available_memory() if needed > 2**20 else math.inf  # to read it takes as long as a small fit
     return f"about {size_text(needed)} of memory, and {size_text(free)} are free" if needed > free else ""
 
 

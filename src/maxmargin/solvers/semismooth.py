@@ -44,8 +44,12 @@ MIN_SAMPLE_ROWS, SAMPLE_EVERY, SAMPLE_GAP = 4000, 16, 1e-2
 START_ACTIVE = 256
 # Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
 MAX_COLUMNS = 1000
-# Rows, and rows x columns^2, up to which problems are solved to the optimum, with a few more steps.
-MAX_EXACT_ROWS, MAX_EXACT_WORK = 2000, 2e8
+# Rows, and rows x columns^2, up to which problems are solved to the optimum, with a few more steps, and the gap that is
+# rounding there.
+MAX_EXACT_ROWS, MAX_EXACT_WORK, EXACT_GAP = 2000, 2e8, 1e-11
+# The slope at the end of a line search, as a share of that at its start: less takes more evaluations, and near the
+# optimum steps that are not exactly 1.
+LINE_SLOPE = 0.1
 # Points are yielded from the gap `tol` on, whenever the gap has fallen to this share.
 REPORT_SHARE = 0.2
 # Largest number of rows that enter or leave, as a share of the active rows, for which M is updated; and the share of
@@ -90,7 +94,7 @@ def points(
     costs = np.minimum(np.maximum(costs, TINY), 1.0 / TINY)
     state = _State(rows, y, costs, 1.0 if hinge else np.inf, stop)
     exact = rows.copy is not None and n <= MAX_EXACT_ROWS and n * size**2 <= MAX_EXACT_WORK
-    yield from (_hinge_points if hinge else _squared_points)(state, 0.0 if exact else tol, start)
+    yield from (_hinge_points if hinge else _squared_points)(state, EXACT_GAP if exact else tol, start)
     better = polished(rows, y, costs, state.alpha, state.z, stop) if hinge and exact else None
     if better is not None:  # asked for where the last point is not as exact as required
         z, alpha = better
@@ -119,7 +123,7 @@ def _squared_points(state: _State, tol: float, start: tuple[np.ndarray, float] |
 def _find_start(state: _State) -> None:
     """Move to the solution of a sample of many rows; for few rows take steps from 0, or stages of growing costs.
 
-    Stages are taken where 15 steps do not reach a gap of 1/2, since C is large and the classes are far apart. Each
+    Stages are taken where 8 steps do not reach a gap of 1/2, since C is large and the classes are far apart. Each
     starts from the solution of the last one (continuation in C), and the factor of C is squared after an easy one.
     """
     sample = state.sample()
@@ -129,7 +133,7 @@ def _find_start(state: _State) -> None:
         state.go_to(sample.z)
         return
     state.go_to(np.zeros(state.rows.size))
-    state.minimise(SAMPLE_GAP, 15)
+    state.minimise(SAMPLE_GAP, 8)
     if state.gap <= 0.5:
         return
     total, growth, z = float(state.costs.sum()), 10.0, np.zeros(state.rows.size)
@@ -276,16 +280,16 @@ class _State:
         clipped, active = self._clip(share)
         if frozen:
             np.copyto(clipped, share, where=self.active)
-        self.share, self.alpha = clipped, self.costs * clipped
+        self._set_share(clipped, None if frozen else active)
+
+    def _set_share(self, share: np.ndarray, active: np.ndarray | None) -> None:
+        """Set shares, dual variables and gradient, and with active rows the gap."""
+        self.share, self.alpha = share, self.costs * share
         self.v = self.rows.combine(self.y * self.alpha)
         self.gradient = self.regular * self.z - self.v
-        if not frozen:
+        if active is not None:
             self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
-            self.active, self.count, self.total = (
-                active,
-                np.count_nonzero(active),
-                float(self.costs @ clipped),
-            )
+            self.active, self.count, self.total = active, np.count_nonzero(active), float(self.costs @ share)
             self.gap = self._gap()
 
     def _clip(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -341,14 +345,11 @@ class _State:
                 self.evaluate()
                 self.unchanged = 1
             last = self.gap
-            self.failed = not self.step(1e-6)
-            if self.failed:
-                self.ended = True
+            self.ended = not self.step()
+            if self.ended:
                 return taken
-            self.evaluate()
-            no_progress = 0.5 * last <= self.gap < np.inf
             self.ended = self.unchanged > 1 and self.gap <= 1e-20
-            self.ended |= no_progress and (self.gap <= 1e-15 or self.unchanged > 2)
+            self.ended |= 0.5 * last <= self.gap < np.inf and (self.gap <= 1e-15 or self.unchanged > 2)
         return max_steps
 
     def solve_problem(self, goal: float, frozen: bool | None, max_steps: int) -> int:
@@ -359,10 +360,9 @@ class _State:
         With None the problem goes on.
         """
         if frozen is not None:
-            if frozen:
-                self.evaluate(frozen=True)
-                self.step(0.05)
-            self.evaluate()
+            self.evaluate(frozen)
+            if frozen and not self.step():
+                self.evaluate()
             self._first = float(self.gradient @ self.gradient)
         for taken in range(max_steps):
             square = float(self.gradient @ self.gradient)
@@ -370,16 +370,15 @@ class _State:
             self.solved = self.at_rounding or square <= 0.01 * self._first
             if self.solved or self.gap <= goal or self.stop():
                 return taken
-            if not self.step(0.05):
+            if not self.step():
                 self.failed = True
                 return taken
-            self.evaluate()
         return max_steps
 
-    def step(self, tolerance: float) -> bool:
-        """Move z to the minimum of f along the Newton direction; return whether f decreases.
+    def step(self) -> bool:
+        """Move z to the minimum of f along the Newton direction, and evaluate; return whether f decreases.
 
-        The line search ends where the absolute slope is at most the share `tolerance` of that at its start.
+        The line search ends where the absolute slope is at most the share `LINE_SLOPE` of that at its start.
         """
         if self.rows.size > MAX_COLUMNS:
             dz = self._conjugate_gradients()
@@ -397,12 +396,15 @@ class _State:
         change = self.rows.scores(dz)
         change *= self.y
         scaled = self.regular * dz
-        t = self._line_minimum(change, float(scaled @ self.z), float(scaled @ dz), -tolerance * slope)
+        t, share, active = self._line_minimum(
+            change, float(scaled @ self.z), float(scaled @ dz), -LINE_SLOPE * slope
+        )
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
         change *= t
         self.slack = self.slack - change
+        self._set_share(share, active)
         return True
 
     def _conjugate_gradients(self) -> np.ndarray:
@@ -427,23 +429,27 @@ class _State:
             direction = scaled + square / before * direction
         return dz
 
-    def _line_minimum(self, change: np.ndarray, linear: float, quadratic: float, tolerance: float) -> float:
+    def _line_minimum(
+        self, change: np.ndarray, linear: float, quadratic: float, tolerance: float
+    ) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the t > 0 that minimises linear t + quadratic t^2 / 2 + sum c_i phi_i(s_i - t change_i).
 
-        Newton's method from t = 1 on the derivative, which is piecewise linear and increasing; bisection replaces a
-        step that leaves the bracket. It ends at an absolute derivative of at most `tolerance`.
+        Also the shares and the active rows there. Newton's method from t = 1 on the derivative, which is piecewise
+        linear and increasing; bisection replaces a step that leaves the bracket. It ends at an absolute derivative of
+        at most `tolerance`.
         """
-        low, high, t = 0.0, np.inf, 1.0
+        low, high, t, new, clipped, inside = 0.0, np.inf, 0.0, 1.0, self.share, self.active
         rate, base, weighted = self.sigma * change, self.sigma * self.slack, self.costs * change
         base += self.prox
         share = np.empty_like(base)
         for _ in range(50):
+            t = new
             np.multiply(rate, -t, out=share)
             share += base
             clipped, inside = self._clip(share)
             first = linear + quadratic * t - float(weighted @ clipped)
             if abs(first) <= tolerance:
-                return t
+                break
             active = inside.nonzero()[0]
             second = quadratic + float(weighted[active] @ rate[active])
             low, high = (t, high) if first < 0.0 else (low, t)
@@ -451,9 +457,8 @@ class _State:
             if not low < new < high:
                 new = 0.5 * (low + high) if high < np.inf else 2.0 * t
             if not (abs(new) < np.inf and new != t):
-                return t
-            t = new
-        return t
+                break
+        return t, clipped, inside
 
 
 class _Hessian:
