@@ -19,13 +19,12 @@ from sphinx.util import logging
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
-from maxmargin.algorithms.batch import decomposition
 from maxmargin.algorithms.normalised import perceptron as normalised
 from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.fit.streaming import streams
 from maxmargin.separability import search
-from maxmargin.solvers import generation, interior_point, l1, semismooth
+from maxmargin.solvers import decomposition, generation, interior_point, l1, semismooth
 
 logger = logging.getLogger(__name__)
 

@@ -28,13 +28,13 @@ from presenting import (
 import maxmargin.data.rows
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS
-from maxmargin.algorithms.batch.decomposition import KernelRows
 from maxmargin.algorithms.online.perceptron import Learn
 from maxmargin.data.rows import KernelPatterns, PackedRows, Patterns
 from maxmargin.engine.state import BIAS
 from maxmargin.engine.storage import Dense, Gram, Sparse
 from maxmargin.engine.sweep import repeat, score_rows
 from maxmargin.kernels.functions import Linear
+from maxmargin.solvers.decomposition import KernelRows
 
 HARD = Problem("hinge", np.inf, intercept="none")
 

@@ -22,8 +22,8 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 20_511,  # 16,000
-    "modules": 180,  # 140
+    "code lines of the package": 20_438,  # 16,000
+    "modules": 178,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 21,  # 16
     "import circles": 0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .base import Algorithm, Bias, Facts, Plan
-from .batch.decomposition import Decomposition
 from .normalised.perceptron import NormalisedPerceptron, VonNeumann
 from .normalised.smoothed import IteratedSmoothedPrimalDual, SmoothedPerceptron, SmoothedPrimalDual
 from .online.alma import ALMA
@@ -16,6 +15,7 @@ from .online.perceptron import LocalPerceptron, Perceptron
 from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
 from .programs import (
+    Decomposition,
     InteriorPoint,
     LinearProgram,
     Newton,

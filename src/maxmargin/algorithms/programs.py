@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..engine.state import Unscaled
 from ..problem.problem import Problem
+from ..solvers.decomposition import decomposed_points
 from ..solvers.generation import column_points, linear_points
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Reached
@@ -231,3 +233,32 @@ class ProximalNewton(SoftProgram):
         if problem.loss != self.loss:
             return f'loss="{self.loss}"'
         return None if problem.p == np.inf else "p=inf"
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Working sets of the rows that violate optimality most, each solved by sequential minimal optimisation.
+
+    It solves every kernel problem and uses patterns only through the kernel. Its attributes are those of `Algorithm`.
+    """
+
+    name: ClassVar[str] = "decomposition"
+    words: ClassVar[str] = "decomposition"  # in messages
+    schedule: ClassVar[str] = "working-sets"
+    convergent: ClassVar[bool] = True
+    shuffle: ClassVar[bool] = True  # no order of the rows is kept, so that equal rows may be merged
+    bias: ClassVar[Bias] = Bias.OWN
+    scale: ClassVar[Any] = Unscaled
+    decides: ClassVar[bool] = False
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Return None: no kernel problem is refused."""
+        return None
+
+    def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Decomposition:
+        """Return the same object: it has no parameters of rows."""
+        return self
+
+    def plan(self, facts: Facts) -> Plan:
+        """Return the plan, the same for every problem: the solver `decomposed_points` takes the place of a rule."""
+        return Plan(rule=decomposed_points, unit=1.0)

@@ -34,7 +34,7 @@ from ..numerics.sums import Plain, row_squares
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
-    from ..algorithms.batch.decomposition import KernelRows
+    from ..solvers.decomposition import KernelRows
 
 _T = TypeVar("_T")
 

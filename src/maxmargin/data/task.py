@@ -11,7 +11,7 @@ from ..problem.problem import Problem
 from .rows import Patterns
 
 if TYPE_CHECKING:
-    from ..algorithms.batch.decomposition import KernelRows
+    from ..solvers.decomposition import KernelRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
-from ..algorithms.batch.decomposition import MEGABYTE
 from ..certificates.definiteness import check_kernel
 from ..data.door import check_entries
 from ..data.rows import engine_rows
@@ -20,6 +19,7 @@ from ..kernels.names import kernel_named, width
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem
 from ..problem.status import Status
+from ..solvers.decomposition import MEGABYTE
 from . import validation
 from .kernel_tasks import KernelTasks, Support
 from .prediction import CertifiedClassifier, KernelDecision

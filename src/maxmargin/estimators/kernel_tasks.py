@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import Algorithm, Decomposition
-from ..algorithms.batch.decomposition import KernelRows
 from ..certificates.bounds import Bounds
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
@@ -34,6 +33,7 @@ from ..problem.status import Status
 from ..separability.kernel import kernel_trivial_certificate
 from ..separability.search import about_all_rows
 from ..separability.separate import decide
+from ..solvers.decomposition import KernelRows
 from .progress import Reporter, solve_tasks
 from .validation import Targets, draw_seeds
 

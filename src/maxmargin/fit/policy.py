@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms.base import Algorithm
-from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.programs import (
+    Decomposition,
     InteriorPoint,
     LinearProgram,
     Newton,

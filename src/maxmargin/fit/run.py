@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..algorithms.base import Algorithm
-from ..algorithms.batch.decomposition import Decomposition, DualPoint, add_rows
 from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
+from ..algorithms.programs import Decomposition
 from ..data.rows import KernelPatterns, Patterns
 from ..data.task import GramTask, Task
 from ..engine.state import BIAS, FACTOR, STOPPED
@@ -20,6 +20,7 @@ from ..engine.sweep import score_rows
 from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import Plain
+from ..solvers.decomposition import DualPoint, add_rows
 from ..solvers.iterate import Point, Reached
 from .best import Best, GramBest, Primal, dual_point, primal_point
 from .state import State

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.batch.decomposition import KernelRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program
 from ..certificates.bounds import Bounds
@@ -32,6 +31,7 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS, Plain
 from ..problem.problem import Problem
 from ..problem.status import Status
+from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
 from ..solvers.rows import centred_rows
 from .best import ROUNDING, Best, Primal, canonical_multiple

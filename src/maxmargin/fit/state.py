@@ -35,8 +35,8 @@ from ..problem.problem import alike
 from .best import DECREASE
 
 if TYPE_CHECKING:
-    from ..algorithms.batch.decomposition import Decomposition
     from ..algorithms.normalised.patterns import NormalisedPatterns
+    from ..algorithms.programs import Decomposition
     from ..data.rows import PackedRows
 
 

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.batch.decomposition import SETTINGS as WORKING_SETS
-from ..algorithms.batch.decomposition import Decomposition, KernelRows
+from ..algorithms.programs import Decomposition
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
@@ -37,6 +36,8 @@ from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, IntegerRows
 from ..problem.problem import Problem
+from ..solvers.decomposition import SETTINGS as WORKING_SETS
+from ..solvers.decomposition import KernelRows
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
 
 # Memory of the cache of kernel rows: more saves kernel values that would be computed again. The default of

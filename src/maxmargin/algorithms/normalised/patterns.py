@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ...solvers.decomposition import DualPoint
 from ...solvers.iterate import Point as PrimalDualPoint
-from ..batch.decomposition import DualPoint
 
 Array = np.ndarray
 

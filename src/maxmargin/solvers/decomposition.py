@@ -24,16 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...engine.jit import compiled
-from ...engine.state import Unscaled
-from ...kernels.functions import Kernel
-from ...kernels.gram import gram_product
-from ...problem.problem import Problem
-from ..base import Bias, Facts, Plan
+from ..engine.jit import compiled
+from ..kernels.functions import Kernel
+from ..kernels.gram import gram_product
+from ..problem.problem import Problem
 
 BLOCK = 512  # rows computed at once: BLAS is as fast as with more. A round value; not tuned.
 MEGABYTE = 2**20  # bytes
@@ -222,35 +220,6 @@ class DualPoint(NamedTuple):
 
     alpha: np.ndarray
     scores: np.ndarray
-
-
-@dataclass(frozen=True)
-class Decomposition:
-    """Working sets of the rows that violate optimality most, each solved by sequential minimal optimisation.
-
-    It solves every kernel problem and uses patterns only through the kernel. Its attributes are those of `Algorithm`.
-    """
-
-    name: ClassVar[str] = "decomposition"
-    words: ClassVar[str] = "decomposition"  # in messages
-    schedule: ClassVar[str] = "working-sets"
-    convergent: ClassVar[bool] = True
-    shuffle: ClassVar[bool] = True  # no order of the rows is kept, so that equal rows may be merged
-    bias: ClassVar[Bias] = Bias.OWN
-    scale: ClassVar[Any] = Unscaled
-    decides: ClassVar[bool] = False
-
-    def refuses(self, problem: Problem) -> str | None:
-        """Return None: no kernel problem is refused."""
-        return None
-
-    def for_rows(self, n: int, totals: Callable[[np.ndarray], np.ndarray]) -> Decomposition:
-        """Return the same object: it has no parameters of rows."""
-        return self
-
-    def plan(self, facts: Facts) -> Plan:
-        """Return the plan, the same for every problem: the solver `decomposed_points` takes the place of a rule."""
-        return Plan(rule=decomposed_points, unit=1.0)
 
 
 def decomposed_points(

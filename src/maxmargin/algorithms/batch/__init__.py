@@ -1,1 +1,0 @@
-"""Batch algorithms: solvers that use all rows at every step."""
