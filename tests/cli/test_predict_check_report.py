@@ -36,6 +36,13 @@ def test_labels_and_scores_are_those_of_the_model(model, data, tmp_path):
     save(MaxMarginClassifier().fit(X, THREE), tmp_path / "m")  # a score for each of several classes
     label, *row = run("predict", tmp_path / "m", data, "--scores").stdout.splitlines()[0].split("\t")
     assert (len(row), int(label)) == (3, np.argmax([float(score) for score in row]))
+    kernel = KernelMaxMarginClassifier(random_state=0).fit(X, Y)
+    save(kernel, tmp_path / "m")
+    found = [
+        float(line.split()[1])
+        for line in run("predict", tmp_path / "m", data, "--scores").stdout.splitlines()
+    ]
+    assert np.allclose(found, kernel.decision_function(X), rtol=0.0, atol=1e-12)
 
 
 def test_the_first_index_of_the_fit_and_unknown_labels(tmp_path):
@@ -143,16 +150,3 @@ def test_hard_margins_print_and_recheck_the_proof(tmp_path):
     false.verdict_ = replace(false.verdict_, weights=(*false.verdict_.weights[:2], *[Fraction(1, 8)] * 2))
     save(false, tmp_path / "false")
     assert "the proof fails" in refused("check", tmp_path / "false", square)
-
-
-def test_a_report_is_a_page(model, data, tmp_path):
-    pytest.importorskip("matplotlib")
-    page = tmp_path / "page.html"
-    result = run("report", model, data, "-o", page, "--name", "mine")
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, f"report: {page}")
-    assert "verified" in result.stdout
-    text = page.read_text(encoding="utf-8")
-    assert all(words in text for words in ("mine", "feature 1"))
-    dump_svmlight_file(X, -Y, str(tmp_path / "other"), zero_based=False)
-    facts = json.loads(run("report", model, tmp_path / "other", "-o", page, "--json").stdout)
-    assert facts["outcome"] == "OTHER_DATA"

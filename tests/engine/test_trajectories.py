@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from effort import ON_SPARSE, THOROUGH, interpreted, selected
+from effort import THOROUGH, interpreted
 from naive import NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
 from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
@@ -171,13 +171,6 @@ def test_every_rule_has_a_naive_version():
 @pytest.mark.parametrize(("name", "problem", "flexible"), EUCLIDEAN + OTHER_NORMS, ids=str)
 def test_trajectory_equals_the_naive_one(name, problem, flexible):
     compare(name, problem, flexible, STORES.values(), 40 if THOROUGH else 12)
-
-
-@pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name == "perceptron"))
-def test_compiled_trajectory_equals_the_naive_one(name):
-    """One storage for each rule."""
-    problem = next(problem for other, problem, _ in EUCLIDEAN if other == name)
-    compare(name, problem, False, [sp.csr_matrix if name in ON_SPARSE else np.asarray], 3)
 
 
 @interpreted

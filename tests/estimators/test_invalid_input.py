@@ -215,6 +215,7 @@ NOT_A_KERNEL = r"not positive semidefinite.*eigenvalue is -\d"
         ({"kernel": "precomputed"}, lambda X: np.tanh(2.0 * X @ X.T - 1.0), NOT_A_KERNEL),
         ({"kernel": lambda A, B: -(A @ B.T)}, lambda X: X, NOT_A_KERNEL),
         ({"kernel": lambda A, B: np.ones(3)}, lambda X: X, "shape"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, lambda X: X, "not finite real numbers"),
     ],
 )
 def test_kernels_without_a_certificate_are_refused(options, data, words):

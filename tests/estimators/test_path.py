@@ -91,6 +91,7 @@ class TestRestarts:
         separate = MaxMarginClassifier(2.0, **settings).fit(X, y)
         assert path.statuses_[2] is separate.status_ is Status.MAX_ITER
         assert path.gaps_[2] < 0.5 * separate.certificate_.gap
+        assert "MAX_ITER (C = " in str(path)
 
     def test_uncertified_points_end_with_the_exact_step_unless_interrupted(self, cancer):
         """The callback interrupts the restarted fit; the path holds that point only."""
@@ -154,3 +155,6 @@ class TestCrossValidation:
         assert (clf.fit(X[::9], y[::9]).C_, clf.p_) == (0.1, 2)
         with pytest.raises(TypeError, match="sample_weight"):
             clf.fit(X, y, np.ones(y.size))
+        with pytest.raises(ValueError, match="no row with a weight"):
+            clf.set_params(cv=[(np.arange(300), np.arange(300, 400))]).fit(X, y, np.arange(y.size) < 300)
+        assert not hasattr(clf, "C")

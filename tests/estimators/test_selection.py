@@ -164,6 +164,10 @@ class TestCrossValidation:
         assert not hasattr(MarginRFE(KNeighborsClassifier()), "decision_function")
         with pytest.raises(ValueError, match="takes no sample weights"):
             MarginRFE(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(80))
+        with pytest.raises(ValueError, match="an algorithm or have coef_"):
+            MarginRFE(object()).fit(X, y)
+        with pytest.raises(ValueError, match="nothing to rank features by"):
+            MarginRFE("auto", p=np.inf, n_features_to_select=0.5).fit(1e-9 * X, y)
 
     def test_interrupt_keeps_the_current_set(self, capsys):
         X, y = rows()

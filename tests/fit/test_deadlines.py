@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clouds import clouds
 from memory import with_peak_memory
 from sklearn.base import clone
 
@@ -123,32 +122,3 @@ def test_interrupt_in_a_fold_restores_the_attributes_of_the_estimator():
         model.fit(X[:, :3], y)
     assert vars(model) == before
     assert not hasattr(raised.value, "result")  # the path of one fold is no result of the search
-
-
-@pytest.mark.parametrize(
-    "model", [MaxMarginClassifier(tol=1e-12), KernelMaxMarginClassifier(tol=1e-12)], ids=str
-)
-def test_ctrl_c_keeps_the_model_and_restores_the_handler(model):
-    X, y = clouds(600, 120, gap=-0.5)
-    before, presses = signal.getsignal(signal.SIGINT), iter([signal.SIGINT])
-    model = clone(model).set_params(callback=lambda report: any(map(signal.raise_signal, presses)))
-    with pytest.raises(KeyboardInterrupt) as raised:
-        model.fit(X, y)
-    assert raised.value.result is model
-    assert model.status_ in (Status.INTERRUPTED, Status.CERTIFIED, Status.CONVERGED)
-    assert verify(model, X, y).upper >= model.certificate_.lower
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_second_ctrl_c_ends_the_fit_without_a_model():
-    def twice(report):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
-    X, y = clouds(60, 3, gap=0.05)
-    before, model = signal.getsignal(signal.SIGINT), MaxMarginClassifier(callback=twice)
-    with pytest.raises(KeyboardInterrupt) as raised:
-        model.fit(X, y)
-    assert not hasattr(raised.value, "result")
-    assert not hasattr(model, "coef_")
-    assert signal.getsignal(signal.SIGINT) is before

@@ -171,6 +171,8 @@ def test_memory_maps_and_files_give_the_model_of_the_array(tmp_path):
     assert verify(model, tmp_path / "X.npy", tmp_path / "y.npy").gap <= 1e-3
     part = model.fit(X[1000:], y[1000:]).coef_
     np.testing.assert_array_equal(model.fit(mapped[1000:], y[1000:]).coef_, part)
+    (tmp_path / "X.npy").unlink()  # the map stays
+    np.testing.assert_array_equal(model.fit(mapped[1000:], y[1000:]).coef_, part)
 
 
 @pytest.mark.parametrize("kind", ["i1", "?", "f2"])
@@ -235,6 +237,7 @@ def test_parameters_that_partitioned_fits_do_not_know_are_refused():
     X, y = np.arange(400.0).reshape(200, 2), np.arange(200) % 2
     for parameters, words in (
         ({"algorithm": "mpu"}, "choose the algorithm themselves"),
+        ({"point": "last"}, "return the best point"),
         ({"warm_start": True}, "start from a sample"),
         ({"memory": "much"}, "'512MB'"),
         ({"class_weight": {0: 0.0}}, "raise the zero weights"),
@@ -243,6 +246,13 @@ def test_parameters_that_partitioned_fits_do_not_know_are_refused():
             MaxMarginClassifier(**({"memory": 1000} | parameters)).fit(X, y)
     with pytest.raises(ValueError, match="2 classes"):
         MaxMarginClassifier(memory=1000).fit(X, np.zeros(200))
+    for data, memory, words in (
+        (("X.npy", "y.npy", np.ones(200)), 1000, "no sample weights"),
+        (("X.npy", "y.npy"), None, "memory='2GB'"),
+        (("X.npy", y), 1000, "labels"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MaxMarginClassifier(memory=memory).fit(*data)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

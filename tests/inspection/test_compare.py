@@ -187,3 +187,5 @@ def test_plots_show_margins_objectives_and_one_class_of_several():
     assert display.lines_["mpu"][0].get_ydata()[-1] == pytest.approx(last, rel=1e-9)
     found, display = plotted(THREE, "dcd", label=1)
     assert "class 1 against the rest" in display.axes_[0].get_title(loc="left").replace("\n", " ")
+    with pytest.raises(ValueError, match="label must be one of the classes"):
+        found.plot(label=3)

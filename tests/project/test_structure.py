@@ -29,7 +29,7 @@ LIMITS = {
     "import circles": 0,
     "public names": 62,  # 28
     "modules loaded with MaxMarginClassifier": 31,
-    "code lines of tests": 13_314,  # 10,500
+    "code lines of tests": 13_307,  # 10,500
     "code lines of benchmarks": 2_480,
     "code lines of reproduction": 1_419,  # 1,200
     "files of tools": 1,

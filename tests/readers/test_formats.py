@@ -327,6 +327,8 @@ class TestFaults:
             ("--columns u,t", "--columns names 't', which is not a column"),
             ("--drop u --columns u", "--drop names the column 'u', and so does another option"),
             ("--columns u,v,y", "--columns names every column"),
+            ("--columns u,y --label y", "the column 'y' cannot be both"),
+            ("--drop u,u", "--drop names the column 'u' twice"),
         ],
     )
     def test_columns_that_a_table_does_not_have_are_refused(self, tmp_path, options, expected):
@@ -340,6 +342,13 @@ class TestFaults:
         (y if column == "y" else rows[:, 2])[210] = np.nan
         pq.write_table(frame(pa, rows, y), tmp_path / "a.parquet")
         assert "row 211 (counted from 1)" in refusal(tmp_path / "a.parquet")
+        for names, columns, words in (
+            (["u", "u", "y"], [[1.0], [2.0], [3.0]], "two columns are named 'u'"),
+            (["u", "y"], [[1.0], [[3.0]]], "column 'y' holds"),
+            (["u", "y"], [[1.0], [" "]], "'y'"),
+        ):
+            pq.write_table(pa.table([*map(pa.array, columns)], names), tmp_path / "a.parquet")
+            assert words in refusal(tmp_path / "a.parquet", "--label", "y")
 
     @pytest.mark.parametrize("suffix", [".svm.gz", ".csv.bz2", ".svm.xz", ".npz", ".parquet", ".arrow"])
     def test_truncated_files_and_other_contents_are_refused(self, tmp_path, suffix):
@@ -368,6 +377,15 @@ class TestFaults:
                 "this is not a valid",
             ),
             ({"X": np.ones((1, 1)), "y": np.array([{}], dtype=object)}, "this is not a valid"),
+            ({"X": np.ones((2, 2)), "y": [1j, 2.0]}, "labels must be numbers or text"),
+            (
+                {"X": np.ones((1, 2)), "y": np.array([0x110000], np.uint32).view("<U1")},
+                "a label is text that is not",
+            ),
+            (
+                {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": (1, 2), "format": "bsr", "y": [1]},
+                "the sparse matrix has the format 'bsr'",
+            ),
         ],
     )
     def test_invalid_arrays_are_refused(self, tmp_path, arrays, expected):
@@ -386,6 +404,7 @@ class TestFaults:
             (rows, labels, r"X\.npy: there must be one label for each of the 300 rows"),
             (rows, None, r"X\.npy: name one \.npy file of labels"),
             (both, None, r"a\.csv: this is CSV, and .*a\.svm is svmlight text"),
+            (file_of(tmp_path / "a.npz", X, SIGNS), None, "cannot be read block by block"),
         ):
             with pytest.raises(ValueError, match=words):
                 MaxMarginClassifier(memory="1GB").fit(source, y)

@@ -44,10 +44,6 @@ class Merged:
         """Return dual variables of the distinct rows, shape (m,), from dual variables of all rows, shape (n,)."""
         return np.bincount(self.groups, weights=alpha, minlength=len(self.y))
 
-    def scatter(self, alpha: np.ndarray) -> np.ndarray:
-        """Return dual variables of all rows by shares of the distinct rows' dual variables; feasible if these are."""
-        return alpha[self.groups] * self.shares
-
 
 def unmerged(y: np.ndarray, weights: np.ndarray) -> Merged:
     """Return all rows unmerged: none are equal, or equal rows cannot be found by their entries."""

@@ -139,8 +139,6 @@ def opened(
     """
     files = [file for path in sources for file in _files(path)]
     source = Source(files, [*labels], "", None, None, n_features, np.dtype(float), expected)
-    if not files:
-        raise DataError("no file is named; name at least one.")
     kinds: list[Any] = []
     table = expected.header is not None or expected.delimiter is not None
     for path in files:
