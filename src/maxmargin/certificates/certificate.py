@@ -67,6 +67,12 @@ class Fingerprint:
     checksum: float
     scale: float
 
+    def merge(self, other: Fingerprint) -> Fingerprint:
+        """Return the fingerprint of the rows of both."""
+        rows, positives = self.rows + other.rows, self.positives + other.positives
+        sums = self.checksum + other.checksum, self.scale + other.scale
+        return Fingerprint(rows, self.features, positives, *sums)
+
     def difference(self, other: Fingerprint) -> str | None:
         """Return a description of the first difference from `other`, the data now; None where there is none."""
         for name, word in (("rows", "rows"), ("features", "features"), ("positives", "positive labels")):

@@ -13,12 +13,16 @@ for rows with m0_i < 1, and 0 for the others. Rows whose dual variables are stor
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from ..numerics.sums import Plain, exact_total
+from ..numerics.sums import EPS, Plain, exact_total
 from ..problem.problem import Problem
-from .certificate import ImpliedDual
-from .sample import Sample
+
+if TYPE_CHECKING:
+    from .certificate import ImpliedDual
+    from .sample import Sample
 
 # Number of dual variables up to which they are balanced to the last digit: an exact sum then takes less than 0.1 ms.
 # Of more, |sum alpha_i y_i| of at most NEGLIGIBLE_IMBALANCE * sum alpha_i is accepted, a hundredth of what `verify`
@@ -84,21 +88,21 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
         alpha[k] = max(alpha[k] - r, 0.0) if heavy[k] else alpha[k] + r
 
 
+def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:
+    """Return |sum alpha_i y_i|, rounded upwards, for alpha and y of shape (n,).
+
+    Scaling the heavier class down changes v by up to this number times the longest row.
+    """
+    return abs(exact_total(alpha * y)) * (1.0 + EPS)
+
+
 def proportions(alpha: np.ndarray) -> np.ndarray:
     """Return alpha scaled to a sum of one; zeros if it cannot be scaled."""
-    alpha = with_exponent_zero(alpha)
-    return alpha / alpha.sum() if alpha.any() else alpha
-
-
-def with_exponent_zero(alpha: np.ndarray) -> np.ndarray:
-    """Return alpha times a power of two, which rounds nothing, its largest entry from 1/2 to 1; zeros if there is none.
-
-    The squares of tiny numbers would underflow.
-    """
     largest = float(alpha.max(initial=0.0))
-    if not (np.isfinite(largest) and largest > 0.0):
+    if not 0.0 < largest < np.inf:
         return np.zeros_like(alpha)
-    return np.ldexp(alpha, -int(np.frexp(largest)[1]))
+    alpha = alpha / largest
+    return alpha / alpha.sum()
 
 
 def slopes(

@@ -17,7 +17,7 @@ from ..problem.problem import Problem
 from .certificate import Certificate, Fingerprint
 
 if TYPE_CHECKING:
-    from .bounds import Bounds
+    from .row_pass import Bounds
 
 # Rows whose terms of a fingerprint are computed together: temporaries of 64 kB stay in the cache, and the allocator
 # does not map them anew. Smaller blocks take more calls of NumPy.

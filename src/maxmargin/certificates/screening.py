@@ -47,11 +47,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.norms import norm, row_norms
-from ..numerics.sums import EPS, SMALLEST_FLOAT, Plain
+from ..numerics.sums import EPS, TINY, Plain
 from ..problem.problem import Problem
-from .bounds import imbalance
 from .certificate import Certificate
-from .rows import combination, longest_used
+from .dual_variables import imbalance
 from .sample import Sample
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
@@ -107,7 +106,7 @@ def hard_objective(margin: float) -> float:
     if not margin > 0.0:
         return np.inf
     # two quotients, since the square may underflow or overflow; the last one may underflow to 0
-    return (0.5 / margin / margin + SMALLEST_FLOAT) * ROUND_UP
+    return (0.5 / margin / margin + TINY) * ROUND_UP
 
 
 def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:
@@ -159,7 +158,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
     # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i
-    z_error = 2.0 * Plain.error(size, Plain.terms(X, sample.width, 1) + 2)
+    z_error = 2.0 * Plain.error(size, sample.width + 2)
     away = lengths * (radius * ROUND_UP) * (1.0 + sample.width * EPS) + z_error
     return margins_within(problem, z, away, sample.y, sample.weights)
 
@@ -175,15 +174,13 @@ def _dual_point(
     alpha = certificate.alpha
     if problem.p != 2 or problem.hard:
         return None
-    v = combination(problem, sample, alpha)
-    terms = Plain.terms(sample.X, certificate.support.size, 0) + 1
-    error = Plain.error(float(alpha @ (sample.norms + problem.rho)), terms)
-    return v, error + _balancing(problem, sample, alpha)
-
-
-def _balancing(problem: Problem, sample: Sample, alpha: np.ndarray) -> float:
-    """Return a bound of the change of v where the heavier class is scaled down; 0 unless the intercept is free."""
-    return imbalance(alpha, sample.y) * longest_used(sample, alpha) * ROUND_UP if problem.free else 0.0
+    signed = alpha * sample.y
+    v = Plain.combine(sample.X, signed)
+    v = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
+    # four times: the bound is that of dual variables before two factors have rounded them
+    error = 4.0 * Plain.error(float(alpha @ (sample.norms + problem.rho)), alpha.size + 12)
+    longest = float(sample.norms.max(where=alpha > 0.0, initial=0.0))
+    return v, error + (imbalance(alpha, sample.y) * longest * ROUND_UP if problem.free else 0.0)
 
 
 def margins_within(

@@ -15,9 +15,8 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import powers_error
 from .certificate import require
 from .exact import ExactNorm
-from .expansions import KernelProblem
-from .gram import KernelSample
-from .rows import attained_margin
+from .gram import KernelProblem, KernelSample
+from .row_pass import attained_margin
 from .sample import Sample
 from .verdicts import Separable
 

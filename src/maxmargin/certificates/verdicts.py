@@ -23,11 +23,9 @@ from ..numerics.rational import row_entries
 from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import dual_exponent
-from .bounds import Bounds
 from .certificate import Certificate, check_support, require, require_rows
-from .expansions import KernelPoint, KernelProblem
-from .gram import KernelSample
-from .rows import bounds
+from .gram import KernelPoint, KernelProblem, KernelSample
+from .row_pass import Bounds, exact_bounds
 from .sample import Sample
 from .training_data import data_of
 
@@ -383,4 +381,4 @@ def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
         return Bounds(-np.inf, np.inf, 0.0, 0.0)
     X, _ = without_empty_columns(X)
     point = np.zeros(X.shape[1]), 0.0
-    return bounds(cert.problem, Sample(X, y, np.ones(y.size)), *point, cert.dual, exact=True)
+    return exact_bounds(cert.problem, Sample(X, y, np.ones(y.size)), *point, cert.dual)

@@ -17,7 +17,6 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import exact_total
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
-from .bounds import Bounds, combine_sides
 from .certificate import (
     BoundError,
     Certificate,
@@ -31,9 +30,8 @@ from .certificate import (
 )
 from .definiteness import check_kernel
 from .dual_variables import feasible, implied_by_points
-from .expansions import KernelProblem
-from .gram import KernelSample
-from .rows import bounds_to
+from .gram import KernelProblem, KernelSample
+from .row_pass import Bounds, bounds_to, combine_sides
 from .sample import Sample
 from .training_data import training_data
 from .verdicts import Inseparable, Undecided, Verdict

@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import Algorithm, Decomposition
-from ..certificates.bounds import Bounds
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, KernelProblem
-from ..certificates.gram import KernelSample
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
+from ..certificates.row_pass import Bounds
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Verdict

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Algorithm
-from ..certificates.one_pass import certify
+from ..certificates.row_pass import certify
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.door import check_rows, moved, shift_of, shifted

@@ -22,7 +22,7 @@ from ..numerics.norms import norm
 from ..numerics.progress import announce
 from ..numerics.row_sources import cluster_of
 from ..numerics.scales import dominant
-from ..numerics.sums import EPS, SMALLEST_FLOAT
+from ..numerics.sums import EPS, TINY
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import dual_exponent
@@ -405,7 +405,7 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         scores = safe_sparse_dot(X, W.T, dense_output=True) + b
         noise = safe_sparse_dot(abs(X), np.abs(W).T, dense_output=True) + np.abs(b)
-        noise = 2.0 * ((d + 4.0) * EPS * noise + (d + 4.0) * SMALLEST_FLOAT)
+        noise = 2.0 * ((d + 4.0) * EPS * noise + TINY)
         lengths = np.array([norm(w, q) for w in W])
         predicted = scores.argmax(axis=1)
         pairs = [(k, j) for k in np.unique(predicted) for j in range(W.shape[0]) if j != k]
@@ -424,7 +424,7 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
 def _quotient(gap: np.ndarray, size: float) -> np.ndarray:
     """Return gap / size rounded down, 0 where the gap may not be positive."""
     # a difference of scores that overflows is not known
-    r = np.where((gap > 0.0) & np.isfinite(gap), gap, 0.0) / (size + 2.0 * SMALLEST_FLOAT)
+    r = np.where((gap > 0.0) & np.isfinite(gap), gap, 0.0) / (size + TINY)
     return np.nextafter(np.clip(np.nan_to_num(r, nan=0.0, posinf=_MOST), 0.0, _MOST), 0.0)
 
 

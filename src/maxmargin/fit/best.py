@@ -129,7 +129,7 @@ class Best:
 class GramBest(Best):
     """The best points of a kernel problem at p = 2.
 
-    Bounds are as accurate as the scores, which have the precision of the kernel rows; `certificates.expansions`
+    Bounds are as accurate as the scores, which have the precision of the kernel rows; `certificates.gram`
     computes the certified bounds.
 
     Parameters

@@ -17,12 +17,9 @@ import numpy as np
 
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program
-from ..certificates.bounds import Bounds
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, KernelProblem, all_bounds
-from ..certificates.gram import KernelSample
-from ..certificates.one_pass import certify
-from ..certificates.rows import NEGLIGIBLE_ERROR
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, all_bounds
+from ..certificates.row_pass import NEGLIGIBLE_ERROR, Bounds, certify
 from ..certificates.sample import Sample
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Inseparable, Undecided

@@ -14,14 +14,12 @@ from .norms import MIN_SQUARES
 from .norms import norm as any_norm
 from .norms import row_norms as any_row_norms
 
-# eps = 2^-52, and the smallest positive float64 number, which bounds the error of an operation that underflows.
-EPS, SMALLEST_FLOAT = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
+EPS = float(np.finfo(float).eps)  # 2^-52
+# More than the errors of 1e20 operations that underflow, each at most 5e-324
+TINY = 1e-300
 # Entries that are converted at a time: temporaries of 2 MiB stay in the second cache.
 # A larger block is read from memory several times, a smaller one takes more calls of NumPy.
 _BLOCK = 1 << 18
-# Terms of a plain sum before it is added to other sums: the error bound of a long sum grows with this number and with
-# the number of parts, not with the length. A smaller one would take more calls of BLAS, a larger one loses digits.
-TERMS = 1 << 10
 # Columns, and entries in main memory, from which NumPy multiplies rows one by one faster than BLAS does: 0.4 to 0.8
 # times the time, as measured. With fewer of either, BLAS is up to five times as fast. From so many columns on, rows are
 # squared one by one: 0.3 times the time at 2,000 columns, 1.6 times at 3.
@@ -58,22 +56,16 @@ def row_squares(X: Any) -> np.ndarray:
 
 
 class Plain:
-    """Ordinary float64 sums; long ones of dense rows in parts."""
+    """Ordinary float64 sums."""
 
     @staticmethod
     def error(size: Any, terms: float) -> Any:
-        """Return a bound of the error of a sum of `terms` terms; `size` is the sum of their absolute values."""
-        return (terms + 4.0) * EPS * size
+        """Return a bound of the error of a sum of `terms` terms; `size` is the sum of their absolute values.
 
-    @staticmethod
-    def terms(X: Any, terms: int, axis: int) -> int:
-        """Return the largest number of successive additions in a sum of so many terms, for the bound `error`.
-
-        `terms` is the number of non-zero terms of a sum over rows (axis 0) or columns (axis 1) of X.
+        A sum of k products in any order is off by at most k u / (1 - k u) times its size, u = eps / 2: 0.51 k eps is
+        more for every number of rows. Eight more roundings are for the caller.
         """
-        if sp.issparse(X) or X.dtype != np.float64:
-            return terms
-        return successive_additions(terms, X.shape[axis])
+        return (0.51 * terms + 4.0) * EPS * size + TINY
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -85,9 +77,7 @@ class Plain:
                 continue
             one_by_one = w.size >= LONG_ROWS and block.size >= IN_MEMORY and block.flags.c_contiguous
             multiply = np.vecdot if one_by_one else np.matmul
-            multiply(block[:, :TERMS], w[:TERMS], out=out[rows])
-            for start in range(TERMS, w.size, TERMS):
-                out[rows] += block[:, start : start + TERMS] @ w[start : start + TERMS]
+            multiply(block, w, out=out[rows])
         out += b
         return out
 
@@ -96,22 +86,13 @@ class Plain:
         """Return X^T c: shape (d,)."""
         out = np.zeros(X.shape[1])
         for rows, block in row_blocks(X):
-            if sp.issparse(block):
-                out += block.T @ c[rows]
-                continue
-            factors, whole = c[rows], len(block) - len(block) % TERMS
-            if whole:  # parts of TERMS rows are a stack of matrices, which NumPy multiplies in one call
-                stack = block[:whole].reshape(whole // TERMS, TERMS, out.size)
-                out += (factors[:whole].reshape(-1, 1, TERMS) @ stack).sum(axis=(0, 1))
-            out += factors[whole:] @ block[whole:]
+            out += block.T @ c[rows] if sp.issparse(block) else c[rows] @ block
         return out
 
     @staticmethod
     def total(v: np.ndarray) -> float:
-        """Return the sum of the entries of v: the sum of the sums of its parts."""
-        whole = v.size - v.size % TERMS
-        sums = v[:whole].reshape(-1, TERMS).sum(axis=1)
-        return float(sums.sum() + v[whole:].sum())
+        """Return the sum of the entries of v."""
+        return float(np.sum(v))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
@@ -175,11 +156,6 @@ def _two_products(a: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
     h, (a1, a2), (c1, c2) = a * c, halves(a), halves(c)
     return h, a2 * c2 - (((h - a1 * c1) - a2 * c1) - a1 * c2)
-
-
-def successive_additions(terms: int, size: int) -> int:
-    """Return the largest number of successive additions in a sum in parts of `size` terms, `terms` of them not 0."""
-    return min(terms, TERMS + -(-size // TERMS))
 
 
 def powers_error(p: float, terms: int) -> float:

@@ -23,8 +23,7 @@ import numpy as np
 
 from ..algorithms.programs import Decomposition
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, KernelProblem
-from ..certificates.gram import KernelSample
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator
 from ..certificates.verdicts import Inseparable, Verdict

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ..certificates.certificate import Certificate
-from ..certificates.rows import attained_margin, certify
+from ..certificates.row_pass import attained_margin, certify
 from ..certificates.sample import Sample
 from ..certificates.separators import LinearSeparator, exact_attained_margin
 from ..certificates.verdicts import Inseparable, Verdict

@@ -25,9 +25,8 @@ from ..certificates.verdicts import (
 )
 from ..data.partitions import Gathered, Partitions, signs_of
 from ..fit.deadline import Deadline
-from ..fit.partitioned.bounds import Evaluation, Scored, empty_certificate, evaluate
 from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
-from ..fit.partitioned.sums import Coordinates
+from ..fit.partitioned.sums import Coordinates, Evaluation, Sums, empty_certificate, pass_sums
 from ..numerics.progress import announce
 from ..problem.problem import Problem
 from ..problem.status import stopped_reason
@@ -101,34 +100,35 @@ class PassSearch:
             idle = 0 if self._better(found, held, scored) else idle + 1
             if self._is_narrow() or deadline.interrupted():
                 break
+            assert scored.near is not None
             near = scored.near.pruned()
             more = with_rows(held, found.certificate.support, [near], self.rows)
             if more is None:
-                all_held = not scored.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
+                all_held = not scored.point.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
                 return self._end(NO_DIGITS if all_held else NO_ROOM)
             held = more
         return self._end(NO_PROGRESS if idle >= MAX_IDLE else "")
 
-    def _pass(self, found: LinearSeparator, held: Gathered) -> tuple[Scored | None, float]:
+    def _pass(self, found: LinearSeparator, held: Gathered) -> tuple[Sums | None, float]:
         """Return the margins of all rows, with the rows below those in memory; None if stopped."""
         z = self.coordinates.vector(found.w, found.b)
         margins = signs_of(held) * self.coordinates.scores(held.X, z)
         reach = HARD_REACH * max(float(margins.min()), 0.0)
         evaluation = Evaluation(1, z, max(self.rows // 2, 1), reach)
         scores = self.partitions.total(
-            partial(evaluate, self.coordinates, (evaluation,)), self.deadline.interrupted
+            partial(pass_sums, self.coordinates, (evaluation,)), self.deadline.interrupted
         )
         return None if scores is None else scores.parts[0], reach
 
-    def _better(self, found: LinearSeparator, held: Gathered, scored: Scored) -> bool:
+    def _better(self, found: LinearSeparator, held: Gathered, scored: Sums) -> bool:
         """Update separator and upper bound by those of a pass; return whether a bound of the margin is better."""
         before = self.certificate
-        proved, fingerprint = found.certificate, scored.fingerprint(self.coordinates.d)
+        proved, fingerprint = found.certificate, scored.data
         self.certificate = replace(before, fingerprint=fingerprint)
         if proved.upper < before.upper:
             support = held.numbers[proved.support]
             self.certificate = replace(proved, lower=before.lower, support=support, fingerprint=fingerprint)
-        lower = scored.bound(self.coordinates, self.coordinates.vector(found.w, found.b)).bound
+        lower = self.coordinates.bound(scored, self.coordinates.vector(found.w, found.b)).bound
         if lower > max(before.lower, 0.0) and found.exact is None:
             self.certificate = replace(self.certificate, lower=lower)
             self.best = replace(found, lo=lower)

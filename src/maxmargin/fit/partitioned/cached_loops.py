@@ -31,15 +31,15 @@ import numpy as np
 from ...algorithms.online.dual_coordinate_descent import Descend
 from ...certificates.certificate import Certificate
 from ...certificates.dual_variables import even_out
+from ...certificates.row_pass import bound_of_dual
 from ...data.partitions import ArrayPartitions, Gathered, signs_of
 from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
 from ...problem.problem import Problem
 from ..report import Solution
 from ..state import ENTRIES_PER_CALL
-from .bounds import dual_side, empty_certificate, objective_side
 from .driver import PartitionedFit, PassDriver
-from .sums import Block, BoundSums, Coordinates
+from .sums import Block, Coordinates, Sums, empty_certificate
 
 STAGE = "cached-loops"
 # Part of the memory for rows; the rest holds temporary arrays.
@@ -181,7 +181,7 @@ class LoopsRun:
         self.kept: Gathered | None = None
         self.rho, self.u, self.balance = self.problem.rho, np.zeros(coordinates.size), 0.0
         self.best, self.upper, self.lower = self.z, np.inf, -np.inf
-        self.factors, self.fingerprint = (1.0, 1.0), None
+        self.factors, self.fingerprint = np.ones(2), None
         self.idle = self.steps = self.passes = 0
         self.tol, self.level = tol, 0
 
@@ -221,7 +221,7 @@ class LoopsRun:
             found[-1] *= self.rho
         return found
 
-    def advance(self, interrupted: Callable[[], bool]) -> BoundSums | None:
+    def advance(self, interrupted: Callable[[], bool]) -> Sums | None:
         """Make a pass, update the bounds as of its beginning (`_prove`), and return its sums; None if stopped."""
         z, balance, sums, gap = self.z, self.balance, None, self.gap
         self.frozen[:] = self.current
@@ -233,23 +233,24 @@ class LoopsRun:
             release_pages(self.duals)
             if interrupted():
                 return None
-        if sums is None or sums.rows < self.partitions.shape[0]:
+        if sums is None or sums.data.rows < self.partitions.shape[0]:
             return None
         self._finish(interrupted)
         self._prove(sums, z)
         self._choose_effort(gap)
         # w and sum alpha_i y_i without the rounding errors of all steps before this pass
         assert sums.dual is not None
-        d = self.coordinates.d if self.problem.free else self.u.size
-        self.u[:d] += (sums.dual.v.sum(axis=0) - z)[:d]
-        self.balance += float(sums.dual.alpha[0] - sums.dual.alpha[1]) - balance
+        v, sum_now = sums.dual.v.sum(axis=0), float(sums.dual.total[1] - sums.dual.total[0])
+        v = np.append(v, self.problem.rho * sum_now) if self.problem.rho else v
+        self.u[: v.size] += v - z[: v.size]
+        self.balance += sum_now - balance
         return sums
 
-    def _score(self, block: Gathered, z: np.ndarray) -> BoundSums:
+    def _score(self, block: Gathered, z: np.ndarray) -> Sums:
         """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""
         scored, y = Block(self.coordinates, block), signs_of(block, self.positive)
-        dual = scored.dual_totals(y, np.abs(self.frozen[block.numbers]))
-        return scored.bound_sums(y, z, y * self.coordinates.scores(scored.X, z), dual)
+        dual = scored.dual_sums(y, np.abs(self.frozen[block.numbers]))
+        return replace(scored.bound_sums(y, z, y * self.coordinates.scores(scored.X, z)), dual=dual)
 
     def _descend(self, block: Gathered, interrupted: Callable[[], bool]) -> None:
         """Sweep a block and the kept rows; keep those of the smallest `_LoadedRows.distances`."""
@@ -290,16 +291,16 @@ class LoopsRun:
             if gap <= self.settings.end_share * first or interrupted():
                 return
 
-    def _prove(self, sums: BoundSums, z: np.ndarray) -> None:
+    def _prove(self, sums: Sums, z: np.ndarray) -> None:
         """Update the bounds by those of the point z and the dual variables at the beginning of the pass."""
         self.idle += 1
-        self.fingerprint = sums.fingerprint(self.coordinates.d)
-        upper = objective_side(self.coordinates, sums, z).bound
+        assert sums.dual is not None
+        self.fingerprint, upper = sums.data, self.coordinates.bound(sums, z).bound
         if upper < self.upper:
             self.best, self.upper, self.idle = z, upper, 0
-        found = dual_side(self.coordinates, sums)
-        if found is not None and found[0].bound > self.lower:
-            self.lower, self.factors, self.idle = found[0].bound, found[1], 0
+        found, factors = bound_of_dual(self.problem, sums.dual, scaled=True)
+        if found.bound > self.lower:
+            self.lower, self.factors, self.idle = found.bound, factors, 0
             self.frozen, self.proved = self.proved, self.frozen
 
     def release(self) -> None:
@@ -313,7 +314,7 @@ class LoopsRun:
             return empty_certificate(self.problem, self.partitions.shape)
         support = np.flatnonzero(self.proved)
         signed = np.asarray(self.proved[support])
-        y, (plus, minus) = np.sign(signed), self.factors
+        y, (minus, plus) = np.sign(signed), self.factors
         dual = np.abs(signed) * np.where(y > 0.0, plus, minus)
         if self.problem.free:
             even_out(dual, y, dual.copy())  # no dual variable is raised

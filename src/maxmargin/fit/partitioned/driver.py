@@ -17,8 +17,7 @@ from ...numerics.norms import norm
 from ...problem.problem import Problem
 from ...problem.status import Status
 from ..report import Report, Solution, Stopping
-from .bounds import empty_certificate
-from .sums import Coordinates, RowSums
+from .sums import Coordinates, Sums, empty_certificate
 
 # Seconds between reports within a pass: a callback ends a fit within a second, and is called rarely beside the blocks.
 PROGRESS_SECONDS = 0.5
@@ -201,13 +200,13 @@ class PassDriver(ABC):
             self.stage, self.labels[k], margin, reason,
         )  # fmt: skip
 
-    def check_rows(self, k: int, sums: RowSums) -> None:
+    def check_rows(self, k: int, sums: Sums) -> None:
         """Store the fingerprint of the rows of a pass; raise an error if it differs from that of the last pass.
 
         Rows beyond the domain are refused.
         """
         check_longest(sums.longest)
-        now, before = sums.fingerprint(self.coordinates.d), self.fingerprints[k]
+        now, before = sums.data, self.fingerprints[k]
         difference = None if before is None else before.difference(now)
         if difference is not None:
             raise ValueError(

@@ -24,14 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from ...certificates.certificate import Certificate
+from ...certificates.certificate import Certificate, ImpliedDual
 from ...certificates.dual_variables import slopes
+from ...certificates.row_pass import bound_of_dual
 from ...data.partitions import signs_of
 from ...numerics.sums import EPS
 from ...problem.problem import Problem
 from ...solvers.linear_systems import Solve, factor
 from ..report import Solution
-from .bounds import empty_certificate, objective_side, prove
 from .driver import PartitionedFit, PassDriver
 from .sample import DrawnRows, count_classes, draw_rows, start_point
 from .sums import (
@@ -41,12 +41,18 @@ from .sums import (
     Linearisation,
     Near,
     Query,
+    StepSums,
     Sums,
+    empty_certificate,
     pass_sums,
     row_lengths,
 )
 
 STAGE = "partitioned-newton"
+# Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
+# otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
+# a larger one limits the gap that can be certified.
+RECOMPUTED = 1e-11
 # Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
 # local model, and in two products of the interior points.
 COPIES = 4
@@ -225,6 +231,29 @@ def regularised(coordinates: Coordinates, matrix: np.ndarray) -> np.ndarray:
     return found
 
 
+class Proof(NamedTuple):
+    """Dual variables, and the lower bound that they prove.
+
+    `numbers` and `alpha`, of shape (k,), are the rows whose dual variables are given one by one, and these, before the
+    factors of `dual` multiply them.
+    """
+
+    lower: float
+    dual: ImpliedDual
+    numbers: np.ndarray
+    alpha: np.ndarray
+
+
+def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof:
+    """Return the lower bound of the dual variables that the last step implies."""
+    assert sums.dual is not None
+    side, factors = bound_of_dual(coordinates.problem, sums.dual, scaled=True)
+    size = factors @ sums.dual.total + (factors * factors) @ sums.dual.cost
+    minus, plus = factors.tolist()
+    implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)
+    return Proof(side.bound - RECOMPUTED * float(size), implied, last.numbers, last.alpha)
+
+
 class NewtonRun:
     """The iteration of one binary problem.
 
@@ -290,7 +319,7 @@ class NewtonRun:
     @property
     def lower(self) -> float:
         """The best lower bound so far."""
-        return -np.inf if self.proof is None else self.proof.side.bound
+        return -np.inf if self.proof is None else self.proof.lower
 
     @property
     def gap(self) -> float:
@@ -334,23 +363,26 @@ class NewtonRun:
         query = self._query
         assert query is not None
         settings = self.settings
-        side = objective_side(self.coordinates, sums, query.z)
+        side = self.coordinates.bound(sums, query.z)
+        objective = side.bound - side.rounding
         if side.bound < self.upper:
             self.best, self.upper = query.z, side.bound
         if query.last is not None and sums.dual is not None:
             proof = prove(self.coordinates, sums, query.last, query.z)
-            if proof is not None and proof.side.bound > self.lower:
+            if proof.lower > self.lower:
                 self.proof = proof
         self.idle += 1
         if self.gap < settings.idle_share * self.idle_gap:
             self.idle, self.idle_gap = 0, self.gap
         if self.gap <= self.tol:
             return
-        if not self._step_back(query, sums, side.value):
-            self.last_objective = side.value
-            self._step(query, sums, side.value, interrupted)
+        assert sums.step is not None
+        assert sums.near is not None
+        if not self._step_back(query, sums.step.on_step, objective):
+            self.last_objective = objective
+            self._step(query, sums.step, sums.near.pruned(), objective, interrupted)
 
-    def _step_back(self, query: Query, sums: Sums, objective: float) -> bool:
+    def _step_back(self, query: Query, on_step: np.ndarray, objective: float) -> bool:
         """Set the radius by the best point on the last step; move back to it if the end is worse than the beginning.
 
         Points are the beginning, the end, and those between both that the pass evaluated. Return whether z was moved.
@@ -358,7 +390,7 @@ class NewtonRun:
         if query.last is None:
             return False
         begin, step, settings = query.last.z, query.z - query.last.z, self.settings
-        share, least = self._best_point(begin, step, objective, sums)
+        share, least = self._best_point(begin, step, objective, on_step)
         if share == 1.0:
             self.radius = max(self.radius, settings.radius_growth * self.last_move)
         else:
@@ -370,23 +402,24 @@ class NewtonRun:
         return True
 
     def _best_point(
-        self, begin: np.ndarray, step: np.ndarray, objective: float, sums: Sums
+        self, begin: np.ndarray, step: np.ndarray, objective: float, on_step: np.ndarray
     ) -> tuple[float, float]:
         """Return the share of the last step at which the objective is the least, and the objective there.
 
         Of values that are equal up to rounding the end of the step, or its beginning, is the best.
         """
         points = begin + STEP_SHARES[:, None] * step
-        values = 0.5 * np.einsum("ij,ij->i", points * self.coordinates.regular, points) + sums.on_step
+        values = 0.5 * np.einsum("ij,ij->i", points * self.coordinates.regular, points) + on_step
         values = np.append((objective, self.last_objective), values)
         values[2:] += self.settings.rounding * abs(objective)
         k = int(np.argmin(values))
         return (1.0, 0.0, *STEP_SHARES.tolist())[k], float(values[k])
 
-    def _step(self, query: Query, sums: Sums, objective: float, interrupted: Callable[[], bool]) -> None:
+    def _step(
+        self, query: Query, sums: StepSums, near: Near, objective: float, interrupted: Callable[[], bool]
+    ) -> None:
         """Move to the solution of the local model, not farther than the model is accurate."""
         settings, hinge = self.settings, self.problem.loss == "hinge"
-        near = sums.near.pruned()
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
         metric = regularised(self.coordinates, sums.curvature)
         model = self._local_model(query, sums, near)
@@ -429,7 +462,7 @@ class NewtonRun:
                 return Trial(*found, self._mean_move(found[0] - centre), weight)
         return None
 
-    def _local_model(self, query: Query, sums: Sums, near: Near) -> LocalModel:
+    def _local_model(self, query: Query, sums: StepSums, near: Near) -> LocalModel:
         """Return the local model without proximal term.
 
         With H the curvature and g the slope of the other rows at z0, their Taylor polynomial is
@@ -601,4 +634,13 @@ class NewtonDriver(PassDriver):
             return nothing
         if run.proof is None:
             return replace(nothing, upper=run.upper, fingerprint=fingerprint)
-        return run.proof.certificate(self.coordinates, run.upper, fingerprint)
+        proof = run.proof
+        return Certificate(
+            self.coordinates.problem,
+            proof.lower,
+            run.upper,
+            proof.numbers,
+            proof.alpha,
+            fingerprint,
+            implied=proof.dual,
+        )

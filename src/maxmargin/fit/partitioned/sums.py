@@ -6,20 +6,27 @@ nearest to the margin. For the dual variables that the last two points imply: th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...certificates.bounds import Length, norm_interval
-from ...certificates.certificate import Fingerprint
+from ...certificates.certificate import Certificate, Fingerprint
 from ...certificates.dual_variables import implied, slopes
+from ...certificates.row_pass import (
+    DualSums,
+    PointSums,
+    Side,
+    bound_of_point,
+    dual_sums,
+    point_sums,
+    score_errors,
+)
 from ...certificates.sample import factors_at, row_projections
 from ...data.door import LARGEST
 from ...data.partitions import Gathered, M, Partition, check_finite, check_least_cost, signs_of
-from ...numerics.sums import SMALLEST_FLOAT, Plain
+from ...numerics.sums import Plain
 from ...problem.problem import Problem
 
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
@@ -30,8 +37,6 @@ BLOCK_BYTES = 1 << 21
 # The least distance unit of a row, as a share of the mean one (`Query.metric`): without it, rows whose scores are known
 # exactly are never gathered, and rows of tiny entries fill the memory.
 MIN_UNIT = 0.1
-
-Q = TypeVar("Q")
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,9 @@ class Coordinates:
         """Return the weight vector and the intercept of z."""
         return z[: self.d].copy(), self.constant * float(z[-1]) if self.constant else 0.0
 
-    def length(self, z: np.ndarray) -> Length:
-        """Return |w| in the dual norm, with the weight of an augmented intercept, and an interval that holds it."""
-        return norm_interval(self.problem.weights(*self.point(z)), self.problem.q)
+    def bound(self, sums: Sums, z: np.ndarray) -> Side:
+        """Return the bound that z proves by the sums of a pass."""
+        return bound_of_point(self.problem, sums.point, *self.point(z))
 
     def scores(self, X: Any, z: np.ndarray) -> np.ndarray:
         """Return w.x_i + b of rows: shape (n,)."""
@@ -173,6 +178,30 @@ class Query:
 
 
 @dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A point whose bound a pass computes for one binary problem, in any norm.
+
+    Attributes
+    ----------
+    positive : int
+        The class against the rest.
+    z : ndarray of shape (size,)
+    nearest : int
+        Rows to gather, at most.
+    reach : float
+        Margin below which rows are gathered, with their margins as distances.
+    by_terms : bool, default=False
+        Whether the error of each score is bounded by its own terms, as of `row_pass.score_errors`.
+    """
+
+    positive: int
+    z: np.ndarray
+    nearest: int
+    reach: float
+    by_terms: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Near:
     """The rows nearest to the margin, with their distances and margins as computed in the pass, of shape (k,).
 
@@ -198,108 +227,8 @@ class Near:
         return Near(self.rows.some(kept), self.distances[kept], self.margins[kept], self.nearest)
 
 
-@dataclass(frozen=True, eq=False)
-class DualTotals:
-    """Sums over dual variables, the first row for positive and the second one for negative labels.
-
-    Attributes
-    ----------
-    alpha, gains_lost, spread : ndarray of shape (2,)
-        sum alpha_i; sum alpha_i^2 / (4 C s_i) of the squared hinge, 0 of the hinge; sum alpha_i |x_i| without the
-        constant coordinate.
-    v : ndarray of shape (2, size)
-        sum alpha_i y_i x_i, with the constant coordinate.
-    """
-
-    alpha: np.ndarray
-    gains_lost: np.ndarray
-    spread: np.ndarray
-    v: np.ndarray
-
-    def merge(self, other: DualTotals) -> DualTotals:
-        """Return the sums over the rows of both."""
-        return DualTotals(
-            self.alpha + other.alpha,
-            self.gains_lost + other.gains_lost,
-            self.spread + other.spread,
-            self.v + other.v,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class RowSums:
-    """Sums over rows from which the fingerprint follows, and the objective at a point.
-
-    Attributes
-    ----------
-    rows, positives : int
-    checksum, scale : float
-        Sums of the fingerprint (`Sample.fingerprint`).
-    losses, worst : float
-        Losses of the margins as computed, and of the margins minus their error bounds; 0 for a hard margin.
-    terms, blocks : int
-        Successive additions within a block, at most, and blocks that were added up.
-    longest : float
-        The largest |x_i|, without the constant coordinate.
-    """
-
-    rows: int
-    positives: int
-    checksum: float
-    scale: float
-    losses: float
-    worst: float
-    terms: int
-    blocks: int
-    longest: float
-
-    def merge(self, other: RowSums) -> RowSums:
-        """Return the sums over the rows of both."""
-        return RowSums(
-            self.rows + other.rows,
-            self.positives + other.positives,
-            self.checksum + other.checksum,
-            self.scale + other.scale,
-            self.losses + other.losses,
-            self.worst + other.worst,
-            max(self.terms, other.terms),
-            self.blocks + other.blocks,
-            max(self.longest, other.longest),
-        )
-
-    @property
-    def additions(self) -> int:
-        """The number of successive additions in each sum, at most, for error bounds."""
-        return self.terms + self.blocks
-
-    def fingerprint(self, columns: int) -> Fingerprint:
-        """Return the fingerprint of the rows."""
-        return Fingerprint(self.rows, columns, self.positives, self.checksum, self.scale)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundSums(RowSums):
-    """Sums over rows from which a lower and an upper bound follow.
-
-    Attributes
-    ----------
-    dual : DualTotals or None
-        Sums over dual variables.
-    """
-
-    dual: DualTotals | None
-
-    def merge(self, other: BoundSums) -> BoundSums:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the sums over the rows of both."""
-        return BoundSums(
-            **vars(super().merge(other)),
-            dual=None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Sums(BoundSums):
-    """Sums over rows for one `Query`.
+class StepSums(NamedTuple):
+    """Sums over rows for a step of Newton's method.
 
     Attributes
     ----------
@@ -309,22 +238,51 @@ class Sums(BoundSums):
         sum -phi'(m_i) y_i x_i, phi being the smoothed loss of a row of the margin m_i.
     curvature : ndarray of shape (size, size)
         sum phi''(m_i) x_i x_i'.
-    near : Near
     """
 
     on_step: np.ndarray
     slope: np.ndarray
     curvature: np.ndarray
-    near: Near
 
-    def merge(self, other: Sums) -> Sums:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the sums over the rows of both; `dual` is that of the dual variables that the last step implies."""
+    def merge(self, other: StepSums) -> StepSums:
+        """Return the sums over the rows of both."""
+        return StepSums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What a pass computes over rows for one binary problem.
+
+    Attributes
+    ----------
+    data : Fingerprint
+    longest : float
+        The largest |x_i|, without the constant coordinate.
+    point : PointSums
+        Of the point z.
+    dual : DualSums or None
+        Of dual variables: those that the last step implies, or those of a certificate.
+    near : Near or None
+        The rows nearest to the margin.
+    step : StepSums or None
+    """
+
+    data: Fingerprint
+    longest: float
+    point: PointSums
+    dual: DualSums | None = None
+    near: Near | None = None
+    step: StepSums | None = None
+
+    def merge(self, other: Sums) -> Sums:
+        """Return the results for the rows of both."""
         return Sums(
-            **vars(super().merge(other)),
-            on_step=self.on_step + other.on_step,
-            slope=self.slope + other.slope,
-            curvature=self.curvature + other.curvature,
-            near=self.near.merge(other.near),
+            self.data.merge(other.data),
+            max(self.longest, other.longest),
+            self.point.merge(other.point),
+            None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
+            None if self.near is None or other.near is None else self.near.merge(other.near),
+            None if self.step is None or other.step is None else self.step.merge(other.step),
         )
 
 
@@ -339,28 +297,27 @@ class PassResult(Generic[M]):
         return PassResult(tuple(one.merge(two) for one, two in zip(self.parts, other.parts, strict=True)))
 
 
-def results_by_block(
-    coordinates: Coordinates, queries: tuple[Q, ...], compute: Callable[[Block, Q], M], partition: Partition
-) -> PassResult[M]:
-    """Return what `compute` returns for each query, merged over the blocks of a partition.
-
-    An empty partition is one block of no rows.
-    """
+def pass_sums(
+    coordinates: Coordinates, queries: tuple[Query | Evaluation, ...], partition: Partition
+) -> PassResult[Sums]:
+    """Return the sums that the queries ask for, over the rows of a partition."""
     rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
-    found: PassResult[M] | None = None
-    for part in partition.blocks(rows) if partition.size else [partition]:
+    found: PassResult[Sums] | None = None
+    for part in (
+        partition.blocks(rows) if partition.size else [partition]
+    ):  # an empty one is one block of no rows
         block = Block(coordinates, part)
-        results = PassResult(tuple(compute(block, query) for query in queries))
+        parts = (
+            block.evaluated(query) if isinstance(query, Evaluation) else block.sums(query)
+            for query in queries
+        )
+        results = PassResult(tuple(parts))
         found = results if found is None else found.merge(results)
     assert found is not None
-    return found
-
-
-def pass_sums(coordinates: Coordinates, queries: tuple[Query, ...], partition: Partition) -> PassResult[Sums]:
-    """Return the sums that the queries ask for, over the rows of a partition."""
-    found = results_by_block(coordinates, queries, Block.sums, partition)
     # a partition returns no more rows than are asked for
-    return PassResult(tuple(replace(part, near=part.near.pruned()) for part in found.parts))
+    return PassResult(
+        tuple(replace(part, near=part.near.pruned() if part.near else None) for part in found.parts)
+    )
 
 
 class Block:
@@ -376,8 +333,6 @@ class Block:
         0 for rows of no class.
     products : ndarray of shape (n,)
         The terms of the fingerprint without their factor for the label, 3 + y_i.
-    width : int
-        The largest number of stored entries of a row.
     """
 
     def __init__(self, coordinates: Coordinates, block: Partition | Gathered) -> None:
@@ -393,7 +348,6 @@ class Block:
         self.products *= 1.0 + self.weights
         if not (self.norms.max(initial=0.0) <= LARGEST and np.isfinite(self.products.sum())):
             check_finite(block)
-        self.width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else d
 
     def sums(self, query: Query) -> Sums:
         """Return the sums for one binary problem."""
@@ -410,79 +364,53 @@ class Block:
             before = y * self.coordinates.scores(self.X, query.last.z)
             for k, share in enumerate(STEP_SHARES):
                 on_step[k] = problem.losses(before + share * (margins - before), self.weights).sum()
-            dual = self._dual(query.last, y, before, margins)
+            dual = self.dual_sums(y, self._implied(query.last, before, margins))
+        step = StepSums(
+            on_step,
+            self.coordinates.combine(self.X, slope * y),
+            self.coordinates.products(self.X, curvature),
+        )
+        return replace(
+            self.bound_sums(y, query.z, margins), dual=dual, near=self._near(query, margins), step=step
+        )
+
+    def evaluated(self, query: Evaluation) -> Sums:
+        """Return the sums of a point for one binary problem."""
+        y = signs_of(self.block, query.positive)
+        margins = y * self.coordinates.scores(self.X, query.z)
+        places = np.flatnonzero((margins < query.reach) & (self.weights > 0.0))
+        assert isinstance(self.block, Partition)
+        least = margins[places]
+        near = Near(Gathered.take(self.block, places), least, least, query.nearest).pruned()
+        return replace(self.bound_sums(y, query.z, margins, query.by_terms), near=near)
+
+    def bound_sums(self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> Sums:
+        """Return the sums for labels y and the point z, where the rows have these margins: shape (n,) each."""
+        errors = score_errors(self.X, *self.coordinates.point(z), self.norms, by_terms)
+        sums = (float(terms @ (3.0 + y)) for terms in (self.products, np.abs(self.products)))
         return Sums(
-            **vars(self.bound_sums(y, query.z, margins, dual)),
-            on_step=on_step,
-            slope=self.coordinates.combine(self.X, slope * y),
-            curvature=self.coordinates.products(self.X, curvature),
-            near=self._near(query, margins),
+            Fingerprint(y.size, self.coordinates.d, int(np.count_nonzero(y > 0.0)), *sums),
+            float(self.norms.max(initial=0.0)),
+            point_sums(self.coordinates.problem, margins, errors, self.weights),
         )
 
-    def row_sums(self, y: np.ndarray, margins: np.ndarray, worst: np.ndarray) -> RowSums:
-        """Return the sums for labels y, margins, and the margins minus their error bounds, each of shape (n,)."""
-        problem = self.coordinates.problem
-        losses, worst_losses = (
-            0.0 if problem.hard else Plain.total(problem.losses(each, self.weights))
-            for each in (margins, worst)
-        )
-        if not problem.hard:  # losses may underflow
-            worst_losses += SMALLEST_FLOAT * np.count_nonzero((worst < 1.0) & (self.weights > 0.0))
-        return RowSums(
-            self.block.size, int(np.count_nonzero(y > 0.0)), float(self.products @ (3.0 + y)),
-            float(np.abs(self.products) @ (3.0 + y)), losses, worst_losses,
-            Plain.terms(self.X, self.block.size, 0), 1, float(self.norms.max(initial=0.0)),
-        )  # fmt: skip
+    def dual_sums(self, y: np.ndarray, alpha: np.ndarray) -> DualSums:
+        """Return the sums for labels y and dual variables within their caps: shape (n,) each."""
+        return dual_sums(self.coordinates.problem, self.X, y, self.weights, alpha, self.norms)
 
-    def bound_sums(
-        self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, dual: DualTotals | None
-    ) -> BoundSums:
-        """Return the sums for bounds of the point z, where the rows have these margins, and of dual variables."""
-        found = self.row_sums(y, margins, margins - self.errors(z, margins))
-        return BoundSums(**vars(found), dual=dual)
-
-    def errors(self, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> np.ndarray:
-        """Return bounds of the rounding errors of margins, of shape (n,).
-
-        The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). With `by_terms`
-        the sum is computed, which is much smaller where columns differ in size. The factor 1.01 covers the rounding of
-        either.
-        """
-        w, b = self.coordinates.point(z)
-        size = Plain.scores(abs(self.X), np.abs(w)) if by_terms else self.norms * Plain.norm(w)
-        errors = Plain.error(1.01 * size + abs(b), Plain.terms(self.X, self.width, 1) + 1)
-        return errors + (self.width + 2) * SMALLEST_FLOAT
-
-    def _dual(
-        self, last: Linearisation, y: np.ndarray, before: np.ndarray, margins: np.ndarray
-    ) -> DualTotals:
-        """Return the sums over the dual variables that the last step implies.
+    def _implied(self, last: Linearisation, before: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        """Return the dual variables that the last step implies, shape (n,).
 
         The margins at its beginning are `before`, those at its end `margins`: shape (n,).
         """
-        problem, first = self.coordinates.problem, self.block.numbers[0] if y.size else 0
-        alpha = np.zeros(y.size)
+        problem, first = self.coordinates.problem, self.block.numbers[0] if margins.size else 0
+        alpha = np.zeros(margins.size)
         if not last.others_zero:
             alpha = implied(problem, before, margins, self.weights, last.width)
-        begin, end = np.searchsorted(last.numbers, [first, first + y.size])
+        begin, end = np.searchsorted(last.numbers, [first, first + margins.size])
         places = last.numbers[begin:end] - first
         alpha[places] = problem.capped(last.alpha[begin:end], self.weights[places])
-        return self.dual_totals(y, alpha)
-
-    def dual_totals(self, y: np.ndarray, alpha: np.ndarray) -> DualTotals:
-        """Return the sums over dual variables: shape (n,)."""
-        problem = self.coordinates.problem
-        sides = np.stack([alpha * (y > 0.0), alpha * (y < 0.0)])
-        signs = np.array([1.0, -1.0])
-        return DualTotals(
-            np.array([Plain.total(side) for side in sides]),
-            # not alpha - gains, which cancels where alpha is small: `dual_side` may multiply alpha by a large factor
-            np.array([Plain.total(problem.gains_lost(side, self.weights)) for side in sides]),
-            sides @ self.norms,
-            np.stack(
-                [s * self.coordinates.combine(self.X, side) for s, side in zip(signs, sides, strict=True)]
-            ),
-        )
+        return alpha
 
     def _near(self, query: Query, margins: np.ndarray) -> Near:
         """Return the rows within reach of the margin, by the distance of `Query.metric`."""
@@ -505,3 +433,9 @@ def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndar
     if coordinates.constant:
         scores = scores + coordinates.constant * metric[-1]
     return np.sqrt(np.einsum("ij,ij->i", scores, scores))
+
+
+def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:
+    """Return the certificate of a fit that was stopped before its first pass: it proves nothing."""
+    nothing = Fingerprint(*shape, 0, 0.0, 0.0)
+    return Certificate(problem, -np.inf, np.inf, np.zeros(0, np.int64), np.zeros(0), nothing)

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...certificates.bounds import Bounds, Side, combine_sides
 from ...certificates.certificate import Certificate, Certificates, check_support, require
-from ...certificates.rows import bounds_to
+from ...certificates.row_pass import Bounds, Side, bound_of_dual, bounds_to, combine_sides
 from ...certificates.sample import Sample
 from ...certificates.verification import (
     check_data,
@@ -20,11 +19,10 @@ from ...certificates.verification import (
     recomputed,
 )
 from ...data.partitions import Gathered, Partitions, signs_of
-from .bounds import Evaluation, Scored, dual_side, evaluate, objective_side
-from .sums import Coordinates, Linearisation, Query, Sums, pass_sums
+from .sums import Coordinates, Evaluation, Linearisation, Query, Sums, pass_sums
 
 # the lower bound of a certificate without dual variables
-NO_DUAL = Side(-np.inf, 0.0, -np.inf)
+NO_DUAL = Side(-np.inf, 0.0)
 
 
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
@@ -147,10 +145,12 @@ class _CheckBySums(_Check):
 
     def certificate(self, primal: Sums, dual: Sums) -> Certificate:
         """Return the certificate with recomputed bounds."""
-        check_data(self.claim, primal.fingerprint(self.coordinates.d))
-        above = objective_side(self.coordinates, primal, self.z)
-        # the sums of no dual variables prove nothing
-        below, _ = dual_side(self.coordinates, dual) or (NO_DUAL, None)
+        check_data(self.claim, primal.data)
+        assert dual.dual is not None
+        above, (below, _) = (
+            self.coordinates.bound(primal, self.z),
+            bound_of_dual(self.claim.problem, dual.dual),
+        )
         return self.recomputed(combine_sides(self.claim.problem, below, above))
 
 
@@ -158,21 +158,21 @@ class _CheckByRows(_Check):
     """An evaluation of the point of the model, and the rows that have a dual variable."""
 
     @staticmethod
-    def read(partitions: Partitions, checks: list[_CheckByRows]) -> list[tuple[Scored, Gathered]]:
+    def read(partitions: Partitions, checks: list[_CheckByRows]) -> list[tuple[Sums, Gathered]]:
         """Return for each problem the evaluation of its point, and the rows of all problems."""
         evaluations = tuple(Evaluation(one.positive, one.z, 0, -np.inf, by_terms=True) for one in checks)
-        found = partitions.total(partial(evaluate, checks[0].coordinates, evaluations), bool)
+        found = partitions.total(partial(pass_sums, checks[0].coordinates, evaluations), bool)
         numbers = np.unique(np.concatenate([check.numbers for check in checks]))
         rows = partitions.gather(numbers, bool)
         assert found is not None
         assert rows is not None
         return [(scored, rows) for scored in found.parts]
 
-    def certificate(self, scored: Scored, rows: Gathered) -> Certificate:
+    def certificate(self, scored: Sums, rows: Gathered) -> Certificate:
         """Return the certificate with recomputed bounds."""
-        problem, count = self.claim.problem, self.coordinates.d
-        check_data(self.claim, scored.fingerprint(count))
-        primal = scored.bound(self.coordinates, self.z)
+        problem = self.claim.problem
+        check_data(self.claim, scored.data)
+        primal = self.coordinates.bound(scored, self.z)
         if not self.numbers.size:
             dual = NO_DUAL._replace(bound=np.inf) if problem.hard else NO_DUAL
             return self.recomputed(combine_sides(problem, dual, primal))
@@ -182,5 +182,5 @@ class _CheckByRows(_Check):
         alpha = claimed_dual(replace(self.claim, support=places), sample)
         # the bound of the point on these rows alone is not used
         found = bounds_to(problem, sample, *self.coordinates.point(self.z), alpha, 0.0)
-        dual = Side(found.upper, found.above, 0.0) if problem.hard else Side(found.lower, found.below, 0.0)
+        dual = Side(found.upper, found.above) if problem.hard else Side(found.lower, found.below)
         return self.recomputed(combine_sides(problem, dual, primal))

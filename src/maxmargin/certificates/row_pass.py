@@ -1,0 +1,401 @@
+"""Both bounds of a linear problem from one pass over blocks of rows, rounded outwards, and their formulas.
+
+With alpha within its caps, v = sum alpha_i y_i x_i and m_i = y_i (w.x_i + b),
+
+* soft:  sum alpha_i - sum alpha_i^2 / (4 C s_i) - 1/2 |v|^2  <=  optimum  <=  1/2 |w|^2 + losses,
+* hard:  min m_i / |w|  <=  largest margin  <=  |v| / sum alpha_i,
+
+v being measured in the p-norm and w in the dual q-norm: Hoelder's inequality is all that is used. With the norm to the
+first power (`power=1`) the soft bounds are (sum alpha_i - sum alpha_i^2 / (4 C s_i)) / max(1, |v|) and |w| + losses.
+
+`point_sums` and `dual_sums` run on a dense or CSR block of rows, wherever it is (memory, a memory map, a partition),
+`merge` adds those of two blocks, and `bound_of_point` and `bound_of_dual` need the sums alone. Kernel rows (`gram`)
+share the formulas, `dual_side` and `primal_side`.
+
+Rounding. A sum of k products in any order is off by at most `Plain.error(sum of absolute values, k)`. By Cauchy and
+Schwarz the absolute values sum to at most |x_i| |w| for a score, and to sum alpha_i |x_i| for the 2-norm of v. A free
+intercept needs sum alpha_i y_i = 0: the class with the larger total is scaled down by the real factor that makes it
+exact, of which the computed factor is within a relative error that the bound subtracts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..numerics.sums import EPS, TINY, Plain, exact_products, exact_total, powers_error
+from ..problem.problem import Problem, best_multiple
+from .dual_variables import even_out, imbalance, proportions
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
+    from .sample import Sample
+
+# Rounding error of a primal bound, as a fraction of it, above which the error of each score is bounded by its own terms
+NEGLIGIBLE_ERROR = 1e-9
+# Entries of a block of dense rows in memory: a block of 2 MB is still in the cache when its rows are combined.
+BLOCK_ENTRIES = 1 << 18
+
+
+class Bounds(NamedTuple):
+    """A lower and an upper bound, rounded outwards; `below` and `above` are the rounding margins they contain."""
+
+    lower: float
+    upper: float
+    below: float
+    above: float
+
+
+class Side(NamedTuple):
+    """One bound, and the rounding margin that it contains: its distance from the value as computed in float64."""
+
+    bound: float
+    rounding: float
+
+
+class Length(NamedTuple):
+    """A norm as computed, and an interval that holds the exact one."""
+
+    value: float
+    low: float
+    high: float
+
+
+class PointSums(NamedTuple):
+    """Sums over rows for the bound of a primal point.
+
+    Attributes
+    ----------
+    losses, worst : float
+        Losses of the margins as computed, and of the margins minus their error bounds; 0 for a hard margin.
+    smallest, least : float
+        The smallest margin as computed, and that of the margins minus their error bounds.
+    terms : int
+        Successive additions in each sum, at most.
+    """
+
+    losses: float
+    worst: float
+    smallest: float
+    least: float
+    terms: int
+
+    def merge(self, other: PointSums) -> PointSums:
+        """Return the sums over the rows of both."""
+        # NaN if one is: where a score overflows, no margin is known
+        smallest, least = np.minimum(self[2:4], other[2:4]).tolist()
+        losses, worst = self.losses + other.losses, self.worst + other.worst
+        return PointSums(losses, worst, smallest, least, max(self.terms, other.terms) + 1)
+
+
+class DualSums(NamedTuple):
+    """Sums over rows for the bound of dual variables; the first entries are of the negative class.
+
+    Attributes
+    ----------
+    total, cost, spread : ndarray of shape (2,)
+        sum alpha_i, sum alpha_i^2 / (4 C s_i) of the squared hinge, and sum alpha_i |x_i|.
+    v : ndarray of shape (2, d)
+        sum alpha_i y_i x_i, without a constant coordinate.
+    room : float
+        The largest factor by which all dual variables may be multiplied within their caps.
+    terms : int
+        Successive additions in each sum, at most.
+    """
+
+    total: np.ndarray
+    cost: np.ndarray
+    spread: np.ndarray
+    v: np.ndarray
+    room: float
+    terms: int
+
+    def merge(self, other: DualSums) -> DualSums:
+        """Return the sums over the rows of both."""
+        total, cost, spread, v = (a + b for a, b in zip(self[:4], other[:4], strict=True))
+        return DualSums(total, cost, spread, v, min(self.room, other.room), max(self.terms, other.terms) + 1)
+
+
+def score_errors(X: Any, w: np.ndarray, b: float, norms: np.ndarray, by_terms: bool = False) -> np.ndarray:
+    """Return bounds of the rounding errors of the scores X w + b, shape (n,); `norms` are |x_i|.
+
+    With `by_terms` the absolute values of the terms are summed, which is a product with the rows, and much less than
+    |x_i| |w| where columns differ in size. The factor 1.01 covers the rounding of either.
+    """
+    size = Plain.scores(abs(X), np.abs(w)) if by_terms else norms * Plain.norm(w)
+    width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else w.size
+    return Plain.error(1.01 * size + abs(b), width + 1)
+
+
+def point_sums(problem: Problem, margins: np.ndarray, errors: Any, weights: np.ndarray) -> PointSums:
+    """Return the sums of rows with these margins y_i (w.x_i + b), whose errors are at most `errors`."""
+    least = margins - errors
+    losses = worst = 0.0
+    if not problem.hard:
+        losses, worst = (Plain.total(problem.losses(each, weights)) for each in (margins, least))
+    used = weights > 0.0
+    smallest, lowest = (float(each.min(where=used, initial=np.inf)) for each in (margins, least))
+    return PointSums(losses, worst, smallest, lowest, margins.size)
+
+
+def dual_sums(
+    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, norms: np.ndarray
+) -> DualSums:
+    """Return the sums of dense or CSR rows, of labels -1.0 and 1.0, with dual variables within their caps."""
+    sides = np.stack([y < 0.0, y > 0.0]) * alpha
+    signed = sides * [[-1.0], [1.0]]
+    v = np.asarray(X.T @ signed.T).T if sp.issparse(X) else signed @ X
+    used, room, cost = alpha > 0.0, np.inf, np.zeros(2)
+    if problem.hard:
+        pass
+    elif problem.cap == np.inf:
+        cost = sides @ np.divide(alpha, 4.0 * problem.C * weights, where=used, out=np.zeros(y.size))
+    elif used.any():
+        room = float((problem.cap * weights[used] / alpha[used]).min()) * (1.0 - 4.0 * EPS)
+    terms = int(np.count_nonzero(used)) + 1
+    return DualSums(sides.sum(axis=1), cost, sides @ norms, np.asarray(v, float), room, terms)
+
+
+def bound_of_point(problem: Problem, sums: PointSums, w: np.ndarray, b: float) -> Side:
+    """Return the bound that (w, b) proves: its objective, or its margin in a hard margin problem."""
+    return primal_side(problem, sums, norm_interval(problem.weights(w, b), problem.q))
+
+
+def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tuple[Side, np.ndarray]:
+    """Return the bound that dual variables prove, times the factors of the negative and positive class, and these.
+
+    With a free intercept the heavier class is scaled down to the total of the other. With `scaled` all dual variables
+    of a soft problem are then multiplied by the t, within the caps, that maximises their dual objective.
+    """
+    nothing = Side(np.inf if problem.hard else 0.0, 0.0), np.zeros(2)
+    total, free = sums.total, problem.free
+    if not (total.min() if free else total.sum()) > 0.0:
+        return nothing
+    factors = total.min() / total if free else np.ones(2)
+    v, constant = factors @ sums.v, problem.rho * float(total[1] - total[0])
+    v = np.append(v, constant) if problem.rho else v
+    gains, cost, underflow = float(factors @ total), float((factors * factors) @ sums.cost), TINY
+    if scaled and not problem.hard:
+        length, room = Plain.norm(v, problem.p), sums.room
+        if problem.power == 1:
+            length, room = 0.0, min(room, 1.0 / length if length > 0.0 else np.inf)
+        t = best_multiple(gains, length * length + 2.0 * cost, room)
+        factors, v, gains, cost = t * factors, t * v, t * gains, t * t * cost
+        underflow = TINY * max(t, 1.0) ** 2
+    if not (gains > 0.0 and np.isfinite(gains + cost + underflow) and np.isfinite(v).all()):
+        return nothing
+    terms = sums.terms
+    slip = 1.02 * terms * EPS if free else 0.0  # of a factor, the quotient of two totals
+    spread = float(factors @ sums.spread) + problem.rho * gains
+    error = Plain.error(gains + cost, terms) + slip * (gains + 2.0 * cost) + underflow
+    length = _dual_length(problem, v, Plain.error(spread, terms) + slip * spread + underflow)
+    return dual_side(problem, gains - cost, gains + cost, error, length), factors
+
+
+def _dual_length(problem: Problem, v: np.ndarray, error: float) -> Length:
+    """Return |v|_p, where the error of v in the 2-norm is bounded.
+
+    |v|_p <= d^(1/p - 1/2) |v|_2 for p < 2, and |v|_p <= |v|_2 else.
+    """
+    in_norm = max(v.size, 1) ** max(1.0 / problem.p - 0.5, 0.0)
+    return norm_interval(v, problem.p, in_norm * error)
+
+
+def dual_side(problem: Problem, gains: float, size: float, error: float, length: Length) -> Side:
+    """Return the bound that feasible dual variables prove.
+
+    Parameters
+    ----------
+    problem : Problem
+    gains : float
+        sum alpha_i - sum alpha_i^2 / (4 C s_i); sum alpha_i of a hard margin and of the hinge.
+    size : float
+        The sum of the absolute values of all terms of the gains.
+    error : float
+        Error bound of the gains.
+    length : Length
+        |v|.
+    """
+    least = gains - error
+    if problem.hard:
+        if not least > 0.0:
+            return Side(np.inf, 0.0)
+        return _side(length.high / least * (1.0 + 4.0 * EPS), length.value / gains, np.inf)
+    if problem.power == 1:  # gains are concave, and 0 at 0: scaling down keeps at least this part of them
+        least -= 4.0 * EPS * size
+        bound = least / max(length.high, 1.0) * (1.0 - 4.0 * EPS) if least > 0.0 else least
+        return _side(bound, gains / max(length.value, 1.0), -np.inf)
+    # gains, squares and differences are at most eight roundings of size + |v|^2
+    bound = least - 0.5 * length.high * length.high - 4.0 * EPS * (size + length.high * length.high)
+    return _side(bound, gains - 0.5 * length.value * length.value, -np.inf)
+
+
+def primal_side(problem: Problem, sums: PointSums, length: Length) -> Side:
+    """Return the bound that a primal point proves; `length` is |w| with the weight of an augmented intercept."""
+    if problem.hard:
+        divisor = length.high if sums.least > 0.0 else length.low
+        if not divisor > 0.0:
+            return Side(-np.inf, 0.0)
+        bound = sums.least / divisor
+        return _side(bound - 4.0 * EPS * abs(bound) - TINY, sums.smallest / length.value, -np.inf)
+    # each loss is at most five roundings of its value, the penalty two, both additions two
+    upper = problem.penalty(length.high) + sums.worst
+    upper += Plain.error(sums.worst, sums.terms) + 4.0 * EPS * upper
+    return _side(upper, problem.penalty(length.value) + sums.losses, np.inf)
+
+
+def _side(bound: float, value: float, none: float) -> Side:
+    """Return a bound of a value as computed; `none` where sums have overflowed, as NaN is no bound."""
+    rounding = abs(bound - value)
+    return Side(bound, rounding) if math.isfinite(rounding) else Side(none, np.inf)
+
+
+def combine_sides(problem: Problem, dual: Side, primal: Side) -> Bounds:
+    """Combine the bounds of a dual and a primal point: the dual one is the upper bound of a hard margin, else lower."""
+    lower, upper = (primal, dual) if problem.hard else (dual, primal)
+    return Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
+
+
+def norm_interval(v: np.ndarray, exponent: float, v_error: float = 0.0) -> Length:
+    """Return the norm of a vector as computed, with an interval that holds the norm of the exact vector.
+
+    Parameters
+    ----------
+    v : ndarray of shape (d,)
+        The vector as computed.
+    exponent : float
+        Of the norm, from 1 to inf.
+    v_error : float, default=0
+        Bound of the norm of the difference of the exact vector from v.
+    """
+    value = Plain.norm(v, exponent)
+    error = Plain.error(value, v.size) + value * powers_error(exponent, v.size) + v_error
+    error *= 1.0 + 4.0 * EPS
+    return Length(value, max(value - error, 0.0), value + error)
+
+
+def certify(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float = 0.0
+) -> Certificate:
+    """Return the certificate of a primal point (w, b) and dual variables alpha, made feasible first.
+
+    Bounds are rounded outwards: they hold for the data and the variables in exact arithmetic.
+
+    Parameters
+    ----------
+    problem : Problem
+    sample : Sample
+    w : ndarray of shape (d,)
+    b : float
+    alpha : ndarray of shape (n,)
+        Any numbers, such as the dual variables of a solver's iterate; negative ones become 0.
+    tol : float, default=0
+        The gap that is asked for: where rounding is what keeps the gap above it, sums are exact.
+    """
+    alpha = problem.capped(np.asarray(alpha, dtype=float), sample.weights)
+    alpha = proportions(alpha) if problem.hard else alpha
+    found, factors = row_bounds(problem, sample, w, b, alpha, scaled=True)
+    alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
+    if is_hidden_by_rounding(problem, found, tol):
+        other = alpha.copy()
+        if problem.free:
+            even_out(other, sample.y, problem.caps(sample.weights))
+        better = exact_bounds(problem, sample, w, b, other)
+        if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
+            alpha, found = other, better
+    if not (problem.hard or found.lower >= 0.0):  # zeros prove 0, which is more than rounding has left
+        alpha, found = np.zeros_like(alpha), found._replace(lower=0.0, below=0.0)
+    return sample.certificate(problem, alpha, found)
+
+
+def is_hidden_by_rounding(problem: Problem, found: Bounds, tol: float) -> bool:
+    """Return whether rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive."""
+    if problem.hard and -found.below <= found.lower <= 0.0:
+        return True
+    rounding = found.below + found.above
+    return problem.gap(found.lower, found.upper) > tol and not rounding <= 0.1 * (found.upper - found.lower)
+
+
+def bounds_to(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float
+) -> Bounds:
+    """Return the bounds of (w, b) and feasible dual variables, from exact sums where plain ones prove no gap `tol`."""
+    found, _ = row_bounds(problem, sample, w, b, alpha)
+    if problem.gap(found.lower, found.upper) <= tol:
+        return found
+    better = exact_bounds(problem, sample, w, b, alpha)
+    return min(found, better, key=lambda one: problem.gap(one.lower, one.upper))
+
+
+def row_bounds(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, scaled: bool = False
+) -> tuple[Bounds, np.ndarray]:
+    """Return the bounds of (w, b) and of dual variables within their caps, and the factors of `bound_of_dual`."""
+    points, duals = [], []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows, X in _blocks(sample.X):
+            y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
+            margins = y * Plain.scores(X, w, b)
+            points.append(point_sums(problem, margins, score_errors(X, w, b, norms), weights))
+            duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
+        point, dual = reduce(PointSums.merge, points), reduce(DualSums.merge, duals)
+        primal, (below, factors) = bound_of_point(problem, point, w, b), bound_of_dual(problem, dual, scaled)
+        separates = not problem.hard or point.smallest > 0.0
+        if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.bound):
+            primal = _bound_by_terms(problem, sample, w, b)
+        return combine_sides(problem, below, primal), factors
+
+
+def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
+    """Return a lower bound of min y_i (w.x_i + b) / |w|_q of a hard margin, rounded downwards; -inf for none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = _bound_by_terms(problem, sample, w, b)
+        proved = plain.bound > 0.0 or not plain.bound + plain.rounding > 0.0
+        return plain.bound if proved else _exact_side(problem, sample, w, b).bound
+
+
+def _bound_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
+    """Return the bound of (w, b), the error of each score being bounded by its own terms."""
+    points = []
+    for rows, X in _blocks(sample.X):
+        margins = sample.y[rows] * Plain.scores(X, w, b)
+        errors = score_errors(X, w, b, sample.norms[rows], by_terms=True)
+        points.append(point_sums(problem, margins, errors, sample.weights[rows]))
+    return bound_of_point(problem, reduce(PointSums.merge, points), w, b)
+
+
+def _blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield blocks of dense rows in float64, which stay in the cache; a CSR matrix is one block."""
+    n, d = X.shape
+    step = max(n, 1) if sp.issparse(X) else max(BLOCK_ENTRIES // max(d, 1), 1)
+    for first in range(0, max(n, 1), step):
+        rows = slice(first, first + step)
+        yield rows, X if step >= n else X[rows]
+
+
+def exact_bounds(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray) -> Bounds:
+    """Return the bounds of (w, b) and feasible dual variables from exact sums, each rounded once."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        signed = alpha * sample.y
+        v = exact_products(sample.X.T.tocsr() if sp.issparse(sample.X) else sample.X.T, signed)
+        v = np.append(v, problem.rho * exact_total(signed)) if problem.rho else v
+        # scaling the heavier class down moves v by at most this times the longest row, and the gains by at most this
+        uneven = imbalance(alpha, sample.y) if problem.free else 0.0
+        moved = uneven * float(sample.norms.max(where=alpha > 0.0, initial=0.0))
+        length = _dual_length(problem, v, moved + EPS * Plain.norm(v) + TINY)
+        gains, size = exact_total(problem.gains(alpha, sample.weights)), float(alpha.sum())
+        dual = dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
+        return combine_sides(problem, dual, _exact_side(problem, sample, w, b))
+
+
+def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
+    """Return the bound of (w, b) from exact scores."""
+    margins = sample.y * exact_products(sample.X, w, b)
+    # b of shifted rows is that of the caller's rows and w.shift, rounded once
+    errors = EPS * (np.abs(margins) + (0.0 if sample.shift is None else abs(b))) + TINY
+    return bound_of_point(problem, point_sums(problem, margins, errors, sample.weights), w, b)
