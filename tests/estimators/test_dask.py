@@ -159,17 +159,17 @@ def test_predictions_are_lazy():
 
 
 @pytest.mark.parametrize(
-    ("classes", "intercept"),
-    [(3, {}), (2, {"intercept": "augmented"}), (2, {"fit_intercept": False})],
+    ("classes", "options"),
+    [(3, {}), (2, {"intercept": "augmented"}), (2, {"fit_intercept": False}), (2, {"p": 3, "norm_power": 1})],
     ids=str,
 )
-def test_verify_recomputes_the_bounds_where_the_rows_are(classes, intercept):
+def test_verify_recomputes_the_bounds_where_the_rows_are(classes, options):
     X, y, weights = rows(classes)
-    parameters = {"loss": "hinge", "class_weight": {0: 0.5}} | intercept
-    partitioned = model(**parameters).fit(*arrays(X, y, weights))
-    # with a dual variable for each row instead of two points that imply them
-    in_memory = MaxMarginClassifier(**parameters, tol=1e-5).fit(X, y, weights)
-    for found in (partitioned, in_memory):
+    parameters = {"loss": "hinge", "class_weight": {0: 0.5}} | options
+    # with a dual variable for each row, and on partitions with two points that imply them
+    fits = [MaxMarginClassifier(**parameters, tol=1e-5).fit(X, y, weights)]
+    fits += [] if "p" in options else [model(**parameters).fit(*arrays(X, y, weights))]
+    for found in fits:
         here, there = verify(found, X, y, weights), verify(found, *arrays(X, y, weights))
         for one, other, claim in zip(
             here.certificates, there.certificates, found.certificate_.certificates, strict=True
