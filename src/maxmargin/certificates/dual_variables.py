@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from .certificate import ImpliedDual
     from .sample import Sample
 
-# Number of dual variables up to which they are balanced to the last digit: an exact sum then takes less than 0.1 ms.
-# Of more, |sum alpha_i y_i| of at most NEGLIGIBLE_IMBALANCE * sum alpha_i is accepted, a hundredth of what `verify`
-# accepts: a smaller value would cost passes over alpha for no visible gain of the bound.
-MAX_EXACTLY_BALANCED, NEGLIGIBLE_IMBALANCE = 2000, 1e-14
-
 
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Return dual variables near alpha that are feasible: capped, and balanced between the classes.
@@ -59,9 +54,7 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
         if balanced is None:
             return np.zeros_like(alpha)
         alpha = balanced
-        accepted = NEGLIGIBLE_IMBALANCE * float(alpha.sum())
-        if alpha.size <= MAX_EXACTLY_BALANCED or abs(Plain.total(alpha * y)) > accepted:
-            even_out(alpha, y, problem.caps(weights))
+        even_out(alpha, y, problem.caps(weights))
     return alpha
 
 
