@@ -73,18 +73,15 @@ class CentredRows:
         self.X, (self.n, self.d), self.problem = X, X.shape, problem
         self._wide = wide
         self._subset: tuple[slice, CentredRows] | None = None
+        self._all: tuple[np.ndarray, np.ndarray] | None = None
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
         some = X[:: 1 + self.n // SAMPLE_ROWS]
         if like is not None:
-            self.mean = like.mean
-        elif problem.free:
-            self.mean = Plain.combine(some, np.full(some.shape[0], 1.0 / some.shape[0]))
+            self.mean, self.unit = like.mean, like.unit
         else:
-            self.mean = np.zeros(self.d)
-        if like is not None:
-            self.unit = like.unit
-        else:
+            share = (1.0 if problem.free else 0.0) / some.shape[0]
+            self.mean = Plain.combine(some, np.full(some.shape[0], share))
             sparse = sp.issparse(X)  # sparse rows stay as they are: their squares are less those of the mean
             square = float(row_squares(some if sparse else some - self.mean).mean())
             square -= float(self.mean @ self.mean) if sparse else 0.0
@@ -129,7 +126,18 @@ class CentredRows:
         return np.append(sums - total * self.mean, self.constant * total)[: self.size] / self.units
 
     def products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return sum weights_i b_i b_i' over the rows with these indices; there are weights of all rows."""
+        """Return sum weights_i b_i b_i' over the rows with these indices; that of all rows is kept for the next class.
+
+        There are weights of all rows.
+        """
+        if rows.size < self.n:
+            return self._products(weights, rows)
+        kept = self._all
+        if kept is None or not np.array_equal(kept[0], weights):
+            self._all = kept = weights, self._products(weights, rows)
+        return kept[1]
+
+    def _products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         if self.copy is not None:
             part = self.copy.take(rows, axis=0)
             part *= np.sqrt(weights.take(rows))[:, None]

@@ -218,9 +218,8 @@ def _find_hinge_start(state: _State, start: tuple[np.ndarray, float] | None) -> 
     total, signed = float(costs.sum()), float(costs @ y)
     sigma = min(0.25, 1e4 / total)
     share = np.full(y.size, 2.0 * sigma)
-    if (
-        state.free and abs(signed) < total
-    ):  # the heavier class gets smaller shares, with sum y_i c_i share_i = 0
+    # the heavier class gets smaller shares, with sum y_i c_i share_i = 0
+    if state.free and abs(signed) < total:
         ratio = (total - signed) / (total + signed)
         share *= np.where(y > 0.0, min(1.0, ratio), min(1.0, 1.0 / ratio))
     state.go_to(np.zeros(state.rows.size), share, sigma)
@@ -310,9 +309,8 @@ class _State:
         square = float((self.regular * v) @ v)
         if self.upper < np.inf:
             dual = total - 0.5 * square
-            primal = 0.5 * float((self.regular * self.z) @ self.z) + float(
-                self.costs @ self.slack.clip(0.0, np.inf)
-            )
+            losses = float(self.costs @ self.slack.clip(0.0, np.inf))
+            primal = 0.5 * float((self.regular * self.z) @ self.z) + losses
             return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
         curvature = square + float(self.alpha @ self.share) / self.sigma
         if not (curvature > 0.0 and total > 0.0):
@@ -395,10 +393,7 @@ class _State:
             return False
         change = self.rows.scores(dz)
         change *= self.y
-        scaled = self.regular * dz
-        t, share, active = self._line_minimum(
-            change, float(scaled @ self.z), float(scaled @ dz), -LINE_SLOPE * slope
-        )
+        t, share, active = self._line_minimum(dz, change, -LINE_SLOPE * slope)
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
@@ -429,15 +424,15 @@ class _State:
             direction = scaled + square / before * direction
         return dz
 
-    def _line_minimum(
-        self, change: np.ndarray, linear: float, quadratic: float, tolerance: float
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the t > 0 that minimises linear t + quadratic t^2 / 2 + sum c_i phi_i(s_i - t change_i).
+    def _line_minimum(self, dz: np.ndarray, change: np.ndarray, tolerance: float) -> tuple[float, Any, Any]:
+        """Return the t > 0 that minimises f(z + t dz), where slacks are s_i - t change_i, shares and active rows there.
 
-        Also the shares and the active rows there. Newton's method from t = 1 on the derivative, which is piecewise
-        linear and increasing; bisection replaces a step that leaves the bracket. It ends at an absolute derivative of
-        at most `tolerance`.
+        Newton's method from t = 1 on the derivative, which is piecewise linear and increasing; bisection (a tenth where
+        the lower end is 0) replaces a step that leaves the bracket. It ends at an absolute derivative of at most
+        `tolerance`.
         """
+        scaled = self.regular * dz
+        linear, quadratic = float(scaled @ self.z), float(scaled @ dz)
         low, high, t, new, clipped, inside = 0.0, np.inf, 0.0, 1.0, self.share, self.active
         rate, base, weighted = self.sigma * change, self.sigma * self.slack, self.costs * change
         base += self.prox
@@ -455,7 +450,7 @@ class _State:
             low, high = (t, high) if first < 0.0 else (low, t)
             new = t - first / second if second > 0.0 else np.inf
             if not low < new < high:
-                new = 0.5 * (low + high) if high < np.inf else 2.0 * t
+                new = (0.5 * (low + high) if low else 0.1 * high) if high < np.inf else 2.0 * t
             if not (abs(new) < np.inf and new != t):
                 break
         return t, clipped, inside
@@ -478,9 +473,8 @@ class _Hessian:
         if moved and not fresh:
             self._matrix = self._matrix + self.rows.products(self.costs, (changed & active).nonzero()[0])
             self._largest = np.maximum(self._largest, self._matrix.diagonal())
-            self._matrix = self._matrix - self.rows.products(
-                self.costs, (changed & self._active).nonzero()[0]
-            )
+            left = (changed & self._active).nonzero()[0]
+            self._matrix = self._matrix - self.rows.products(self.costs, left)
             fresh = not (self._matrix.diagonal() >= MIN_DIAGONAL * self._largest).all()
         if fresh:  # many rows changed, or the subtraction cancels digits of the diagonal
             self._matrix = self.rows.products(self.costs, active.nonzero()[0])

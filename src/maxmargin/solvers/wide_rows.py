@@ -91,6 +91,5 @@ class WideRows:
         """Return the weights of the coordinates with the scores of a w in their span, and the free intercept."""
         shift = float(self.mean @ w)
         scores = self._X @ w + (0.0 if self.problem.free else b)
-        return np.linalg.lstsq(self.coordinates, scores, rcond=None)[
-            0
-        ], b + shift if self.problem.free else 0.0
+        w = np.linalg.lstsq(self.coordinates, scores, rcond=None)[0]
+        return w, b + shift if self.problem.free else 0.0
