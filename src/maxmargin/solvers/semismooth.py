@@ -41,7 +41,7 @@ MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
 # these for each column. A larger sample takes longer, a smaller one is a worse start.
 MIN_SAMPLE_ROWS, SAMPLE_EVERY, SAMPLE_GAP = 4000, 16, 1e-2
 # Rows that are active at a start from a sample, for each column: fewer take more steps, more take more problems.
-START_ACTIVE = 256
+START_ACTIVE = 128
 # Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
 MAX_COLUMNS = 1000
 # Rows, and rows x columns^2, up to which problems are solved to the optimum, with a few more steps, and the gap that is
