@@ -32,9 +32,9 @@ def damaged(kind="csr"):
 
 
 def unfinished(Z, names=None, **parameters):
-    """Fit one round without the exact step, which is not enough for any tolerance."""
-    model = MaxMarginClassifier(algorithm="dcd", random_state=0, **{"max_iter": 1, "tol": 1e-12} | parameters)
-    model._exact = False
+    """Fit one round without the exact step, which the last point never takes: not enough for any tolerance."""
+    options = {"algorithm": "dcd", "point": "last", "random_state": 0, "max_iter": 1, "tol": 1e-12}
+    model = MaxMarginClassifier(**options | parameters)
     return model.fit(Z if names is None else pd.DataFrame(Z, columns=names), Y)
 
 
