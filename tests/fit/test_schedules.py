@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from effort import interpreted
 from problems import conditioned
 
-from maxmargin import IMA, MaxMarginClassifier, Problem, Status, verify
+from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms import ALGORITHMS, Bias
 
 HARD = Problem("squared_hinge", np.inf)
@@ -63,22 +63,6 @@ def test_results_without_shuffling_do_not_depend_on_the_seed(name, schedule):
 
     assert len({result(seed, False) for seed in (0, 1, None)}) == 1
     assert result(3, True) == result(3, True)
-
-
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, np.inf])
-def test_ima_hands_over_to_an_exact_method_unless_it_has_parameters(p):
-    X, y = separated(5, n=120, d=8, gap=0.01)
-    parts = {}
-    for algorithm, point in ((IMA(), "best"), (IMA(), "last"), (IMA(increment=0.01), "best")):
-        model = MaxMarginClassifier(
-            np.inf, p=p, algorithm=algorithm, point=point, max_iter=60, random_state=0
-        )
-        parts[algorithm, point] = model.fit(X, y)
-    handed, *kept = parts.values()
-    assert handed.status_ is Status.CERTIFIED
-    assert handed.history_[0].stage == "ima" != handed.history_[-1].stage
-    assert all({report.stage for report in model.history_} == {"ima"} for model in kept)
-    assert all(model.certificate_.lower < handed.certificate_.lower for model in kept)
 
 
 @interpreted

@@ -18,11 +18,9 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Deadline
 from ..fit.exact import is_small
-from ..fit.policy import choose
 from ..fit.report import Job, SelectedRows, Solution, Stopping
 from ..fit.solve import proved_status, solve
 from ..numerics.sparse_columns import Columns
-from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
@@ -112,19 +110,15 @@ class LinearTasks:
             None if duals is None else duals[k], None if points is None else points[k], self.names[k],
         )  # fmt: skip
         last = self.model.point == "last"
-        algorithm, reason = self.algorithm, "chosen by the caller"
-        if algorithm is None:
-            check = StopCheck(deadline.interrupted, deadline.remaining)
-            algorithm, reason = choose(self.problem, self.patterns, task.y, check)
         verdicts: list[Verdict] = []
 
         def separability(start: np.ndarray | None) -> Verdict:
             if not verdicts:
-                verdicts.append(self._verdict(task.y, algorithm, deadline, start))
+                verdicts.append(self._verdict(task.y, deadline, start))
             return verdicts[0]
 
         job = Job(
-            task, algorithm, reason, int(self._seeds[k]), self.algorithm is None,
+            task, self.algorithm, seed=int(self._seeds[k]),
             exact=self.model._exact and not last, last=last, separability=separability,
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
@@ -144,16 +138,14 @@ class LinearTasks:
         status = proved_status(found.status, self.problem, certificate, tol)
         return replace(found, b=b, certificate=certificate, status=status)
 
-    def _verdict(
-        self, y: np.ndarray, algorithm: Algorithm, deadline: Deadline, start: np.ndarray | None
-    ) -> Verdict:
+    def _verdict(self, y: np.ndarray, deadline: Deadline, start: np.ndarray | None) -> Verdict:
         """Return the verdict on whether the classes of a task are separable.
 
-        The search begins with `start`, the dual variables with which `algorithm` has ended, unless it is None.
+        The search begins with `start`, the dual variables with which the named algorithm has ended, unless it is None.
         """
         n, classes = self.targets.y.size, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        begun = {} if start is None else {"algorithm": algorithm, "start": start[self._kept]}
+        begun = {} if start is None else {"algorithm": self.algorithm, "start": start[self._kept]}
         search = LinearSearch(
             self.problem, self.patterns.X, y, sides, np.inf, deadline, self.columns, **begun
         )

@@ -140,14 +140,13 @@ class Job:
     ----------
     task : Task or GramTask
         In the caller's units, with rows of positive weight only.
-    algorithm : Algorithm or Decomposition
-    reason : str
+    algorithm : Algorithm, Decomposition or None
+        None: the policy chooses solvers, small problems begin with the exact stage, and another solver takes over where
+        one converges slowly.
+    reason : str, default="chosen by the caller"
         The reason for which this algorithm was chosen.
     seed : int, default=0
         Of the orders of presentation.
-    automatic : bool, default=False
-        Whether the policy chose the algorithm: small problems then begin with the exact stage, and a fallback takes
-        over where the algorithm converges slowly.
     exact : bool, default=True
         Whether small problems end with the exact stage.
     last : bool, default=False
@@ -161,9 +160,8 @@ class Job:
 
     task: Any
     algorithm: Any
-    reason: str
+    reason: str = "chosen by the caller"
     seed: int = 0
-    automatic: bool = False
     exact: bool = True
     last: bool = False
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None

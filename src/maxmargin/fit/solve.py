@@ -39,7 +39,7 @@ from .exact import (
     is_small,
     tight_points,
 )
-from .policy import OPTIMUM_REASON, TOL_REASON, Stage, stages
+from .policy import Stage, stages
 from .report import Job, Report, SelectedRows, Solution, Stopping
 from .run import GramRun, Run, point_of_class_means
 from .schedules import SCHEDULES
@@ -199,6 +199,7 @@ class LinearFit(Fit):
     Parameters
     ----------
     job : Job
+    plan : sequence of Stage
     stopping : Stopping
     sample : Sample
         The caller's data, on which points are certified.
@@ -214,7 +215,14 @@ class LinearFit(Fit):
 
     run: Run
 
-    def __init__(self, job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        plan: Sequence[Stage],
+        stopping: Stopping,
+        sample: Sample,
+        selected: SelectedRows | None,
+    ) -> None:
         self.sample, self.selected = sample, selected
         self.certificate: Certificate | None = None
         self._separability_open = job.task.problem.hard
@@ -226,7 +234,8 @@ class LinearFit(Fit):
         self.exact_goal = RUNNING_GAP_SHARE * stopping.tol if ends_at_tol(self.task.patterns) else 0.0
         check = StopCheck(self._must_stop, stopping.deadline.remaining)
         rng = np.random.default_rng(job.seed)
-        self.run = Run(self.task, job.algorithm, stopping.tol, rng, check, job.last)
+        first: Any = next(stage.algorithm for stage in plan if stage.algorithm is not None)
+        self.run = Run(self.task, first, stopping.tol, rng, check, job.last)
         if self.problem.hard:
             self.run.look_for_zero_rows()
         start = self.run.starting_point()
@@ -320,8 +329,9 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        fit = LinearFit(job, stopping, sample, selected)
-        status = fit.solve(_linear_plan(fit))
+        plan = _linear_plan(job, stopping.tol)
+        fit = LinearFit(job, plan, stopping, sample, selected)
+        status = fit.solve(plan)
         if fit.run.best.gap < fit.estimate:  # a callback has ended the fit
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
@@ -343,14 +353,16 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
         return _with_separability(fit, found)
 
 
-def _linear_plan(fit: LinearFit) -> list[Stage]:
+def _linear_plan(job: Job, tol: float) -> list[Stage]:
     """Return the solvers of a task on rows of data, in their order."""
-    job, task, problem = fit.job, fit.task, fit.problem
-    exact = None
-    if job.exact and not job.algorithm.keeps_rows and problem.euclidean and is_small(problem, task.patterns):
-        reason = TOL_REASON if fit.exact_goal and not problem.hard else OPTIMUM_REASON
-        exact = Stage(None, reason, fit.exact_goal, points=LinearFit.exact)
-    return stages(task, job, exact, fit.stopping.tol)
+    problem, patterns, exact = job.task.problem, job.task.patterns, None
+    keeps_rows = job.algorithm is not None and job.algorithm.keeps_rows
+    if job.exact and not keeps_rows and problem.euclidean and is_small(problem, patterns):
+        goal, how = 0.0, "the optimality conditions on the support"
+        if ends_at_tol(patterns):
+            goal, how = RUNNING_GAP_SHARE * tol, how if problem.hard else "the first point that proves tol"
+        exact = Stage(None, f"p = 2, a small problem: {how}", goal, points=LinearFit.exact)
+    return stages(job, exact, tol)
 
 
 def _solution(fit: LinearFit, status: Status) -> Solution:

@@ -22,7 +22,7 @@ from ..certificates.separators import LinearSeparator, exact_attained_margin
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..fit.policy import choose, sample_rows
+from ..fit.policy import sample_rows
 from ..fit.report import Job, Solution, Stopping
 from ..fit.solve import solve
 from ..kernels.functions import Linear
@@ -30,7 +30,6 @@ from ..numerics.inner_ball import inner_radius
 from ..numerics.progress import announce
 from ..numerics.rational import IntegerRows
 from ..numerics.sparse_columns import Columns
-from ..numerics.stop_check import StopCheck
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
@@ -177,11 +176,9 @@ class LinearSearch(SeparatorSearch):
         """Return the hard-margin fit in the p-norm of the problem; None if squares of the data over- or underflow."""
         announce("a fit that narrows the interval of the margin")
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
-        check = StopCheck(self.deadline.interrupted, self.deadline.remaining)
-        algorithm, reason = choose(self.problem, task.patterns, self.y, check)
         stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
         try:
-            return solve(Job(task, algorithm, reason), stopping, self._sample)
+            return solve(Job(task, None), stopping, self._sample)
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
 

@@ -170,9 +170,7 @@ class IMA(NormDescent):
     increment nor budget, gamma lies a quarter of the way from the margin reached to the upper bound from the dual
     variables (at most three times that margin). A gamma that comes to lie beyond half of the way, as the bound
     decreases, is replaced by such a smaller one. IMA then ends when `tol` is certified. The last digits take very many
-    updates, (R / gamma)^2 / `tol`^2 in the worst case: ``IMA()``, with all parameters at their defaults, therefore
-    hands over to the algorithm that ``algorithm="auto"`` chooses after 200 passes (small sets: a million entries),
-    unless that is IMA. ``point="last"`` and `compare` keep IMA.
+    updates, (R / gamma)^2 / `tol`^2 in the worst case.
     2-norm soft margin: exactly the hard margin of the patterns with slack coordinates.
     Guarantee: with alpha the margin at the end is at least 1 - alpha of the optimum: either that is certified, or the
     last call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.

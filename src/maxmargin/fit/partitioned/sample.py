@@ -16,7 +16,6 @@ from ...data.task import Task
 from ...problem.problem import Problem
 from ...solvers.iterate import Point
 from ..deadline import Deadline
-from ..policy import choose
 from ..report import Job, Stopping
 from ..solve import solve
 from .sums import Near
@@ -235,8 +234,7 @@ def solve_in_memory(
     if not y.size or abs(y.sum()) == y.size:
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)
-    algorithm, reason = choose(problem, patterns, y, deadline.interrupted)
-    job = Job(Task(problem, patterns, y, drawn.factors), algorithm, reason, seed, automatic=True)
+    job = Job(Task(problem, patterns, y, drawn.factors), None, seed=seed)
     sample = Sample(X, y, drawn.factors, patterns.lengths)
     found = solve(job, Stopping(tol, 1000, deadline), sample)
     return Point(found.w, found.b, found.alpha)
