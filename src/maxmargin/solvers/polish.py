@@ -36,8 +36,9 @@ MAX_CHANGES = 30
 MAX_DEPENDENT = 200
 # Relative rounding of the score of a row or of the sums of a linear system, of dual variables, and of equations.
 ROUNDING, DUAL_ROUNDING, EQUATION_ROUNDING = 1e-12, 1e-11, 1e-9
-# Slack of a free row, as a multiple of its rounding, above which not all free rows can be tight.
-MAX_FREE_SLACK = 1e3
+# Slack of a free row, as a multiple of its rounding, above which not all free rows can be tight; and dual variable of a
+# free row, as a share of the largest one, where slacks are rounding.
+MAX_FREE_SLACK, MIN_FREE = 1e3, 1e-6
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
@@ -143,9 +144,8 @@ def _sets(A: Any, E: Any, q: Any, c: Any, a: np.ndarray, w: np.ndarray, beta: np
     unit, margin = np.minimum(c, max(float(a.max()), TINY)), 1.0 if q.any() else max(float(w @ w), TINY)
     slack = (A @ w - q + beta @ E) / margin
     free = (a / unit > slack) & ((c - a) / unit > -slack)
-    if not q.any() and not free.any():
-        # the margin is so small that slacks are rounding: some optimum has few dual variables above 0
-        free[np.argsort(-a, kind="stable")[: A.shape[1] + 2]] = True
+    if not q.any() and not 0 < np.count_nonzero(free) <= A.shape[1] + 2:
+        free = a > MIN_FREE * a.max()  # the margin is so small that slacks are rounding
     return np.where(free, FREE, np.where((slack < 0.0) & (c < np.inf), AT_CAP, AT_ZERO))
 
 
