@@ -143,13 +143,7 @@ def choose(problem: Problem, patterns: Patterns) -> list[tuple[Algorithm, float,
         (sharp and d <= min(n, 3000), descent, 100 if sparse else max(10.0, 0.3 * d), proximal, certain),
         (problem.euclidean, descent, inf, None, certain),
         (linear and p == inf and n <= 1000, LinearProgram, inf, None, "a linear program, with exact zeros"),
-        (
-            linear and not feasible and (hard or p == 1),
-            LinearProgram,
-            inf,
-            None,
-            "a linear program, in parts",
-        ),
+        (linear and not feasible and (hard or p == 1), LinearProgram, inf, None, "a linear program"),
         (not hard and p == inf and squared, ProximalNewton, inf, interior, "working sets of columns"),
         (hard and not feasible, IMA, inf, None, "too large for interior points; IMA solves every p"),
         (hard or p in (1.0, inf), interior, inf, None, steps),
@@ -161,4 +155,6 @@ def choose(problem: Problem, patterns: Patterns) -> list[tuple[Algorithm, float,
     found: list[tuple[Algorithm, float, str]] = [(first(), passes, f"p = {p:g}, {size}: {reason}")]
     if second is not None:
         found.append((second(), inf, f"{size}: {first.name} converges slowly, or rounding has ended it"))
+    if first is descent and second in (newton, proximal) and small:
+        found.append((interior(), inf, f"{size}: rounding has ended Newton's method"))
     return found
