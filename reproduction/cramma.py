@@ -78,25 +78,21 @@ def published(table: int) -> list[Published]:
     return [row for row in rows if row.table == table]
 
 
-def directional(unit: float, model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
+def directional(unit: float, found: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
     """Return the margin in the augmented space, in this unit."""
-    w, b = model.coef_.ravel(), float(model.intercept_[0])
-    length = np.hypot(np.linalg.norm(w), b / model.intercept_scaling)
-    return [unit * float((y * (X @ w + b)).min()) / length]
+    return [unit * found.margin]
 
 
-def extended(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
+def extended(found: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
     """Return ΔD/D, ΔΓ/Γ and Γ, ten times each, from the dual variables c: w = sum c_k y_k, with slacks Δ c_k."""
-    found = model.certificate_
-    c = np.zeros(y.size)
-    c[found.support] = found.dual
-    a = np.append(X.T @ (c * y), model.intercept_scaling * (c @ y))
-    scores = y * (X @ a[:-1] + model.intercept_scaling * a[-1])
+    c, rho = found.alpha, found.problem.rho
+    a = np.append(X.T @ (c * y), rho * (c @ y))
+    scores = y * (X @ a[:-1] + rho * a[-1])
     length, whole = float(np.linalg.norm(a)), float((a @ a + DELTA**2 * (c @ c)) ** 0.5)
     margin = float((scores + DELTA**2 * c).min()) / whole
     slack = float(np.linalg.norm(np.maximum(margin * whole / length - scores / length, 0.0)))
     own = float(np.linalg.norm(DELTA**2 * c)) / length
-    largest = optimum(X, y, 0.5 / DELTA**2, "augmented", model.intercept_scaling)
+    largest = optimum(X, y, 0.5 / DELTA**2, "augmented", rho)
     return [10.0 * (own - slack) / slack, 10.0 * (1.0 - margin / largest), 10.0 * margin]
 
 
@@ -130,16 +126,17 @@ SETTINGS = {
 def run(row: Published, X: np.ndarray, y: np.ndarray) -> list[float]:
     """Return the updates as the paper counts them, and the measures, when a pass makes no update.
 
-    The counters of ALMA and CRAMMA start at 1, in Table 4 that of the Perceptron too. The tolerance is smaller than any
-    gap that the algorithms can certify.
+    The counters of ALMA and CRAMMA start at 1, in Table 4 that of the Perceptron too.
     """
     setting = SETTINGS[row.table]
-    model = MaxMarginClassifier(
-        C=setting.C, loss="squared_hinge", algorithm=row.rule, intercept="augmented",
-        intercept_scaling=setting.rho, tol=1e-13, max_iter=10**9,
-    ).fit(X, y)  # fmt: skip
+    options: dict[str, Any] = {
+        "intercept": "augmented",
+        "intercept_scaling": setting.rho,
+        "max_epochs": np.inf,
+    }
+    found = row.rule.run(X, y, setting.C, record=None, **options)
     first = 0 if row.algorithm == "Perceptron" and row.table < 4 else 1
-    return [model.history_[-1].steps + first, *setting.measure(model, X, y)]
+    return [found.n_updates + first, *setting.measure(found, X, y)]
 
 
 def tables(table: int, folder: Path, everything: bool) -> Tables:

@@ -22,14 +22,9 @@ from maxmargin import (
     PUMMA,
     AggressiveROMMA,
     KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    Problem,
     verify,
 )
 from maxmargin.algorithms import Algorithm
-from maxmargin.data.rows import Patterns
-from maxmargin.data.task import Task
-from maxmargin.fit.run import Run
 from maxmargin.numerics.norms import norm
 
 from .cramma import optimum
@@ -48,37 +43,20 @@ READ_OFF = {("aggressive ROMMA, coordinate R", 1): 25_000}  # updates; other poi
 
 
 class Look(NamedTuple):
-    """A run after an epoch: updates, CPU seconds of the epochs, and the margin of the last iterate."""
+    """A run after an epoch: updates, CPU seconds of the epochs, and the margin of the iterate."""
 
     updates: float
     seconds: float
     margin: float
 
 
-class _LastIterate(Run):
-    """A run that computes the margin of its last iterate instead of bounds."""
+def epochs(rule: Algorithm, X: np.ndarray, y: np.ndarray, p: float = 2.0) -> list[Look]:
+    """Return the state after each epoch of a hard-margin run, until one makes no update.
 
-    margin = -np.inf
-
-    def evaluate(self, w: Any, b: float, alpha: Any, z: Any = None, v: Any = None) -> None:
-        """Compute the margin of (w, b); z are the products w.x_i, where they are known."""
-        z = self.patterns.X @ w if z is None else z
-        self.margin = float((self.y * (z + b)).min()) / norm(w, self.problem.q)
-
-
-def epochs(rule: Algorithm, X: np.ndarray, y: np.ndarray, p: float = 2.0, rho: float = 0.0) -> Iterator[Look]:
-    """Yield the state after each epoch of a hard-margin run, until one makes no update; rho = 0 is a free intercept."""
-    problem = Problem("squared_hinge", np.inf, p, "augmented" if rho else "free", rho or 1.0)
-    task = Task(problem, Patterns(X), y, np.ones(y.size))
-    run = _LastIterate(task, rule, 1e-13, np.random.default_rng(0), lambda: False)
-    run.begin()
-    steps, seconds = 1, 0.0
-    while steps:
-        began = time.process_time()
-        steps = run.full_passes(1)
-        seconds += time.process_time() - began
-        run.evaluate_iterate()
-        yield Look(run.steps, seconds, run.margin)
+    Rules without an intercept of their own find it by a constant coordinate, as long as the longest row.
+    """
+    found = rule.run(X, y, p=p, intercept="free", max_epochs=np.inf)
+    return [Look(row.updates, row.seconds, row.margin) for row in found.table]
 
 
 def radius(p: float) -> float:
@@ -92,12 +70,11 @@ def level(p: float) -> float:
 
 
 class Line(NamedTuple):
-    """An algorithm of the figures, with its constant coordinate; `long` runs take minutes."""
+    """An algorithm of the figures; `long` runs take minutes."""
 
     what: str
     p: float
     rule: Algorithm
-    rho: float = 0.0
     long: bool = False
 
     def data(self, bias: int) -> str:
@@ -108,9 +85,9 @@ class Line(NamedTuple):
 PLAIN: dict[str, Any] = {"delta": DELTA, "halving": False, "schedule": "plain", "shuffle": False}
 LINES = (
     Line("PUMMA", 2.0, PUMMA(**PLAIN)),
-    Line("aggressive ROMMA, coordinate R", 2.0, AggressiveROMMA(**PLAIN), radius(2.0)),
+    Line("aggressive ROMMA, coordinate R", 2.0, AggressiveROMMA(**PLAIN)),
     Line("PUMMA", LARGE_P, PUMMA(**PLAIN)),
-    Line("ALMA_p, coordinate R", LARGE_P, ALMA(alpha=DELTA, shuffle=False), radius(LARGE_P), True),
+    Line("ALMA_p, coordinate R", LARGE_P, ALMA(alpha=DELTA, shuffle=False), True),
 )
 
 
@@ -119,7 +96,7 @@ def mean(line: Line, bias: int) -> list[float]:
 
     A run that has ended keeps its last state in the curve.
     """
-    runs = [list(epochs(line.rule, *r_of_k(BIASES[bias], seed), line.p, line.rho)) for seed in range(SETS)]
+    runs = [epochs(line.rule, *r_of_k(BIASES[bias], seed), line.p) for seed in range(SETS)]
     places = np.unique(np.geomspace(1, max(map(len, runs)), POINTS).round().astype(int)) - 1
     looks = np.array([[run[min(place, len(run) - 1)] for run in runs] for place in places]).mean(axis=1)
     R = radius(line.p)
@@ -132,18 +109,14 @@ def mean(line: Line, bias: int) -> list[float]:
 @cache
 def result(line: Line, bias: int, everything: bool) -> list[float]:
     """Return the means of one algorithm at one bias; without `everything` those of long runs are the stored ones."""
-    list(
-        epochs(line.rule, *r_of_k(8, 0, m=20), line.p, line.rho)
-    )  # compiles the code, which is not to be timed
+    epochs(line.rule, *r_of_k(8, 0, m=20), line.p)  # compiles the code, which is not to be timed
     key = f"{line.what}, {line.data(bias)}"
     return results_of("pumma_figures", key, line.long, everything, partial(mean, line, bias))
 
 
 def shifted(line: Line, shift: float) -> int:
     """Return the updates on the first data set of bias 1, shifted; R is that of the shifted data."""
-    X, y = r_of_k(8, 0, shift=shift)
-    rho = float((X * X).sum(axis=1).max()) ** 0.5 if line.rho else 0.0
-    return int(list(epochs(line.rule, X, y, rho=rho))[-1].updates)
+    return int(epochs(line.rule, *r_of_k(8, 0, shift=shift))[-1].updates)
 
 
 def figure3(folder: Path, everything: bool) -> Tables:
@@ -334,11 +307,8 @@ PRINTED1 = {  # 100 times the margins, and the seconds, of MICRA, SVMlight, PUMM
 REASONS = {"adult": "other features", "house": "another order"}
 
 
-def margin(model: Any, X: Any, y: np.ndarray, rho: float) -> float:
-    """Return the margin of the weight in the extended space; the intercept is free if rho is 0."""
-    found = model.certificate_
-    c = np.zeros(y.size)
-    c[found.support] = found.dual
+def margin(c: np.ndarray, X: Any, y: np.ndarray, rho: float) -> float:
+    """Return the margin of sum c_k y_k in the extended space; the intercept is free if rho is 0."""
     own = 0.5 / C * c
     w, w0 = X.T @ (c * y), rho * float(c @ y)
     z = X @ w + y * own
@@ -348,11 +318,8 @@ def margin(model: Any, X: Any, y: np.ndarray, rho: float) -> float:
 
 def run(rule: Algorithm, X: Any, y: np.ndarray, rho: float = 0.0) -> float:
     """Run until a pass makes no update; return the margin of the last weight."""
-    intercept: dict[str, Any] = {"intercept": "augmented", "intercept_scaling": rho} if rho else {}
-    model = MaxMarginClassifier(
-        C=C, loss="squared_hinge", algorithm=rule, tol=1e-13, max_iter=10**9, **intercept
-    ).fit(X, y)
-    return margin(model, X, y, rho)
+    options: dict[str, Any] = {"intercept": "augmented" if rho else "free", "intercept_scaling": rho or 1.0}
+    return margin(rule.run(X, y, C, max_epochs=np.inf, record=None, **options).alpha, X, y, rho)
 
 
 def timed(function: Callable[..., float], *arguments: Any, **options: Any) -> tuple[float, float]:

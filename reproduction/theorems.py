@@ -12,7 +12,6 @@ from maxmargin import (
     FMP,
     IMA,
     IteratedSmoothedPrimalDual,
-    MaxMarginClassifier,
     NormalisedPerceptron,
     SmoothedPerceptron,
     SmoothedPrimalDual,
@@ -28,7 +27,6 @@ from maxmargin.algorithms.bounds import (
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from maxmargin.numerics.norms import norm
-from maxmargin.problem.problem import dual_exponent
 
 from .record import Cell, Row, Section, Tables
 
@@ -163,11 +161,15 @@ def p_margin_run(p: float, algorithm: Any) -> tuple[int, float]:
     """Return the number of updates and the p-margin of a fit to the patterns `with_p_margin`."""
     Y, _ = with_p_margin(p, SEED)
     signs = np.where(np.arange(ROWS) % 2 == 0, 1.0, -1.0)
-    model = MaxMarginClassifier(
-        C=np.inf, p=p, algorithm=algorithm, fit_intercept=False, tol=1e-9, max_iter=10**6, random_state=0
-    ).fit(signs[:, None] * Y, signs)
-    w = model.coef_[0]
-    return model.history_[-1].steps, float((Y @ w).min()) / norm(w, dual_exponent(p))
+    options: dict[str, Any] = {
+        "p": p,
+        "intercept": "none",
+        "max_epochs": np.inf,
+        "random_state": 0,
+        "record": None,
+    }
+    found = algorithm.run(signs[:, None] * Y, signs, **options)
+    return found.n_updates, found.margin
 
 
 def steps_table(margins: tuple[float, ...] = MARGINS) -> list[Row]:

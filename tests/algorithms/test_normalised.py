@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from naive_normalised import MAX_STEPS, NAIVE, inseparable, margin, radius, reflected, separable
 from sklearn.base import clone
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status, separate, verify
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Status, separate
 from maxmargin.algorithms import (
     IteratedSmoothedPrimalDual,
     NormalisedPerceptron,
@@ -35,9 +35,9 @@ STORES = {"dense": np.asarray, "sparse": sp.csr_array, "float32": np.float32}
 each_algorithm = pytest.mark.parametrize("name", REGISTERED)
 
 
-def fitted(cls, X, y, kernel=False, point="last", **parameters):
+def fitted(cls, X, y, kernel=False, **parameters):
     """A hard margin without intercept by this algorithm; `parameters` are those of the algorithm."""
-    options = {"C": np.inf, "fit_intercept": False, "algorithm": cls(**parameters), "point": point}
+    options = {"C": np.inf, "fit_intercept": False, "algorithm": cls(**parameters)}
     model = (
         KernelMaxMarginClassifier(kernel="linear", **options) if kernel else MaxMarginClassifier(**options)
     )
@@ -60,16 +60,17 @@ def test_first_separator_is_that_of_the_paper_within_its_theorem(name, store):
         X, y = separable(seed)
         X = X.astype(np.float32).astype(float)
         step, w = first_separator(name, reflected(X, y))
-        linear, kernel = (fitted(REGISTERED[name], STORES[store](X), y, kernel=one) for one in (False, True))
-        for model in (linear, kernel):
-            assert model.status_ is Status.CONVERGED
-            assert model.history_[-1].steps <= MAX_STEPS[name](len(y), margin(seed)[0])
-            assert (model.predict(X) == y).all()
-            assert verify(model, X, y).lower > 0.0
-        if store != "float32":  # kernel fits end at a separator that they find between two iterates
-            assert kernel.history_[-1].steps <= linear.history_[-1].steps == step
-            coef = linear.coef_[0]
-            np.testing.assert_allclose(coef / np.linalg.norm(coef), w / np.linalg.norm(w), rtol=0, atol=1e-9)
+        for kernel in (None, "linear"):
+            run = REGISTERED[name]().run(STORES[store](X), y, kernel=kernel, record=None)
+            assert run.status is Status.CONVERGED
+            assert run.n_updates <= MAX_STEPS[name](len(y), margin(seed)[0])
+            assert run.lower > 0.0
+            if store != "float32":
+                assert run.n_updates == step
+                own = X.T @ (run.alpha * y) if kernel else run.w
+                np.testing.assert_allclose(
+                    own / np.linalg.norm(own), w / np.linalg.norm(w), rtol=0, atol=1e-9
+                )
 
 
 @each_algorithm
@@ -77,7 +78,7 @@ def test_fits_without_a_separator_end_with_the_proof_from_their_combination(name
     cls = REGISTERED[name]
     for seed in SEEDS:
         X, y = inseparable(seed)
-        for model in (fitted(cls, X, y, point="best"), fitted(cls, X, y, kernel=True, point="best")):
+        for model in (fitted(cls, X, y), fitted(cls, X, y, kernel=True)):
             assert model.status_ is Status.INSEPARABLE
             assert not model.verdict_.verify(X, y).separable
             if cls.decides:  # its combination of the normalised rows has length eps
@@ -97,8 +98,8 @@ def test_accuracy_ends_at_a_share_of_the_largest_margin(name):
     X, y = separable(1)
     X /= np.linalg.norm(X, axis=1)[:, None]
     low, high = margin(1)
-    first, last = (fitted(REGISTERED[name], X, y, accuracy=share).history_[-1] for share in (1.0, 0.1))
-    assert first.steps < last.steps
+    first, last = (REGISTERED[name](accuracy=share).run(X, y) for share in (1.0, 0.1))
+    assert first.n_updates < last.n_updates
     assert 0.0 < first.lower < 0.9 * low <= last.lower <= high * (1.0 + ROUNDING)
 
 
@@ -109,11 +110,11 @@ def test_iterated_algorithm_converges_linearly(eps, gamma):
     for seed in SEEDS:
         X, y = inseparable(seed)
         Y = reflected(X, y)
-        model = fitted(IteratedSmoothedPrimalDual, X @ basis.T, y, eps=eps, gamma=gamma)
+        run = IteratedSmoothedPrimalDual(eps=eps, gamma=gamma).run(X @ basis.T, y)
         most = iterated_smoothed_primal_dual_steps(
             radius(Y), len(y), eps, np.linalg.norm(Y.mean(axis=0)), gamma
         )
-        assert model.history_[-1].steps < most
+        assert run.n_updates < most
 
 
 @pytest.mark.parametrize("kernel", ["poly", "rbf", "precomputed"])
@@ -135,18 +136,15 @@ def test_centre_of_the_smoothing_is_a_parameter_of_the_rows(name):
     (X, y), cls = separable(2), REGISTERED[name]
     q, copies = np.random.default_rng(0).random((2, 24)) ** 8
     step, w = first_separator(name, reflected(X, y), (q + copies) / (q + copies).sum())
-    model = fitted(cls, X, y, q=q + copies)
-    assert model.history_[-1].steps == step
-    coef = model.coef_[0]
-    np.testing.assert_allclose(coef / np.linalg.norm(coef), w / np.linalg.norm(w), rtol=0, atol=1e-9)
+    run = cls(q=q + copies).run(X, y)
+    assert run.n_updates == step
+    np.testing.assert_allclose(run.w / np.linalg.norm(run.w), w / np.linalg.norm(w), rtol=0, atol=1e-9)
     twice = np.vstack([X, X]), np.tile(y, 2)
     merged = separate(*twice, bias=False, algorithm=cls(q=np.append(q, copies), accuracy=0.3), tol=np.inf)
     single = separate(X, y, bias=False, algorithm=cls(q=q + copies, accuracy=0.3), tol=np.inf)
     np.testing.assert_allclose(merged.w, single.w, rtol=1e-9)
-    options = {"C": np.inf, "fit_intercept": False}
-    left = MaxMarginClassifier(algorithm=cls(q=np.append(q + copies, q)), **options)
-    left.fit(*twice, np.repeat([1.0, 0.0], 24))
-    assert left.history_[-1].lower == pytest.approx(model.history_[-1].lower, rel=1e-9)
+    left = cls(q=np.append(q + copies, q)).run(*twice, sample_weight=np.repeat([1.0, 0.0], 24))
+    assert left.lower == pytest.approx(run.lower, rel=1e-9)
 
 
 def test_centre_of_the_smoothing_is_kept_as_given():

@@ -59,19 +59,17 @@ def lengths(X, p: float) -> np.ndarray:
 
 
 def ran(algorithm, X, y, C=np.inf, p=2.0, intercept="none", **options):
-    """The last iterate of a run to the end of the algorithm itself."""
-    options = {"loss": "squared_hinge", "tol": 1e-12, "max_iter": 10**5, **INTERCEPTS[intercept], **options}
-    model = MaxMarginClassifier(C, p=p, algorithm=algorithm, point="last", random_state=0, **options).fit(
-        X, y
+    """A run to the end of the algorithm itself."""
+    run = algorithm.run(
+        X, y, C, p=p, intercept=intercept, max_epochs=np.inf, record=None, random_state=0, **options
     )
-    assert model.status_ in (Status.CONVERGED, Status.CERTIFIED)
-    return model
+    assert run.status is Status.CONVERGED
+    return run
 
 
-def reached(model, X, y, p: float = 2.0) -> np.ndarray:
+def reached(run, X, y, p: float = 2.0) -> np.ndarray:
     """The margins of the patterns."""
-    w = model.coef_[0]
-    return y * (X @ w + model.intercept_[0]) / p_norm(w, {1.0: np.inf, np.inf: 1.0}.get(p) or p / (p - 1.0))
+    return y * (X @ run.w + run.b) / p_norm(run.w, {1.0: np.inf, np.inf: 1.0}.get(p) or p / (p - 1.0))
 
 
 # numbers of updates and margins
@@ -172,15 +170,16 @@ def test_updates_and_margin_satisfy_the_theorem(name, p, seed, n, d):
     claim = theorem.claim(MARGIN / R, p, *drawn)
     assume(claim.most < 1e5)
     algorithm = theorem.algorithm(MARGIN / R, *drawn)
-    model = ran(algorithm, X, y, p=p, intercept="free" if own else "none")
-    assert model.history_[-1].steps <= claim.most
-    margins = reached(model, X, y, p)
+    run = ran(algorithm, X, y, p=p, intercept="free" if own else "none")
+    assert run.n_updates <= claim.most
+    assert np.isclose(run.bound, claim.most) or run.bound > claim.most  # of a smaller margin than the largest
+    margins = reached(run, X, y, p)
     if getattr(algorithm, "normalise", False):  # normalised patterns have at least the margin MARGIN / R
         margins *= R / lengths(X, p)
     assert margins.min() >= claim.least * MARGIN * ROUNDED
     assert margins.min() > 0.0
-    assert model.certificate_.lower <= MARGIN / ROUNDED
-    assert model.certificate_.upper >= MARGIN * ROUNDED
+    assert run.lower <= MARGIN / ROUNDED
+    assert run.upper >= MARGIN * ROUNDED
 
 
 @interpreted
@@ -196,9 +195,9 @@ def test_fmp_satisfies_its_bound(p, seed, n, d, share, free):
     most = bounds.fmp_updates(R2, MARGIN, gamma, p, d, R2 * free, float(np.linalg.norm(u)), b)
     assert most <= bounds.fmp_updates(R2, MARGIN, gamma, p, d, R2 * free) / ROUNDED  # without u and b
     assume(most < 1e5)
-    model = ran(FMP(gamma=gamma / lengths(X, p).max()), X, y, p=p, intercept="free" if free else "none")
-    assert model.history_[-1].steps <= most / ROUNDED
-    assert reached(model, X, y, p).min() >= gamma * ROUNDED
+    run = ran(FMP(gamma=gamma / lengths(X, p).max()), X, y, p=p, intercept="free" if free else "none")
+    assert run.n_updates <= most / ROUNDED
+    assert reached(run, X, y, p).min() >= gamma * ROUNDED
 
 
 @interpreted
@@ -209,10 +208,9 @@ def test_pumma_satisfies_its_soft_bound(p, delta):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(20, 4)), np.where(np.arange(20) % 2 == 0, 1.0, -1.0)
         C = 10.0 ** rng.uniform(-1, 2)
-        model = ran(PUMMA(delta=delta, halving=False), X, y, C, p, "free")
-        last = model.history_[-1]
-        assert last.steps <= bounds.pumma_soft_updates(lengths(X, p).max(), last.upper, C, delta, p)
-        assert last.upper <= (1.0 - delta) ** -2 * last.lower / ROUNDED
+        run = ran(PUMMA(delta=delta, halving=False), X, y, C, p, "free")
+        assert run.n_updates <= bounds.pumma_soft_updates(lengths(X, p).max(), run.upper, C, delta, p)
+        assert run.upper <= (1.0 - delta) ** -2 * run.lower / ROUNDED
 
 
 @interpreted
@@ -230,11 +228,13 @@ def test_mpu_satisfies_theorem_1(seed, n, d, delta, delta_b):
     X, y, _ = planted(seed, n, d, 2.0)
     R2, algorithm = lengths(X, 2.0).max() ** 2, MPU(delta, delta_b, schedule="plain")
     b, db = algorithm.plan(Facts(Problem("hinge", np.inf, intercept="none"), R2, 0.1)).rule
-    model = ran(algorithm, X, y, loss="hinge")
-    assert model.t_plus_ + model.t_minus_ <= bounds.mpu_updates(R2**0.5, MARGIN, b / R2, db / R2)
-    margin = reached(model, X, y).min()
+    run = ran(algorithm, X, y, loss="hinge")
+    assert run.parameters["t_plus"] + run.parameters["t_minus"] <= bounds.mpu_updates(
+        R2**0.5, MARGIN, b / R2, db / R2
+    )
+    margin = reached(run, X, y).min()
     assert margin > MARGIN * bounds.mpu_fraction(b / R2, db / R2) * ROUNDED
-    assert margin >= (1.0 - model.after_run_accuracy_) * MARGIN * ROUNDED  # (12)
+    assert margin >= (1.0 - run.parameters["after_run_accuracy"]) * MARGIN * ROUNDED  # (12)
 
 
 @interpreted
@@ -258,10 +258,11 @@ def test_mpu_satisfies_theorem_2(seed, n, d, delta, C):
     plan = algorithm.plan(Facts(problem, R2, 0.1))
     b, db = plan.rule
     exact = optimum(problem, X, y, np.ones(n))
-    model = ran(algorithm, X, y, C, loss="hinge")
-    assert model.t_plus_ + model.t_minus_ <= bounds.mpu_soft_updates(n, C * b, b / R2, db / R2) / ROUNDED
-    upper = model.history_[-1].upper
-    assert upper / float(exact.lower) - 1.0 <= model.after_run_accuracy_ + 1e-9
+    run = ran(algorithm, X, y, C, loss="hinge")
+    made = run.parameters["t_plus"] + run.parameters["t_minus"]
+    assert made <= bounds.mpu_soft_updates(n, C * b, b / R2, db / R2) / ROUNDED
+    upper = run.objective
+    assert upper / float(exact.lower) - 1.0 <= run.parameters["after_run_accuracy"] + 1e-9
     assert upper / float(exact.lower) - 1.0 <= bounds.mpu_accuracy(b, db) + 1e-9 <= delta + 2e-9
 
 

@@ -84,7 +84,7 @@ def test_comparisons_are_printed_and_written(data, tmp_path):
     with open(table, newline="") as file:
         rows = list(csv.DictReader(file))
     expected = compare(X, Y, ["dcd", "mpu"], tol=1e-4, random_state=0).records()
-    for name in ("round", "lower", "upper"):  # of sparse rows, whose sums round otherwise
+    for name in ("epochs", "lower", "upper"):  # of sparse rows, whose sums round otherwise
         assert [float(row[name]) for row in rows] == pytest.approx([one[name] for one in expected], rel=1e-10)
     assert picture.read_bytes().startswith(b"\x89PNG")
     result = run("compare", data, "--algorithms", "dcd,pegasos", "--json", "--C", "inf", "--max-iter", 3)

@@ -11,7 +11,7 @@ from effort import THOROUGH, interpreted
 from naive import NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
 from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
-from maxmargin import MPU, MaxMarginClassifier, Problem, Status, verify
+from maxmargin import MPU, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
@@ -269,20 +269,18 @@ def test_mpu_in_cyclic_order_equals_algorithm_1(loss, C):
             continue
         compared += 1
         a, w = expected.weights, expected.weights[:D]
-        model = MaxMarginClassifier(
-            C, loss=loss, fit_intercept=False, algorithm=algorithm, tol=1e-12, max_iter=10**4, point="last"
-        ).fit(X, y)
-        assert model.status_ is Status.CONVERGED
-        assert (model.t_plus_, model.t_minus_) == (expected.learnt, expected.unlearnt)
+        run = algorithm.run(X, y, C, loss=loss)
+        assert run.status is Status.CONVERGED
+        assert (run.parameters["t_plus"], run.parameters["t_minus"]) == (expected.learnt, expected.unlearnt)
+        assert run.n_updates == len(expected.moved)
+        np.testing.assert_array_equal(run.alpha, expected.dual)
         primal = 0.5 * a @ a + np.minimum(caps, 1e9) @ np.maximum(rule.b - Y @ a, 0.0)
         bound = primal / (rule.b * (expected.learnt - expected.unlearnt) - 0.5 * a @ a) - 1.0
         if problem.cap == np.inf:
             bound = 1.0 - (Y @ a).min() / (a @ a) * (expected.learnt - expected.unlearnt)
-        assert model.after_run_accuracy_ == pytest.approx(bound, rel=1e-9, abs=1e-12)
+        assert run.parameters["after_run_accuracy"] == pytest.approx(bound, rel=1e-9, abs=1e-12)
         assert bound < 0.06  # 2 delta, as of the 1-norm soft margin before the run
-        unit = (Y @ a).min() if problem.hard else rule.b
-        np.testing.assert_allclose(model.coef_[0], w / unit, rtol=1e-9, atol=0.0)
-        assert not hasattr(model.set_params(algorithm="dcd").fit(X, y), "t_plus_")
+        np.testing.assert_allclose(run.w, w, rtol=1e-9, atol=0.0)
     assert compared >= 3
 
 
@@ -315,11 +313,8 @@ def test_zero_pattern_reaches_its_cap_in_one_presentation(rule):
 @interpreted
 def test_more_updates_of_mpu_than_an_int64_holds():
     """The row (1e-10) takes 3e24 updates at once."""
-    rule = MPU(schedule="plain", shuffle=False)
-    model = MaxMarginClassifier(C=1e60, fit_intercept=False, algorithm=rule, max_iter=5)
-    model.fit([[1e-10], [-1.0]], [1, -1])
-    verify(model, [[1e-10], [-1.0]], [1, -1])
-    assert model.t_plus_[0] > 2.0**63
+    run = MPU(schedule="plain", shuffle=False).run([[1e-10], [-1.0]], [1, -1], 1e60, max_epochs=5)
+    assert run.parameters["t_plus"] > 2.0**63
 
 
 @interpreted

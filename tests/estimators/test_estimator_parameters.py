@@ -35,7 +35,6 @@ SHARED = {
 LINEAR = {
     "p": (0.5, "inf", NAN, None, "2"),
     "norm_power": (3,),
-    "point": ("first", np.ones(3)),
     "max_iter": (0, 2.5, True, -1),
     "warm_start": (1,),
     "verbose": ("a",),
@@ -46,7 +45,6 @@ KERNEL = {
     "degree": (-1, 2.5),
     "coef0": (INF, HUGE),
     "cache_size": (0, "200"),
-    "point": ("first", np.ones(3)),
     "multi_class": ("crammer_singer",),
     "decision_function_shape": (None,),
     "break_ties": (1,),

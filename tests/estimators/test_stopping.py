@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from itertools import cycle
 
 import numpy as np
 import pytest
@@ -17,14 +16,12 @@ from clouds import ENDLESS, clouds, signs
 from effort import COMPILED, THOROUGH, interpreted, thorough
 from problems import rings
 from sklearn.base import clone
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from maxmargin import (
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
-    Perceptron,
     Problem,
     Status,
     compare,
@@ -53,102 +50,14 @@ def assert_best_model_is_kept(model, X, y):
 
 
 @interpreted
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("dcd", {"loss": "hinge", "fit_intercept": False}),
-        ("mpu", {"loss": "hinge", "fit_intercept": False}),
-        ("perceptron", {"C": np.inf, "intercept": "augmented"}),
-        ("pumma", {"C": 2.0, "p": 3.0}),
-        ("ima", {"C": np.inf, "p": 3.0}),
-    ],
-)
-def test_last_point_is_the_last_iterate_with_its_own_bound(name, options):
-    """Its value is computed from its definition, and the other bound is the best so far."""
-    X, y = clouds(40, 3, gap=0.4)
-    X = X + 0.8 * signs(y)[:, None] if options.get("C") == np.inf else X
-    algorithm = ALGORITHMS[name]() if name == "ima" else ALGORITHMS[name](schedule="plain")
-    model = MaxMarginClassifier(algorithm=algorithm, tol=1e-12, max_iter=12, random_state=0, **options)
-    last = clone(model).set_params(point="last").fit(X, y)
-    hard = np.isinf(model.C)
-    own = [report.lower if hard else report.upper for report in last.history_]
-    others = [report.upper if hard else report.lower for report in last.history_]
-    assert others == (np.minimum if hard else np.maximum).accumulate(others).tolist()
-    for rounds in (3, 12):  # every iterate is the last one of a shorter fit
-        fit = clone(last).set_params(max_iter=rounds).fit(X, y)
-        w, b = fit.coef_[0], fit.intercept_[0]
-        margins, q = signs(y) * (X @ w + b), options.get("p", 2.0) / (options.get("p", 2.0) - 1.0)
-        losses = np.maximum(1.0 - margins, 0.0) ** (1 if model.loss == "hinge" else 2)
-        length = np.hypot(np.linalg.norm(w, q), b if model.intercept == "augmented" else 0.0)
-        value = margins.min() / length if hard else 0.5 * length**2 + model.C * losses.sum()
-        certificate = fit.certificate_
-        assert (certificate.lower if hard else certificate.upper) == pytest.approx(value, rel=1e-12)
-        assert own[fit.n_iter_ - 1] == pytest.approx(value, rel=1e-9)
-        verify(fit, X, y)
-
-
-@interpreted
 @pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}], ids=str)
-def test_last_point_may_not_separate_and_is_not_replaced(kernel):
-    """The certificate has its negative margin, although a separator, or a proof that there is none, is known."""
-    X, y = clouds(40, 3, gap=0.4)
-    X, cls = X + 3.0 * signs(y)[:, None], KernelMaxMarginClassifier if kernel else MaxMarginClassifier
-    # a round of a kernel fit has 50 passes
-    rule = ALGORITHMS["cramma"](eta=1e-5 if kernel else 1e-3)
-    options = kernel | {"algorithm": rule, "max_iter": 3 if kernel else 5, "random_state": 0}
-    mixed = np.random.default_rng(0).permutation(y)
-    for labels, status in ((mixed, Status.INSEPARABLE), (y, Status.MAX_ITER)):
-        model = cls(np.inf, point="last", **options).fit(X, labels)
-        margins = signs(labels) * (X @ model.coef_[0] + model.intercept_[0])
-        assert model.status_ is status
-        assert margins.min() < 0.0
-        assert model.certificate_.lower == pytest.approx(
-            margins.min() / np.linalg.norm(model.coef_), rel=1e-9
-        )
-    assert cls(np.inf, **options).fit(X, y).certificate_.lower > 0.0
-
-
-@interpreted
-@pytest.mark.parametrize("point", ["best", "last"])
-@pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}], ids=str)
-def test_separator_that_float64_does_not_hold_is_a_verdict_beside_every_point(kernel, point):
+def test_separator_that_float64_does_not_hold_is_a_verdict(kernel):
     X, y = np.array([[1.0, 1.0 + 2.0**-52], [1.0, 1.0]]), np.array([1, -1])
     cls = KernelMaxMarginClassifier if kernel else MaxMarginClassifier
-    model = cls(np.inf, algorithm="mpu", fit_intercept=False, point=point, max_iter=3, **kernel).fit(X, y)
+    model = cls(np.inf, algorithm="mpu", fit_intercept=False, max_iter=3, **kernel).fit(X, y)
     assert model.status_ is Status.UNDECIDED
     assert model.certificate_.lower < 0.0
     assert model.verdict_.verify(X, y).separable
-
-
-@interpreted
-@pytest.mark.parametrize("C", [np.inf, 3.0])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_last_iterate_of_a_kernel_perceptron_is_that_of_the_paper(C, intercept):
-    """Up to a factor, with its own bound; no iterate is better than the best point."""
-    (X, y, _), b = rings(60, 1), 3.0
-    K = rbf_kernel(X, gamma=2.0)
-    G = K + float(intercept) + np.eye(60) * (0.5 / C)  # the squared hinge is a hard margin of these patterns
-    options = {"gamma": 2.0, "loss": "squared_hinge", "fit_intercept": intercept, "intercept": "augmented"}
-    model = KernelMaxMarginClassifier(C, algorithm=Perceptron(b=b, shuffle=False), tol=1e-9, **options)
-    for rounds in (1, 2):
-        model.set_params(point="last", max_iter=rounds).fit(X, y)
-        alpha, left = np.zeros(60), model.history_[-1].steps
-        for i in cycle(range(60)):
-            if not left:
-                break
-            if y[i] * (G[i] @ (alpha * y)) <= b * G.diagonal().max():
-                alpha[i], left = alpha[i] + 1.0, left - 1
-        c = np.zeros(60)
-        c[model.support_] = model.dual_coef_[0] * y[model.support_]
-        np.testing.assert_allclose(c / c.sum(), alpha / alpha.sum(), rtol=1e-12)
-        f = y * model.decision_function(X)
-        length = np.sqrt(c * y @ K @ (c * y) + model.intercept_[0] ** 2)
-        losses = (np.maximum(1.0 - f, 0.0) ** 2).sum()
-        value, own = (f.min() / length, "lower") if np.isinf(C) else (0.5 * length**2 + C * losses, "upper")
-        assert getattr(verify(model, X, y), own) == pytest.approx(value, rel=1e-8)
-        assert getattr(model.history_[-1], own) == pytest.approx(value, rel=1e-8)
-        best = clone(model).set_params(point="best").fit(X, y).certificate_
-        assert best.gap <= model.certificate_.gap
 
 
 INF, QUICK = np.inf, ("dcd", "mpu", "perceptron", "romma", "ima")
@@ -178,10 +87,7 @@ def test_limits_and_callbacks_end_the_fit_with_the_best_model(kind, limit, statu
     assert status is not Status.MAX_TIME or 0.4 <= time.perf_counter() - begin < 4.0  # for slow machines
     assert model.status_ is status
     assert model.n_iter_ == {Status.MAX_ITER: 3, Status.INTERRUPTED: 4}.get(status, model.n_iter_)
-    # calls within a round that takes long have the last report again, or one of round 0 before the first
-    assert list(dict.fromkeys(report.round for report in reports if report.round)) == [
-        report.round for report in model.history_
-    ]
+    assert reports == model.history_
     assert_best_model_is_kept(model, X, y)
 
 
@@ -273,7 +179,7 @@ def test_ctrl_c_keeps_what_paths_comparisons_and_eliminations_have_found():
     assert [model.status_ for model in error.value.result] == [Status.INTERRUPTED]
     with interrupted() as error:
         compare(X, y, ["mpu", "dcd"], loss="hinge", **limits)
-    assert [entry.status for entry in error.value.result.entries] == [Status.INTERRUPTED]
+    assert [entry.run.status for entry in error.value.result.entries] == [Status.INTERRUPTED]
     selector = MarginRFE(MaxMarginClassifier(algorithm="mpu", loss="hinge", **limits))
     with interrupted() as error:
         selector.fit(X, y)

@@ -237,7 +237,6 @@ def test_parameters_that_partitioned_fits_do_not_know_are_refused():
     X, y = np.arange(400.0).reshape(200, 2), np.arange(200) % 2
     for parameters, words in (
         ({"algorithm": "mpu"}, "choose the algorithm themselves"),
-        ({"point": "last"}, "return the best point"),
         ({"warm_start": True}, "start from a sample"),
         ({"memory": "much"}, "'512MB'"),
         ({"class_weight": {0: 0.0}}, "raise the zero weights"),

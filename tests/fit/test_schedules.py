@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from effort import interpreted
 from problems import conditioned
 
-from maxmargin import MaxMarginClassifier, Problem, Status, verify
+from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, Bias
 
 HARD = Problem("squared_hinge", np.inf)
@@ -30,25 +30,26 @@ def separated(seed: int, n: int = 30, d: int = 4, gap: float = 1.5) -> tuple[np.
     return X, y
 
 
-def last_point(name: str, **options) -> MaxMarginClassifier:
-    """A hard margin by a rule, whose last iterate is the result, with its kind of intercept."""
+def ran(name: str, X, y, seed=0, **options):
+    """A run of an algorithm by itself to a hard margin, with its kind of intercept."""
     cls = ALGORITHMS[name]
     known = {key: value for key, value in SETTINGS.get(name, {}).items() if hasattr(cls(), key)}
     rule = cls(**known | {key: options.pop(key) for key in ("schedule", "shuffle") if key in options})
     intercept = "free" if cls.bias is Bias.OWN else "augmented"
-    options = {"random_state": 0, "point": "last", **options}
-    return MaxMarginClassifier(np.inf, algorithm=rule, intercept=intercept, **options)
+    return rule.run(X, y, intercept=intercept, random_state=seed, record=None, **options)
 
 
 @interpreted
 @pytest.mark.parametrize(("name", "schedule"), SCHEDULED)
 def test_rules_end_with_a_separator_in_every_schedule(name, schedule):
     X, y = separated(3)
-    model = last_point(name, schedule=schedule, max_iter=3000, tol=1e-3).fit(X, y)
-    assert model.status_ in (Status.CONVERGED, Status.CERTIFIED, Status.MAX_ITER)
-    assert (model.predict(X) == y).all()
-    assert model.certificate_.lower > 0.0
-    assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
+    run = ran(name, X, y, schedule=schedule, max_epochs=10**5, tol=1e-3)
+    assert run.status in (Status.CONVERGED, Status.CERTIFIED, Status.MAX_ITER)
+    margins = y * (X @ run.w + run.b)
+    assert margins.min() > 0.0
+    length = np.hypot(np.linalg.norm(run.w), run.b * (run.problem.intercept == "augmented"))
+    assert 0.0 < run.lower <= run.upper
+    assert run.lower == pytest.approx(margins.min() / length, rel=1e-9)
 
 
 @interpreted
@@ -57,9 +58,8 @@ def test_results_without_shuffling_do_not_depend_on_the_seed(name, schedule):
     X, y = separated(5)
 
     def result(seed, shuffle):
-        model = last_point(name, schedule=schedule, shuffle=shuffle, random_state=seed, tol=1e-9, max_iter=6)
-        model.fit(X, y)
-        return model.history_[-1].steps, model.coef_.tobytes(), model.intercept_.tobytes()
+        run = ran(name, X, y, seed, schedule=schedule, shuffle=shuffle, max_epochs=20)
+        return run.n_updates, run.w.tobytes(), run.b, run.alpha.tobytes()
 
     assert len({result(seed, False) for seed in (0, 1, None)}) == 1
     assert result(3, True) == result(3, True)
@@ -73,19 +73,16 @@ def test_eps_ends_at_a_pass_with_small_projected_gradients(loss):
     visits = []
     for eps in (0.3, 0.01, 1e-4):
         rule = ALGORITHMS["dcd"](schedule="shrinking", eps=eps)
-        model = MaxMarginClassifier(
-            0.6, loss=loss, fit_intercept=False, algorithm=rule, tol=1e-12, point="last", random_state=0
-        ).fit(X, y)
-        assert model.status_ is Status.CONVERGED
-        alpha = np.zeros(y.size)
-        alpha[model.certificate_.support] = model.certificate_.dual
-        gradient = y * (X @ model.coef_[0]) - 1.0 + (alpha / 1.2 if loss == "squared_hinge" else 0.0)
+        run = rule.run(X, y, 0.6, loss=loss, random_state=0)
+        assert run.status is Status.CONVERGED
+        alpha = run.alpha
+        gradient = y * (X @ run.w) - 1.0 + (alpha / 1.2 if loss == "squared_hinge" else 0.0)
         cap = 0.6 if loss == "hinge" else np.inf
         projected = np.where(alpha <= 0.0, np.minimum(gradient, 0.0), gradient)
         projected = np.where(alpha >= cap * (1.0 - 1e-9), np.maximum(gradient, 0.0), projected)
         assert np.abs(projected).max() <= 2.0 * eps + 1e-3  # w changes within the last pass
-        visits.append(model.history_[-1].presentations)
-    assert visits == sorted(visits)
+        visits.append(run.table[-1].visits)
+    assert visits[0] < min(visits[1:])
 
 
 @interpreted

@@ -69,12 +69,9 @@ def test_updates_of_pumma_are_invariant_under_translation() -> None:
 def test_epochs_end_with_the_updates_of_a_fit_above_the_level(line: Any) -> None:
     X, y = data.r_of_k(1, 1)
     assert np.array_equal(y > 0, (X[:, :16] > 0).any(axis=1))
-    own: dict[str, Any] = {"intercept": "augmented", "intercept_scaling": line.rho} if line.rho else {}
-    model = MaxMarginClassifier(np.inf, p=line.p, algorithm=line.rule, tol=1e-13, max_iter=10**9, **own).fit(
-        X, y
-    )
-    last = list(pumma.epochs(line.rule, X, y, line.p, line.rho))[-1]
-    assert last.updates == model.history_[-1].steps
+    run = line.rule.run(X, y, p=line.p, intercept="free", max_epochs=np.inf, record=None)
+    last = pumma.epochs(line.rule, X, y, line.p)[-1]
+    assert last.updates == run.n_updates
     assert last.margin >= pumma.level(line.p) * pumma.radius(line.p)
 
 

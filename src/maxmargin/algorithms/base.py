@@ -6,12 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..engine.state import Motion, Unscaled
 from ..problem.problem import Problem
+
+if TYPE_CHECKING:
+    from ..fit.alone import AlgorithmRun
 
 # Required parameters, for the error messages of algorithms that solve p = 2 only.
 OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "ima" (every p) or "auto"'
@@ -109,15 +113,14 @@ class Algorithm(ABC):
         The vector to which its steps add patterns.
     kernelised : bool
         Whether it uses patterns only through inner products, so that it works with kernels.
-    to_nearest : bool
-        Whether a step moves w to the nearest point of a segment, after which most rows have other scores.
+    centres : bool
+        Whether evaluations move an augmented intercept of a soft problem, as a free one, in the schedule "gap"; others
+        are those of papers, whose step includes the constant coordinate.
     shuffle : bool
         Whether rows are presented in random order; otherwise in the order of the data.
     decides : bool
         Whether it ends by itself where there is no separator, with dual variables that nearly prove this. A fit then
         leaves the verdict on separability to its end.
-    results : tuple of str
-        Names of the numbers that `measure` returns; a fitted classifier has them with an underscore at the end.
     """
 
     name: ClassVar[str]
@@ -128,10 +131,55 @@ class Algorithm(ABC):
     motion: ClassVar[Motion] = Motion.LINK
     kernelised: ClassVar[bool] = True
     decides: ClassVar[bool] = False
-    to_nearest: ClassVar[bool] = False
-    results: ClassVar[tuple[str, ...]] = ()
+    centres: ClassVar[bool] = False
     schedule: str
     shuffle: bool = True
+
+    def run(self, X: Any, y: Any, C: float = np.inf, **options: Any) -> AlgorithmRun:
+        """Run the algorithm by itself, exactly as its paper has it, and return the record of the run.
+
+        Nothing else takes part: rows are neither merged nor shifted, no other method takes over, and the result is the
+        last iterate with the algorithm's own scale, intercept, order and stopping rule.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two classes; the larger label is the positive one.
+        C : float, default=inf
+            Weight of the losses, as in `MaxMarginClassifier`; ``inf`` is the hard margin.
+        kernel : str, callable or None, default=None
+            A name of `KernelMaxMarginClassifier`, with its default parameters, or a function of two matrices.
+        max_epochs : float, default=1000
+            The run ends at the first row of the table with as many epochs.
+        record : {"epoch", None}, default="epoch"
+            ``"epoch"``: the table has a row for every pass over all rows, with the passes over an active set that
+            follow it. None: a row wherever a fit computes bounds, after 1, 2, 4, ... passes, which takes less time.
+        tol : float, default=None
+            Gap of the bounds by the last iterate and by the best dual variables at which the run ends. None: its own
+            stopping rule alone. Parameters such as ``delta=None`` follow from it (1e-3 for None).
+        sample_weight : array-like of shape (n_samples,), default=None
+        random_state : int, RandomState instance or None, default=None
+            Of the orders of presentation.
+        callback : callable, default=None
+            Called with every row of the table; a true answer ends the run.
+        loss, p, intercept, intercept_scaling, power
+            Of the problem (`Problem`). By default the loss is the squared hinge if the algorithm solves it, and the
+            intercept "free" if the algorithm has one of its own, else "none".
+
+        Returns
+        -------
+        run : AlgorithmRun
+
+        Examples
+        --------
+        >>> from maxmargin import Perceptron
+        >>> run = Perceptron(b=1.0, shuffle=False).run([[2.0, 0.0], [0.0, -1.0]], [1, -1])
+        >>> run.w, run.n_updates, run.status
+        (array([4., 5.]), 7, <Status.CONVERGED: 'CONVERGED'>)
+        """
+        # runs are above the algorithms, and are loaded when one is called for
+        return import_module("maxmargin.fit.alone").run(self, X, y, C, **options)
 
     def refuses(self, problem: Problem) -> str | None:
         """Return None for a problem that the algorithm solves, else the required parameters, for an error message."""
@@ -140,11 +188,6 @@ class Algorithm(ABC):
     def other_norm(self, problem: Problem) -> str | None:
         """Return None for a norm that the algorithm solves, else the required parameters, for an error message."""
         return None if problem.euclidean else OTHER_NORMS
-
-    @property
-    def centres(self) -> bool:
-        """Whether an augmented intercept of a soft problem is moved by evaluations, as a shifted free one is."""
-        return False
 
     @property
     def keeps_rows(self) -> bool:
@@ -167,7 +210,7 @@ class Algorithm(ABC):
         """Return the plan for a problem."""
 
     def measure(self, run: Any) -> dict[str, float]:
-        """Return the numbers named in `results`, from the state of a run (`fit.run.Run`) after its last evaluation."""
+        """Return numbers of the algorithm itself, from the state of a run (`fit.run.Run`) after its last evaluation."""
         return {}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import ceil, expm1, floor, inf, log, log1p, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -430,3 +431,17 @@ def iterated_smoothed_primal_dual_steps(
     if length is None:  # no margin is above |q|_G
         return float(floor(1.0 + log(max(centre / margin, 1.0)) / log(gamma)) * ceil(steps))
     return float(ceil(log(centre / length) / log(gamma)) * ceil(gamma * steps))
+
+
+# The bound on updates by the name of the algorithm; arguments are the algorithm, its rule, R, a margin, and p.
+UPDATES: dict[str, Callable[[Any, Any, float, float, float], float]] = {
+    "perceptron": lambda a, rule, R, g, p: perceptron_updates(R, g, a.b),
+    "local-perceptron": lambda a, rule, R, g, p: perceptron_updates(R, g, a.b),
+    "alma": lambda a, rule, R, g, p: inf if a.normalise or a.B else alma_updates(R, g, a.alpha, p),
+    "cramma": lambda a, rule, R, g, p: cramma_updates(R, g, rule.beta, rule.eta, rule.epsilon) - 1.0,
+    "micra": lambda a, rule, R, g, p: micra_updates(R, g, rule.beta, rule.eta, rule.epsilon, rule.zeta) - 1.0,
+    "fixed-margin": lambda a, rule, R, g, p: fixed_margin_updates(R, g, rule.beta, rule.eta),
+    "romma": lambda a, rule, R, g, p: romma_updates(R, g),
+    "aggressive-romma": lambda a, rule, R, g, p: romma_updates(R, g, rule.delta),
+    "pumma": lambda a, rule, R, g, p: pumma_updates(R, g, rule.delta, p),
+}

@@ -36,7 +36,7 @@ def compare(
     tol : float, default=0.001
         Certified relative gap at which an algorithm ends.
     max_iter : int, default=1000
-        Maximum number of rounds of each algorithm.
+        Maximum number of epochs of each algorithm.
     max_time : float
         Time limit of each algorithm in seconds.
     algorithms : str
@@ -81,8 +81,14 @@ def _facts(comparison: Any) -> dict[str, Any]:
 
     entries = []
     for entry in comparison.entries:
-        facts = {name: value for name, value in vars(entry).items() if name not in ("history", "label")}
-        message = comparison.models[entry.algorithm].message_
-        entries.append(facts | {"status": entry.status.value, "class": entry.label, "message": message})
+        one, names = entry.run, ("lower", "upper", "margin", "objective")
+        facts = {
+            "algorithm": entry.algorithm,
+            "class": entry.label,
+            "status": one.status.value,
+            "gap": entry.gap,
+        }
+        facts |= {name: getattr(one, name) for name in names}
+        entries.append(facts | {"updates": one.n_updates, "epochs": one.n_epochs, "seconds": entry.seconds})
     facts = {"problem": problem_facts(comparison.problem), "tol": comparison.tol}
     return facts | {"algorithms": entries, "refused": comparison.refused}

@@ -14,7 +14,7 @@ from ..data.door import check_entries
 from ..data.rows import engine_rows
 from ..fit.deadline import Deadline
 from ..fit.report import Report
-from ..kernels.functions import Precomputed
+from ..kernels.functions import Kernel, Precomputed
 from ..kernels.names import kernel_named, width
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem
@@ -92,11 +92,6 @@ default="rbf"
         ``"decomposition"``, another name from `maxmargin.algorithms.KERNEL_ALGORITHMS`, or an object such as
         ``PUMMA(delta=0.01)``. It never changes the problem, only the method of solution. ``"auto"`` is the
         decomposition.
-    point : {"best", "last"}, default="best"
-        ``"best"`` returns the point with the best certified bound; ``"last"``, for experiments on an algorithm, its
-        last iterate with its own intercept and its own bound, as in `MaxMarginClassifier`. The decomposition has no
-        intercept of its own: its last iterate gets the best one, or an estimate of it above a gap of 1e-2, and for the
-        squared hinge the best multiple.
     max_iter : int, default=-1
         Largest number of rounds of each problem, -1 for no limit. A round is a working set of the decomposition, or an
         evaluation of all rows and the sweeps before it.
@@ -105,8 +100,6 @@ default="rbf"
         of a kind on a machine needs, and which cannot be interrupted.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
-        Within a round that takes long it is called again with the last report, a few times a second; before the first
-        one with a report of round 0.
     n_jobs : int, default=None
         Threads, no more than there are processors, for pairs of classes in `fit` and for blocks of rows in prediction.
         Results do not depend on it.
@@ -201,7 +194,6 @@ default="rbf"
     break_ties: bool = False
     cache_size: float = 200
     algorithm: Any = "auto"
-    point: str = "best"
     max_iter: int = -1
     max_time: float | None = None
     callback: Callable[[Report], Any] | None = None
@@ -234,28 +226,33 @@ default="rbf"
         """
         problem = self._problem()
         algorithm = kernel_algorithm(self.algorithm, problem)
+        kernel, X, targets = self.validated(problem, X, y, sample_weight)
+        if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
+            raise ValueError('decision_function_shape="ovo" needs pairs of classes: set multi_class="ovo".')
+        tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
+        check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
+        reporter = Reporter(self)
+        with Deadline(self.max_time) as deadline:  # until the model is stored
+            found = tasks.solve(reporter, deadline)
+            self.class_weight_, self.shape_fit_ = targets.class_weights, X.shape
+            self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
+            self._store(tasks.names, found, None if self.kernel == "precomputed" else X)
+        deadline.raise_interrupt(self)
+        return self
+
+    def validated(
+        self, problem: Problem, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Kernel, Any, validation.Targets]:
+        """Return the kernel, and the data that have passed all checks."""
         precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
         X, y = validation.validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel is a square matrix of all samples; got shape {X.shape}.")
         targets = validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
-        if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
-            raise ValueError('decision_function_shape="ovo" needs pairs of classes: set multi_class="ovo".')
         X = engine_rows(X)
         check_entries(X, getattr(self, "feature_names_in_", None))
-        gamma = width(self.gamma, X, targets.sample_weights)
-        kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
-        tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
-        check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
-        reporter = Reporter(self, tasks.names)
-        with Deadline(self.max_time) as deadline:  # until the model is stored
-            reporter.poll(deadline)
-            found = tasks.solve(reporter, deadline)
-            self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
-            self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
-            self._store(tasks.names, found, None if precomputed else X)
-        deadline.raise_interrupt(self)
-        return self
+        self.gamma_ = width(self.gamma, X, targets.sample_weights)
+        return kernel_named(self.kernel, X, self.gamma_, self.degree, self.coef0), X, targets
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""

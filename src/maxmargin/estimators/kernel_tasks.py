@@ -18,11 +18,11 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import merge, unmerged
-from ..data.task import GramTask
 from ..fit.deadline import Deadline
-from ..fit.report import Job, Report, Stopping
+from ..fit.report import GramTask, Job, Report, Stopping
 from ..fit.solve import KernelSolution, solve_kernel, status_at_end
 from ..kernels.functions import Kernel, Precomputed
+from ..numerics.sizes import draw_seeds
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.sums import EPS
 from ..numerics.threads import jobs
@@ -34,7 +34,7 @@ from ..separability.search import about_all_rows
 from ..separability.separate import decide
 from ..solvers.decomposition import KernelRows
 from .progress import Reporter, solve_tasks
-from .validation import Targets, draw_seeds
+from .validation import Targets
 
 # Largest number of operations of the least-squares problem that writes a hyperplane as a combination of rows, n d times
 # the smaller side: they take a second or two. With more the separator is a verdict only, and not a model.
@@ -91,8 +91,6 @@ class KernelTasks:
         The class, or the pair of classes, of each task; None for two classes.
     places : list of ndarray of int
         The distinct rows that take part in each task.
-    last : bool
-        Whether the result is the last iterate of the algorithm instead of its best point.
     max_iter : int
         Largest number of rounds of each task.
     """
@@ -109,7 +107,6 @@ class KernelTasks:
         model, targets = self.model, self.targets
         self.scheme = parts_of(model.multi_class, targets.classes.size)
         self.names = named_parts(self.scheme, targets.classes)
-        self.last = model.point == "last"
         self.max_iter = np.iinfo(np.int64).max if model.max_iter == -1 else model.max_iter
         in_order = not self.algorithm.shuffle
         self.rows = DistinctKernelRows(self.kernel, self.X, targets.codes, targets.weights, in_order)
@@ -148,7 +145,7 @@ class KernelTasks:
         solution, verdict = self.rows.spread(solution, self.places[k]), None
         undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
         if self.problem.hard and (undecided or self._separability[k].is_known):
-            solution, verdict = self._separability[k].combine(solution, self.last)
+            solution, verdict = self._separability[k].combine(solution)
         signs, weights = self._labels(k)
         # the division among equal rows rounds
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
@@ -185,7 +182,6 @@ class KernelTasks:
                 algorithm,
                 reason,
                 int(self._seeds[k]),
-                last=self.last,
                 separability=partial(self._inseparable, k),
             )
             for k in group
@@ -319,19 +315,13 @@ class KernelSeparability:
         """Whether the verdict has been sought."""
         return "verdict" in vars(self)
 
-    def combine(self, found: KernelSolution, last: bool = False) -> tuple[KernelSolution, Verdict | None]:
+    def combine(self, found: KernelSolution) -> tuple[KernelSolution, Verdict | None]:
         """Combine a solution with the verdict on separability.
 
-        Of the solution and the verdict's separator the one with the larger certified margin is kept. The last iterate
-        is not replaced. Without a positive certified margin, the verdict is returned too if the model cannot express
-        it: a proof that no separator exists, an undecided verdict, or a separator without float64 coefficients of rows
-        (a polynomial, or a hyperplane in rational numbers).
-
-        Parameters
-        ----------
-        found : KernelSolution
-        last : bool, default=False
-            Whether the solution is the last iterate of the algorithm.
+        Of the solution and the verdict's separator the one with the larger certified margin is kept. Without a positive
+        certified margin, the verdict is returned too if the model cannot express it: a proof that no separator exists,
+        an undecided verdict, or a separator without float64 coefficients of rows (a polynomial, or a hyperplane in
+        rational numbers).
         """
         if self.algorithm is not None:
             self._start = found.point.alpha[self.rows]
@@ -340,10 +330,10 @@ class KernelSeparability:
             alpha = np.zeros(self.task.y.size)
             alpha[verdict.support] = verdict.alpha
             point = found.point._replace(alpha=alpha)
-            return self._certified(point, found, Status.INSEPARABLE, np.inf if last else 0.0), verdict
+            return self._certified(point, found, Status.INSEPARABLE), verdict
         separator = self._separator(verdict)
         end = status_at_end(self.stopping, found.rounds)
-        if separator is not None and not last:
+        if separator is not None:
             status = end if found.status in (Status.UNDECIDED, Status.NOT_FINITE) else found.status
             # with the dual variables of the fit or of the separator, whichever give the smaller upper bound
             points = (separator._replace(alpha=alpha) for alpha in (found.point.alpha, separator.alpha))
@@ -354,18 +344,11 @@ class KernelSeparability:
                 return replace(better, status=Status.CERTIFIED if gap <= self.stopping.tol else status), None
         if found.bounds.lower > 0.0:
             return found, None
-        if separator is not None and last:
-            return replace(found, status=end), None
         return replace(found, status=self.stopping.deadline.status() or Status.UNDECIDED), verdict
 
-    def _certified(
-        self, point: KernelPoint, found: KernelSolution, status: Status, gap: float = 0.0
-    ) -> KernelSolution:
-        """Certify a point on the data of the task.
-
-        Other points are tried where the certified gap of the point exceeds `gap`; inf keeps the point.
-        """
-        proved = self.task.bounds(point, gap)
+    def _certified(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
+        """Certify a point on the data of the task."""
+        proved = self.task.bounds(point)
         return replace(found, point=proved.point, bounds=proved.bounds, status=status)
 
     def _separator(self, verdict: Verdict) -> KernelPoint | None:

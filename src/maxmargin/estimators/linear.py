@@ -83,12 +83,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
         points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, interior
         points if small, otherwise `dcd` (soft) or `ima` (hard).
-    point : {"best", "last"}, default="best"
-        ``"best"`` returns the point with the best certified bound. ``"last"``, for experiments on an algorithm, returns
-        its last iterate with its own intercept, after `max_iter` rounds, at `tol`, or where its own criterion ends it.
-        The bound of w in the certificate is then that of the last iterate (which may not separate the classes of a
-        hard margin), and the other bound is the best one. There is no exact stage, and no other algorithm takes over
-        from one that is named.
     max_iter : int, default=1000
         Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one
         iterate of a batch solver.
@@ -99,8 +93,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         without labels there is no model.
     callback : callable, default=None
         Called with a `Report` after every round; if it returns a true value, the fit ends with the best model so far.
-        Within a round that takes long it is called again with the last report, a few times a second; before the first
-        one with a report of round 0.
     warm_start : bool, default=False
         Start from the last fit, if it had the same classes. Its model is the result of a fit that is stopped before a
         better one is found. `dcd` and `mpu` start from its dual variables if the number of rows is the same, and
@@ -143,8 +135,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         separator exists. UNDECIDED: the bounds so far, or a separator that needs more digits than float64 has
         (LinearSeparator). Its method ``verify(X, y)`` checks it. With several classes a dict: the verdict about
         ``y == label`` for each label without a separator.
-    t_plus_, t_minus_, after_run_accuracy_ : ndarray of shape (1,) or (n_classes,)
-        Only with ``algorithm="mpu"``; see `MPU`.
 
     Raises
     ------
@@ -188,7 +178,6 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     intercept_scaling: float = 1.0
     class_weight: Any = None
     algorithm: str | Algorithm = "auto"
-    point: str = "best"
     max_iter: int = 1000
     max_time: float | None = None
     callback: Callable[[Report], Any] | None = None
@@ -242,28 +231,28 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline
     ) -> None:
         """Fit rows that are in memory; arguments as of `fit`, with the problem and the deadline of the whole fit."""
-        from ..algorithms import ALGORITHMS
         from .linear_tasks import LinearTasks  # only here: it loads solvers and certificates
 
-        given, y = validation.validate_rows(self, X, y, order="C")
+        _, given, targets = self.validated(problem, X, y, sample_weight)
         rows, columns = without_empty_columns(given)
-        targets = validation.encode_targets(problem, self.class_weight, rows, y, sample_weight)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
         require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
-        reporter = Reporter(self, tasks.names)
-        reporter.poll(deadline)
+        reporter = Reporter(self)
         with deadline:  # until the model is stored
             solve_task = partial(tasks.solve, reporter)
             solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
             vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
             self.class_weight_ = targets.class_weights
-            for name in {name for cls in ALGORITHMS.values() for name in cls.results}:
-                vars(self).pop(f"{name}_", None)  # of the last fit
-            for name in solutions[0].results:
-                setattr(self, f"{name}_", np.array([one.results.get(name, np.nan) for one in solutions]))
             self._store(tasks.names, solutions, given)
+
+    def validated(
+        self, problem: Problem, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[None, Any, validation.Targets]:
+        """Return None for the kernel, and the data that have passed all checks."""
+        X, y = validation.validate_rows(self, X, y, order="C")
+        return None, X, validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
@@ -272,9 +261,3 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         intercept = self.intercept if self.fit_intercept else "none"
         scaling, power = float(self.intercept_scaling), int(self.norm_power)
         return Problem(self.loss, float(self.C), p, intercept, intercept_scaling=scaling, power=power)
-
-
-class WithoutExactStep(MaxMarginClassifier):
-    """`MaxMarginClassifier` without the exact stage of small problems."""
-
-    _exact = False

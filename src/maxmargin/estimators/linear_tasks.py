@@ -15,11 +15,11 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
-from ..data.task import Task
 from ..fit.deadline import Deadline
 from ..fit.exact import is_small
-from ..fit.report import Job, SelectedRows, Solution, Stopping
+from ..fit.report import Job, SelectedRows, Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
+from ..numerics.sizes import draw_seeds
 from ..numerics.sparse_columns import Columns
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
@@ -79,7 +79,7 @@ class LinearTasks:
         quick = quick and is_small(problem, self.patterns)
         self.workers = 1 if quick else jobs(model.n_jobs, len(self.names))
         self._start = self._last_solution() if model.warm_start else (None, None)
-        self._seeds = validation.draw_seeds(model.random_state, targets.classes.size)
+        self._seeds = draw_seeds(model.random_state, targets.classes.size)
 
     def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
         """Return the attributes with which a classifier predicts, from one (w, b) per task."""
@@ -109,7 +109,6 @@ class LinearTasks:
             self.problem, self.patterns, signs[kept], targets.weights[kept],
             None if duals is None else duals[k], None if points is None else points[k], self.names[k],
         )  # fmt: skip
-        last = self.model.point == "last"
         verdicts: list[Verdict] = []
 
         def separability(start: np.ndarray | None) -> Verdict:
@@ -119,7 +118,7 @@ class LinearTasks:
 
         job = Job(
             task, self.algorithm, seed=int(self._seeds[k]),
-            exact=self.model._exact and not last, last=last, separability=separability,
+            exact=self.model._exact, separability=separability,
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
         sample = self.sample.with_labels(signs)

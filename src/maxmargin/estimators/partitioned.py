@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from functools import partial
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ import scipy.sparse as sp
 
 from ..data.door import check_costs
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
-from ..fit.deadline import Deadline, Poll
+from ..fit.deadline import Deadline
 from ..fit.partitioned.driver import PartitionedFit
 from ..fit.partitioned.solve import solve_soft_margins
-from ..fit.report import Report, Stopping, report_before
+from ..fit.report import Stopping
 from ..numerics.labels import label_array
 from ..numerics.row_sources import cluster_of, has_labelled_rows, names_files
-from ..numerics.sizes import parse_bytes, require_weight_memory
+from ..numerics.sizes import draw_seeds, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
@@ -29,7 +28,7 @@ from ..readers.files import LABELS_OF_FILES
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
-from .progress import Reporter, is_true
+from .progress import Reporter
 
 STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
@@ -40,7 +39,6 @@ NO_LABELS = (  # the beginning is that of scikit-learn
     "This {name} estimator requires y to be passed, but the target y is None: give the labels as y; or, if a column of "
     "X holds them, name the memory that the fit may use, as in memory='2GB'."
 )
-FIRST_READING = "first reading"  # the stage of reports within it
 # Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
 DEFAULT_MEMORY = "1GB"
 
@@ -71,7 +69,6 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
         raise ValueError(LABELS_OF_FILES)
-    poll_first_reading(model.callback, deadline)
     stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=deadline.interrupted)
     fit_stored(model, problem, stored, deadline)
 
@@ -179,22 +176,9 @@ def cluster_rows(
     return DaskRows(X, y, sample_weight, interrupted)
 
 
-def poll_first_reading(callback: Callable[[Report], Any] | None, deadline: Deadline) -> None:
-    """Let the deadline call the callback within the first reading of rows, with reports of round 0, without bounds."""
-
-    if callback is None:
-        return
-
-    def ask() -> bool:
-        return is_true(callback(report_before(deadline, FIRST_READING, "no labels are known yet")))
-
-    deadline.poll = Poll(ask, Lock())
-
-
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
-    poll_first_reading(model.callback, deadline)
     with closing(cluster_rows(X, y, sample_weight, interrupted=deadline.interrupted)) as rows:
         names, totals = rows.labels()
         # each label twice: for scikit-learn, labels of which most occur once are no classes
@@ -276,11 +260,10 @@ def fit_partitions(
         width = partitions.shape[1]
         return {"classes_": classes, "coef_": coef, "intercept_": intercept, "n_features_in_": width}
 
-    reporter = Reporter(model, names)
-    deadline.poll = None  # `PartitionedFit` reports within passes
+    reporter = Reporter(model)
     with deadline:  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
-        seed = int(validation.draw_seeds(model.random_state, 1)[0])
+        seed = int(draw_seeds(model.random_state, 1)[0])
         memory = parse_bytes(model.memory or DEFAULT_MEMORY)
         solutions = solve_soft_margins(
             PartitionedFit(partitions, problem, list(classes), stopping, memory, seed, model.cache_dir)
@@ -302,8 +285,6 @@ def check_solvable(model: Any) -> None:
     wrong = ""
     if model.algorithm != "auto":
         wrong = f"choose the algorithm themselves; got algorithm={model.algorithm!r}"
-    elif model.point != "best":
-        wrong = "return the best point"
     elif model.warm_start:
         wrong = "start from a sample of the rows, not from the last fit"
     if wrong:

@@ -43,7 +43,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
     message_: str
     history_: list[Report]
     certificate_: Certificate | Certificates
-    _exact = True  # whether small problems end with the exact stage; False in comparisons of algorithms
+    _exact = (
+        True  # whether small problems end with the exact stage; False in paths, which start from the last fit
+    )
 
     def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:
         """Set status, rounds, history, certificate, the verdict where there is no separator, and last the message.
@@ -475,9 +477,7 @@ def _remedies(model: Any, X: Any, names: Sequence[str] | None) -> list[str]:
         return ["give a finite C, the weight of the losses"]
     large = None if X is None else dominant(X)
     remedies = [] if large is None else [large.words(names=names)]
-    # in a comparison, which leaves out the exact stage, algorithms are named
-    named = model.algorithm != "auto" and model._exact
-    other = 'set algorithm="auto"' if named else "try another algorithm"
+    other = 'set algorithm="auto"' if model.algorithm != "auto" else "try another algorithm"
     if status in LIMITS:
         # more rounds do not make up for the scale of all columns, on which proofs of hard margins do not depend
         if large is None or large.column is not None or np.isinf(model.C):

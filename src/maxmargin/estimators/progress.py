@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from math import ceil
 from threading import Lock
 from typing import Any, TypeVar
@@ -14,8 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ..engine.jit import seconds_compiled
-from ..fit.deadline import Deadline, Poll
-from ..fit.report import Report, report_before
+from ..fit.deadline import Deadline
+from ..fit.report import Report
 from ..numerics.progress import announce
 
 T = TypeVar("T")
@@ -61,40 +59,21 @@ class Reporter:
     ----------
     model : estimator
         With the parameters `verbose` and `callback`.
-    labels : sequence
-        Labels of the binary tasks in their reports; None is the label of a single task.
     """
 
-    def __init__(self, model: Any, labels: Sequence[Any]) -> None:
-        self._model, self._first_label = model, labels[0]
+    def __init__(self, model: Any) -> None:
+        self._model = model
         self._stages: dict[Any, tuple[str, str]] = {}  # the stage of each task, and its reason
         self._lock = Lock()
-        self._poll: Poll | None = None
-        self._last: Report | None = None
         self._compiled = seconds_compiled()  # at the last line printed
 
-    def poll(self, deadline: Deadline) -> None:
-        """Let the deadline call the callback within rounds, with the last report, or one of round 0 at first."""
-        if self._model.callback is None:
-            return
-        first = report_before(deadline, "start", "there are no bounds yet", self._first_label)
-
-        def ask() -> bool:
-            seconds = time.perf_counter() - deadline.began
-            return is_true(self._model.callback(replace(self._last or first, seconds=seconds)))
-
-        self._poll = deadline.poll = Poll(ask, self._lock)
-
-    def report(self, report: Report, best: Callable[[], Any], deadline: Deadline) -> None:
+    def report(self, report: Report, deadline: Deadline) -> None:
         """Print the report of a round if `verbose`, and pass it to the callback, which may stop the deadline."""
         with self._lock:
             if self._model.verbose:
                 self._print(report)
-            self._last = report
             if self._model.callback is not None and is_true(self._model.callback(report)):
                 deadline.stopped.set()
-            if self._poll is not None:
-                self._poll.postpone()
 
     def _print(self, report: Report) -> None:
         """Print a line about the round, and one before it where another stage begins."""

@@ -22,14 +22,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..algorithms import IMA, Algorithm
 from ..fit.deadline import Interruption
 from ..numerics.progress import announce
-from ..numerics.sizes import require_weight_memory
+from ..numerics.sizes import draw_seeds, require_weight_memory
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..problem.status import Status
 from . import validation
 from .linear import MaxMarginClassifier
 from .prediction import explain
-from .validation import distinct_labels, draw_seeds
+from .validation import distinct_labels
 
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
 CHECKS: validation.Checks = {
@@ -227,7 +227,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if validated:
             self.cv_results_ = cross_validate(elimination, self.cv, self.scoring, self.n_jobs, rng)
             target = best_size(self.cv_results_) if self._is_size_chosen else target
-        elimination.seed = int(validation.draw_seeds(rng, 1)[0])
+        elimination.seed = int(draw_seeds(rng, 1)[0])
         kept, self.estimator_, self.path_ = self._eliminate(elimination, target)
         self.n_features_, self.reason_ = kept.n_features, elimination.reason
         if self._is_size_chosen and kept.n_features <= target:

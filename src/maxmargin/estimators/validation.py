@@ -110,10 +110,6 @@ COMMON: Checks = COST | {
         "0, 1, False or True; got {!r}",
     ),
     "callback": (optional(callable), "a function of a report, or None; got {!r}"),
-    "point": (
-        lambda point: isinstance(point, str) and point in ("best", "last"),
-        '"best" or "last"; got {!r}',
-    ),
     "intercept": (
         lambda intercept: isinstance(intercept, str) and intercept in ("free", "augmented"),
         '"free" or "augmented"; got {!r}',
@@ -173,13 +169,6 @@ def check_solves(algorithm: Any, problem: Problem, registry: Mapping[str, Any]) 
             f"algorithm {algorithm.name!r} does not solve {described} and {INTERCEPT[problem.intercept]}: use "
             f"{instead}, or another algorithm ({', '.join(solvers) or 'none solves it'})."
         )
-
-
-def draw_seeds(random_state: Any, size: int) -> np.ndarray:
-    """Draw `size` seeds."""
-    if isinstance(random_state, Integral):  # RandomState's set-up takes longer than a small fit
-        return np.random.SeedSequence(int(random_state)).generate_state(size)
-    return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
 
 
 # rows

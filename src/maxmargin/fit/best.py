@@ -17,7 +17,7 @@ from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
-    from ..data.task import Task
+    from .report import Task
 
 # Relative gap that is rounding. Of two points with gaps below it, the later one has more correct digits of w. A smaller
 # value is never reached on some data, a larger one ends with fewer digits. Also the largest
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 # A gap has improved if it is below DECREASE times the old one: a smaller change is rounding in float64.
 DECREASE = 0.999
-# Gap above which iterates of decomposition are evaluated at an estimated intercept, as the best one takes a sort. A
-# smaller value costs fewer sorts and leaves bounds near the end inaccurate. A round value; not tuned.
-ROUGH_GAP = 1e-2
 # Largest |w| of a separator in canonical scale, and largest multiple of w, near the end of float64: only with margins
 # below 1e-300 |w| is less than canonical, as it would overflow.
 LONGEST = 1e300
@@ -50,8 +47,6 @@ class Best:
         Entries of a primal point: features or, with kernels, rows.
     n : int
         Rows.
-    last : bool, default=False
-        Whether the result is the last primal point, as its algorithm has it, instead of the best.
 
     Attributes
     ----------
@@ -63,9 +58,8 @@ class Best:
         Dual variables.
     """
 
-    def __init__(self, problem: Problem, size: int, n: int, last: bool = False) -> None:
-        self.problem, self.last = problem, last
-        self._last = Primal(np.zeros(size), 0.0), -np.inf if problem.hard else np.inf
+    def __init__(self, problem: Problem, size: int, n: int) -> None:
+        self.problem = problem
         self.lower, self.upper = -np.inf, np.inf
         self.primal, self.alpha = Primal(np.zeros(size), 0.0), np.zeros(n)
 
@@ -82,20 +76,6 @@ class Best:
         elif bound < self.upper:
             self.primal, self.upper = primal, bound
 
-    def set_last(self, primal: Primal, bound: float) -> None:
-        """Record the last primal point, and its margin or objective."""
-        self._last = primal, bound
-
-    def result(self) -> tuple[float, float, Primal]:
-        """Return the lower and the upper bound and the primal point of the fit: the best one, or with `last` the last.
-
-        The bound of the last primal point is its own, the other one is the best.
-        """
-        if not self.last:
-            return self.lower, self.upper, self.primal
-        primal, bound = self._last
-        return (bound, self.upper, primal) if self.problem.hard else (self.lower, bound, primal)
-
     def update_dual(self, alpha: np.ndarray, bound: float) -> None:
         """Keep a dual point if its bound is better than the best; a NaN never is."""
         if self.problem.hard:
@@ -109,7 +89,6 @@ class Best:
 
         Of two pairs with gaps below `ROUNDING`, the later one has more correct digits.
         """
-        self.set_last(primal, lower if self.problem.hard else upper)
         if self.problem.gap(lower, upper) <= ROUNDING:
             self.primal, self.alpha, self.lower, self.upper = primal, alpha, lower, upper
             return
@@ -118,11 +97,10 @@ class Best:
         self.update_dual(alpha, proved)
 
     def margin(self) -> float:
-        """Return the margin of the result: its smallest margin (hard), or 1 / |w|_q (soft)."""
-        lower, _, primal = self.result()
+        """Return the margin of the best w: its smallest margin (hard), or 1 / |w|_q (soft)."""
         if self.problem.hard:
-            return lower
-        length = norm(primal.w, self.problem.q)
+            return self.lower
+        length = norm(self.primal.w, self.problem.q)
         return 1.0 / length if length > 0.0 else np.inf
 
 
@@ -142,11 +120,9 @@ class GramBest(Best):
         k(x_i, x_i).
     """
 
-    def __init__(
-        self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray, last: bool = False
-    ) -> None:
-        super().__init__(problem, y.size, y.size, last)
-        self.y, self.weights, self.caps = y, weights, problem.caps(weights)
+    def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray) -> None:
+        super().__init__(problem, y.size, y.size)
+        self.y, self.weights = y, weights
         self.lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
         used = y[weights > 0.0]
         # for rows of one class w = 0 with an intercept has no loss: it is the optimum
@@ -154,13 +130,12 @@ class GramBest(Best):
             self.evaluate(self.alpha, np.zeros(y.size))
 
     def margin(self) -> float:
-        """Return the margin of the result; that of a soft problem is 1 / sqrt(2 * primal objective)."""
-        lower, upper, _ = self.result()
+        """Return the margin of the best w; that of a soft problem is 1 / sqrt(2 * primal objective)."""
         if self.problem.hard:
-            return lower
-        return (2.0 * upper) ** -0.5 if upper > 0.0 else np.inf
+            return self.lower
+        return (2.0 * self.upper) ** -0.5 if self.upper > 0.0 else np.inf
 
-    def evaluate(self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf) -> None:
+    def evaluate(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Compute the primal and the dual bound of a point; keep each part whose bound is better.
 
         Parameters
@@ -169,41 +144,21 @@ class GramBest(Best):
             Dual variables within their caps.
         scores : ndarray of shape (n,)
             f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
-        rough_gap : float, default=inf
-            Gap above which a free intercept is only estimated (`evaluate_primal`).
         """
         self.evaluate_dual(alpha, scores)
-        self.evaluate_primal(alpha, scores, rough_gap)
+        self.evaluate_primal(alpha, scores)
 
-    def evaluate_primal(
-        self, alpha: np.ndarray, scores: np.ndarray, rough_gap: float = np.inf, own: float | None = None
-    ) -> None:
+    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
 
-        If the last point is the result, w is recorded with its own intercept `own`, or, if that is None, with the one
-        found here. The other parameters are as in `evaluate`. Above the gap `rough_gap`, a free intercept of a soft
-        margin with the hinge is the mean of y_i - f_i over the rows between their bounds, whose margins are 1 at the
-        optimum. This estimate needs dual variables that lie exactly at their bounds: those of an interior point, which
-        are all between them, give a poor intercept.
+        The parameters are as in `evaluate`.
         """
         problem, y, c = self.problem, self.y, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
             b = problem.rho * problem.rho * float(c.sum())
             length = problem.norm2(max(float(c @ scores), 0.0), b) ** 0.5
-            if self.last and own is not None:
-                t, own, attained = best_primal(problem, y, self.weights, scores, own, length, as_given=True)
-                self.set_last(Primal(t * c, own), attained)
-            inside = (alpha > 0.0) & (alpha < self.caps)
-            found = None
-            if rough_gap < np.inf and problem.free and problem.cap < np.inf and inside.any():
-                rough = float((y - scores)[inside].mean())
-                attained = problem.primal(problem.penalty(length), y * (scores + rough), self.weights)
-                if problem.gap(self.lower, attained) > rough_gap:
-                    found = 1.0, rough, attained
-            t, b, attained = found or best_primal(problem, y, self.weights, scores, b, length)
+            t, b, attained = best_primal(problem, y, self.weights, scores, b, length)
             self.update_primal(Primal(t * c, b), attained)
-            if own is None:
-                self.set_last(Primal(t * c, b), attained)
 
     def evaluate_dual(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Compute the dual bound of the best multiple of dual variables within their caps.
@@ -238,7 +193,6 @@ def best_primal(
     z: np.ndarray,
     b: float,
     length: float,
-    as_given: bool = False,
 ) -> tuple[float, float, float]:
     """Return the multiple t of w and the intercept b with the best primal bound, and this bound.
 
@@ -255,8 +209,6 @@ def best_primal(
     length : float
         |w|_q, with the weight of an augmented intercept. For the squared hinge with the squared norm the best multiple
         t is computed; for other soft margins t = 1.
-    as_given : bool, default=False
-        Whether to keep the intercept, and for a soft margin the multiple 1.
 
     Returns
     -------
@@ -265,10 +217,10 @@ def best_primal(
         The margin (hard), or the objective (soft).
     """
     squared = problem.loss == "squared_hinge" and problem.power == 2
-    if squared and not problem.hard and length > 0.0 and not as_given:
+    if squared and not problem.hard and length > 0.0:
         t, b = best_multiple_and_intercept(problem, length * length, z, b, y, weights)
         return t, b, problem.primal(problem.penalty(t * length), y * (t * z + b), weights)
-    if problem.free and not as_given:
+    if problem.free:
         b = best_intercept(problem, z, y, weights)
     margins = y * (z + b)
     if not problem.hard:
@@ -321,18 +273,17 @@ def best_dual(
 
 
 def primal_point(
-    task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None, as_given: bool = False
+    task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
     """Return w and b at the best multiple and intercept, and their margin or objective, in any norm (`best_primal`).
 
-    z is w.x_i of every row, of shape (n,), if it is known: without it, it costs a product with the rows. `as_given` is
-    that of `best_primal`.
+    z is w.x_i of every row, of shape (n,), if it is known: without it, it costs a product with the rows.
     """
     problem = task.problem
     if z is None:
         z = Plain.scores(task.patterns.X, w)
     length = norm(problem.weights(w, b), problem.q)
-    t, b, bound = best_primal(problem, task.y, task.weights, z, b, length, as_given)
+    t, b, bound = best_primal(problem, task.y, task.weights, z, b, length)
     return t * w, b, bound
 
 

@@ -15,44 +15,6 @@ from ..problem.status import Status
 
 T = TypeVar("T")
 MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it has to be positive
-# Seconds between calls of a callback within a round, at least POLL_COST times those of a call. With a longer interval a
-# fit ends later, a shorter one takes more time for calls, at most 1 / POLL_COST. Round values; not tuned.
-POLL_SECONDS, POLL_COST = 0.25, 20.0
-
-
-class Poll:
-    """Calls of a callback within a round, whenever the deadline is checked and the last call is long enough ago.
-
-    Parameters
-    ----------
-    ask : callable
-        Calls the callback; returns whether to stop.
-    lock : threading.Lock
-        Held during a call: neither another thread nor a check within the call makes a second one.
-    """
-
-    def __init__(self, ask: Callable[[], bool], lock: threading.Lock) -> None:
-        self._ask, self._lock = ask, lock
-        self.postpone()
-
-    def __call__(self) -> bool:
-        """Return whether to stop; False without a call if it is not due."""
-        began = time.perf_counter()
-        if began < self._due or not self._lock.acquire(blocking=False):
-            return False
-        try:
-            if began < self._due:  # another thread has called meanwhile
-                return False
-            try:
-                return self._ask()
-            finally:
-                self.postpone(time.perf_counter() - began)
-        finally:
-            self._lock.release()
-
-    def postpone(self, seconds: float = 0.0) -> None:
-        """Begin a new interval, after a call of this duration."""
-        self._due = time.perf_counter() + max(POLL_SECONDS, POLL_COST * seconds)
 
 
 class Deadline:
@@ -74,15 +36,12 @@ class Deadline:
         Readings of `time.perf_counter`; `end` is inf without a time limit.
     stopped : threading.Event
         Set by Ctrl-C or by a callback; all parts of a fit use the same event, so that it ends all of them.
-    poll : Poll or None
-        Calls the callback of the fit within a round.
     """
 
     def __init__(self, max_time: float | None = None, stopped: threading.Event | None = None) -> None:
         self.began = time.perf_counter()
         self.end = math.inf if max_time is None else self.began + max_time
         self.stopped = stopped or threading.Event()
-        self.poll: Poll | None = None
         self._received, self._leaving = 0, False  # signals of Ctrl-C; whether the handlers are being restored
         self._within = ExitStack()
 
@@ -116,7 +75,7 @@ class Deadline:
     def split(self, shares: float) -> Deadline:
         """Return the deadline of a part of the work: the remaining time is divided by `shares`."""
         part = Deadline(self.remaining() / shares, self.stopped)
-        part.began, part.poll = self.began, self.poll
+        part.began = self.began
         return part
 
     def remaining(self) -> float:
@@ -128,9 +87,7 @@ class Deadline:
         return None if self.end == math.inf else max(self.remaining(), MIN_SECONDS)
 
     def interrupted(self) -> bool:
-        """Return whether the time is up or the flag is set, or the callback asks for the end."""
-        if not self.stopped.is_set() and self.poll is not None and self.poll():
-            self.stopped.set()
+        """Return whether the time is up or the flag is set."""
         return self.stopped.is_set() or time.perf_counter() >= self.end
 
     def status(self) -> Status | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,10 @@ if TYPE_CHECKING:
 
     from ..certificates.certificate import Certificate
     from ..certificates.verdicts import Verdict
+    from ..data.rows import Patterns
+    from ..problem.problem import Problem
     from ..problem.status import Status
+    from ..solvers.decomposition import KernelRows
     from .deadline import Deadline
 
 
@@ -24,12 +26,11 @@ class Report:
     Attributes
     ----------
     round : int
-        Counted from one; 0 before there are bounds, also within the first reading of files or of rows on a cluster.
+        Counted from one; 0 within a pass over rows out of memory before there are bounds.
     seconds : float
         Time since the fit began.
     lower, upper, gap : float
-        The best bounds so far, mostly by sums in float64; the certificate of the fit accounts for rounding. With
-        ``point="last"`` the bound of w (the margin, or the objective) is that of the last iterate.
+        The best bounds so far, mostly by sums in float64; the certificate of the fit accounts for rounding.
     presentations, steps : int
         Number of row visits so far, and of visits that changed w.
     stage : str
@@ -38,8 +39,8 @@ class Report:
     label : object
         The class of a one-vs-rest problem; None for two classes.
     margin : float
-        Of the best w so far, or with ``point="last"`` of the last one: its smallest margin (hard), or 1 / |w|, the
-        distance between the hyperplanes of scores zero and one (soft).
+        Of the best w so far: its smallest margin (hard), or 1 / |w|, the distance between the hyperplanes of scores
+        zero and one (soft).
     reason : str
         The reason for which the policy chose this stage.
     """
@@ -55,12 +56,6 @@ class Report:
     label: Any = None
     margin: float = np.nan
     reason: str = ""
-
-
-def report_before(deadline: Deadline, stage: str, reason: str, label: Any = None) -> Report:
-    """Return a report of round 0, which has no bounds."""
-    seconds = time.perf_counter() - deadline.began
-    return Report(0, seconds, -np.inf, np.inf, np.inf, 0, 0, stage, label, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -79,8 +74,6 @@ class Solution:
     certificate : Certificate
     verdict : Verdict, default=None
         The verdict on separability of a hard margin, if it was asked for: a proof, or the best bounds of the margin.
-    results : dict of str to float, default={}
-        Numbers of the algorithm itself (`Algorithm.measure`).
     """
 
     w: np.ndarray
@@ -91,7 +84,6 @@ class Solution:
     history: list[Report]
     certificate: Certificate
     verdict: Verdict | None = None
-    results: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,29 +99,65 @@ class Stopping:
     deadline : Deadline
         Time limit, keyboard interrupt and callbacks.
     on_report : callable
-        Called after each round with three arguments: the report; a function without arguments that returns the best
-        point so far, (w, b) or a `KernelPoint`; and the deadline.
+        Called after each round with the report and the deadline.
     """
 
     tol: float
     max_iter: int
     deadline: Deadline
-    on_report: Callable[[Report, Callable[[], Any], Deadline], None] = lambda report, point, deadline: None
+    on_report: Callable[[Report, Deadline], None] = lambda report, deadline: None
 
-    def report(self, history: list[Report], point: Any, **fields: Any) -> None:
-        """Append the report of a round to the history, and pass it to the callback.
 
-        Parameters
-        ----------
-        history : list of Report
-        point : object
-            The best point so far, which the callback may read.
-        **fields
-            Fields of the report other than `round` and `seconds`.
-        """
-        seconds = time.perf_counter() - self.deadline.began
-        history.append(Report(round=len(history) + 1, seconds=seconds, **fields))
-        self.on_report(history[-1], lambda: point, self.deadline)
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem on rows of data.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights.
+    start : ndarray of shape (n,), default=None
+        Dual variables to begin with.
+    point : (ndarray of shape (d,), float), default=None
+        (w, b) to begin with, for algorithms that move w itself; its length does not matter.
+    label : object, default=None
+        The class of a one-vs-rest problem, which goes into the reports; None for two classes.
+    """
+
+    problem: Problem
+    patterns: Patterns
+    y: np.ndarray
+    weights: np.ndarray
+    start: np.ndarray | None = None
+    point: tuple[np.ndarray, float] | None = None
+    label: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class GramTask:
+    """A problem on rows of a kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+        p = 2.
+    rows : KernelRows
+        Shared by all classes.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights; rows of weight 0 take no part, and keep a dual variable of 0.
+    label : object, default=None
+        The class of a one-vs-rest problem, which goes into the reports; None for two classes.
+    """
+
+    problem: Problem
+    rows: KernelRows
+    y: np.ndarray
+    weights: np.ndarray
+    label: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +177,6 @@ class Job:
         Of the orders of presentation.
     exact : bool, default=True
         Whether small problems end with the exact stage.
-    last : bool, default=False
-        Whether the result is the last iterate of the algorithm instead of its best point.
     separability : callable
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
         status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
@@ -163,7 +189,6 @@ class Job:
     reason: str = "chosen by the caller"
     seed: int = 0
     exact: bool = True
-    last: bool = False
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
 
 

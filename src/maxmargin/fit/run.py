@@ -14,15 +14,14 @@ from ..algorithms.base import Algorithm
 from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from ..algorithms.programs import Decomposition
 from ..data.rows import KernelPatterns, Patterns
-from ..data.task import GramTask, Task
 from ..engine.state import BIAS, FACTOR, STOPPED
-from ..engine.sweep import score_rows
 from ..numerics.norms import norm
 from ..numerics.stop_check import OutOfTime
 from ..numerics.sums import Plain
 from ..solvers.decomposition import DualPoint, add_rows
 from ..solvers.iterate import Point, Reached
 from .best import Best, GramBest, Primal, dual_point, primal_point
+from .report import GramTask, Task
 from .state import State
 
 
@@ -55,10 +54,9 @@ class Run(State):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
-        last: bool = False,
     ) -> None:
-        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted, last)
-        self.best = Best(task.problem, task.patterns.d, task.patterns.n, last)
+        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted)
+        self.best = Best(task.problem, task.patterns.d, task.patterns.n)
         self.candidate: Reached | None = None
         if task.start is not None:
             self._begin_at_duals(task.start)
@@ -82,8 +80,8 @@ class Run(State):
         return Point(w, b, np.ones(self.n) if task.start is None else task.start)
 
     def point(self) -> Point:
-        """Return the best points by the bounds of the solver, or the last one if that is the result."""
-        return Point(*self.best.result()[2], self.best.alpha)
+        """Return the best points by the bounds of the solver."""
+        return Point(*self.best.primal, self.best.alpha)
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         vector, c = self.h.space.vector, alpha * self.y
@@ -105,7 +103,7 @@ class Run(State):
         w, b, alpha = point[:3]
         w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
         near = isinstance(point, Reached) and point.near
-        if not (near or self.last):
+        if not near:
             w, b, _ = primal_point(self.task, w, b)
         self.candidate = Reached(w, b, alpha, np.inf, near)
         self.presentations += self.n
@@ -124,7 +122,7 @@ class Run(State):
     ) -> None:
         """Compute the bounds of a primal and a dual point, in any norm, and keep each point whose bound is better.
 
-        The primal point gets its best multiple and intercept. It is also recorded as it is, if it may be the result.
+        The primal point gets its best multiple and intercept.
 
         Parameters
         ----------
@@ -142,12 +140,13 @@ class Run(State):
             # the rule does not fix the length of w: set it to the length of the dual point's w
             ratio = size / length
             w, b, z = w * ratio, b * ratio, None if z is None else z * ratio
-        if self.best.last:
-            own, intercept, attained = primal_point(self.task, w, b, z, as_given=True)
-            self.best.set_last(Primal(own, intercept), attained)
+        self.keep_primal(w, b, z)
+        self.best.update_dual(alpha, proved)
+
+    def keep_primal(self, w: np.ndarray, b: float, z: np.ndarray | None) -> None:
+        """Keep (w, b) at its best multiple and intercept if it is better; z is w.x_i of every row, if it is known."""
         w, b, attained = primal_point(self.task, w, b, z)
         self.best.update_primal(Primal(w, b), attained)
-        self.best.update_dual(alpha, proved)
 
     def _bounds(self) -> None:
         """Evaluate the engine's w and dual variables; w.x_i is computed from the scores of the rows."""
@@ -172,15 +171,7 @@ class Run(State):
         return (full[:-1], bias + self.rho * full[-1]) if self.rho else (full, bias)
 
 
-# Largest and smallest number of kernel rows that are computed in one block. A block costs less than its rows one by
-# one, but w changes before the later ones are used, and some of them will make no step then. Chosen on the data sets of
-# benchmarks.before_after.
-MAX_BLOCK, MIN_BLOCK = 32, 16
 MAX_CAP_EXCESS = 1e-12  # relative excess over its cap that a dual variable may have by rounding
-# Largest number of rows that are tested for a violation when a block is chosen: each test is a call in Python. A
-# smaller number leaves more blocks to be filled by score alone. Chosen on the data sets of
-# benchmarks.before_after.
-MAX_TESTED = 2048
 
 
 class GramRun(State):
@@ -213,15 +204,10 @@ class GramRun(State):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
-        last: bool = False,
     ) -> None:
         used = np.flatnonzero(task.weights > 0.0)
-        self._seen = np.empty(used.size)
-        super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted, last)
-        self.best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal, last)
-        # decomposition reads the starting point of the task itself
-        if task.start is not None and not isinstance(algorithm, Decomposition):
-            self._begin_at_duals(task.start)
+        super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
+        self.best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
 
     def batches(self, count: int, size: int) -> None:
         """Present `count` mini-batches of `size` rows each, drawn with replacement."""
@@ -231,8 +217,9 @@ class GramRun(State):
     def take(self, point: tuple[DualPoint, DualPoint]) -> None:
         """Evaluate the primal and the dual point of a batch solver on the rows used, and keep each if it is better."""
         primal, dual = point
-        alpha, scores = self._on_all_rows(primal.alpha), self._on_all_rows(primal.scores)
-        self.best.evaluate_primal(alpha, scores, own=self.rho**2 * float(primal.alpha @ self.y))
+        self.keep_primal(
+            primal.alpha, self.rho**2 * float(primal.alpha @ self.y), self._on_all_rows(primal.scores)
+        )
         self.best.evaluate_dual(self._on_all_rows(dual.alpha), self._on_all_rows(dual.scores))
         self.presentations += self.n
 
@@ -263,9 +250,13 @@ class GramRun(State):
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
         b = (float(h.number[BIAS]) + self.rho * float(h.space.vector.w[-1])) / self.unit
-        self.best.evaluate_primal(self._on_all_rows(alpha), scores, own=b)
+        self.keep_primal(alpha, b, scores)
         alpha, scores = self._feasible(alpha, scores)
         self.best.evaluate_dual(self._on_all_rows(alpha), scores)
+
+    def keep_primal(self, alpha: np.ndarray, b: float, scores: np.ndarray) -> None:
+        """Keep w = sum alpha_i y_i phi(x_i) at its best intercept if it is better; scores are of all rows."""
+        self.best.evaluate_primal(self._on_all_rows(alpha), scores)
 
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dual variables within their caps, balanced for a free intercept, and their scores.
@@ -349,10 +340,7 @@ class GramRun(State):
         super()._set_first_w(order)
 
     def _load_missing_rows(self, rule: Any, h: Any, order: np.ndarray) -> bool:
-        """Load the kernel row for which a sweep has stopped, the rows of a rule that keeps a pair, and violating rows.
-
-        After a step to a nearest point few of the rows that violate the rule now do so at their visit. When the cache
-        is full they would replace rows in use, and are not loaded.
+        """Load the kernel row for which a sweep has stopped, and those of a rule's pair.
 
         Return whether to resume the sweep: False if it has not stopped, or after an interrupt.
         """
@@ -361,49 +349,19 @@ class GramRun(State):
         if self.interrupted():
             h.number[STOPPED] = 0.0
             return False
-        place = int(h.number[STOPPED]) - 1
-        needed = [order[place], *(h.row_of[h.pair] if h.row_of.size else ())]
-        most = max(min(MAX_BLOCK, self.patterns.rows.capacity // 2), len(needed))
-        full = self.patterns.rows.computed >= self.patterns.rows.capacity
-        others = (
-            [] if full and self.algorithm.to_nearest else self._violating_rows(rule, h, order[place:], most)
-        )
-        wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
-        self.patterns.fetch(np.array(list(wanted)[:most]))
+        needed = [order[int(h.number[STOPPED]) - 1], *(h.row_of[h.pair] if h.row_of.size else ())]
+        self.patterns.fetch(np.unique(h.space.rows[np.array(needed, np.uint32)]))
         return True
-
-    def _violating_rows(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
-        """Return rows whose kernel row is not loaded and that violate the rule at the current scores.
-
-        The rows with the smallest scores and the rows with positive dual variables are tested. Of the violating rows
-        the first `most` in `order` are returned: w changes least before their visit. If they are fewer than
-        `MIN_BLOCK`, rows with the smallest scores are added.
-        """
-        order = order[h.space.places[h.space.rows[order]] < 0]
-        score_rows(h, order, self._seen)
-        limit, scores = rule.threshold(h), self._seen
-        lowest = np.argsort(scores[order], kind="stable")[:MAX_TESTED]
-        tested = np.union1d(lowest, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:MAX_TESTED])
-        found = [i for i in order[tested].tolist() if rule.wrong(h, i, scores[i], limit)]
-        return found[:most] + order[lowest[: max(MIN_BLOCK - len(found), 0)]].tolist()
 
 
 def point_of_class_means(task: Task) -> Point:
-    """Return a point for a fit that ends without one: dual variables alike in each class, and their w.
-
-    w is the dual vector of v = sum alpha_i y_i x_i: |w|_q = |v|_p and w.v = |v|_p^2.
-    """
+    """Return a point for a fit that ends without one: dual variables alike in each class, and their w."""
     problem, weights = task.problem, task.weights
     alpha = np.ones(task.y.size) if problem.hard else weights
     if problem.free:
         balanced = problem.balanced(task.y, alpha)
         alpha = alpha if balanced is None else balanced
     alpha, _, length = dual_point(task, alpha)
-    v = Plain.combine(task.patterns.X, alpha * task.y)
-    largest = float(np.abs(v).max(initial=0.0))
-    if not largest > 0.0:
-        return Point(*primal_point(task, np.zeros_like(v), 0.0)[:2], alpha)
-    size = np.abs(v) / largest
-    w = np.sign(v) * (size == 1.0 if problem.p == np.inf else size ** (problem.p - 1.0))
-    w *= length / norm(w, problem.q)
+    w = Plain.combine(task.patterns.X, alpha * task.y)
+    w *= length / (norm(w, problem.q) or 1.0)
     return Point(*primal_point(task, w, problem.rho**2 * float(alpha @ task.y))[:2], alpha)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.state import BIAS, FACTOR, reset_step_counts
-from .best import DECREASE, ROUGH_GAP
+from .best import DECREASE
 
 if TYPE_CHECKING:
     from .run import GramRun
@@ -209,7 +209,7 @@ def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[Non
         # an evaluation that shifts the intercept is a step of the algorithm: one pass is followed by one evaluation
         max_passes = run.max_visits // run.n
         max_passes = min(max_passes, MAX_SHUFFLED_PASSES) if run.algorithm.shuffle else max_passes
-        passes = 1 if run.shifts else max(1, min(2 * passes, max_passes))
+        passes = 1 if run.shifts or run.every_epoch else max(1, min(2 * passes, max_passes))
 
 
 def gap_driven(run: State) -> Iterator[None]:
@@ -339,14 +339,11 @@ def mini_batches(run: State) -> Iterator[None]:
 def points(run: State) -> Iterator[None]:
     """Take the iterates of a batch solver, one in each round.
 
-    After the deadline no solver is started, and at p = 2 an iterate w = 0 ends the rounds.
+    After the deadline no solver is started.
     """
     if run.interrupted():
         return
     for point in run.rule(run):
-        soft = run.problem.euclidean and not run.problem.hard
-        if soft and not point[0].any() and run.interrupted():
-            return
         run.take(point)
         yield
 
@@ -356,10 +353,9 @@ def working_sets(run: GramRun) -> Iterator[None]:
 
     The solver ends by itself when it finds no violation of the optimality conditions.
     """
-    task, best, idle, nearest = run.task, run.best, 0, np.inf
-    before = np.zeros(task.y.size) if task.start is None else task.start
-    for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
-        best.evaluate(point.alpha, point.scores, ROUGH_GAP)
+    task, best, idle, nearest, before = run.task, run.best, 0, np.inf, 0.0
+    for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted):
+        best.evaluate(point.alpha, point.scores)
         apart = best.upper - (max(best.lower, 0.0) if task.problem.hard else best.lower)
         # bounds cross by rounding, which further working sets do not reduce
         idle = idle + 1 if apart > DECREASE * nearest or apart <= 0.0 else 0

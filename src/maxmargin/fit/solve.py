@@ -7,6 +7,7 @@ best point is certified at the end. One function (`Fit.status`) decides when a f
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -106,7 +107,7 @@ class Fit(ABC):
         """
         status = None
         for stage in plan:
-            if self.history and self.gap <= stage.goal:
+            if self.history and self.best.gap <= stage.goal:
                 continue
             status = self.begin(stage)
             rounds = self._rounds if stage.points is None else stage.points(self)
@@ -121,12 +122,12 @@ class Fit(ABC):
                     break
             else:
                 status = status or self.end_of(stage)
-            if self.gap <= ROUNDING:
+            if self.best.gap <= ROUNDING:
                 status = Status.CONVERGED
                 break
             if status in (*STOPPED, Status.UNDECIDED):
                 break
-        return Status.CERTIFIED if self.gap <= self.stopping.tol else status or Status.STALLED
+        return Status.CERTIFIED if self.best.gap <= self.stopping.tol else status or Status.STALLED
 
     def begin(self, stage: Stage) -> Status | None:
         """Begin the solver of a stage; return the status if the fit has ended for it.
@@ -163,30 +164,21 @@ class Fit(ABC):
         if stopped is not None or stage.points is not None:
             return stopped
         batch = stage.algorithm is not None and stage.algorithm.schedule == "points"
-        return Status.CONVERGED if self.run.converged or (batch and self.gap <= CONVERGED_GAP) else None
+        return Status.CONVERGED if self.run.converged or (batch and self.best.gap <= CONVERGED_GAP) else None
 
     def report(self, name: str, reason: str) -> None:
-        """Append the report of a round to the history, and pass it to the callback, with the best point."""
-        best = self.best
-        lower, upper, primal = best.result()
-        self.stopping.report(
-            self.history, self.for_caller(primal), lower=lower, upper=upper, gap=self.gap, margin=best.margin(),
-            stage=name, reason=reason, presentations=self.run.presentations, steps=self.run.steps,
-            label=self.job.task.label,
+        """Append the report of a round to the history, and pass it to the callback."""
+        best, run, deadline = self.best, self.run, self.stopping.deadline
+        report = Report(
+            len(self.history) + 1, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
+            run.presentations, run.steps, name, self.job.task.label, best.margin(), reason,
         )  # fmt: skip
-
-    @property
-    def gap(self) -> float:
-        """The gap of the result: of the best points, or of the last primal point if that is the result."""
-        return self.problem.gap(*self.best.result()[:2])
+        self.history.append(report)
+        self.stopping.on_report(report, deadline)
 
     @abstractmethod
     def status(self, stage: Stage) -> Status | None:
         """Keep what the round has found; return the status with which the stage ends, None if it goes on."""
-
-    @abstractmethod
-    def for_caller(self, primal: Primal) -> Any:
-        """Return a primal point as the callback reads it."""
 
     @abstractmethod
     def without_separator(self, stage: Stage) -> Status | None:
@@ -226,7 +218,7 @@ class LinearFit(Fit):
         self.sample, self.selected = sample, selected
         self.certificate: Certificate | None = None
         self._separability_open = job.task.problem.hard
-        super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size, job.last))
+        super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size))
         self.task = job.task
         self.estimate = np.inf  # the gap of the solver at the last point that was certified
         # the gap that is rounding where the optimality conditions hold, and that at which the exact stage ends before
@@ -235,9 +227,7 @@ class LinearFit(Fit):
         check = StopCheck(self._must_stop, stopping.deadline.remaining)
         rng = np.random.default_rng(job.seed)
         first: Any = next(stage.algorithm for stage in plan if stage.algorithm is not None)
-        self.run = Run(self.task, first, stopping.tol, rng, check, job.last)
-        if self.problem.hard:
-            self.run.look_for_zero_rows()
+        self.run = Run(self.task, first, stopping.tol, rng, check)
         start = self.run.starting_point()
         if start is not None:
             self.keep(start)
@@ -268,24 +258,21 @@ class LinearFit(Fit):
         else:
             falls = estimate == np.inf or estimate < CERTIFIED_SHARE * self.estimate
             near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
-            if ends or falls or near or self.job.last:
+            if ends or falls or near:
                 self.estimate = estimate
                 self._keep_near(run.point(), near)
-        if self.gap <= tol:
+        if self.best.gap <= tol:
             return Status.CERTIFIED
-        return Status.STALLED if estimate <= STALLED_SHARE * tol and not self.job.last else ends
+        return Status.STALLED if estimate <= STALLED_SHARE * tol else ends
 
     def _keep_near(self, point: Any, near: bool) -> None:
         """Certify a point; where it is near the optimum and above `tol`, a multiple of it too (`tight_points`)."""
         w, b, alpha = point[:3]
         found, problem, tol = self.keep(Point(w, b, alpha)), self.problem, self.stopping.tol
-        if near and found.gap > tol and problem.loss == "hinge" and not (problem.hard or self.job.last):
+        if near and found.gap > tol and problem.loss == "hinge" and not problem.hard:
             task = self.task
             larger, *_ = tight_points(task.problem, task.patterns, task.y, task.weights, (w, b), tol)
             self.keep(Point(*larger, alpha))
-
-    def for_caller(self, primal: Primal) -> tuple[np.ndarray, float]:
-        return primal.w, primal.b
 
     def without_separator(self, stage: Stage) -> Status | None:
         run, due = self.run, ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1
@@ -339,14 +326,9 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
                 fit.run = fit.run.with_algorithm(DualCoordinateDescent())
                 fit.run.full_passes(1)
                 fit.run.evaluate_iterate()
-                fit.keep(fit.run.point())
-            else:
-                fit.keep(point_of_class_means(fit.task))
+            fit.keep(fit.run.point() if fit.problem.euclidean else point_of_class_means(fit.task))
             fit.rounds += 1
-            fit.report(
-                "start",
-                "nothing was found before the end: one pass, or the means of the classes",
-            )
+            fit.report("start", "nothing was found before the end: one pass, or the means of the classes")
         found = _solution(fit, status)
         if not fit.problem.hard or found.status is Status.CERTIFIED:
             return found
@@ -368,11 +350,9 @@ def _linear_plan(job: Job, tol: float) -> list[Stage]:
 def _solution(fit: LinearFit, status: Status) -> Solution:
     """Return the result of a fit that has ended with a status."""
     assert fit.certificate is not None
-    lower, upper, (w, b) = fit.best.result()
-    certificate = replace(fit.certificate, lower=lower, upper=upper)
+    certificate = replace(fit.certificate, lower=fit.best.lower, upper=fit.best.upper)
     status = proved_status(status, fit.problem, certificate, fit.stopping.tol)
-    results = fit.run.algorithm.measure(fit.run)
-    return Solution(w, b, fit.best.alpha, status, fit.rounds, fit.history, certificate, results=results)
+    return Solution(*fit.best.primal, fit.best.alpha, status, fit.rounds, fit.history, certificate)
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> Status:
@@ -399,8 +379,8 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
     """Combine the solution of a hard margin with the verdict on separability, if one is known or needed.
 
     A proof that no separator exists gives the status INSEPARABLE, with the weights of the proof as dual variables. A
-    separator replaces the solution if it is better, except if the last iterate is the result. Otherwise the status is
-    UNDECIDED without a positive certified margin.
+    separator replaces the solution if it is better. Otherwise the status is UNDECIDED without a positive certified
+    margin.
     """
     job, deadline, run = fit.job, fit.stopping.deadline, fit.run
     # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
@@ -408,7 +388,7 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
     proposed = isinstance(fit.verdict, LinearSeparator) and found.status is not Status.CONVERGED
     if found.status is not Status.UNDECIDED and not proposed:
         return found
-    decides = run.algorithm.decides and run.converged and not job.last
+    decides = run.algorithm.decides and run.converged
     verdict = fit.verdict or job.separability(found.alpha if decides else None)
     if verdict is None:
         return replace(found, status=deadline.status() or found.status)
@@ -421,8 +401,6 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
         )
     if isinstance(verdict, LinearSeparator) and verdict.exact is None:
         end = status_at_end(fit.stopping, found.rounds)
-        if job.last:
-            return replace(found, status=end)
         _keep_separator(fit, verdict)
         found = _solution(fit, end if found.status is Status.UNDECIDED else found.status)
     if found.certificate.lower > 0.0:
@@ -476,21 +454,16 @@ class KernelFit(Fit):
 
     def __init__(self, job: Job, stopping: Stopping) -> None:
         rng = np.random.default_rng(job.seed)
-        run = GramRun(job.task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted, job.last)
+        run = GramRun(job.task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
         super().__init__(job, stopping, run.best)
         self.run = run
         self.margin_rounding = (
             MARGIN_ROUNDING_FACTOR * EPS * float(job.task.rows.diagonal.max(initial=0.0)) ** 0.5
         )
-        if self.problem.hard:
-            run.look_for_zero_rows()
 
     def status(self, stage: Stage) -> Status | None:
         # the rest of `tol` is left to the rounding of kernel values
-        return Status.CERTIFIED if self.gap <= 0.9 * self.stopping.tol else self.ends()
-
-    def for_caller(self, primal: Primal) -> KernelPoint:
-        return KernelPoint(self.best.alpha, *primal)
+        return Status.CERTIFIED if self.best.gap <= 0.9 * self.stopping.tol else self.ends()
 
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
@@ -543,12 +516,10 @@ def solve_kernel(
             fit = KernelFit(job, replace(stopping, deadline=deadline))
             ended.append((fit, fit.solve([Stage(job.algorithm, job.reason, 0.0)])))
         gaps = [min(fit.best.gap, stopping.tol) if fit.rounds else 0.0 for fit, _ in ended]
-        # with inf no other point is tried
-        gaps = [np.inf if job.last else gap for job, gap in zip(jobs, gaps, strict=True)]
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.task.problem, sample, job.task.y, job.task.weights) for job in jobs]
-        points = [fit.for_caller(fit.best.result()[2]) for fit, _ in ended]
+        points = [KernelPoint(fit.best.alpha, *fit.best.primal) for fit, _ in ended]
         proofs = all_bounds(problems, points, gaps)
     return [
         KernelSolution(

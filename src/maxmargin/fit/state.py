@@ -99,8 +99,6 @@ class State(ABC):
         Draws the orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
-    last : bool
-        Whether the result is the last point instead of the best.
 
     Attributes
     ----------
@@ -118,9 +116,12 @@ class State(ABC):
         Whether every evaluation moves the intercept (`_shift`).
     passes_per_evaluation : int
         Number of passes that cost as much as one evaluation.
+    every_epoch : bool
+        Whether each pass over all rows ends with an evaluation, as in a run of an algorithm by itself.
     """
 
     passes_per_evaluation: ClassVar[int] = 1
+    every_epoch = False
     best: Any  # a Best, of the class that belongs to the subclass
 
     def __init__(
@@ -132,17 +133,19 @@ class State(ABC):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
-        last: bool,
     ) -> None:
         self.task, self.problem, self.patterns, self._used = task, task.problem, patterns, used
         self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
         self.algorithm: Any = algorithm
-        self.tol, self.rng, self.interrupted, self.last = tol, rng, interrupted, last
+        self.tol, self.rng, self.interrupted = tol, rng, interrupted
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = self._idle = 0
         self.converged = False
         problem = self.problem
-        self.shifts = self._moves_intercept()
+        # not an augmented intercept of a kernel: evaluations depend on the rows of the kernel that are cached
+        centred = isinstance(patterns, Patterns) and algorithm.schedule == "gap" and self.algorithm.centres
+        centred = centred and problem.rho > 0.0 and problem.euclidean and not problem.hard
+        self.shifts = algorithm.bias is Bias.SHIFT and (problem.free or centred)
         self.rho = self._constant()
         self.radius2 = self._max_squared_norm()
         state = proxy(self)  # no cycle: a cycle keeps the kernel rows until the garbage collector runs
@@ -157,7 +160,7 @@ class State(ABC):
             d=patterns.d,
             point=getattr(task, "point", None),
         )
-        self._plan = plan = algorithm.plan(facts)
+        self.plan = plan = algorithm.plan(facts)
         self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
@@ -215,21 +218,12 @@ class State(ABC):
 
     def with_algorithm(self, algorithm: Any) -> Self:
         """Return the state of another algorithm on the same task, with the best points and the counts of this one."""
-        other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted, self.last)  # pyright: ignore
+        other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
         other.best = self.best
         other.presentations, other.steps = self.presentations, self.steps
         return other
 
     # the starting point
-
-    def look_for_zero_rows(self) -> None:
-        """Set the upper bound of a hard margin without intercept to 0 if a pattern has length 0.
-
-        The score of such a pattern is 0 for every w: dual variables on these alone prove that no separator exists.
-        """
-        empty = self.patterns.square == 0.0
-        if self.problem.intercept == "none" and empty.any():
-            self.best.update_dual(self._on_all_rows(np.where(empty, 1.0, 0.0)), 0.0)
 
     def _begin_at_duals(self, start: np.ndarray) -> None:
         """Set the engine to dual variables of the task, if the algorithm can begin there.
@@ -287,16 +281,6 @@ class State(ABC):
         if not alike(weights):
             return float((square + problem.delta2(weights)).max()) + constant2
         return float(square.max() + problem.delta2(weights[:1])[0]) + constant2
-
-    def _moves_intercept(self) -> bool:
-        """Return whether evaluations move the intercept: a free one, or an augmented one of a soft problem at p = 2.
-
-        Not an augmented one of a kernel: evaluations depend on the rows of the kernel that are cached.
-        """
-        problem, algorithm = self.problem, self.algorithm
-        centred = problem.rho > 0.0 and problem.euclidean and not problem.hard
-        centred = centred and isinstance(self.patterns, Patterns)
-        return algorithm.bias is Bias.SHIFT and (problem.free or (centred and algorithm.centres))
 
     def _constant(self) -> float:
         """Return the constant coordinate rho of every pattern in the engine.

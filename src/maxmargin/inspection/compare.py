@@ -5,37 +5,30 @@ from __future__ import annotations
 import csv
 import io
 import os
-import signal
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..algorithms import ALGORITHMS, KERNEL_ALGORITHMS, Algorithm
 from ..engine.jit import seconds_compiled
 from ..estimators.kernel import KernelMaxMarginClassifier, kernel_algorithm
-from ..estimators.linear import WithoutExactStep
+from ..estimators.linear import MaxMarginClassifier
 from ..estimators.linear_tasks import linear_algorithm
-from ..estimators.validation import validate_rows
-from ..fit.deadline import Interruption, interrupts_handled
+from ..fit.alone import AlgorithmRun, Epoch, run
+from ..fit.deadline import Deadline
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.progress import announce
-from ..problem.multiclass import python_label
+from ..numerics.sizes import draw_seeds
+from ..problem.multiclass import named_parts, parts_of, python_label
 from ..problem.problem import Problem
 from ..problem.status import Status
 
-WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
-WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
-# The state of a fit without a round: `max_time` went by before it, or rows that contradict each other ended the fit.
-NO_ROUND = Report(0, np.nan, np.nan, np.nan, np.nan, presentations=0, steps=0, stage="")
-COLUMNS: tuple[str, ...] = (
-    "algorithm", "class", "round", "seconds", "presentations", "updates", "margin", "objective", "lower", "upper",
-    "gap",
-)  # fmt: skip
+MAX_EPOCHS = 1000
 TABLE = (
     "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "seconds",
 )  # fmt: skip
@@ -50,33 +43,23 @@ class Entry:
     algorithm : str
     label : object
         The class; None for two classes, which are one problem.
-    status : Status
-    lower, upper, gap : float
-        Proved by its certificate.
-    margin : float
-        Hard margin: the smallest margin of its w; else 1 / |w|.
-    objective : float
-        Of its w: 1/2 |w|^2 + losses; 1 / (2 margin^2) for the hard margin.
-    updates, presentations, rounds : int
-    seconds : float
-        From the beginning of the fit; classes are solved in turn. NaN without a round.
-    history : list of Report
-        One a round.
+    run : AlgorithmRun
+        The record of the run.
     """
 
     algorithm: str
     label: Any
-    status: Status
-    lower: float
-    upper: float
-    gap: float
-    margin: float
-    objective: float
-    updates: int
-    presentations: int
-    rounds: int
-    seconds: float
-    history: list[Report]
+    run: AlgorithmRun
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap."""
+        return self.run.problem.gap(self.run.lower, self.run.upper)
+
+    @property
+    def seconds(self) -> float:
+        """Processor time of the algorithm, without the computation of bounds; NaN where `max_time` left none."""
+        return self.run.table[-1].seconds if self.run.table else np.nan
 
 
 @dataclass(frozen=True)
@@ -91,10 +74,6 @@ class Comparison:
         In the order in which the algorithms were named.
     refused : dict of str to str
         For the algorithms that did not run, the reason.
-    compile_seconds : float, default=0.0
-        Time that compiling took, none of which is in the seconds of the entries.
-    models : dict of str to MaxMarginClassifier or KernelMaxMarginClassifier, default={}
-        The fitted model of each algorithm that ran; its `message_` explains the status.
     interrupted : bool, default=False
         Whether the comparison ended before all algorithms ran.
     """
@@ -103,51 +82,41 @@ class Comparison:
     tol: float
     entries: list[Entry]
     refused: dict[str, str]
-    compile_seconds: float = 0.0
-    models: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
 
     @property
     def certified(self) -> bool:
         """True if every algorithm that solves the problem ran, and reached the tolerance."""
-        return not self.interrupted and all(entry.status is Status.CERTIFIED for entry in self.entries)
+        return not self.interrupted and all(entry.run.status is Status.CERTIFIED for entry in self.entries)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
-        found = []
-        for entry in self.entries:
-            for report in entry.history:
-                best = objective(self.problem, report.lower, report.upper)
-                values = (
-                    entry.algorithm, entry.label, report.round, report.seconds, report.presentations, report.steps,
-                    report.margin, best, report.lower, report.upper, report.gap,
-                )  # fmt: skip
-                found.append(dict(zip(COLUMNS, values, strict=True)))
-        return found
+        """Return the rows of the tables of all runs, as plain values under their names, `algorithm` and `class`."""
+        return [
+            {"algorithm": entry.algorithm, "class": entry.label, **row._asdict()}
+            for entry in self.entries
+            for row in entry.run.table
+        ]
 
     def table(self) -> str:
-        """Return a text with a line for each algorithm (and class), and the reason of each that did not reach `tol`.
+        """Return a text with a line for each algorithm (and class), and the reason of each that did not run.
 
         The proved bound on the best possible value stands beside the value that was reached: at most this margin, or
         at least this objective.
         """
         hard = self.problem.hard
         lines: list[Sequence[str]] = [TABLE]
-        for one in self.entries:
+        for entry in self.entries:
+            one = entry.run
             values = (
-                one.algorithm, str(one.label), one.status.value, f"{one.margin:.6g}", f"{one.upper:.7g}",
-                f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}", str(one.updates),
-                f"{one.seconds:.3g}",
+                entry.algorithm, str(entry.label), one.status.value, f"{one.margin:.6g}", f"{one.upper:.7g}",
+                f"{one.objective:.7g}", f"{one.lower:.7g}", f"{entry.gap:.2g}", str(one.n_updates),
+                f"{entry.seconds:.3g}",
             )  # fmt: skip
             lines.append(values)
         several = any(entry.label is not None for entry in self.entries)
         shown = {"class": several, "at most": hard, "at least": not hard}
         columns = [_padded(column) for column in zip(*lines, strict=True) if shown.get(column[0], True)]
         text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)] if self.entries else []
-        for name, model in self.models.items():
-            text += (
-                [] if model.status_ is Status.CERTIFIED else [f"{name}: {model.status_}: {model.message_}"]
-            )
         return "\n".join([*text, *(f"{name}: {reason}" for name, reason in self.refused.items())])
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -158,7 +127,7 @@ class Comparison:
         path : str or path-like
         """
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(text, ("algorithm", "class", *Epoch._fields), lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.records())
         with written_whole(path) as file:
@@ -195,8 +164,8 @@ def compare(
 ) -> Comparison:
     """Run algorithms on the same problem, data and seed, and compare their results, on rows or on a kernel.
 
-    Small linear problems have no exact stage here: every algorithm has to reach the tolerance by itself. Compilation is
-    not timed: each algorithm first fits a few of the rows, and a fit that compiled code nevertheless is repeated.
+    Each algorithm runs by itself (`Algorithm.run`) and has to reach the tolerance alone, by its last iterate.
+    Compilation is not timed: a run that compiled code is repeated.
 
     Parameters
     ----------
@@ -207,13 +176,13 @@ def compare(
         ``PUMMA(delta=0.01)``; None takes all names. Those that do not solve the problem are listed with the reason.
     sample_weight : array-like of shape (n_samples,), default=None
     callback : callable, default=None
-        Called with every `Report`; a true answer ends the comparison with the results so far.
+        Called with a `Report` after every epoch; a true answer ends the comparison with the results so far.
     random_state : int, RandomState instance or None, default=None
         One seed is drawn from it, and is that of every algorithm.
     **parameters
-        Of `MaxMarginClassifier`: the problem (``C``, ``loss``, ``fit_intercept``, ...), ``tol``, ``max_iter``, and
-        ``max_time``, which each algorithm has to itself. With ``kernel`` they are those of `KernelMaxMarginClassifier`,
-        with ``max_iter=1000`` by default.
+        Of `MaxMarginClassifier`: the problem (``C``, ``loss``, ``fit_intercept``, ...), ``tol``, ``max_iter``, here of
+        epochs, and ``max_time``, which each algorithm has to itself. With ``kernel`` they are those of
+        `KernelMaxMarginClassifier`.
 
     Returns
     -------
@@ -240,84 +209,94 @@ def compare(
     >>> result.refused["perceptron"]
     'it does not solve this problem; it does with loss="squared_hinge" or C=inf'
     """
-    registry, cls, as_algorithm, parameters = _kind(parameters)
-    named = _by_name(registry if algorithms is None else algorithms)
-    for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
-        if name in parameters:
-            raise TypeError(f"compare() has no use for {name!r}, as algorithms run in turn: leave it out.")
-    for name in sorted(parameters.keys() - cls._get_param_names()):
-        kind = "with" if "kernel" in parameters else "without"
-        raise TypeError(f"compare() {kind} a kernel has no parameter {name!r}: leave it out.")
-    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    fixed = {"random_state": seed, "callback": callback, **parameters}
-    models = {name: cls(algorithm=one, **fixed) for name, one in named.items()}
-    problem = next(iter(models.values()))._problem()
-    refused = _refusals(named, as_algorithm, problem)
-    running = [name for name in models if name not in refused]
+    kernels = "kernel" in parameters
+    cls: Any = KernelMaxMarginClassifier if kernels else MaxMarginClassifier
+    as_algorithm: Any = kernel_algorithm if kernels else linear_algorithm
+    named = _by_name((KERNEL_ALGORITHMS if kernels else ALGORITHMS) if algorithms is None else algorithms)
+    if unused := {"algorithm", "warm_start", "n_jobs", "verbose"} & parameters.keys():
+        raise TypeError(f"compare() has no use for {min(unused)!r}, as algorithms run in turn: leave it out.")
+    model: Any = cls(**{"max_iter": MAX_EPOCHS} | parameters)
+    problem = model._problem()
+    ready = {name: as_algorithm(one) for name, one in named.items()}  # raises for unknown names and schedules
+    refused = {
+        name: f"it does not solve this problem; it does with {one.refuses(problem)}"
+        for name, one in ready.items()
+        if one.refuses(problem) is not None
+    }
+    running = [name for name in ready if name not in refused]
     if not running:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        raise ValueError(f"none of the algorithms solves this problem ({reasons}): name another.")
-    X, y = validate_rows(models[running[0]], X, y, order="C")
-    fitted: dict[str, Any] = {}  # one store for each algorithm: Ctrl-C comes before it or after it
-    before = seconds_compiled()
-    interruption = Interruption()
-    try:
-        for number, name in enumerate(running, 1):
-            announce(name, number, len(running))
-            # The first Ctrl-C raises at once: compilation does not notice the flag of a deadline. A deadline replaces
-            # the default handler only; `partial` makes this one another object.
-            with interrupts_handled(partial(signal.default_int_handler)):
-                _compile(cls, named[name], X, y, parameters)
+        text = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        raise ValueError(f"none of the algorithms solves this problem ({text}): name another.")
+    tasks = _Tasks(model, problem, X, y, sample_weight, random_state, callback)
+    entries: list[Entry] = []
+    deadline, left = Deadline(), running
+    for number, name in enumerate(running, 1):
+        announce(name, number, len(running))
+        compiled, found = -1.0, []
+        while compiled < seconds_compiled() and not deadline.stopped.is_set():  # until nothing was compiled
             compiled = seconds_compiled()
-            model = models[name]
-            with interruption:
-                model.fit(X, y, sample_weight)
-                if seconds_compiled() > compiled and model.status_ is not Status.INTERRUPTED:
-                    # the times of the first fit contain compilation
-                    model.fit(X, y, sample_weight)
-            fitted[name] = model
-            if interruption.received or model.status_ is Status.INTERRUPTED:
-                break
-    except KeyboardInterrupt:
-        interruption.received = True
-    left = [name for name in running if name not in fitted]
+            with Deadline(model.max_time) as deadline:
+                found = tasks.entries(name, ready[name], deadline)
+        entries, left = entries + found, running[number:]
+        if deadline.stopped.is_set():
+            break
     refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
-    entries = [entry for name, model in fitted.items() for entry in _entries(name, model, problem)]
-    seconds = seconds_compiled() - before
-    comparison = Comparison(problem, models[running[0]].tol, entries, refused, seconds, fitted, bool(left))
-    interruption.raise_with(comparison)
+    comparison = Comparison(problem, model.tol, entries, refused, bool(left))
+    deadline.raise_interrupt(comparison)
     return comparison
 
 
-def _kind(parameters: dict[str, Any]) -> tuple[dict[str, Any], type[Any], Callable[..., Any], dict[str, Any]]:
-    """Return the algorithms by name, the class of the models, its function from names to algorithms, its parameters.
+class _Tasks:
+    """The binary problems of a comparison: each class against the rest, or with a kernel pairs of classes.
 
-    With a kernel `max_iter` has the default of rows: some algorithms do not end by themselves.
+    Parameters
+    ----------
+    model : MaxMarginClassifier or KernelMaxMarginClassifier
+        Its parameters.
+    problem : Problem
+    X, y, sample_weight, random_state, callback
+        Of `compare`.
     """
-    if "kernel" not in parameters:
-        return ALGORITHMS, WithoutExactStep, linear_algorithm, parameters
-    parameters = {"max_iter": WithoutExactStep().max_iter} | parameters
-    return KERNEL_ALGORITHMS, KernelMaxMarginClassifier, kernel_algorithm, parameters
+
+    def __init__(
+        self,
+        model: Any,
+        problem: Problem,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        random_state: Any,
+        callback: Any,
+    ) -> None:
+        self.kernel, self.X, self.targets = model.validated(problem, X, y, sample_weight)
+        if getattr(model, "p", 2) == "log":
+            problem = replace(problem, p=max(2.0, 2.0 * np.log(self.X.shape[1])))
+        self.problem, self.model, self.callback, classes = problem, model, callback, self.targets.classes
+        self.scheme = parts_of(getattr(model, "multi_class", "ovr"), classes.size)
+        self.names = [python_label(label) for label in named_parts(self.scheme, classes)]
+        self.seed = int(draw_seeds(random_state, 1)[0])
+
+    def entries(self, name: str, algorithm: Any, deadline: Deadline) -> list[Entry]:
+        """Run an algorithm on every problem."""
+        found = []
+        for k, label in enumerate(self.names):
+            signs, takes_part = self.scheme.signs(k, self.targets.codes)
+            ended = run(
+                algorithm, self.X, signs, **asdict(self.problem), kernel=self.kernel, tol=self.model.tol,
+                max_epochs=self.model.max_iter, sample_weight=np.where(takes_part, self.targets.weights, 0.0),
+                random_state=self.seed, callback=partial(_report, self.callback, name, label, count(1)),
+                deadline=deadline.split(len(self.names) - k),
+            )  # fmt: skip
+            if ended.status is Status.INTERRUPTED:
+                deadline.stopped.set()
+            found.append(Entry(name, label, ended))
+        return found
 
 
-def _compile(cls: type[Any], algorithm: Any, X: Any, y: np.ndarray, parameters: dict[str, Any]) -> None:
-    """Fit a few rows of each class, which compiles the functions of the fit."""
-    some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
-    precomputed = parameters.get("kernel") == "precomputed"
-    if precomputed and X.shape[0] != X.shape[1]:
-        return  # the fit refuses the matrix
-    few = X[np.ix_(some, some)] if precomputed else X[some]
-    if isinstance(algorithm, Algorithm):
-        algorithm = algorithm.for_rows(y.size, lambda numbers: numbers[some])
-    parameters = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
-    cls(algorithm=algorithm, **parameters).fit(few, y[some])
-
-
-def objective(problem: Problem, lower: float, upper: float) -> float:
-    """Return the best objective so far, from bounds on it, or on the hard margin."""
-    if not problem.hard:
-        return upper
-    return 0.5 / lower / lower if lower > 0.0 else np.inf
+def _report(callback: Any, name: str, label: Any, numbers: Iterator[int], row: Epoch) -> bool:
+    """Pass the report of an epoch to the callback; return whether it ends the run."""
+    reached = row.seconds, row.lower, row.upper, row.gap, row.visits, row.updates
+    return callback is not None and bool(callback(Report(next(numbers), *reached, name, label, row.margin)))
 
 
 def _padded(column: Sequence[str]) -> list[str]:
@@ -335,7 +314,7 @@ def _by_name(algorithms: Any) -> dict[str, Any]:
         raise ValueError("algorithms must hold at least one name or rule object.")
     named: dict[str, Any] = {}
     for algorithm in algorithms:
-        if not isinstance(algorithm, str | Algorithm):
+        if not isinstance(algorithm, str | Algorithm) or algorithm == "auto":
             raise ValueError(f"algorithms must hold names and rule objects such as MPU(); got {algorithm!r}.")
         name = _name(algorithm)
         if algorithm in named.values() or (name in named and "(" not in name):
@@ -355,35 +334,3 @@ def _name(algorithm: Any) -> str:
         if one.default is MISSING or value != one.default:
             changed.append(f"{one.name}={value!r}")
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
-
-
-def _refusals(named: dict[str, Any], as_algorithm: Callable[..., Any], problem: Problem) -> dict[str, str]:
-    """Return the reasons of the algorithms that do not solve the problem."""
-    refused = {}
-    for name, given in named.items():
-        algorithm = as_algorithm(given)  # raises for unknown names and schedules
-        instead = None if algorithm is None else algorithm.refuses(problem)
-        if instead is not None:
-            refused[name] = f"it does not solve this problem; it does with {instead}"
-    return refused
-
-
-def _entries(name: str, model: Any, problem: Problem) -> list[Entry]:
-    """Return the entry of each binary problem of a fitted model."""
-    parts = model.certificate_.certificates
-    entries = []
-    for label, part in zip(map(python_label, model.certificate_.classes), parts, strict=True):
-        history = [report for report in model.history_ if report.label == label]
-        last = history[-1] if history else NO_ROUND
-        # a model of several classes has the worst status of its parts only
-        certified = len(parts) > 1 and part.gap <= model.tol
-        status = Status.CERTIFIED if certified else model.status_
-        margin = part.lower if problem.hard else last.margin
-        entries.append(
-            Entry(
-                name, label, status, part.lower, part.upper, part.gap, margin,
-                objective(problem, part.lower, part.upper), last.steps, last.presentations, len(history),
-                last.seconds, history,
-            )
-        )  # fmt: skip
-    return entries

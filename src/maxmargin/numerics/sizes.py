@@ -11,9 +11,19 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
     "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
 }  # fmt: skip
+
+
+def draw_seeds(random_state: Any, size: int) -> np.ndarray:
+    """Draw `size` seeds."""
+    if isinstance(random_state, Integral):  # RandomState's set-up takes longer than a small fit
+        return np.random.SeedSequence(int(random_state)).generate_state(size)
+    return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
 
 
 def is_real(value: Any) -> bool:

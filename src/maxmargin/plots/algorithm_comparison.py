@@ -99,16 +99,16 @@ class AlgorithmComparisonDisplay(PanelDisplay):
             allowed = f"one of the classes {classes}" if None not in classes else "None for two classes"
             raise ValueError(f"label must be {allowed}; got {label!r}.")
         entries = [entry for entry in comparison.entries if entry.label == label]
-        if not any(entry.history for entry in entries):
+        if not any(entry.run.table for entry in entries):
             raise ValueError(
                 "there is nothing to draw: no algorithm completed a round; give max_time more time."
             )
         # margins grow from below, objectives fall from above; the other bound holds for every algorithm
         reached, proved = ("lower", "upper") if problem.hard else ("upper", "lower")
-        best = (min if problem.hard else max)(getattr(entry, proved) for entry in entries)
+        best = (min if problem.hard else max)(getattr(entry.run, proved) for entry in entries)
         updates, seconds, values = (
-            {entry.algorithm: [getattr(report, field) for report in entry.history] for entry in entries}
-            for field in ("steps", "seconds", reached)
+            {entry.algorithm: [getattr(row, field) for row in entry.run.table] for entry in entries}
+            for field in ("updates", "seconds", reached)
         )
         name = problem_name(problem, label) if name is None else name
         display = cls(updates, seconds, values, best=best, hard=problem.hard, tol=comparison.tol, name=name)

@@ -28,7 +28,7 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.duplicates import unmerged
-from ..data.task import GramTask
+from ..fit.report import GramTask
 from ..fit.run import GramRun
 from ..fit.schedules import SCHEDULES
 from ..kernels.functions import Kernel, Linear, Precomputed

@@ -21,9 +21,8 @@ from ..certificates.sample import Sample
 from ..certificates.separators import LinearSeparator, exact_attained_margin
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.rows import Patterns
-from ..data.task import Task
 from ..fit.policy import sample_rows
-from ..fit.report import Job, Solution, Stopping
+from ..fit.report import Job, Solution, Stopping, Task
 from ..fit.solve import solve
 from ..kernels.functions import Linear
 from ..numerics.inner_ball import inner_radius

@@ -228,7 +228,6 @@ def decomposed_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
-    start: np.ndarray | None = None,
     settings: Settings = SETTINGS,
 ) -> Iterator[DualPoint]:
     """Yield the iterates of a kernel problem, one after every working set.
@@ -245,22 +244,16 @@ def decomposed_points(
         Sample weights. Dual variables and scores of rows of weight 0 are 0.
     interrupted : callable
         Whether to stop; called before every working set.
-    start : ndarray of shape (n,), default=None
-        Feasible dual variables of the first iterate; None for 0.
     settings : Settings
 
     Yields
     ------
     DualPoint
-        The start, unless it is 0, and one point after every working set. Ends when no pair of rows violates the
-        optimality conditions beyond rounding.
+        One point after every working set. Ends when no pair of rows violates the optimality conditions beyond rounding.
     """
     caps, delta2, constant = problem.caps(weights), problem.delta2(weights), problem.rho**2
-    alpha = np.zeros(rows.n) if start is None else np.minimum(start, caps)
-    scores = rows.product(alpha * y) if alpha.any() else np.zeros(rows.n)
-    if alpha.any():
-        yield DualPoint(alpha.copy(), scores.copy())
-    chosen, size = np.flatnonzero((alpha > 0.0) & (alpha < caps)), min(settings.set_size, rows.capacity)
+    alpha, scores = np.zeros((2, rows.n))
+    chosen, size = np.zeros(0, np.intp), min(settings.set_size, rows.capacity)
     while not interrupted():
         gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
         chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size, settings)

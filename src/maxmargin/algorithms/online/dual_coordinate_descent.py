@@ -56,8 +56,7 @@ class DualCoordinateDescent(Algorithm):
     eps : float, default=None
         Only with ``schedule="shrinking"``: the stopping criterion of the paper and of LIBLINEAR (its option ``-e``).
         The fit ends as CONVERGED when the projected gradients of a pass over all rows differ by at most eps, or at
-        `tol` if that is certified before; a small problem goes on with the exact stage, unless ``point="last"`` leaves
-        this out. None: at `tol` only.
+        `tol` if that is certified before; a small problem goes on with the exact stage. None: at `tol` only.
 
     References
     ----------
@@ -69,6 +68,7 @@ class DualCoordinateDescent(Algorithm):
     eps: float | None = None
 
     name: ClassVar[str] = "dcd"
+    centres: ClassVar[bool] = True
     schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking", "plain", "active")
 
     def __post_init__(self) -> None:
@@ -82,11 +82,6 @@ class DualCoordinateDescent(Algorithm):
 
     def refuses(self, problem: Problem) -> str | None:
         return None if 1.0 < problem.p < np.inf else '1 < p < inf; for p = 1 or p = inf algorithm="auto"'
-
-    @property
-    def centres(self) -> bool:
-        # other schedules are those of papers, whose step includes the constant coordinate
-        return self.schedule == "gap"
 
     def plan(self, facts: Facts) -> Plan:
         # sweeps are a linear iteration at p = 2 only

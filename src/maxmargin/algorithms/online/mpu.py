@@ -70,13 +70,12 @@ class MPU(Algorithm):
     Guarantee: 1-norm soft margin, w = a / b and C = I / b, J being the objective: (J - J_opt) / J_opt < delta =
     2 (delta_b / b) / (1 - delta_b / b) before the run; hard margin: fraction of the margin above
     1 / (1 + min(delta_b, b + R^2) / b).
-    A fitted `MaxMarginClassifier` has three more attributes, ndarrays with an entry for each binary problem: `t_plus_`
-    and `t_minus_`, the numbers of learning and unlearning updates, each single update of a multiple one counted, and
-    `after_run_accuracy_`. The last is the bound (24) of the paper on (J - J_opt) / J_opt at the last w,
-    (|a|^2 / 2 + I sum_k max(b - a.y_k, 0)) / (b (t_plus_ - t_minus_) - |a|^2 / 2) - 1; for the hard and the 2-norm soft
-    margin it is 1 - min_k a.y_k (t_plus_ - t_minus_) / |a|^2, the bound on the fraction of the margin that is missing.
-    It is NaN for a free intercept, to which the bounds of the paper do not apply. If a small problem ends with the
-    exact stage, the three belong to the updates before it.
+    The record of `run` has three more parameters: `t_plus` and `t_minus`, the numbers of learning and unlearning
+    updates, each single update of a multiple one counted, and `after_run_accuracy`. The last is the bound (24) of the
+    paper on (J - J_opt) / J_opt at the last w, (|a|^2 / 2 + I sum_k max(b - a.y_k, 0)) /
+    (b (t_plus - t_minus) - |a|^2 / 2) - 1; for the hard and the 2-norm soft margin it is
+    1 - min_k a.y_k (t_plus - t_minus) / |a|^2, the bound on the fraction of the margin that is missing. It is NaN for a
+    free intercept, to which the bounds of the paper do not apply.
 
     Parameters
     ----------
@@ -110,7 +109,6 @@ class MPU(Algorithm):
 
     name: ClassVar[str] = "mpu"
     schedules: ClassVar[tuple[str, ...]] = ("gap", "two-level", "plain", "active")
-    results: ClassVar[tuple[str, ...]] = ("t_plus", "t_minus", "after_run_accuracy")
 
     def __post_init__(self) -> None:
         require(isinstance(self.shuffle, bool), "shuffle must be True or False", self.shuffle)
@@ -156,5 +154,5 @@ class MPU(Algorithm):
             accuracy = (0.5 * square + losses) / dual - 1.0 if dual > 0.0 else np.inf
         elif square > 0.0:
             accuracy = 1.0 - float(run.scores.min()) * net / square
-        numbers = learnt, learnt - net, np.nan if run.problem.free else accuracy
-        return dict(zip(self.results, numbers, strict=True))
+        accuracy = np.nan if run.problem.free else accuracy
+        return {"t_plus": learnt, "t_minus": learnt - net, "after_run_accuracy": accuracy}

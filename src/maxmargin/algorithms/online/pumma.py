@@ -97,7 +97,6 @@ class PUMMA(PerceptronLike):
 
     name: ClassVar[str] = "pumma"
     scale: ClassVar = Scaled
-    to_nearest: ClassVar[bool] = True
     bias: ClassVar[Bias] = Bias.OWN
 
     def __post_init__(self) -> None:

@@ -64,7 +64,6 @@ class ROMMA(PerceptronLike):
 
     name: ClassVar[str] = "romma"
     scale: ClassVar = Scaled
-    to_nearest: ClassVar[bool] = True
 
     def plan(self, facts: Facts) -> Plan:
         return Plan(rule=RelaxedStep(0.0, True), unit=None)
@@ -98,7 +97,6 @@ class AggressiveROMMA(PerceptronLike):
 
     name: ClassVar[str] = "aggressive-romma"
     scale: ClassVar = Scaled
-    to_nearest: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -170,19 +170,18 @@ class PassDriver(ABC):
         """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
         now = self._seconds()
         if now - self._reported > PROGRESS_SECONDS and self.runs:
-            self._call_back(self._current, self._report_of(self._current, self.partitions.rows_done))
+            self._call_back(self._report_of(self._current, self.partitions.rows_done))
         return self.stopping.deadline.interrupted()
 
     def report(self, k: int) -> None:
         """Append the report of a problem after a pass to its history, and pass it to the callback."""
         self.histories[k].append(self._report_of(k, 0))
-        self._call_back(k, self.histories[k][-1])
+        self._call_back(self.histories[k][-1])
 
-    def _call_back(self, k: int, report: Report) -> None:
-        """Pass a report of a problem to the callback, with the best point."""
+    def _call_back(self, report: Report) -> None:
+        """Pass a report of a problem to the callback."""
         self._reported = report.seconds
-        point = self.coordinates.point(self.runs[k].best)
-        self.stopping.on_report(report, lambda: point, self.stopping.deadline)
+        self.stopping.on_report(report, self.stopping.deadline)
 
     def _seconds(self) -> float:
         """Return the seconds since the fit began."""

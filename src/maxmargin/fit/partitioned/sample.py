@@ -12,11 +12,10 @@ import numpy as np
 from ...certificates.sample import Sample
 from ...data.partitions import Gathered, Partition, Partitions, signs_of
 from ...data.rows import Patterns
-from ...data.task import Task
 from ...problem.problem import Problem
 from ...solvers.iterate import Point
 from ..deadline import Deadline
-from ..report import Job, Stopping
+from ..report import Job, Stopping, Task
 from ..solve import solve
 from .sums import Near
 

@@ -1,0 +1,302 @@
+"""An algorithm by itself, exactly as its paper has it: `Algorithm.run`.
+
+The sweeps and the schedules are those of the fits. Nothing else takes part: rows are neither merged nor shifted, no
+other method takes over, and the result is the last iterate with the algorithm's own scale and intercept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_X_y
+
+from ..algorithms import bounds
+from ..algorithms.base import Bias
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
+from ..certificates.row_pass import certify
+from ..certificates.sample import Sample
+from ..data.rows import Patterns
+from ..engine.state import BIAS
+from ..kernels.functions import Kernel
+from ..kernels.names import kernel_named
+from ..numerics.norms import norm
+from ..numerics.sizes import draw_seeds
+from ..numerics.sums import Plain
+from ..problem.problem import Problem
+from ..problem.status import Status
+from ..solvers.decomposition import KernelRows
+from .deadline import Deadline
+from .report import GramTask, Task
+from .run import GramRun, Run
+from .schedules import SCHEDULES
+
+MEGABYTES = 1000.0  # of the kernel rows that a run keeps
+# Largest gap at which a batch solver that ends by itself has converged; at a larger one rounding has stopped it.
+CONVERGED_GAP = 1e-6
+DEFAULT_TOL = 1e-3  # from which parameters follow that are None, where no `tol` is given
+
+
+class Epoch(NamedTuple):
+    """A row of the table of a run.
+
+    Attributes
+    ----------
+    epochs : float
+        `visits` by the number of rows; of a batch solver its iterates.
+    visits : int
+        Visits of rows so far, evaluations apart.
+    updates : int
+    seconds : float
+        Processor time so far, evaluations apart.
+    margin : float
+        Of the iterate: its smallest margin (hard), or 1 / |w| (soft).
+    objective : float
+        Of the iterate: 1 / (2 margin^2) for a hard margin.
+    lower, upper, gap : float
+        Bounds by sums in float64: one is that of the iterate, the other one of the best dual variables so far.
+    """
+
+    epochs: float
+    visits: int
+    updates: int
+    seconds: float
+    margin: float
+    objective: float
+    lower: float
+    upper: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class AlgorithmRun:
+    """The record of an algorithm that was run by itself (`Algorithm.run`).
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    problem : Problem
+    status : Status
+        CONVERGED: its own stopping rule; CERTIFIED: the gap `tol`; MAX_ITER: `max_epochs`; STALLED: no further iterate;
+        INTERRUPTED: the callback.
+    w : ndarray of shape (d,) or None
+        The last iterate, in the algorithm's own scale; None with a kernel, where w = sum alpha_i y_i phi(x_i).
+    b : float
+        Its intercept, in the same scale.
+    alpha : ndarray of shape (n,)
+        The dual variables in this scale: the numbers of updates, times their steps.
+    n_updates : int
+    n_epochs : float
+    margin, objective : float
+        As in the last row of the table.
+    lower, upper : float
+        Certified bounds, rounded outwards: one by the last iterate, the other by the best dual variables.
+    R : float
+        The largest norm of a pattern, with the constant and the slack coordinate.
+    parameters : dict
+        The parameters as resolved: the fields of the rule, `unit`, the score that stands for a margin of one (None
+        where no score does), and the numbers of the algorithm itself (t_plus, t_minus, ... of MPU).
+    bound : float
+        The theorem's bound on updates for the margin that was attained; NaN where there is no theorem.
+    table : list of Epoch
+    """
+
+    algorithm: Any
+    problem: Problem
+    status: Status
+    w: np.ndarray | None
+    b: float
+    alpha: np.ndarray
+    n_updates: int
+    n_epochs: float
+    margin: float
+    objective: float
+    lower: float
+    upper: float
+    R: float
+    parameters: dict[str, Any]
+    bound: float
+    table: list[Epoch]
+
+
+class _Alone:
+    """A state that records every iterate as it is, and stops its clock for evaluations.
+
+    Attributes
+    ----------
+    raw : (ndarray or None, float, ndarray)
+        (w, b) and the dual variables in the algorithm's own scale.
+    scaled : (ndarray, float)
+        (w, b), or with a kernel (coefficients, b), at the scale of the objective.
+    """
+
+    scaled: tuple[np.ndarray, float] | None = None
+    seconds, evaluations = 0.0, 0
+
+    @contextmanager
+    def paused(self: Any) -> Iterator[None]:
+        """Stop the clock."""
+        self.seconds += time.process_time() - self.began
+        yield
+        self.began = time.process_time()
+
+    def evaluate_iterate(self: Any) -> None:
+        self.evaluations += 1
+        with self.paused():
+            super().evaluate_iterate()  # pyright: ignore
+
+    def record(self: Any, w: np.ndarray, b: float, scores: np.ndarray, length: float, raw: Any) -> None:
+        """Record an iterate of this length and of these scores of the rows, which are without the intercept."""
+        problem, margins = self.problem, self.y * (scores + b)
+        objective = problem.primal(problem.penalty(length), margins, self.weights)
+        margin = 1.0 / length if length > 0.0 else np.inf
+        if problem.hard:
+            margin = float(margins.min()) / length if length > 0.0 else -np.inf
+            objective = objective_of(margin)
+        # IMA returns the best w that it has reached, not that of a target that it has given up
+        if self.scaled is None or self.algorithm.schedule != "increments" or objective < self.objective:
+            self.scaled, self.margin, self.objective, self.raw = (w, b), margin, objective, raw
+
+    def row(self: Any) -> Epoch:
+        """Return the row of the table."""
+        best, hard = self.best, self.problem.hard
+        # decomposition computes bounds only
+        if self.scaled is None or self.algorithm.schedule == "working-sets":
+            self.scaled, self.margin, self.raw = best.primal, best.margin(), (None, best.primal.b, best.alpha)
+            self.objective = objective_of(self.margin) if hard else best.upper
+        visits = self.presentations - self.n * self.evaluations
+        seconds = self.seconds + time.process_time() - self.began
+        lower, upper = (self.margin, best.upper) if hard else (best.lower, self.objective)
+        reached = self.margin, self.objective, lower, upper, self.problem.gap(lower, upper)
+        return Epoch(visits / self.n, visits, self.steps, seconds, *reached)
+
+
+class _Rows(_Alone, Run):
+    def keep_primal(self, w: np.ndarray, b: float, z: np.ndarray | None) -> None:
+        z = Plain.scores(self.patterns.X, w) if z is None else z
+        raw = (w, b, None)
+        if "h" in vars(self):  # now, before the evaluation moves the intercept
+            own, bias = self._point()
+            raw = own.copy(), bias, np.array(self.h.scale.to_dual(self.h.alpha))
+        self.record(w, b, z, norm(self.problem.weights(w, b), self.problem.q), raw)
+        super().keep_primal(w, b, z)
+
+    def take(self, point: Any) -> None:
+        """Evaluate an iterate of a batch solver as it is."""
+        with self.paused():
+            super().take(point)
+            w, b, alpha = np.asarray(point[0], float), point[1], np.asarray(point[2], float)
+            self.evaluate(w, b, alpha)
+            self.raw = w, b, alpha
+
+
+class _KernelRows(_Alone, GramRun):
+    def keep_primal(self, alpha: np.ndarray, b: float, scores: np.ndarray) -> None:
+        c, used = alpha * self.y, scores[self.patterns.used]
+        raw = (None, b, alpha)
+        if "h" in vars(self):
+            bias = float(self.h.number[BIAS] + self.rho * self.h.space.vector.w[-1])
+            raw = None, bias, np.array(self.h.scale.to_dual(self.h.alpha))
+        self.record(c, b, used, self.problem.norm2(max(float(c @ used), 0.0), b) ** 0.5, raw)
+        super().keep_primal(alpha, b, scores)
+
+
+def objective_of(margin: float) -> float:
+    """Return the objective 1 / (2 margin^2) of a hard margin."""
+    return 0.5 / margin / margin if margin > 0.0 else np.inf
+
+
+def run(
+    algorithm: Any,
+    X: Any,
+    y: Any,
+    C: float,
+    *,
+    kernel: Any = None,
+    max_epochs: float = 1000,
+    record: str | None = "epoch",
+    tol: float | None = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    callback: Callable[[Epoch], Any] = lambda row: False,
+    deadline: Deadline | None = None,
+    **options: Any,
+) -> AlgorithmRun:
+    """Run an algorithm, or the decomposition of kernels, by itself; the parameters are those of `Algorithm.run`."""
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")  # pyright: ignore
+    classes, n, deadline = np.unique(y), y.size, deadline or Deadline()
+    if classes.size != 2:
+        raise ValueError(f"run takes labels of two classes; got {classes.size}: take one against the others.")
+    options.setdefault("intercept", "free" if algorithm.bias is Bias.OWN else "none")
+    refused = algorithm.refuses(Problem(**{"loss": "squared_hinge", "C": C} | options))
+    problem = Problem(**{"loss": "hinge" if refused else "squared_hinge", "C": C} | options)
+    refused = algorithm.refuses(problem)
+    if refused is not None:
+        raise ValueError(f"{algorithm.name} does not solve this problem: use {refused}.")
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    used, signs = np.flatnonzero(weights > 0.0), np.where(y == classes[1], 1.0, -1.0)
+    rng = np.random.default_rng(int(draw_seeds(random_state, 1)[0]))
+    own = algorithm.for_rows(n, lambda numbers: numbers[used])
+    settings = own, tol or DEFAULT_TOL, rng, deadline.interrupted
+    if kernel is None:
+        state: Any = _Rows(Task(problem, Patterns(X[used]), signs[used], weights[used]), *settings)
+    else:
+        kernel = kernel if isinstance(kernel, Kernel) else kernel_named(kernel, X, "scale", 3, 0.0)
+        rows = KernelRows(kernel, kernel.part(X, used), MEGABYTES)
+        state = _KernelRows(GramTask(problem, rows, signs[used], weights[used]), *settings)
+    state.every_epoch, state.began = record == "epoch", time.process_time()
+    table, status, gap = list[Epoch](), None, np.inf
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for _ in SCHEDULES[algorithm.schedule](state):
+            table.append(state.row())
+            gap, status = table[-1].gap, Status.INTERRUPTED if callback(table[-1]) else deadline.status()
+            if state.converged or gap <= (tol or 0.0):
+                status = Status.CONVERGED
+            elif not state.finite:
+                status = Status.NOT_FINITE
+            elif table[-1].epochs >= max_epochs:
+                status = status or Status.MAX_ITER
+            if status is not None:
+                break
+        ended = Status.CONVERGED if state.converged or gap <= CONVERGED_GAP else Status.STALLED
+        last = table[-1] if table else state.row()._replace(epochs=0.0)
+        lower, upper = _certified(state)
+        if problem.gap(lower, upper) <= (tol or 0.0):
+            status = Status.CERTIFIED
+        w, b, part = state.raw
+        alpha = np.zeros(n)
+        alpha[used] = part
+        parameters = {"unit": state.plan.unit}
+        if hasattr(state.rule, "_asdict"):  # of a rule, and not a batch solver
+            parameters |= state.rule._asdict() | algorithm.measure(state)
+        status = status or deadline.status() or ended
+        return AlgorithmRun(
+            algorithm, problem, status, w, b, alpha, last.updates, last.epochs, last.margin, last.objective, lower,
+            upper, state.facts.R, parameters, _most_updates(state), table,
+        )  # fmt: skip
+
+
+def _certified(state: Any) -> tuple[float, float]:
+    """Return the certified bounds by the last iterate and by the best dual variables."""
+    problem, patterns, (w, b), alpha = state.problem, state.patterns, state.scaled, state.best.alpha
+    if isinstance(state, Run):
+        found: Any = certify(problem, Sample(patterns.X, state.y, state.weights), w, b, alpha)
+    else:
+        sample = KernelSample(patterns.rows.kernel, patterns.rows.X)
+        task = KernelProblem(problem, sample, state.y, state.weights)
+        found = task.bounds(KernelPoint(alpha, w, b), np.inf).bounds
+    return float(found.lower), float(found.upper)
+
+
+def _most_updates(state: Any) -> float:
+    """Return the theorem's bound on updates for the margin of the iterate in the space of the algorithm."""
+    theorem = bounds.UPDATES.get(state.algorithm.name)
+    if theorem is None:
+        return np.nan
+    length2 = state._length2() + float(np.sum(state.h.slack.own_norm2(state.h.ids)))
+    margin = float(state.scores.min()) / length2**0.5 if length2 > 0.0 else 0.0
+    return theorem(state.algorithm, state.rule, state.facts.R, margin, state.problem.p)
