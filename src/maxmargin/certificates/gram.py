@@ -102,8 +102,8 @@ class KernelSample:
     def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
         """Return the combination of the coefficients `c`, which are t times those of `w` but for rounding.
 
-        Error bounds of kernel values are larger than that rounding: scores and square are scaled. Error bounds of sums
-        of features are smaller: these sums are recomputed.
+        Error bounds of sums of kernel values are larger than that rounding: scores and square are scaled. Error bounds
+        of sums of features are smaller: these sums are recomputed.
         """
         if self.features is not None:
             return w if np.array_equal(c, w.c) else self._from_rows(c)
@@ -127,8 +127,8 @@ class KernelSample:
         """
         total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
         square = float(c @ scores)
-        # the number of additions in sequence: within a block, and over all blocks
-        added = min(terms, BLOCK + c.size // BLOCK + 5)
+        # the number of additions in sequence: within a block, and over all blocks; of products in memory, of all rows
+        added = terms if self.product is not None else min(terms, BLOCK + c.size // BLOCK + 5)
         score_error = total * (self.error + (added + 2.0) * EPS * self.max_diagonal) + TINY
         square_error = total * score_error + terms * EPS * float(np.abs(c * scores).sum()) + TINY
         return Combination(c, scores, max(square, 0.0), score_error, square_error)
@@ -266,7 +266,9 @@ class KernelProblem:
         phi(x_i).
         """
         uneven = imbalance(alpha, self.y) if self.problem.free else 0.0
-        length = dual.dual_length(self.problem, alpha, uneven * self.sample.max_diagonal**0.5)
+        length = dual.dual_length(
+            self.problem, alpha, uneven * (self.sample.max_diagonal + self.sample.error) ** 0.5
+        )
         gains, terms = Plain.total(self.problem.gains(alpha, self.weights)), int(np.count_nonzero(alpha))
         size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
         return dual_side(self.problem, gains, size, Plain.error(size, terms) + uneven, length)

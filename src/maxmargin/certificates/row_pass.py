@@ -12,10 +12,15 @@ first power (`power=1`) the soft bounds are (sum alpha_i - sum alpha_i^2 / (4 C 
 `merge` adds those of two blocks, and `bound_of_point` and `bound_of_dual` need the sums alone. Kernel rows (`gram`)
 share the formulas, `dual_side` and `primal_side`.
 
-Rounding. A sum of k products in any order is off by at most `Plain.error(sum of absolute values, k)`. By Cauchy and
-Schwarz the absolute values sum to at most |x_i| |w| for a score, and to sum alpha_i |x_i| for the 2-norm of v. A free
-intercept needs sum alpha_i y_i = 0: the class with the larger total is scaled down by the real factor that makes it
-exact, of which the computed factor is within a relative error that the bound subtracts.
+Here s_i is the sample weight of row i, rho (`Problem.rho`) the constant coordinate of an augmented intercept, which
+belongs to the rows and to |w|; a free intercept does not.
+
+Rounding. A sum of k products in any order is off by at most `Plain.error(sum of absolute values, k)`. The absolute
+values sum to at most |x_i|_2 |w|_2 for a score (Cauchy and Schwarz), and the error of v to at most that of
+sum alpha_i |x_i|_2 in the 2-norm (triangle inequality). A second pass bounds the errors of scores by their own terms
+where they matter, and a third, `exact_bounds`, rounds each sum once. A free intercept needs sum alpha_i y_i = 0: the
+class with the larger total is scaled down by the real factor that makes it exact, of which the computed factor is
+within a relative error that the bound subtracts.
 """
 
 from __future__ import annotations
@@ -134,12 +139,12 @@ def score_errors(X: Any, w: np.ndarray, b: float, norms: np.ndarray, by_terms: b
 
 def point_sums(problem: Problem, margins: np.ndarray, errors: Any, weights: np.ndarray) -> PointSums:
     """Return the sums of rows with these margins y_i (w.x_i + b), whose errors are at most `errors`."""
-    least = margins - errors
+    used = weights > 0.0
+    least, margins = np.where(used, margins - errors, np.inf), np.where(used, margins, np.inf)
     losses = worst = 0.0
     if not problem.hard:
         losses, worst = (Plain.total(problem.losses(each, weights)) for each in (margins, least))
-    used = weights > 0.0
-    smallest, lowest = (float(each.min(where=used, initial=np.inf)) for each in (margins, least))
+    smallest, lowest = (float(each.min(initial=np.inf)) for each in (margins, least))
     return PointSums(losses, worst, smallest, lowest, margins.size)
 
 
@@ -153,7 +158,7 @@ def dual_sums(
     used, room, cost = alpha > 0.0, np.inf, np.zeros(2)
     if problem.hard:
         pass
-    elif problem.cap == np.inf:
+    elif problem.loss == "squared_hinge":
         cost = sides @ np.divide(alpha, 4.0 * problem.C * weights, where=used, out=np.zeros(y.size))
     elif used.any():
         room = float((problem.cap * weights[used] / alpha[used]).min()) * (1.0 - 4.0 * EPS)
@@ -163,7 +168,8 @@ def dual_sums(
 
 def bound_of_point(problem: Problem, sums: PointSums, w: np.ndarray, b: float) -> Side:
     """Return the bound that (w, b) proves: its objective, or its margin in a hard margin problem."""
-    return primal_side(problem, sums, norm_interval(problem.weights(w, b), problem.q))
+    weights = np.asarray(problem.weights(w, b), float)  # a norm in float32 would round more than is counted
+    return primal_side(problem, sums, norm_interval(weights, problem.q))
 
 
 def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tuple[Side, np.ndarray]:
@@ -179,10 +185,10 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
     factors = total.min() / total if free else np.ones(2)
     v, constant = factors @ sums.v, problem.rho * float(total[1] - total[0])
     v = np.append(v, constant) if problem.rho else v
-    gains, cost, underflow = float(factors @ total), float((factors * factors) @ sums.cost), TINY
+    gains, cost, underflow = float(factors @ total), float(factors @ (factors * sums.cost)), TINY
     if scaled and not problem.hard:
         length, room = Plain.norm(v, problem.p), sums.room
-        if problem.power == 1:
+        if problem.power == 1:  # within |v| <= 1 the gains alone count: t <= 1 / |v|
             length, room = 0.0, min(room, 1.0 / length if length > 0.0 else np.inf)
         t = best_multiple(gains, length * length + 2.0 * cost, room)
         factors, v, gains, cost = t * factors, t * v, t * gains, t * t * cost
@@ -190,10 +196,10 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
     if not (gains > 0.0 and np.isfinite(gains + cost + underflow) and np.isfinite(v).all()):
         return nothing
     terms = sums.terms
-    slip = 1.02 * terms * EPS if free else 0.0  # of a factor, the quotient of two totals
+    factor_error = 1.02 * terms * EPS if free else 0.0  # relative; a factor is the quotient of two totals
     spread = float(factors @ sums.spread) + problem.rho * gains
-    error = Plain.error(gains + cost, terms) + slip * (gains + 2.0 * cost) + underflow
-    length = _dual_length(problem, v, Plain.error(spread, terms) + slip * spread + underflow)
+    error = Plain.error(gains + cost, terms) + factor_error * (gains + 2.0 * cost) + underflow
+    length = _dual_length(problem, v, Plain.error(spread, terms) + factor_error * spread + underflow)
     return dual_side(problem, gains - cost, gains + cost, error, length), factors
 
 
@@ -239,7 +245,7 @@ def primal_side(problem: Problem, sums: PointSums, length: Length) -> Side:
     """Return the bound that a primal point proves; `length` is |w| with the weight of an augmented intercept."""
     if problem.hard:
         divisor = length.high if sums.least > 0.0 else length.low
-        if not divisor > 0.0:
+        if not (divisor > 0.0 and length.value > 0.0):
             return Side(-np.inf, 0.0)
         bound = sums.least / divisor
         return _side(bound - 4.0 * EPS * abs(bound) - TINY, sums.smallest / length.value, -np.inf)
@@ -301,7 +307,7 @@ def certify(
     alpha = proportions(alpha) if problem.hard else alpha
     found, factors = row_bounds(problem, sample, w, b, alpha, scaled=True)
     alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
-    if is_hidden_by_rounding(problem, found, tol):
+    if needs_exact_sums(problem, found, tol):
         other = alpha.copy()
         if problem.free:
             even_out(other, sample.y, problem.caps(sample.weights))
@@ -313,7 +319,7 @@ def certify(
     return sample.certificate(problem, alpha, found)
 
 
-def is_hidden_by_rounding(problem: Problem, found: Bounds, tol: float) -> bool:
+def needs_exact_sums(problem: Problem, found: Bounds, tol: float) -> bool:
     """Return whether rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive."""
     if problem.hard and -found.below <= found.lower <= 0.0:
         return True
@@ -338,17 +344,18 @@ def row_bounds(
     """Return the bounds of (w, b) and of dual variables within their caps, and the factors of `bound_of_dual`."""
     points, duals = [], []
     with np.errstate(over="ignore", invalid="ignore"):
-        for rows, X in _blocks(sample.X):
+        for rows, X in _row_blocks(sample.X):
             y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
             margins = y * Plain.scores(X, w, b)
             points.append(point_sums(problem, margins, score_errors(X, w, b, norms), weights))
             duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
-        point, dual = reduce(PointSums.merge, points), reduce(DualSums.merge, duals)
-        primal, (below, factors) = bound_of_point(problem, point, w, b), bound_of_dual(problem, dual, scaled)
+        point = reduce(PointSums.merge, points)
+        primal = bound_of_point(problem, point, w, b)
+        dual, factors = bound_of_dual(problem, reduce(DualSums.merge, duals), scaled)
         separates = not problem.hard or point.smallest > 0.0
         if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.bound):
             primal = _bound_by_terms(problem, sample, w, b)
-        return combine_sides(problem, below, primal), factors
+        return combine_sides(problem, dual, primal), factors
 
 
 def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
@@ -362,15 +369,15 @@ def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -
 def _bound_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
     """Return the bound of (w, b), the error of each score being bounded by its own terms."""
     points = []
-    for rows, X in _blocks(sample.X):
+    for rows, X in _row_blocks(sample.X):
         margins = sample.y[rows] * Plain.scores(X, w, b)
         errors = score_errors(X, w, b, sample.norms[rows], by_terms=True)
         points.append(point_sums(problem, margins, errors, sample.weights[rows]))
     return bound_of_point(problem, reduce(PointSums.merge, points), w, b)
 
 
-def _blocks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of dense rows in float64, which stay in the cache; a CSR matrix is one block."""
+def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield blocks of dense rows, which stay in the cache; a CSR matrix is one block."""
     n, d = X.shape
     step = max(n, 1) if sp.issparse(X) else max(BLOCK_ENTRIES // max(d, 1), 1)
     for first in range(0, max(n, 1), step):

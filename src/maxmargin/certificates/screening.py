@@ -51,6 +51,7 @@ from ..numerics.sums import EPS, TINY, Plain
 from ..problem.problem import Problem
 from .certificate import Certificate
 from .dual_variables import imbalance
+from .row_pass import norm_interval
 from .sample import Sample
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
@@ -142,8 +143,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     dual = _dual_point(problem, sample, certificate)
     if dual is not None:
         v, v_error = dual
-        # a lower bound of |w - v|: the factor 1 - 1e-12 covers the rounding of the norm
-        apart = max(Plain.norm(point - v) * (1.0 - 1e-12) - v_error, 0.0)
+        apart = max(norm_interval(point - v, 2.0).low - v_error, 0.0)  # a lower bound of |w - v|
         # radius sqrt(G - |w - v|^2 / 4); the error of v changes |w - v| and the centre (w + v) / 2
         smaller = float(np.sqrt(max(gap - 0.25 * apart * apart, 0.0))) * ROUND_UP + v_error
         if smaller < radius:
@@ -158,7 +158,9 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
     # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i
-    z_error = 2.0 * Plain.error(size, sample.width + 2)
+    z_error = 2.0 * Plain.error(
+        size, sample.width + w.size + 2
+    )  # of the score, and of the length of a hard margin
     away = lengths * (radius * ROUND_UP) * (1.0 + sample.width * EPS) + z_error
     return margins_within(problem, z, away, sample.y, sample.weights)
 
@@ -171,13 +173,13 @@ def _dual_point(
     The ball around (w + v) / 2 is proved for soft margins at p = 2 whose lower bound is that of alpha itself, balanced:
     the error includes the change of v by balancing.
     """
-    alpha = certificate.alpha
-    if problem.p != 2 or problem.hard:
+    if problem.p != 2 or problem.hard or certificate.implied is not None:
         return None
+    alpha = certificate.alpha
     signed = alpha * sample.y
     v = Plain.combine(sample.X, signed)
     v = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
-    # four times: the bound is that of dual variables before two factors have rounded them
+    # four times: the bound is that of dual variables times real factors, of which alpha are the rounded products
     error = 4.0 * Plain.error(float(alpha @ (sample.norms + problem.rho)), alpha.size + 12)
     longest = float(sample.norms.max(where=alpha > 0.0, initial=0.0))
     return v, error + (imbalance(alpha, sample.y) * longest * ROUND_UP if problem.free else 0.0)
@@ -210,8 +212,11 @@ def margins_within(
         unknown = np.isnan(least) | np.isnan(most)
         least[unknown], most[unknown] = -np.inf, np.inf
         # rounding of the two sums of each end
-        slack = 4.0 * EPS * (np.abs(z) + away + max(abs(first), abs(last)))
-        return Margins(least - slack, most + slack, (first, last))
+        lower, upper = (
+            4.0 * EPS * (np.abs(z) + away + np.abs(np.where(positive, *ends)))
+            for ends in ((first, last), (last, first))
+        )
+        return Margins(least - lower, most + upper, (first, last))
 
 
 def intercept_interval(

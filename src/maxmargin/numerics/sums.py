@@ -129,7 +129,7 @@ def exact_products(M: Any, c: np.ndarray, b: float = 0.0) -> np.ndarray:
 
     Products are split into two float64 numbers without error and added by `math.fsum`, 0.15 us for each entry.
     """
-    out = np.empty(M.shape[0])
+    out, c = np.empty(M.shape[0]), np.asarray(c, float)
     step = max(1, _BLOCK // max(M.shape[1], 1))
     for start in range(0, M.shape[0], step):
         block = M[start : start + step]
