@@ -201,9 +201,11 @@ class Settings:
     first_rows: int = 64
     # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
     subproblem_share: float = 0.01
-    # Limit on the steps of a subproblem, for each of its rows: it is not interrupted. With a smaller one, more sets are
-    # needed.
-    steps_per_row: int = 50
+    # Limit on the work of a subproblem, steps times rows: it is not interrupted for up to a second. With a smaller one,
+    # more sets are needed, thousands of them by few rows that are far from scaled.
+    work: float = 2e8
+    # Violation of a margin at which the optimum of few rows is reached, to the digits of their margins.
+    optimal_violation: float = 1e-10
     # Multiples of the dual variables of a hard margin: smaller ones than `min_multiple` gain less than the next working
     # set does; `max_multiple` bounds the growth where there is no separator, so that numbers stay finite for many sets.
     min_multiple: float = 2.0
@@ -257,17 +259,20 @@ def decomposed_points(
     while not interrupted():
         gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
         chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size, settings)
-        if chosen.size > 2 * settings.first_rows and not alpha.any():
-            chosen = _first_working_set(y, settings.first_rows)
         if chosen.size == 0 or violation <= settings.rounding_violation * float(np.abs(gradient).max()):
             return
+        goal = settings.subproblem_share * violation
+        if rows.n <= 2 * settings.first_rows:  # few rows are solved to the optimum at once
+            chosen, goal = np.flatnonzero(weights > 0.0), settings.optimal_violation
+        elif chosen.size > 2 * settings.first_rows and not alpha.any():
+            chosen = _first_working_set(y, settings.first_rows)
         small = rows.submatrix(chosen) + constant
         small.flat[:: chosen.size + 1] += delta2[chosen]
         vectors = np.array([y[chosen], caps[chosen], alpha[chosen], gradient[chosen]])
         if not problem.free:
             small = np.pad(small, (0, 1))
             vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
-        goal, max_steps = settings.subproblem_share * violation, settings.steps_per_row * chosen.size
+        max_steps = int(settings.work / len(small))
         if solve_by_pairs(small, *vectors, goal, max_steps, np.empty((6, len(small)))) == 0:
             return
         part = vectors[2, : chosen.size]
