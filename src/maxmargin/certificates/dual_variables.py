@@ -91,11 +91,8 @@ def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:
 
 def proportions(alpha: np.ndarray) -> np.ndarray:
     """Return alpha scaled to a sum of one; zeros if it cannot be scaled."""
-    largest = float(alpha.max(initial=0.0))
-    if not 0.0 < largest < np.inf:
-        return np.zeros_like(alpha)
-    alpha = alpha / largest
-    return alpha / alpha.sum()
+    total = float(alpha.sum())
+    return alpha / total if 0.0 < total < np.inf else np.zeros_like(alpha)
 
 
 def slopes(

@@ -269,7 +269,7 @@ class KernelProblem:
         length = dual.dual_length(
             self.problem, alpha, uneven * (self.sample.max_diagonal + self.sample.error) ** 0.5
         )
-        gains, terms = Plain.total(self.problem.gains(alpha, self.weights)), int(np.count_nonzero(alpha))
+        gains, terms = float(np.sum(self.problem.gains(alpha, self.weights))), int(np.count_nonzero(alpha))
         size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
         return dual_side(self.problem, gains, size, Plain.error(size, terms) + uneven, length)
 

@@ -143,7 +143,7 @@ def point_sums(problem: Problem, margins: np.ndarray, errors: Any, weights: np.n
     least, margins = np.where(used, margins - errors, np.inf), np.where(used, margins, np.inf)
     losses = worst = 0.0
     if not problem.hard:
-        losses, worst = (Plain.total(problem.losses(each, weights)) for each in (margins, least))
+        losses, worst = (float(np.sum(problem.losses(each, weights))) for each in (margins, least))
     smallest, lowest = (float(each.min(initial=np.inf)) for each in (margins, least))
     return PointSums(losses, worst, smallest, lowest, margins.size)
 

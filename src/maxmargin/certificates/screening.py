@@ -178,7 +178,7 @@ def _dual_point(
     alpha = certificate.alpha
     signed = alpha * sample.y
     v = Plain.combine(sample.X, signed)
-    v = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
+    v = np.append(v, problem.rho * float(np.sum(signed))) if problem.rho else v
     # four times: the bound is that of dual variables times real factors, of which alpha are the rounded products
     error = 4.0 * Plain.error(float(alpha @ (sample.norms + problem.rho)), alpha.size + 12)
     longest = float(sample.norms.max(where=alpha > 0.0, initial=0.0))

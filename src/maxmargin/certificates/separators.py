@@ -69,7 +69,7 @@ class LinearSeparator(Separable):
             length = ExactNorm(exact[:-1], problem.q if np.isinf(problem.q) else Fraction(problem.q))
             if least > 0 and length.square_at_most((least / Fraction(self.claimed)) ** 2):
                 return self.claimed
-        return _quotient_below(least, exact[:-1], problem.q)
+        return quotient_below(least, exact[:-1], problem.q)
 
 
 def _rational(w: np.ndarray, b: float) -> tuple[Fraction, ...]:
@@ -105,24 +105,7 @@ class KernelSeparator(Separable):
         return task.attained_margin(self.coefficients, self.b)
 
 
-def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
-    """Return a lower bound of min y_i (w.x_i + b) / |w|_q for rational (w, b); -inf unless all margins are positive.
-
-    Margins are exact. Only |w|_q is computed in float64, of w divided by its largest entry, and rounded upwards.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    point : tuple of Fraction, of length d + 1
-        The entries of w, and b.
-    q : float
-        The exponent of the norm of w.
-    """
-    return _quotient_below(exact_least_score(X, y, point), point[:-1], q)
-
-
-def _quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float:
+def quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float:
     """Return a float64 number below least / |w|_q, at least 0.0; -inf unless least > 0 and w is not 0."""
     unit = max((abs(value) for value in w), default=0)
     if not unit:  # w = 0 separates nothing
@@ -136,7 +119,7 @@ def _quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float
 
 
 def exact_least_score(X: Any, y: np.ndarray, point: tuple[Fraction, ...]) -> Fraction:
-    """Return min y_i (w.x_i + b) for rational (w, b), exactly; the parameters are those of `exact_attained_margin`."""
+    """Return min y_i (w.x_i + b) for rational (w, b), exactly; for rows X and labels y of -1.0 and 1.0."""
     *w, b = point
     rows = [zip(*row_entries(X, i), strict=True) for i in range(y.size)]
     scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]

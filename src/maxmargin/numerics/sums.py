@@ -90,11 +90,6 @@ class Plain:
         return out
 
     @staticmethod
-    def total(v: np.ndarray) -> float:
-        """Return the sum of the entries of v."""
-        return float(np.sum(v))
-
-    @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """Return |v|_p^2."""
         square = float(v @ v) if p == 2.0 else 0.0

@@ -18,7 +18,7 @@ import numpy as np
 from ..certificates.certificate import Certificate
 from ..certificates.row_pass import attained_margin, certify
 from ..certificates.sample import Sample
-from ..certificates.separators import LinearSeparator, exact_attained_margin
+from ..certificates.separators import LinearSeparator, exact_least_score, quotient_below
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.rows import Patterns
 from ..fit.policy import sample_rows
@@ -139,7 +139,10 @@ class LinearSearch(SeparatorSearch):
         largest = max(*map(abs, weights), abs(b) / Fraction(sys.float_info.max))
         point = (*(value / largest for value in weights), b / largest)
         *rounded, b = (float(value) for value in point)
-        w, lower = np.array(rounded), exact_attained_margin(self.X, self.y, point, self.problem.q)
+        w, lower = (
+            np.array(rounded),
+            quotient_below(exact_least_score(self.X, self.y, point), point[:-1], self.problem.q),
+        )
         fields = self.bound_fields(lower, self._certificate(w, b), exact.method)
         return LinearSeparator(w=w, b=b, exact=point, **fields)
 

@@ -92,7 +92,7 @@ class Coordinates:
     def combine(self, X: Any, c: np.ndarray) -> np.ndarray:
         """Return sum c_i x_i of rows with their constant coordinate: shape (size,)."""
         found = Plain.combine(X, c)
-        return np.append(found, self.constant * Plain.total(c)) if self.constant else found
+        return np.append(found, self.constant * float(np.sum(c))) if self.constant else found
 
     def extended(self, X: Any) -> np.ndarray:
         """Return rows as a dense matrix with the constant coordinate: shape (n, size)."""
@@ -160,8 +160,6 @@ class Query:
         Distance up to which rows are gathered.
     farthest : float
         |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` in the sample.
-    bounds_only : bool, default=False
-        Whether slope and curvature are left out, as 0.
     """
 
     positive: int
@@ -174,7 +172,6 @@ class Query:
     nearest: int
     reach: float
     farthest: float
-    bounds_only: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +196,14 @@ class Evaluation:
     nearest: int
     reach: float
     by_terms: bool = False
+
+
+class DualQuery(NamedTuple):
+    """The dual variables of a certificate, whose sums a pass computes for one binary problem: a step and its end."""
+
+    positive: int
+    step: Linearisation
+    end: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +303,7 @@ class PassResult(Generic[M]):
 
 
 def pass_sums(
-    coordinates: Coordinates, queries: tuple[Query | Evaluation, ...], partition: Partition
+    coordinates: Coordinates, queries: tuple[Query | Evaluation | DualQuery, ...], partition: Partition
 ) -> PassResult[Sums]:
     """Return the sums that the queries ask for, over the rows of a partition."""
     rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
@@ -308,7 +313,7 @@ def pass_sums(
     ):  # an empty one is one block of no rows
         block = Block(coordinates, part)
         parts = (
-            block.evaluated(query) if isinstance(query, Evaluation) else block.sums(query)
+            {Query: block.sums, Evaluation: block.evaluated, DualQuery: block.of_dual}[type(query)](query)
             for query in queries
         )
         results = PassResult(tuple(parts))
@@ -355,9 +360,7 @@ class Block:
         y = signs_of(self.block, query.positive)
         margins = y * self.coordinates.scores(self.X, query.z)
         slope, curvature = slopes(problem, margins, self.weights, query.width)
-        if query.bounds_only:
-            slope, curvature = np.zeros((2, y.size))
-        elif query.curved_width != query.width:
+        if query.curved_width != query.width:
             curvature = slopes(problem, margins, self.weights, query.curved_width)[1]
         on_step, dual = np.zeros(STEP_SHARES.size), None
         if query.last is not None:
@@ -383,6 +386,13 @@ class Block:
         least = margins[places]
         near = Near(Gathered.take(self.block, places), least, least, query.nearest).pruned()
         return replace(self.bound_sums(y, query.z, margins, query.by_terms), near=near)
+
+    def of_dual(self, query: DualQuery) -> Sums:
+        """Return the sums of dual variables for one binary problem."""
+        y = signs_of(self.block, query.positive)
+        before, margins = (y * self.coordinates.scores(self.X, z) for z in (query.step.z, query.end))
+        dual = self.dual_sums(y, self._implied(query.step, before, margins))
+        return replace(self.bound_sums(y, query.end, margins), dual=dual)
 
     def bound_sums(self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> Sums:
         """Return the sums for labels y and the point z, where the rows have these margins: shape (n,) each."""
