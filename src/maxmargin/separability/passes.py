@@ -102,7 +102,10 @@ class PassSearch:
                 break
             assert scored.near is not None
             near = scored.near.pruned()
-            more = with_rows(held, found.certificate.support, [near], self.rows)
+            # d + 1 rows prove a margin; of twice as many some dual variables may be rounding
+            proof = found.certificate
+            largest = np.argsort(-proof.dual, kind="stable")[: 2 * (self.coordinates.d + 1)]
+            more = with_rows(held, proof.support[largest], [near], self.rows)
             if more is None:
                 all_held = not scored.point.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
                 return self._end(NO_DIGITS if all_held else NO_ROOM)
