@@ -40,7 +40,7 @@ def test_the_time_limit_ends_the_reading(tmp_path, memory):
     np.savetxt(path, np.column_stack([X, Y]), "%.9g", ",", header="a,b,c,d,label", comments="")
     model = fitted(tmp_path, memory=memory, max_time=1e-9)
     before = dict(vars(model))
-    with pytest.raises(ReadingStoppedError, match=r"rows\.csv: max_time, or the callback.*there is no model"):
+    with pytest.raises(ReadingStoppedError, match=r"rows\.csv: max_time ended.*there is no model"):
         model.fit(path)
     assert vars(model) == before
     assert list(tmp_path.iterdir()) == [path]
@@ -48,23 +48,6 @@ def test_the_time_limit_ends_the_reading(tmp_path, memory):
     model.set_params(max_time=1e-9).fit(path)  # its rows have been read
     assert model.status_ == "MAX_TIME"
     assert verify(model, X, Y).upper >= model.certificate_.lower
-
-
-def test_a_callback_hears_of_the_reading_and_ends_it(tmp_path):
-    reports = []
-    model = fitted(tmp_path, callback=lambda report: reports.append(report) or len(reports) == 2)
-    before = dict(vars(model))
-    with pytest.raises(ReadingStoppedError):
-        model.fit(stream())
-    assert vars(model) == before
-    assert not list(tmp_path.iterdir())
-    assert [(one.round, one.stage, one.upper) for one in reports] == [(0, "first reading", np.inf)] * 2
-    reports.clear()
-    model.set_params(callback=reports.append).fit(stream())
-    assert reports[0].stage == "first reading"
-    assert reports[-1].round > 0
-    assert np.all(np.diff([report.seconds for report in reports]) >= 0.0)  # those of the whole fit
-    assert verify(model, X, Y).gap <= 0.1
 
 
 def test_ctrl_c_ends_the_reading(tmp_path):

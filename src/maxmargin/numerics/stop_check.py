@@ -22,7 +22,7 @@ def require_time(interrupted: Callable[[], bool]) -> None:
 
 
 READING_STOPPED = (
-    "max_time, or the callback, ended the fit while the rows were read for the first time: the labels are not known, "
+    "max_time ended the fit while the rows were read for the first time: the labels are not known, "
     "and there is no model. Give more time."
 )
 
