@@ -201,9 +201,6 @@ class Settings:
     first_rows: int = 64
     # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
     subproblem_share: float = 0.01
-    # Limit on the work of a subproblem, steps times rows: it is not interrupted for up to a second. With a smaller one,
-    # more sets are needed, thousands of them by few rows that are far from scaled.
-    work: float = 2e8
     # Violation of a margin at which the optimum of few rows is reached, to the digits of their margins.
     optimal_violation: float = 1e-10
     # Multiples of the dual variables of a hard margin: smaller ones than `min_multiple` gain less than the next working
@@ -272,7 +269,8 @@ def decomposed_points(
         if not problem.free:
             small = np.pad(small, (0, 1))
             vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
-        max_steps = int(settings.work / len(small))
+        # a subproblem is not interrupted; with fewer steps few rows that are far from scaled stall
+        max_steps = max(50 * chosen.size, 20_000)
         if solve_by_pairs(small, *vectors, goal, max_steps, np.empty((6, len(small)))) == 0:
             return
         part = vectors[2, : chosen.size]
