@@ -28,7 +28,7 @@ from maxmargin import ModelFileError, load
 
 FINISHED = (0, 3)  # exit codes with a result
 LIMIT = 300.0  # seconds of a run that hangs
-TRIES = 10  # for each kill: runs that end before they are killed do not count
+TRIES = 30  # for each kill: runs that end before they are killed do not count
 Case = Callable[[Path, bool], Any]  # takes the folder of the result, and whether it is the new or the old one
 
 

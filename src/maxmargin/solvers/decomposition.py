@@ -201,8 +201,6 @@ class Settings:
     first_rows: int = 64
     # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
     subproblem_share: float = 0.01
-    # Violation of a margin at which the optimum of few rows is reached, to the digits of their margins.
-    optimal_violation: float = 1e-10
     # Multiples of the dual variables of a hard margin: smaller ones than `min_multiple` gain less than the next working
     # set does; `max_multiple` bounds the growth where there is no separator, so that numbers stay finite for many sets.
     min_multiple: float = 2.0
@@ -259,8 +257,9 @@ def decomposed_points(
         if chosen.size == 0 or violation <= settings.rounding_violation * float(np.abs(gradient).max()):
             return
         goal = settings.subproblem_share * violation
-        if rows.n <= 2 * settings.first_rows:  # few rows are solved to the optimum at once
-            chosen, goal = np.flatnonzero(weights > 0.0), settings.optimal_violation
+        few = rows.n <= 2 * settings.first_rows and not problem.hard
+        if few:  # solved to the optimum at once
+            chosen, goal = np.flatnonzero(weights > 0.0), 1e-10
         elif chosen.size > 2 * settings.first_rows and not alpha.any():
             chosen = _first_working_set(y, settings.first_rows)
         small = rows.submatrix(chosen) + constant
@@ -270,7 +269,7 @@ def decomposed_points(
             small = np.pad(small, (0, 1))
             vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
         # a subproblem is not interrupted; with fewer steps few rows that are far from scaled stall
-        max_steps = max(50 * chosen.size, 20_000)
+        max_steps = 20_000 if few else 50 * chosen.size
         if solve_by_pairs(small, *vectors, goal, max_steps, np.empty((6, len(small)))) == 0:
             return
         part = vectors[2, : chosen.size]
