@@ -156,11 +156,9 @@ def dual_sums(
     signed = sides * [[-1.0], [1.0]]
     v = np.asarray(X.T @ signed.T).T if sp.issparse(X) else signed @ X
     used, room, cost = alpha > 0.0, np.inf, np.zeros(2)
-    if problem.hard:
-        pass
-    elif problem.loss == "squared_hinge":
+    if problem.loss == "squared_hinge" and not problem.hard:
         cost = sides @ np.divide(alpha, 4.0 * problem.C * weights, where=used, out=np.zeros(y.size))
-    elif used.any():
+    elif problem.cap < np.inf and used.any():
         room = float((problem.cap * weights[used] / alpha[used]).min()) * (1.0 - 4.0 * EPS)
     terms = int(np.count_nonzero(used)) + 1
     return DualSums(sides.sum(axis=1), cost, sides @ norms, np.asarray(v, float), room, terms)
@@ -346,8 +344,7 @@ def row_bounds(
     with np.errstate(over="ignore", invalid="ignore"):
         for rows, X in _row_blocks(sample.X):
             y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
-            margins = y * Plain.scores(X, w, b)
-            points.append(point_sums(problem, margins, score_errors(X, w, b, norms), weights))
+            points.append(_block_of_point(problem, sample, rows, X, w, b))
             duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
         point = reduce(PointSums.merge, points)
         primal = bound_of_point(problem, point, w, b)
@@ -368,12 +365,18 @@ def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -
 
 def _bound_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
     """Return the bound of (w, b), the error of each score being bounded by its own terms."""
-    points = []
-    for rows, X in _row_blocks(sample.X):
-        margins = sample.y[rows] * Plain.scores(X, w, b)
-        errors = score_errors(X, w, b, sample.norms[rows], by_terms=True)
-        points.append(point_sums(problem, margins, errors, sample.weights[rows]))
+    blocks = _row_blocks(sample.X)
+    points = (_block_of_point(problem, sample, rows, X, w, b, by_terms=True) for rows, X in blocks)
     return bound_of_point(problem, reduce(PointSums.merge, points), w, b)
+
+
+def _block_of_point(
+    problem: Problem, sample: Sample, rows: slice, X: Any, w: np.ndarray, b: float, by_terms: bool = False
+) -> PointSums:
+    """Return the sums of (w, b) over a block X of the rows of a sample."""
+    margins = sample.y[rows] * Plain.scores(X, w, b)
+    errors = score_errors(X, w, b, sample.norms[rows], by_terms)
+    return point_sums(problem, margins, errors, sample.weights[rows])
 
 
 def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:

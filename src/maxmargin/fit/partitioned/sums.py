@@ -149,9 +149,9 @@ class Query:
         Width of the smoothing for the curvature; larger than `width` where the slope is that of the hinge itself.
     last : Linearisation or None
         The step that led to z.
-    metric : ndarray of shape (size, size) or None
+    metric : ndarray of shape (size, size)
         A matrix L^-T with K = LL': the distance of a row from the margin is |1 - m_i| / |L^-1 x_i|, since a row whose
-        score is uncertain may change sides from farther away. None: all units are equal.
+        score is uncertain may change sides from farther away.
     unit : float
         The mean of |L^-1 x_i|, by which these are divided.
     nearest : int
@@ -167,7 +167,7 @@ class Query:
     width: float
     curved_width: float
     last: Linearisation | None
-    metric: np.ndarray | None
+    metric: np.ndarray
     unit: float
     nearest: int
     reach: float
@@ -308,9 +308,8 @@ def pass_sums(
     """Return the sums that the queries ask for, over the rows of a partition."""
     rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
     found: PassResult[Sums] | None = None
-    for part in (
-        partition.blocks(rows) if partition.size else [partition]
-    ):  # an empty one is one block of no rows
+    # an empty partition is one block of no rows
+    for part in partition.blocks(rows) if partition.size else [partition]:
         block = Block(coordinates, part)
         parts = (
             {Query: block.sums, Evaluation: block.evaluated, DualQuery: block.of_dual}[type(query)](query)
@@ -428,9 +427,9 @@ class Block:
         distances = np.abs(1.0 - margins)
         places = np.flatnonzero((distances <= query.farthest) & (self.weights > 0.0))
         distances = distances[places]
-        if query.metric is not None:  # for few rows: a length costs columns^2 multiplications
-            lengths = row_lengths(self.coordinates, self.X[places], query.metric) / query.unit
-            distances /= np.maximum(lengths, MIN_UNIT)
+        # of few rows: a length costs columns^2 multiplications
+        lengths = row_lengths(self.coordinates, self.X[places], query.metric) / query.unit
+        distances /= np.maximum(lengths, MIN_UNIT)
         near = distances <= query.reach
         places, distances = places[near], distances[near]
         return Near(Gathered.take(self.block, places), distances, margins[places], query.nearest).pruned()
