@@ -33,9 +33,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .certificates.certificate import Certificate as Certificate
     from .certificates.certificate import CertificateError as CertificateError
     from .certificates.certificate import Certificates as Certificates
-    from .certificates.separators import KernelSeparator as KernelSeparator
-    from .certificates.separators import LinearSeparator as LinearSeparator
     from .certificates.verdicts import Inseparable as Inseparable
+    from .certificates.verdicts import KernelSeparator as KernelSeparator
+    from .certificates.verdicts import LinearSeparator as LinearSeparator
     from .certificates.verdicts import Separable as Separable
     from .certificates.verdicts import Undecided as Undecided
     from .estimators.explanation import SupportReport as SupportReport
@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .io.text_models import to_libsvm as to_libsvm
     from .numerics.stop_check import ReadingStoppedError as ReadingStoppedError
     from .problem.problem import Problem as Problem
-    from .problem.status import Status as Status
+    from .problem.problem import Status as Status
     from .separability.separate import separate as separate
 
 __version__ = "0.1.0"
@@ -78,8 +78,7 @@ _MODULES = {
         IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann
     """,
     "certificates.certificate": "Certificate CertificateError Certificates",
-    "certificates.separators": "KernelSeparator LinearSeparator",
-    "certificates.verdicts": "Inseparable Separable Undecided",
+    "certificates.verdicts": "Inseparable KernelSeparator LinearSeparator Separable Undecided",
     "estimators.explanation": "SupportReport support_report",
     "estimators.prediction": "ImportedKernelClassifier ImportedLinearClassifier",
     "estimators.kernel": "KernelMaxMarginClassifier",
@@ -96,8 +95,7 @@ _MODULES = {
     "io.sealed_file": "ModelFileError",
     "io.text_models": "from_liblinear from_libsvm to_liblinear to_libsvm",
     "numerics.stop_check": "ReadingStoppedError",
-    "problem.problem": "Problem",
-    "problem.status": "Status",
+    "problem.problem": "Problem Status",
     "separability.separate": "separate",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -91,7 +91,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, eq=False)
 class ImpliedDual:
-    """Two points that imply the dual variables of rows (`dual_variables.implied`).
+    """Two points that imply the dual variables of rows (`row_pass.implied`).
 
     Attributes
     ----------

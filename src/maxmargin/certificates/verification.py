@@ -28,10 +28,8 @@ from .certificate import (
     require_rows,
     require_weights,
 )
-from .definiteness import check_kernel
-from .dual_variables import feasible, implied_by_points
-from .gram import KernelProblem, KernelSample
-from .row_pass import Bounds, bounds_to, combine_sides
+from .gram import KernelProblem, KernelSample, check_kernel
+from .row_pass import Bounds, bounds_to, combine_sides, feasible, implied_by_points
 from .sample import Sample
 from .training_data import training_data
 from .verdicts import Inseparable, Undecided, Verdict

@@ -92,7 +92,7 @@ def fit(
         import numpy as np
 
         from ..io.model_file import save
-        from ..problem.status import Status
+        from ..problem.problem import Status
         from .words import fit_facts
 
     begin = time.perf_counter()
@@ -141,7 +141,7 @@ def _classifier(parameters: dict[str, Any]) -> Any:
 
 def _report(model: Any, table: Table, seconds: float, output: Path) -> list[str]:
     """Return status, algorithms, bounds and the largest weights of a model as lines of text."""
-    from ..problem.status import Status
+    from ..problem.problem import Status
     from .words import bound_lines, is_inseparable, stages_line, weight_lines
 
     rounds = f"{model.n_iter_} round{'s' * (model.n_iter_ != 1)}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..certificates.separators import KernelSeparator, LinearSeparator
-from ..certificates.verdicts import Inseparable, Separable, Verdict
+from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Separable, Verdict
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import text_of
 from ..kernels.functions import Linear

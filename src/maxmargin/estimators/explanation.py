@@ -10,12 +10,14 @@ import numpy as np
 
 from ..certificates.certificate import Certificate, Certificates
 from ..certificates.gram import KernelSample
-from ..certificates.leave_one_out import InnerProducts, LeftOut, left_out
 from ..certificates.sample import Sample
 from ..certificates.screening import (
+    InnerProducts,
+    LeftOut,
     Margins,
     certain_margins,
     hard_objective,
+    left_out,
     margins_within,
     modulus,
     objective_gap,
@@ -410,7 +412,7 @@ def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Sup
 
     The certificate is recomputed from the data first (`verify`). Facts that are called certain hold for the optimum
     itself, which the model need not have reached: they follow from the certified gap
-    (`maxmargin.certificates.screening`, `maxmargin.certificates.leave_one_out` have the theorems), and the smaller the
+    (`maxmargin.certificates.screening` has the theorems), and the smaller the
     gap, the more of them. A row that is left out takes its whole weight with it; weights of classes stay those of the
     fit.
 

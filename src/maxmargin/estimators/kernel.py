@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
-from ..certificates.definiteness import check_kernel
+from ..certificates.gram import check_kernel
 from ..data.door import check_entries
 from ..data.rows import engine_rows
 from ..fit.deadline import Deadline
@@ -17,8 +17,7 @@ from ..fit.report import Report
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.names import kernel_named, width
 from ..problem.multiclass import SCHEMES
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from ..solvers.decomposition import MEGABYTE
 from . import validation
 from .kernel_tasks import KernelTasks, Support

@@ -15,8 +15,7 @@ from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
 from ..certificates.row_pass import Bounds
 from ..certificates.sample import Sample
-from ..certificates.separators import KernelSeparator, LinearSeparator
-from ..certificates.verdicts import Inseparable, Verdict
+from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline
 from ..fit.report import GramTask, Job, Report, Stopping
@@ -27,8 +26,7 @@ from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.sums import EPS
 from ..numerics.threads import jobs
 from ..problem.multiclass import named_parts, parts_of
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from ..separability.kernel import kernel_trivial_certificate
 from ..separability.search import about_all_rows
 from ..separability.separate import decide

@@ -22,8 +22,7 @@ from ..numerics.row_sources import cluster_of, has_labelled_rows, names_files
 from ..numerics.sizes import draw_seeds, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from ..readers.files import LABELS_OF_FILES
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError

@@ -20,7 +20,7 @@ from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.sizes import is_whole
 from ..numerics.threads import jobs
-from ..problem.status import Status
+from ..problem.problem import Status
 from .linear import MaxMarginClassifier
 from .validation import (
     COMMON,

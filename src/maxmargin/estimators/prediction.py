@@ -25,8 +25,7 @@ from ..numerics.scales import dominant
 from ..numerics.sums import EPS, TINY
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
-from ..problem.problem import dual_exponent
-from ..problem.status import Status, worst
+from ..problem.problem import Status, dual_exponent, worst
 from .validation import validate_rows
 
 # Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the

@@ -24,8 +24,7 @@ from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..numerics.sizes import draw_seeds, require_weight_memory
 from ..numerics.threads import jobs
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from . import validation
 from .linear import MaxMarginClassifier
 from .prediction import explain

@@ -27,8 +27,7 @@ from ..kernels.names import kernel_named
 from ..numerics.norms import norm
 from ..numerics.sizes import draw_seeds
 from ..numerics.sums import Plain
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from .deadline import Deadline
 from .report import GramTask, Task

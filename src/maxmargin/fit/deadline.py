@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from ..numerics.signals import STOP_SIGNALS
-from ..problem.status import Status
+from ..problem.problem import Status
 
 T = TypeVar("T")
 MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it has to be positive

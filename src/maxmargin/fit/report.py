@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ..certificates.certificate import Certificate
     from ..certificates.verdicts import Verdict
     from ..data.rows import Patterns
-    from ..problem.problem import Problem
-    from ..problem.status import Status
+    from ..problem.problem import Problem, Status
     from ..solvers.decomposition import KernelRows
     from .deadline import Deadline
 

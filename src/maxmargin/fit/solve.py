@@ -22,13 +22,11 @@ from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, all_bounds
 from ..certificates.row_pass import NEGLIGIBLE_ERROR, Bounds, certify
 from ..certificates.sample import Sample
-from ..certificates.separators import LinearSeparator
-from ..certificates.verdicts import Inseparable, Undecided
+from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided
 from ..numerics.norms import norm
 from ..numerics.stop_check import StopCheck
 from ..numerics.sums import EPS, Plain
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
 from ..solvers.rows import centred_rows

@@ -25,8 +25,7 @@ from ..numerics.files import written_whole
 from ..numerics.progress import announce
 from ..numerics.sizes import draw_seeds
 from ..problem.multiclass import named_parts, parts_of, python_label
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 
 MAX_EPOCHS = 1000
 TABLE = (

@@ -24,7 +24,7 @@ from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, 
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import written_whole
 from ..problem.multiclass import named_parts, parts_of
-from ..problem.status import Status
+from ..problem.problem import Status
 from .sealed_file import ModelFileError, pack, plain, unpack
 
 Model = (

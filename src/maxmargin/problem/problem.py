@@ -1,4 +1,4 @@
-"""The problem record: the primal and the dual objective, and the relative gap between them.
+"""The problem record: the primal and the dual objective, the relative gap between them, and the status of a fit.
 
 Soft problems (C finite), in scikit-learn's scaling, s_i being the sample weights::
 
@@ -16,7 +16,9 @@ in the p-norm. With ``power=1`` the penalty is |w| instead of its half square; t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from numbers import Real
 
 import numpy as np
@@ -256,3 +258,32 @@ def best_multiple(total: float, quadratic: float, max_multiple: float) -> float:
     """
     best = min(total / quadratic if quadratic > 0.0 else np.inf, max_multiple)
     return best if math.isfinite(best) else 1.0
+
+
+class Status(StrEnum):
+    """State in which a fit ended, from the best to the worst; none is a warning. `message_` of a model explains it."""
+
+    CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
+    CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
+    #: rounding in float64 prevents progress, with a larger gap, perhaps that of the bound alone: scale the features, or
+    #: lower C
+    STALLED = "STALLED"
+    MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
+    MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left for the digits of a certificate
+    INTERRUPTED = "INTERRUPTED"  #: by Ctrl-C, or by the callback
+    #: hard margin: stopped with no separator in the model's own float64 numbers, and no proof that there is none
+    UNDECIDED = "UNDECIDED"
+    INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
+    NOT_FINITE = "NOT_FINITE"  #: numbers overflowed: the scale of the data is beyond float64
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Return the status of a model of several problems: the last of them in the order of `Status`."""
+    return max(statuses, key=list(Status).index)
+
+
+def stopped_reason(status: Status | None) -> str:
+    """Return the reason of the verdict of a search that a deadline with this status ended; empty if it has not."""
+    if status is None:
+        return ""
+    return "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"

@@ -30,8 +30,7 @@ from ..numerics.sizes import is_whole
 from ..plots.base import new_figure, norm_text, percent, problem_name
 from ..plots.bounds import BoundsDisplay
 from ..plots.margins import MarginDisplay
-from ..problem.problem import Problem
-from ..problem.status import Status
+from ..problem.problem import Problem, Status
 from .subject import Markup, Outcome, Recheck, Subject, element, paragraph, section, table, void
 
 # forbids browsers to fetch or run anything

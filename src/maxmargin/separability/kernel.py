@@ -25,8 +25,7 @@ from ..algorithms.programs import Decomposition
 from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
 from ..certificates.sample import Sample
-from ..certificates.separators import KernelSeparator
-from ..certificates.verdicts import Inseparable, Verdict
+from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
 from ..data.duplicates import unmerged
 from ..fit.report import GramTask
 from ..fit.run import GramRun

@@ -18,8 +18,7 @@ import numpy as np
 from ..certificates.certificate import Certificate
 from ..certificates.row_pass import attained_margin, certify
 from ..certificates.sample import Sample
-from ..certificates.separators import LinearSeparator, exact_least_score, quotient_below
-from ..certificates.verdicts import Inseparable, Verdict
+from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict, exact_least_score, quotient_below
 from ..data.rows import Patterns
 from ..fit.policy import sample_rows
 from ..fit.report import Job, Solution, Stopping, Task

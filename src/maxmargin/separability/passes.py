@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate, require, require_rows, require_weights
-from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import (
     Inseparable,
+    LinearSeparator,
     Undecided,
     Verdict,
 )
@@ -28,8 +28,7 @@ from ..fit.deadline import Deadline
 from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
 from ..fit.partitioned.sums import Coordinates, Evaluation, Sums, empty_certificate, pass_sums
 from ..numerics.progress import announce
-from ..problem.problem import Problem
-from ..problem.status import stopped_reason
+from ..problem.problem import Problem, stopped_reason
 from .search import about_all_rows
 
 # Largest relative width of the interval around the margin of the rows in memory. Separators of small margin in memory

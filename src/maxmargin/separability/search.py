@@ -58,8 +58,7 @@ from ..numerics.rational import BeyondReachError, IntegerRows, null_vector
 from ..numerics.sparse_columns import may_be_dense
 from ..numerics.stop_check import OutOfTime, StopCheck, require_time
 from ..numerics.sums import EPS, Plain, row_squares
-from ..problem.problem import Problem
-from ..problem.status import stopped_reason
+from ..problem.problem import Problem, stopped_reason
 from ..solvers.generation import linear_points
 
 # Bound of the underflow in a score of rows whose entries are at most one: each of d terms is off by up to 2^-1074.

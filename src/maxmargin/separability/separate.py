@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ..algorithms import ALGORITHMS
 from ..algorithms.normalised.base import NormalisedAlgorithm
-from ..certificates.definiteness import check_kernel
+from ..certificates.gram import check_kernel
 from ..certificates.verdicts import Undecided, Verdict
 from ..data.door import check_entries
 from ..data.partitions import ArrayPartitions, Gathered

@@ -30,8 +30,7 @@ import numpy as np
 
 from ...algorithms.online.dual_coordinate_descent import Descend
 from ...certificates.certificate import Certificate
-from ...certificates.dual_variables import even_out
-from ...certificates.row_pass import bound_of_dual
+from ...certificates.row_pass import bound_of_dual, even_out
 from ...data.partitions import ArrayPartitions, Gathered, signs_of
 from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled

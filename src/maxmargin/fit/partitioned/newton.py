@@ -25,8 +25,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from ...certificates.certificate import Certificate, ImpliedDual
-from ...certificates.dual_variables import slopes
-from ...certificates.row_pass import bound_of_dual
+from ...certificates.row_pass import bound_of_dual, slopes
 from ...data.partitions import signs_of
 from ...numerics.sums import EPS
 from ...problem.problem import Problem

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...data.partitions import ArrayPartitions, Partitions
-from ...problem.problem import Problem
-from ...problem.status import Status
+from ...problem.problem import Problem, Status
 from ..report import Solution
 from .cached_loops import LoopsDriver
 from .driver import PartitionedFit

@@ -13,15 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...certificates.certificate import Certificate, Fingerprint
-from ...certificates.dual_variables import implied, slopes
 from ...certificates.row_pass import (
     DualSums,
     PointSums,
     Side,
     bound_of_point,
     dual_sums,
+    implied,
     point_sums,
     score_errors,
+    slopes,
 )
 from ...certificates.sample import factors_at, row_projections
 from ...data.door import LARGEST
@@ -118,7 +119,7 @@ class Linearisation:
     z : ndarray of shape (size,)
         The point before the step.
     width : float
-        Width of the smoothing of the hinge, as of `dual_variables.slopes`.
+        Width of the smoothing of the hinge, as of `row_pass.slopes`.
     numbers : ndarray of int64 of shape (k,), ascending
         Rows whose dual variables are given one by one.
     alpha : ndarray of shape (k,)
