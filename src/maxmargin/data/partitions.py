@@ -7,19 +7,17 @@ that a back end may run the function where the rows are.
 
 from __future__ import annotations
 
-import os
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.labels import bad_label
-from ..numerics.row_sources import is_file_of
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -225,7 +223,7 @@ def _take_numbers(numbers: np.ndarray, partition: Partition) -> Gathered:
 class ArrayPartitions(Partitions):
     """Rows of arrays in memory, or of memory-mapped files, in blocks.
 
-    Memory maps are mapped anew for each block, and released after it: the rows of a file never fill the memory.
+    The pages of memory maps are released after each block: the rows of a file never fill the memory.
 
     Parameters
     ----------
@@ -276,6 +274,7 @@ class ArrayPartitions(Partitions):
             if interrupted():
                 return None
             merger.add(function(self._block(first, self._rows)))
+            self._release()
             self.rows_done = min(first + self._rows, self.shape[0])
         return merger.merged()
 
@@ -302,7 +301,7 @@ class ArrayPartitions(Partitions):
                 parts.append(Gathered.all_of(self._block(first, size)))
             if parts:
                 joined = Gathered.joined(parts)
-                del parts  # maps of the file, which count as memory
+                self._release()
                 yield joined
                 self.rows_done += joined.size
         self.passes, self.rows_done = self.passes + 1, 0
@@ -310,26 +309,28 @@ class ArrayPartitions(Partitions):
     def _block(self, first: int, rows: int) -> Partition:
         """Return at most so many rows, from the row `first` on."""
         last = min(first + rows, self.shape[0])
-        X, codes = block_of_rows(self._X, first, last), np.asarray(mapped(self._codes, first, last))
+        X, codes = block_of_rows(self._X, first, last), np.asarray(self._codes[first:last])
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        weights = (
-            None if self._weights is None else np.asarray(mapped(self._weights, first, last), dtype=float)
-        )
+        weights = None if self._weights is None else np.asarray(self._weights[first:last], dtype=float)
         if self._factors is not None:
             weights = (1.0 if weights is None else weights) * self._factors[codes]
         return Partition(X, codes, weights, first)
 
+    def _release(self) -> None:
+        for each in (self._X, self._codes, self._weights):
+            release_pages(each)
+
 
 def block_of_rows(X: Any, first: int, last: int) -> Any:
-    """Return consecutive rows of a matrix; memory-mapped parts are mapped anew."""
+    """Return consecutive rows of a matrix, which are not copied."""
     if not sp.issparse(X):
-        return mapped(X, first, last)
-    bounds = np.asarray(mapped(X.indptr, first, last + 1))
-    begin, end = int(bounds[0]), int(bounds[-1])
-    data, indices = mapped(X.data, begin, end), mapped(X.indices, begin, end)
+        return np.asarray(X[first:last])
+    bounds = np.asarray(X.indptr[first : last + 1])
+    part = slice(int(bounds[0]), int(bounds[-1]))
+    data, indices = np.asarray(X.data[part]), np.asarray(X.indices[part])
     found = sp.csr_matrix((last - first, X.shape[1]), dtype=X.dtype)
     # assigned one by one: the constructor would read all indices to check them
-    found.data, found.indices, found.indptr = data, indices, (bounds - begin).astype(indices.dtype)
+    found.data, found.indices, found.indptr = data, indices, (bounds - part.start).astype(indices.dtype)
     if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < X.shape[1]):
         raise ValueError(
             f"rows {first} to {last - 1}: a column index is outside of the {X.shape[1]} columns."
@@ -340,31 +341,21 @@ def block_of_rows(X: Any, first: int, last: int) -> Any:
     return found
 
 
-def mapped(array: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Return array[first:last]; of a memory map in a file, a new map of this part alone, which is released with it."""
-    if first >= last or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
-        return array[first:last]
-    # a part of a memory map has a memory map as its base, whose `offset` is not that of the part
-    if array.filename is None or not isinstance(array.base, mmap):
-        return array[first:last]
-    row = array.itemsize * int(np.prod(array.shape[1:]))
-    begin, end = array.offset + first * row, array.offset + last * row
-    page = begin - begin % ALLOCATIONGRANULARITY
-    # np.memmap resolves the path for each map, which takes longer than to read short parts
-    try:
-        file = open(array.filename, "rb")  # noqa: SIM115  closed below
-    except FileNotFoundError:  # deleted: the map stays
-        return array[first:last]
-    with file:
-        status = os.fstat(file.fileno())
-        if not is_file_of(array, status):  # a process has put another file in its place
-            return array[first:last]
-        if status.st_size < end:
-            raise ValueError(
-                f"{array.filename} became shorter while it was read; fit again when it is complete."
-            )
-        buffer = mmap(file.fileno(), end - page, access=ACCESS_READ, offset=page)
-    return np.ndarray((last - first, *array.shape[1:]), array.dtype, buffer, begin - page)
+def release_pages(rows: Any) -> None:
+    """Take the pages of file maps out of the memory of the process; they are mapped again when they are used.
+
+    Otherwise a whole file counts as memory after a pass, until the system needs it. Private maps stay: their changes
+    would be lost.
+    """
+    array: Any
+    for array in (rows.data, rows.indices, rows.indptr) if sp.issparse(rows) else (rows,):
+        modes = []
+        while isinstance(array, np.ndarray):
+            modes.append(getattr(array, "mode", None))
+            array = array.base
+        shared = isinstance(array, mmap.mmap) and any(modes) and "c" not in modes
+        if shared and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+            array.madvise(mmap.MADV_DONTNEED)
 
 
 class Merger(Generic[M]):

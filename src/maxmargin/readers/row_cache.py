@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ..numerics.fault import Fault, faults_of
 from ..numerics.files import delete_left_over, folder_of_this_process, temporary_name
 from ..numerics.progress import announce
-from ..numerics.row_sources import are_paths, is_file_of
+from ..numerics.row_sources import are_paths
 from ..numerics.sizes import size_text
 from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .blocks import Block, Classes, read_ahead
@@ -197,9 +197,7 @@ def _mapped(path: Path, kind: str, shape: list[int]) -> np.ndarray:
     """Return the array of a file, mapped into memory if it has entries."""
     if not all(shape):  # an empty file cannot be mapped
         return np.zeros(shape, kind)
-    array = np.memmap(path, kind, "r", shape=tuple(shape))
-    is_file_of(array, path.stat())  # the first call remembers the file of the map
-    return array
+    return np.memmap(path, kind, "r", shape=tuple(shape))
 
 
 def _csr(arrays: list[np.ndarray], width: int) -> Any:

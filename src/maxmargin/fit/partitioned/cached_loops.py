@@ -18,7 +18,6 @@ S. Matsushima, S. V. N. Vishwanathan, A. J. Smola, "Linear support vector machin
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ import numpy as np
 from ...algorithms.online.dual_coordinate_descent import Descend
 from ...certificates.certificate import Certificate
 from ...certificates.row_pass import bound_of_dual, even_out
-from ...data.partitions import ArrayPartitions, Gathered, signs_of
+from ...data.partitions import ArrayPartitions, Gathered, release_pages, signs_of
 from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
 from ...problem.problem import Problem
@@ -487,13 +486,4 @@ def dual_arrays(n: int, memory: float, folder: Any = None) -> Iterator[np.ndarra
         for first in range(0, 3 * n, CHUNK):
             file.write(bytes(8 * min(CHUNK, 3 * n - first)))
         file.flush()
-        yield np.ndarray((3, n), np.float64, mmap.mmap(file.fileno(), 24 * n))
-
-
-def release_pages(array: np.ndarray) -> None:
-    """Take the pages of an array in a file out of the memory of the process; they are mapped again when they are used.
-
-    Changes are kept. Without this the whole file counts as memory after a pass, until the system needs it.
-    """
-    if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
-        array.base.madvise(mmap.MADV_DONTNEED)
+        yield np.asarray(np.memmap(file, np.float64, "r+", shape=(3, n)))
