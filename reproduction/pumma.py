@@ -25,7 +25,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.algorithms import Algorithm
-from maxmargin.numerics.norms import norm
+from maxmargin.numerics.sums import norm
 
 from .cramma import optimum
 from .data import Data, adult, ionosphere, mnist, r_of_k, votes

@@ -26,7 +26,7 @@ from maxmargin.algorithms.bounds import (
 )
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
-from maxmargin.numerics.norms import norm
+from maxmargin.numerics.sums import norm
 
 from .record import Cell, Row, Section, Tables
 

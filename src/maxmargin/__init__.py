@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .io.text_models import from_libsvm as from_libsvm
     from .io.text_models import to_liblinear as to_liblinear
     from .io.text_models import to_libsvm as to_libsvm
-    from .numerics.stop_check import ReadingStoppedError as ReadingStoppedError
+    from .numerics.progress import ReadingStoppedError as ReadingStoppedError
     from .problem.problem import Problem as Problem
     from .problem.problem import Status as Status
     from .separability.separate import separate as separate
@@ -94,7 +94,7 @@ _MODULES = {
     "io.onnx": "to_onnx",
     "io.sealed_file": "ModelFileError",
     "io.text_models": "from_liblinear from_libsvm to_liblinear to_libsvm",
-    "numerics.stop_check": "ReadingStoppedError",
+    "numerics.progress": "ReadingStoppedError",
     "problem.problem": "Problem Status",
     "separability.separate": "separate",
 }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.numerics.norms import norm, row_norms
+from maxmargin.numerics.sums import norm, row_norms
 from maxmargin.problem.problem import dual_exponent
 
 EXPONENTS = [1.0, 1.01, 1.5, 2.0, 2.5, 10.0, 100.0, math.inf]

@@ -25,7 +25,7 @@ from ..data.door import LARGEST_COST
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
 from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import EPS, TINY, Plain
+from ..numerics.sums import EPS, TINY, Plain, norm
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
 from .row_pass import (
@@ -161,11 +161,11 @@ class KernelSample:
         # the square of a length below 1e-150 underflows
         lengths = 1.01 * np.sqrt(self.diagonal) + 1e-150
         # sum |c_i| |x_i| bounds the sum of the absolute values of the terms of w, the coefficients' rounding included
-        size, length = float(np.abs(c) @ lengths), 1.01 * Plain.norm(w)
+        size, length = float(np.abs(c) @ lengths), 1.01 * norm(w)
         w_error = Plain.error(size, used.size) + self.rounded * size
         # |x_j| |w| bounds the sum of the absolute values of the terms of a score (Cauchy and Schwarz)
         score_error = Plain.error(lengths * length, d) + 1.01 * lengths * w_error
-        square = Plain.square(w)
+        square = norm(w) ** 2
         square_error = w_error * (2.0 * length + w_error) + Plain.error(square, d)
         return Combination(c, scores, square, score_error, 1.01 * square_error)
 

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.sums import EPS, TINY, Plain, exact_products, exact_total, powers_error
+from ..numerics.sums import EPS, TINY, Plain, exact_products, exact_total, norm, powers_error
 from ..problem.problem import Problem, best_multiple
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def score_errors(X: Any, w: np.ndarray, b: float, norms: np.ndarray, by_terms: b
     With `by_terms` the absolute values of the terms are summed, which is a product with the rows, and much less than
     |x_i| |w| where columns differ in size. The factor 1.01 covers the rounding of either.
     """
-    size = Plain.scores(abs(X), np.abs(w)) if by_terms else norms * Plain.norm(w)
+    size = Plain.scores(abs(X), np.abs(w)) if by_terms else norms * norm(w)
     width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else w.size
     return Plain.error(1.01 * size + abs(b), width + 1)
 
@@ -200,7 +200,7 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
     v = np.append(v, constant) if problem.rho else v
     gains, cost, underflow = float(factors @ total), float(factors @ (factors * sums.cost)), TINY
     if scaled and not problem.hard:
-        length, room = Plain.norm(v, problem.p), sums.room
+        length, room = norm(v, problem.p), sums.room
         if problem.power == 1:  # within |v| <= 1 the gains alone count: t <= 1 / |v|
             length, room = 0.0, min(room, 1.0 / length if length > 0.0 else np.inf)
         t = best_multiple(gains, length * length + 2.0 * cost, room)
@@ -292,7 +292,7 @@ def norm_interval(v: np.ndarray, exponent: float, v_error: float = 0.0) -> Lengt
     v_error : float, default=0
         Bound of the norm of the difference of the exact vector from v.
     """
-    value = Plain.norm(v, exponent)
+    value = norm(v, exponent)
     error = Plain.error(value, v.size) + value * powers_error(exponent, v.size) + v_error
     error *= 1.0 + 4.0 * EPS
     return Length(value, max(value - error, 0.0), value + error)
@@ -412,7 +412,7 @@ def exact_bounds(problem: Problem, sample: Sample, w: np.ndarray, b: float, alph
         # scaling the heavier class down moves v by at most this times the longest row, and the gains by at most this
         uneven = imbalance(alpha, sample.y) if problem.free else 0.0
         moved = uneven * float(sample.norms.max(where=alpha > 0.0, initial=0.0))
-        length = _dual_length(problem, v, moved + EPS * Plain.norm(v) + TINY)
+        length = _dual_length(problem, v, moved + EPS * norm(v) + TINY)
         gains, size = exact_total(problem.gains(alpha, sample.weights)), float(alpha.sum())
         dual = dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
         return combine_sides(problem, dual, _exact_side(problem, sample, w, b))

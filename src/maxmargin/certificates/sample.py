@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import Columns, without_empty_columns
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, row_norms
 from ..problem.problem import Problem
 from .certificate import Certificate, Fingerprint
 
@@ -61,7 +61,7 @@ class Sample:
     def __post_init__(self) -> None:
         object.__setattr__(self, "entries", int(self.X.nnz) if sp.issparse(self.X) else self.X.size)
         if self.norms is None:
-            object.__setattr__(self, "norms", Plain.row_norms(self.X))
+            object.__setattr__(self, "norms", row_norms(self.X))
 
     def with_labels(self, y: np.ndarray, weights: np.ndarray | None = None) -> Sample:
         """Return a sample of the same rows with other labels y and, unless None, other weights, of shape (n,) each."""

@@ -73,8 +73,7 @@ from math import fsum
 
 import numpy as np
 
-from ..numerics.norms import norm, row_norms
-from ..numerics.sums import EPS, TINY, Plain
+from ..numerics.sums import EPS, TINY, Plain, norm, row_norms
 from ..problem.problem import Problem
 from .certificate import Certificate
 from .row_pass import imbalance, norm_interval
@@ -165,7 +164,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
         length = norm(problem.weights(w, b), problem.q) * certificate.lower
         z, point, b = z / length, point / length, b / length
     radius = float(np.sqrt(2.0 * gap / convexity)) * ROUND_UP
-    size = sample.norms * Plain.norm(point[: w.size])  # bounds the absolute values of the terms of each score
+    size = sample.norms * norm(point[: w.size])  # bounds the absolute values of the terms of each score
     dual = _dual_point(problem, sample, certificate)
     if dual is not None:
         v, v_error = dual
@@ -175,7 +174,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
         if smaller < radius:
             radius, point = smaller, 0.5 * (point + v)
             z = 0.5 * (z + Plain.scores(X, v[: w.size]))
-            size = size + sample.norms * Plain.norm(v[: w.size])
+            size = size + sample.norms * norm(v[: w.size])
             b = rho * float(point[-1]) if rho else b
     if rho:
         z = z + b

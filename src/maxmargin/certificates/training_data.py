@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.columns import check_columns, check_finite, column_message
-from ..numerics.labels import label_array
-from ..numerics.sparse_columns import canonical, check_storage, check_weights
+from ..numerics.columns import (
+    check_columns,
+    check_finite,
+    check_storage,
+    check_weights,
+    column_message,
+    label_array,
+)
+from ..numerics.sparse_columns import canonical
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 

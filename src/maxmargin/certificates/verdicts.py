@@ -19,12 +19,11 @@ from typing import Any, Self
 import numpy as np
 
 from ..kernels.functions import Kernel, Linear, Precomputed
+from ..numerics.columns import Dominant
 from ..numerics.inner_ball import inner_radius
-from ..numerics.norms import norm
 from ..numerics.rational import row_entries
-from ..numerics.scales import Dominant
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import powers_error
+from ..numerics.sums import norm, powers_error
 from ..problem.problem import dual_exponent
 from .certificate import Certificate, check_support, require, require_rows
 from .exact import ExactNorm

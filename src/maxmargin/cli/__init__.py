@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from ..numerics.signals import INTERRUPTED, STOP_SIGNALS
+from ..numerics.progress import INTERRUPTED, STOP_SIGNALS
 
 __all__ = ["main"]
 

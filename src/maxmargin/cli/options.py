@@ -19,8 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer import Argument, Option
 
-from ..numerics.signals import INTERRUPTED
-from ..numerics.stop_check import ReadingStoppedError
+from ..numerics.progress import INTERRUPTED, ReadingStoppedError
 
 # exit codes: stopped before the tolerance; bad input or a failed check
 STOPPED, BAD_INPUT = 3, 2

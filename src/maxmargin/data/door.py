@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.scales import column_extremes, vector
+from ..numerics.columns import column_extremes, vector
 from ..problem.problem import Problem
 
 # Largest size of an entry, and its inverse the least length of the longest row: all of float32 is within. C s_i is

@@ -17,8 +17,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.labels import bad_label
-from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
+from ..numerics.columns import bad_label
+from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 from .door import LARGEST_COST, beyond, first_outside

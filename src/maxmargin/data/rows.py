@@ -28,9 +28,8 @@ from ..engine.state import (
 )
 from ..engine.storage import Biased, Dense, Gram, Sparse, copy_rows
 from ..engine.vectors import EuclideanVector, QNormVector
-from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import canonical
-from ..numerics.sums import Plain, row_squares
+from ..numerics.sums import row_norms, row_squares
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class Patterns(_RowSet):
     @cached_property
     def lengths(self) -> np.ndarray:
         """|x_i|, shape (n,), also where squares over- or underflow."""
-        return Plain.row_norms(self.X, self.square)
+        return row_norms(self.X, squares=self.square)
 
     def some(self, places: np.ndarray) -> Patterns:
         """Return these rows, in this order."""

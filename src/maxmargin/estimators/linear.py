@@ -12,7 +12,7 @@ import numpy as np
 
 from ..fit.deadline import Deadline
 from ..fit.report import Report
-from ..numerics.row_sources import cluster_of, has_labelled_rows
+from ..numerics.files import cluster_of, has_labelled_rows
 from ..numerics.sizes import is_whole, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem

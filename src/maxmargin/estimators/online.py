@@ -15,7 +15,7 @@ from ..data.door import check_costs, check_entries
 from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream, streams
-from ..numerics.labels import check_labels
+from ..numerics.columns import check_labels
 from ..numerics.sizes import require_weight_memory
 from ..problem.problem import Problem
 from . import validation

@@ -17,10 +17,9 @@ from ..fit.deadline import Deadline
 from ..fit.partitioned.driver import PartitionedFit
 from ..fit.partitioned.solve import solve_soft_margins
 from ..fit.report import Stopping
-from ..numerics.labels import label_array
-from ..numerics.row_sources import cluster_of, has_labelled_rows, names_files
+from ..numerics.columns import check_storage, label_array
+from ..numerics.files import cluster_of, has_labelled_rows, names_files
 from ..numerics.sizes import draw_seeds, parse_bytes, require_weight_memory
-from ..numerics.sparse_columns import check_storage
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem, Status
 from ..readers.files import LABELS_OF_FILES

@@ -17,12 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..certificates.certificate import Certificate, Certificates
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
-from ..numerics.labels import label_array
-from ..numerics.norms import norm
+from ..numerics.columns import dominant, label_array
+from ..numerics.files import cluster_of
 from ..numerics.progress import announce
-from ..numerics.row_sources import cluster_of
-from ..numerics.scales import dominant
-from ..numerics.sums import EPS, TINY
+from ..numerics.sums import EPS, TINY, norm
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import Status, dual_exponent, worst

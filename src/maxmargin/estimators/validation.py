@@ -16,10 +16,15 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..certificates.certificate import INTERCEPT
 from ..fit.deadline import FitInterruptedError
-from ..numerics.columns import check_columns, column_message
-from ..numerics.labels import check_labels, plain_labels
+from ..numerics.columns import (
+    check_columns,
+    check_labels,
+    check_storage,
+    check_weights,
+    column_message,
+    plain_labels,
+)
 from ..numerics.sizes import is_positive_finite, is_real, is_whole, parse_bytes
-from ..numerics.sparse_columns import check_storage, check_weights
 from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem

@@ -24,9 +24,8 @@ from ..data.rows import Patterns
 from ..engine.state import BIAS
 from ..kernels.functions import Kernel
 from ..kernels.names import kernel_named
-from ..numerics.norms import norm
 from ..numerics.sizes import draw_seeds
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from .deadline import Deadline

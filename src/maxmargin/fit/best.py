@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..numerics.norms import norm
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, norm
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
 

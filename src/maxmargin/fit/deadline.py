@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
-from ..numerics.signals import STOP_SIGNALS
+from ..numerics.progress import STOP_SIGNALS
 from ..problem.problem import Status
 
 T = TypeVar("T")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..data.rows import Patterns
-from ..numerics.norms import norm
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, norm
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from ..solvers.interior_point import interior_points
@@ -145,7 +144,7 @@ def tight_points(
     margins = y * (z + b)
     tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
     if problem.loss == "hinge" and tight.any():
-        size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
+        size = patterns.longest2**0.5 * norm(w) + abs(b)
         # error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
         growth = max(1.0 - float(margins[tight].min()), 0.0) + 3.0 * Plain.error(size, patterns.d + 1)
         if 4.0 * growth <= rounding:

@@ -15,9 +15,8 @@ from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from ..algorithms.programs import Decomposition
 from ..data.rows import KernelPatterns, Patterns
 from ..engine.state import BIAS, FACTOR, STOPPED
-from ..numerics.norms import norm
-from ..numerics.stop_check import OutOfTime
-from ..numerics.sums import Plain
+from ..numerics.progress import OutOfTime
+from ..numerics.sums import Plain, norm
 from ..solvers.decomposition import DualPoint, add_rows
 from ..solvers.iterate import Point, Reached
 from .best import Best, GramBest, Primal, dual_point, primal_point

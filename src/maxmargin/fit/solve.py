@@ -23,9 +23,8 @@ from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, all_bo
 from ..certificates.row_pass import NEGLIGIBLE_ERROR, Bounds, certify
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided
-from ..numerics.norms import norm
-from ..numerics.stop_check import StopCheck
-from ..numerics.sums import EPS, Plain
+from ..numerics.progress import StopCheck
+from ..numerics.sums import EPS, Plain, norm
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point

@@ -25,7 +25,7 @@ from ..engine.stream import (
     stream,
 )
 from ..engine.vectors import EuclideanVector
-from ..numerics.sums import EPS, Plain
+from ..numerics.sums import EPS, norm
 from ..problem.problem import Problem
 
 # Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
@@ -340,13 +340,13 @@ class Stream:
             if not total.min() > off * total.sum():
                 return lower, upper
             minus_total, plus_total = (float(t) for t in total)
-            size = Plain.norm(plus / plus_total - (plus - w) / minus_total)
+            size = norm(plus / plus_total - (plus - w) / minus_total)
             size += v_error * (1.0 / plus_total + 2.0 / minus_total)
             spread = float(squares[1] / plus_total**2 + squares[0] / minus_total**2)
             length, factor = size, 2.0  # the margin is at most length / factor
         else:
             whole = float(total.sum())
-            length, factor = (Plain.norm(w) + 2.0 * v_error) / whole, 1.0
+            length, factor = (norm(w) + 2.0 * v_error) / whole, 1.0
             spread = float(squares.sum()) / whole**2
         loose = up * (1.0 + off) + self.d * EPS
         length *= loose

@@ -21,8 +21,7 @@ from ..estimators.online import OnlineMarginClassifier
 from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
-from ..numerics.fault import Fault, faults_of
-from ..numerics.files import written_whole
+from ..numerics.files import Fault, faults_of, written_whole
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Status
 from .sealed_file import ModelFileError, pack, plain, unpack

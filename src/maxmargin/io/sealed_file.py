@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors import numpy as safetensors
 
-from ..numerics.fault import Fault
+from ..numerics.files import Fault
 
 FORMAT = 1
 

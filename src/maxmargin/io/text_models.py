@@ -20,8 +20,7 @@ import scipy.sparse as sp
 
 from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
-from ..numerics.fault import Fault, faults_of
-from ..numerics.files import written_whole
+from ..numerics.files import Fault, faults_of, written_whole
 from .models import C_INT, LinearModel, check_machine, check_numbers, kernel_error, labels_of, whole_labels
 from .sealed_file import ModelFileError
 

@@ -1,16 +1,14 @@
-"""The columns of tables: those that float64 does not hold are refused, with a remedy for each."""
+"""Tables that users give: what float64 does not hold is refused with a remedy, and what dominates is named."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import isinf
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isinf, log10
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-from .labels import is_missing, missing_labels
-from .sparse_columns import check_storage
 
 WHOLE = 2**53  # float64 represents every integer up to this
 ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, or leave the column out"
@@ -122,3 +120,235 @@ def _fault(place: str, values: np.ndarray) -> str | None:
             remedy = "give finite numbers, or leave the rows out"
             return f"Input X contains infinity: {place} is infinite; {remedy} {where}."
     return None
+
+
+def check_storage(X: Any) -> None:
+    """Raise ValueError for masked entries, queries of Polars, and a sparse matrix with damaged indices.
+
+    NumPy reads the values under a mask, and compiled code would read outside of the arrays.
+    """
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of Polars
+        raise ValueError(
+            "X, y or sample_weight is a query that has not been run, and no table: call collect() first."
+        )
+    if isinstance(getattr(X, "_meta", None), np.ma.MaskedArray):  # of Dask
+        X = X.compute()
+    if np.ma.is_masked(X):
+        raise ValueError("X, y or sample_weight has masked entries: fill them in, or leave the rows out.")
+    kind: Any = type(X)
+    try:
+        if hasattr(X, "check_format"):
+            if X.indices.dtype.kind not in "iu":
+                raise TypeError("its indices are no integers")
+            # the check may change its matrix: it is made on a copy of the matrix, not of its arrays
+            kind((X.data, X.indices, X.indptr), X.shape).check_format()
+        elif sp.issparse(X) and X.format == "coo":
+            kind((X.data, X.coords), X.shape)  # checks the coordinates
+        elif sp.issparse(X) and X.format == "lil":
+            for columns, values in zip(X.rows, X.data, strict=True):
+                if len(columns) != len(values) or (
+                    columns and not 0 <= min(columns) <= max(columns) < X.shape[1]
+                ):
+                    raise IndexError("a list of columns does not fit its row")
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
+
+
+def check_weights(weights: Any) -> None:
+    """Raise ValueError for sample weights that are masked, or dates or times, which NumPy reads as numbers."""
+    check_storage(weights)
+    kind = np.asarray(weights).dtype
+    if kind.kind in "mM":
+        raise ValueError(f"sample_weight holds {kind}, not numbers: give numbers of at least 0.")
+
+
+# labels
+
+
+def plain_labels(y: Any) -> Any:
+    """Convert labels of pandas' own integers and booleans, and of Arrow dictionaries, to what NumPy reads unchanged.
+
+    NumPy would make one type of the integers of a list, and give a row of a chunked dictionary that is missing the last
+    label of the dictionary. Labels of other types, and with missing entries, are returned as they are, or as objects.
+    """
+    if hasattr(y, "isna") and not hasattr(y, "compute"):  # NumPy computes those of Dask
+        kind = getattr(y, "dtype", None)
+        if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
+            return y
+        wide = kind.kind == "u" and kind.itemsize == 8  # pyright: ignore[reportOptionalMemberAccess]
+        return np.array(y.tolist(), np.uint64 if wide else None)
+    if hasattr(getattr(y, "type", None), "index_type"):  # of an Arrow dictionary
+        return np.array(y.to_pylist(), dtype=object) if y.null_count else y.cast(y.type.value_type)
+    if getattr(getattr(y, "dtype", None), "kind", "O") == "T":  # text of NumPy's StringDType
+        return y.astype(object)
+    return y
+
+
+def label_array(y: Any, rows: int | None = None) -> np.ndarray:
+    """Return labels as an array of shape (n,), with a DataConversionWarning if they are a column, as in fits.
+
+    Raises
+    ------
+    ValueError
+        Unless y has the shape (n,) or (n, 1), with `rows` labels if that is given, no entry is masked, and each label
+        names a class.
+    """
+    check_storage(y)
+    labels = np.asarray(plain_labels(y))
+    if labels.ndim == 0:  # None, or a sparse matrix
+        raise ValueError(f"y must be an array of one label for each row; got {type(y).__name__}.")
+    if labels.ndim != 1:
+        from sklearn.utils.validation import column_or_1d  # verification of other labels does without it
+
+        labels = column_or_1d(labels, warn=True)
+    if rows is not None and labels.size != rows:
+        raise ValueError(f"y must hold one label for each of the {rows} rows; got shape {labels.shape}.")
+    check_labels(labels)
+    return labels
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Raise ValueError at the first label in memory that names no class."""
+    fault = bad_label(y)
+    if fault is not None:
+        if is_missing(y.ravel()[fault[0]]):
+            raise ValueError(missing_labels(sum(map(is_missing, y.ravel().tolist())), y.size))
+        raise ValueError(f"Label {fault[0]} (counted from 0) is {fault[1]}.")
+
+
+def bad_label(y: np.ndarray) -> tuple[int, str] | None:
+    """Return the row of the first label that names no class, and what it is with the remedy; None if there is none.
+
+    Such are NaN, infinity, NaT, and what a data frame library has for missing entries.
+    """
+    kind = y.dtype.kind
+    if kind == "f":
+        bad = ~np.isfinite(y)
+    elif kind == "O":
+        bad = np.fromiter((is_missing(v) or v in (inf, -inf) for v in y.ravel().tolist()), bool, y.size)
+    else:
+        bad = np.isnat(y) if kind in "mM" else np.zeros(0, bool)
+    return next(((i, f"{y.ravel()[i]}: leave the row out") for i in np.flatnonzero(bad)[:1].tolist()), None)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or the missing value of a data frame library."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return type(value).__name__ == "NAType"
+
+
+def missing_labels(missing: int, rows: int) -> str:
+    """Return the error message for rows without a label."""
+    return f"Input y contains NaN: {missing} of {rows} rows have no label; leave these rows out."
+
+
+# the entry or the column that is far larger than all others
+
+# Least ratio of sizes that is reported. Its square, 1e8, is the ratio of the terms in squared lengths and in products
+# of columns, and takes up half of the 16 digits of float64; smaller ratios seldom keep a fit from its tolerance.
+DOMINATES = 1e4
+# Columns to which narrow rows are joined. With fewer a reduction over the rows takes longer, with more its results do.
+JOINED_COLUMNS = 256
+
+
+@dataclass(frozen=True)
+class Dominant:
+    """An entry that dominates its column, a column that dominates the others, or the scale of all columns.
+
+    Attributes
+    ----------
+    column : int or None
+        None if all columns are of a scale far from 1.
+    row : int or None
+        The row of the entry; None if the whole column is large.
+    value : float
+        The entry of largest absolute value.
+    others : float
+        The largest absolute value of the column's other entries, or the median of this value over the other columns.
+    """
+
+    column: int | None
+    row: int | None
+    value: float
+    others: float
+
+    def words(self, first: int = 0, names: Sequence[str] | None = None) -> str:
+        """Return a sentence that names the row, the column and the remedy.
+
+        Parameters
+        ----------
+        first : int, default=0
+            The number that the first row, and the first column, has in the sentence.
+        names : sequence of str, default=None
+            Of the columns; None for their numbers.
+        """
+        if self.column is None:
+            if not self.value:
+                return "every entry of X is 0, which tells no classes apart: check how X was made"
+            return f"the entries of X reach {self.value:.3g}, far from 1: scale the features (StandardScaler)"
+        counted = f"(counted from {first})"
+        column = (
+            f"column {self.column + first} {counted}" if names is None else f"column {names[self.column]!r}"
+        )
+        if self.row is None:
+            return (
+                f"{column} reaches {self.value:.3g}, and the median of the other columns {self.others:.3g}: divide it "
+                f"by 1e{round(log10(abs(self.value)) - log10(self.others))}, or scale all columns with StandardScaler"
+            )
+        return (
+            f"row {self.row + first} {counted} holds {self.value:.3g} in {column}, whose other entries are at most "
+            f"{self.others:.3g} in size: is it a sentinel for a missing value? Fill it in (SimpleImputer), or leave "
+            "the row out"
+        )
+
+
+def dominant(X: Any) -> Dominant | None:
+    """Return the entry or the column that is at least `DOMINATES` times as large as the others; None without one.
+
+    Without one, all columns are reported if their largest entry is `DOMINATES` times as large or as small as 1, which
+    stands for the constant feature of the intercept.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    """
+    top, bottom = column_extremes(X)
+    sizes = np.maximum(top, -bottom)
+    j = int(sizes.argmax())
+    column = vector(X[:, [j]])
+    row = int(np.abs(column).argmax())
+    value, large = float(column[row]), float(sizes[j]) / DOMINATES
+    rest = float(np.abs(column[column != value]).max(initial=0.0))  # a sentinel may occur in several rows
+    others = np.delete(sizes, j)
+    median = float(np.median(others[others > 0.0])) if others.any() else 0.0
+    above = 0.0 < median <= large  # the column is above the others
+    if 0.0 < rest <= large or (above and np.count_nonzero(column) == 1):
+        return Dominant(j, row, value, rest)
+    if above:
+        return Dominant(j, None, value, median)
+    return None if 1.0 / DOMINATES < abs(value) < DOMINATES else Dominant(None, None, value, 1.0)
+
+
+def column_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest and the smallest entry of every column, of shape (d,).
+
+    Narrow dense rows are joined: NumPy reduces over the rows one by one, and 20 times as slowly for 5 columns.
+    """
+    n, d = X.shape
+    joined = max(1, JOINED_COLUMNS // max(d, 1))
+    if sp.issparse(X) or not X.flags.c_contiguous or n < joined:
+        return vector(X.max(axis=0)), vector(X.min(axis=0))
+    whole = n // joined * joined
+    long, rest = X[:whole].reshape(-1, joined * d), X[whole:]
+    top = np.vstack([long.max(axis=0).reshape(joined, d), rest]).max(axis=0)
+    bottom = np.vstack([long.min(axis=0).reshape(joined, d), rest]).min(axis=0)
+    return vector(top), vector(bottom)
+
+
+def vector(values: Any) -> np.ndarray:
+    """Return a dense or sparse row or column as a float64 vector."""
+    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=float).ravel()

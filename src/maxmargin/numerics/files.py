@@ -1,4 +1,4 @@
-"""Atomic writing of files, and temporary files and folders that the next process deletes after a kill."""
+"""Files: what names them, whole files written at once, what a killed process leaves over, and their faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 # Days after which what another machine, or this one before a restart, has left is deleted: fewer might delete files in
 # use, more keep their space. systemd-tmpfiles deletes files in /tmp at this age.
@@ -187,3 +187,63 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(folder))
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, "nothing may be written to this folder", str(folder))
+
+
+def cluster_of(rows: Any) -> str | None:
+    """Return "dask" or "spark" for rows that are a collection of its; None for others."""
+    package = type(rows).__module__.split(".", 1)[0]
+    return {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(package)
+
+
+def are_paths(X: Any) -> bool:
+    """Return whether X is the path of a file, or a list of paths."""
+    names = X if isinstance(X, list | tuple) and X else [X]
+    return all(isinstance(name, str | os.PathLike) for name in names)
+
+
+def names_files(X: Any) -> bool:
+    """Return whether X is the path of a file, a list of paths, or a data set of pyarrow."""
+    return are_paths(X) or type(X).__module__ == "pyarrow._dataset"
+
+
+def has_labelled_rows(X: Any, y: Any) -> bool:
+    """Return whether X names files, or is an Arrow table, stream or data frame that has to hold the labels as well."""
+    return names_files(X) or (y is None and hasattr(X, "__arrow_c_stream__"))
+
+
+# Characters of the longest message. More show more of names and numbers of a file, of which a damaged one may have
+# thousands; fewer cut messages that list the columns of a file. All sentences of the package with short names fit.
+LONGEST = 800
+
+
+class Fault(Exception):
+    """A fault of a file and its remedy, in whole sentences.
+
+    Parameters
+    ----------
+    message : str
+    line : int, default=None
+        The line of the file in which it is.
+    kind : type of ValueError, default=None
+        The error that it becomes, in place of the usual one.
+    """
+
+    def __init__(self, message: str, line: int | None = None, kind: type[ValueError] | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.place = "" if line is None else f", line {line}"
+
+
+@contextmanager
+def faults_of(name: str | os.PathLike[str], kind: type[ValueError]) -> Iterator[None]:
+    """Turn a fault into an error of this kind, whose message begins with the name of the file."""
+    try:
+        yield
+    except Fault as fault:
+        raise (fault.kind or kind)(f"{name}{fault.place}: {shortened(str(fault))}") from None
+
+
+def shortened(text: str) -> str:
+    """Return a text of at most LONGEST characters, without its middle if need be: the remedy is at the end."""
+    half = LONGEST // 2 - 3
+    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"

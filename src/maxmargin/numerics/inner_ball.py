@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .norms import norm, row_norms
-from .sums import EPS
+from .sums import EPS, norm, row_norms
 
 # Rows of a certificate whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
 MAX_BALL_ROWS = 400

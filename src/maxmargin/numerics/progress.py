@@ -1,10 +1,17 @@
-"""Steps of long work: announced by the code that does the work, received by a display."""
+"""Long work: the steps that it announces, and what tells it to stop."""
 
 from __future__ import annotations
 
+import math
+import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
+
+# Ctrl-C; SIGTERM of `kill` and batch systems; SIGHUP of a closed terminal, which Windows does not have
+STOP_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+INTERRUPTED = 130  # exit code of a command that they end: 128 + SIGINT, as shells have it
 
 
 class Step(NamedTuple):
@@ -39,3 +46,47 @@ def announce(name: str, number: int = 0, of: int = 0, level: int = 0, verbose: i
         listener(step)
     if verbose:
         print(step, file=sys.stderr)
+
+
+class ReadingStoppedError(RuntimeError):
+    """Error of a first reading of rows that was stopped: their labels are not known yet, and there is no model."""
+
+
+class OutOfTime(Exception):
+    """The stop check was true within a long computation, which has no result."""
+
+
+def require_time(interrupted: Callable[[], bool]) -> None:
+    """Raise OutOfTime if the stop check is true."""
+    if interrupted():
+        raise OutOfTime
+
+
+READING_STOPPED = (
+    "max_time ended the fit while the rows were read for the first time: the labels are not known, "
+    "and there is no model. Give more time."
+)
+
+
+@dataclass(frozen=True)
+class StopCheck:
+    """A check whether to stop, and the seconds left: the time limit of a solver that cannot call the check.
+
+    Attributes
+    ----------
+    stop : callable
+        Returns whether to stop.
+    left : callable
+        Returns the seconds left; infinity without a time limit.
+    """
+
+    stop: Callable[[], bool]
+    left: Callable[[], float]
+
+    def __call__(self) -> bool:
+        return self.stop()
+
+
+def seconds_left(interrupted: Callable[[], bool]) -> float:
+    """Return the seconds left of a `StopCheck`; infinity for any other function."""
+    return interrupted.left() if isinstance(interrupted, StopCheck) else math.inf

@@ -16,7 +16,7 @@ import flint
 import numpy as np
 import scipy.sparse as sp
 
-from .stop_check import require_time
+from .progress import require_time
 
 MAX_COLUMNS = 600  # elimination of more columns takes over some seconds, in which it hears no stop
 NUMBERS_PER_CHECK = 1 << 20  # numbers that are converted between two stop checks: a tenth of a second

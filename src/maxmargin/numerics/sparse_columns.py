@@ -102,46 +102,6 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     return type(X)(some, shape=(X.shape[0], places.size), copy=False), Columns(d, places)
 
 
-def check_storage(X: Any) -> None:
-    """Raise ValueError for masked entries, queries of Polars, and a sparse matrix with damaged indices.
-
-    NumPy reads the values under a mask, and compiled code would read outside of the arrays.
-    """
-    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of Polars
-        raise ValueError(
-            "X, y or sample_weight is a query that has not been run, and no table: call collect() first."
-        )
-    if isinstance(getattr(X, "_meta", None), np.ma.MaskedArray):  # of Dask
-        X = X.compute()
-    if np.ma.is_masked(X):
-        raise ValueError("X, y or sample_weight has masked entries: fill them in, or leave the rows out.")
-    kind: Any = type(X)
-    try:
-        if hasattr(X, "check_format"):
-            if X.indices.dtype.kind not in "iu":
-                raise TypeError("its indices are no integers")
-            # the check may change its matrix: it is made on a copy of the matrix, not of its arrays
-            kind((X.data, X.indices, X.indptr), X.shape).check_format()
-        elif sp.issparse(X) and X.format == "coo":
-            kind((X.data, X.coords), X.shape)  # checks the coordinates
-        elif sp.issparse(X) and X.format == "lil":
-            for columns, values in zip(X.rows, X.data, strict=True):
-                if len(columns) != len(values) or (
-                    columns and not 0 <= min(columns) <= max(columns) < X.shape[1]
-                ):
-                    raise IndexError("a list of columns does not fit its row")
-    except (ValueError, IndexError, TypeError) as error:
-        raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
-
-
-def check_weights(weights: Any) -> None:
-    """Raise ValueError for sample weights that are masked, or dates or times, which NumPy reads as numbers."""
-    check_storage(weights)
-    kind = np.asarray(weights).dtype
-    if kind.kind in "mM":
-        raise ValueError(f"sample_weight holds {kind}, not numbers: give numbers of at least 0.")
-
-
 def canonical(X: Any) -> Any:
     """Return CSR rows with sorted entries, each once, copied if need be; dense rows as given."""
     if sp.issparse(X) and not X.has_canonical_format:

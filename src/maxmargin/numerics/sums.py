@@ -1,4 +1,4 @@
-"""Sums over dense and CSR data of any float type, as fast as BLAS, with bounds of their rounding errors."""
+"""Sums over dense and CSR data of any float type, with bounds of their rounding errors, and norms of every scale."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .norms import MIN_SQUARES
-from .norms import norm as any_norm
-from .norms import row_norms as any_row_norms
-
 EPS = float(np.finfo(float).eps)  # 2^-52
 # More than the errors of 1e20 operations that underflow, each at most 5e-324
 TINY = 1e-300
+# Smaller sums of squares may have lost digits: terms of 1e-16 of the sum are subnormal.
+MIN_SQUARES = 1e-290
 # Entries that are converted at a time: temporaries of 2 MiB stay in the second cache.
 # A larger block is read from memory several times, a smaller one takes more calls of NumPy.
 _BLOCK = 1 << 18
@@ -89,27 +87,6 @@ class Plain:
             out += block.T @ c[rows] if sp.issparse(block) else c[rows] @ block
         return out
 
-    @staticmethod
-    def square(v: np.ndarray, p: float = 2.0) -> float:
-        """Return |v|_p^2."""
-        square = float(v @ v) if p == 2.0 else 0.0
-        if MIN_SQUARES < square < np.inf:
-            return square
-        size = any_norm(v, p)
-        return size * size
-
-    # |v|_p, also where powers would over- or underflow
-    norm = staticmethod(any_norm)
-
-    @staticmethod
-    def row_norms(X: Any, squares: np.ndarray | None = None) -> np.ndarray:
-        """Return |x_i| of every row, also where squares over- or underflow; `squares` are |x_i|^2 if known."""
-        squares = row_squares(X) if squares is None else squares
-        norms, ordinary = np.sqrt(squares), (squares > MIN_SQUARES) & (squares < np.inf)
-        if not ordinary.all():
-            norms[~ordinary] = any_row_norms(X[~ordinary], 2.0)
-        return norms
-
 
 def exact_total(v: np.ndarray) -> float:
     """Return the sum of the entries of v, rounded once; infinite or NaN where plain sums are."""
@@ -160,3 +137,72 @@ def powers_error(p: float, terms: int) -> float:
     relative errors by p, and so it does with the rounding of the sum of `terms` powers.
     """
     return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * EPS
+
+
+# norms
+
+
+def norm(x: np.ndarray, r: float = 2.0) -> float:
+    """Return |x|_r.
+
+    Parameters
+    ----------
+    x : ndarray of shape (d,)
+    r : float in [1, inf], default=2
+    """
+    if r == 2.0:
+        with np.errstate(over="ignore"):
+            square = float(x.dot(x))
+        if MIN_SQUARES < square < np.inf:
+            return math.sqrt(square)
+    top = float(np.abs(x).max(initial=0.0))
+    if np.isinf(r) or not (np.isfinite(top) and top > 0.0):
+        return top
+    if r == 1.0:
+        return float(np.sum(np.abs(x) / top)) * top
+    return float(np.sum((np.abs(x) / top) ** r)) ** (1.0 / r) * top
+
+
+@np.errstate(over="ignore")
+def row_norms(X: Any, r: float = 2.0, squares: np.ndarray | None = None) -> np.ndarray:
+    """Return |x_i|_r of every row of a dense or CSR matrix; inf where it is beyond float64 numbers.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    r : float in [1, inf], default=2
+    squares : ndarray of shape (n,), default=None
+        |x_i|_2^2 where these are known.
+
+    Returns
+    -------
+    norms : ndarray of shape (n,)
+    """
+    if r == 2.0:
+        squares = row_squares(X) if squares is None else squares
+        norms, ordinary = np.sqrt(squares), (squares > MIN_SQUARES) & (squares < np.inf)
+        if not ordinary.all():
+            norms[~ordinary] = _scaled_norms(X[~ordinary], r)
+        return norms
+    step = max(1, _BLOCK // max(X.shape[1], 1))
+    if sp.issparse(X) or step >= len(X):
+        return _scaled_norms(X, r)
+    return np.concatenate([_scaled_norms(X[i : i + step], r) for i in range(0, len(X), step)])
+
+
+def _scaled_norms(X: Any, r: float) -> np.ndarray:
+    """Return |x_i|_r of every row, whose entries are divided by the largest of them: no power over- or underflows."""
+    n, sparse = X.shape[0], sp.issparse(X)
+    size = np.abs(np.asarray(X.data if sparse else X, dtype=float))
+    lines = np.repeat(np.arange(n), np.diff(X.indptr)) if sparse else np.arange(n)[:, None]  # of the entries
+    if sparse:
+        top = np.zeros(n)
+        np.maximum.at(top, lines, size)
+    else:
+        top = size.max(axis=1, initial=0.0)
+    if np.isinf(r):
+        return top
+    safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
+    powers = (size / safe[lines]) ** r
+    sums = np.bincount(lines, weights=powers, minlength=n) if sparse else powers.sum(axis=1)
+    return sums ** (1.0 / r) * safe

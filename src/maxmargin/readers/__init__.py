@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fault import Fault, faults_of
+from ..numerics.files import Fault, faults_of
 from ..numerics.progress import announce
 from .arrays import read_npz
 from .blocks import Classes

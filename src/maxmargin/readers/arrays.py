@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.fault import Fault
+from ..numerics.files import Fault
 from .blocks import Block
 from .files import require_memory
 from .table import Expected, Table, check_finite, check_labels, listed, whole

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..numerics.fault import Fault
-from ..numerics.labels import bad_label
+from ..numerics.columns import bad_label
+from ..numerics.files import Fault
 from .table import check_labels, labels_of, whole
 
 _T = TypeVar("_T")

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fault import Fault
-from ..numerics.row_sources import names_files
+from ..numerics.files import Fault, names_files
 from .blocks import Block
 from .table import Expected, check_finite, columns, repeated
 

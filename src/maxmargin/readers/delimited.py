@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fault import Fault
+from ..numerics.files import Fault
 from .blocks import Block
 from .files import ending, open_data, sample
 from .table import LABEL_NAMES, Expected, columns, listed, repeated

@@ -17,7 +17,7 @@ from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any
 
-from ..numerics.fault import Fault, faults_of, shortened
+from ..numerics.files import Fault, faults_of, shortened
 from ..numerics.progress import announce
 from ..numerics.sizes import memory_shortage
 from .table import DataError, TooLargeError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fault import faults_of
+from ..numerics.files import faults_of
 from .blocks import Classes, read_ahead
 from .files import CHANGED, Paths, data_errors, paths_of
 from .sources import opened

@@ -19,12 +19,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.fault import Fault, faults_of
-from ..numerics.files import delete_left_over, folder_of_this_process, temporary_name
-from ..numerics.progress import announce
-from ..numerics.row_sources import are_paths
+from ..numerics.files import (
+    Fault,
+    are_paths,
+    delete_left_over,
+    faults_of,
+    folder_of_this_process,
+    temporary_name,
+)
+from ..numerics.progress import READING_STOPPED, ReadingStoppedError, announce
 from ..numerics.sizes import size_text
-from ..numerics.stop_check import READING_STOPPED, ReadingStoppedError
 from .blocks import Block, Classes, read_ahead
 from .files import CHANGED, Paths, paths_of
 from .sources import Source, opened, opened_stream

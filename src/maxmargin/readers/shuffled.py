@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.fault import Fault
+from ..numerics.files import Fault
 from ..numerics.progress import announce
 from .files import data_errors, skip_mark
 from .svmlight import BLOCK, RowBlock, row_blocks, stream_svmlight

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fault import Fault
-from ..numerics.row_sources import names_files
+from ..numerics.files import Fault, names_files
 from .arrays import mapped_array, stream_arrays
 from .blocks import Block, read_ahead
 from .columnar import bytes_needed, columns_of_file, columns_of_schema, stream_arrow, stream_columnar

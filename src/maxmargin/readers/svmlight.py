@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.fault import Fault
+from ..numerics.files import Fault
 from .files import data_errors, open_data, require_memory, sample
 from .table import Expected, Table, check_labels, whole
 

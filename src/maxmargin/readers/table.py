@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.columns import first_not_finite
-from ..numerics.fault import Fault
-from ..numerics.labels import bad_label
+from ..numerics.columns import bad_label, first_not_finite
+from ..numerics.files import Fault
 
 LABEL_NAMES = ("label", "target", "class", "y")
 _LAST_CODE = 0x10FFFF  # of Unicode

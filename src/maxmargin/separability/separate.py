@@ -30,9 +30,7 @@ from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
-from ..numerics.columns import check_columns, check_finite, column_message
-from ..numerics.labels import label_array
-from ..numerics.scales import dominant
+from ..numerics.columns import check_columns, check_finite, column_message, dominant, label_array
 from ..numerics.sizes import available_memory, is_real, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread

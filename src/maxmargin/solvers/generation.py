@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.norms import norm
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem
 from .iterate import Point
 from .linear_program import program_points

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..numerics.norms import norm
+from ..numerics.sums import norm
 from ..problem.problem import Problem
 from .iterate import Point
 from .linear_systems import TINY, Solve, factor, gram, times_columns, times_rows

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from ..numerics.norms import row_norms
-from ..numerics.stop_check import seconds_left
+from ..numerics.progress import seconds_left
+from ..numerics.sums import row_norms
 from ..problem.problem import Problem
 from .iterate import Point
 from .linear_systems import signed_rows

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.norms import norm
+from ..numerics.sums import norm
 from ..problem.problem import Problem, dual_exponent
 
 # At p = 1 zeta does not determine B: the exponent 1 + NEAR_ONE takes its place, with which |w|_q differs from the

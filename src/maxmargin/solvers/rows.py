@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.norms import row_norms
 from ..numerics.sparse_columns import may_be_dense
-from ..numerics.sums import Plain, row_blocks, row_squares
+from ..numerics.sums import Plain, row_blocks, row_norms, row_squares
 from ..problem.problem import Problem
 from .iterate import Point
 from .linear_systems import signed_rows, sparse_gram

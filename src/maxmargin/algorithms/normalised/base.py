@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...numerics.progress import OutOfTime
 from ...numerics.sizes import is_finite, is_positive_finite
-from ...numerics.stop_check import OutOfTime
 from ...problem.problem import Problem
 from ..base import Algorithm, Bias, Facts, Plan, require
 from .patterns import Iterate, NormalisedPatterns, until_decided

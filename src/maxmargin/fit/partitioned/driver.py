@@ -13,7 +13,7 @@ import numpy as np
 from ...certificates.certificate import Certificate, Fingerprint
 from ...data.door import check_longest
 from ...data.partitions import Partitions
-from ...numerics.norms import norm
+from ...numerics.sums import norm
 from ...problem.problem import Problem, Status
 from ..report import Report, Solution, Stopping
 from .sums import Coordinates, Sums, empty_certificate

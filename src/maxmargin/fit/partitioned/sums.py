@@ -27,7 +27,7 @@ from ...certificates.row_pass import (
 from ...certificates.sample import factors_at, row_projections
 from ...data.door import LARGEST
 from ...data.partitions import Gathered, M, Partition, check_finite, check_least_cost, signs_of
-from ...numerics.sums import Plain
+from ...numerics.sums import Plain, row_norms
 from ...problem.problem import Problem
 
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
@@ -344,7 +344,7 @@ class Block:
         X = block.X
         self.coordinates, self.block = coordinates, block
         self.X = X if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
-        self.norms = Plain.row_norms(self.X)
+        self.norms = row_norms(self.X)
         self.weights = np.ones(block.size) if block.weights is None else block.weights
         self.weights = np.where(block.codes >= 0, self.weights, 0.0)
         check_least_cost(coordinates.problem, block, self.weights)
