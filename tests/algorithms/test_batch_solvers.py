@@ -159,12 +159,13 @@ def test_peak_memory_is_a_share_of_the_data(name, storage):
 def test_interior_points_converge_in_few_steps_for_every_norm(p, shape):
     """Hard, and both losses and powers with C from small to large."""
     X, y, weights = conditioned("separable", *shape, 0)
-    kinds = [(loss, C, power) for loss in BOTH for C in (0.01, 100.0) for power in (1, 2)]
+    kinds, steps = [(loss, C, power) for loss in BOTH for C in (0.01, 100.0) for power in (1, 2)], 0
     for loss, C, power in [("hinge", INF, 2), *kinds]:
         problem = Problem(loss, C, p=p, power=power, intercept="free")
         model = model_of("interior-point", problem, 1e-6).fit(sp.csr_matrix(X), y, weights)
         assert model.status_ is Status.CERTIFIED
-        assert model.n_iter_ <= 20
+        steps += model.n_iter_
+    assert steps <= 65  # seven a fit; without second-order corrections up to 70
 
 
 @pytest.mark.parametrize("C", [0.01, 100.0])

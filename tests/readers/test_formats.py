@@ -106,6 +106,11 @@ class TestRows:
         assert run("fit", path, "-o", tmp_path / "m", "--seed", 0).exit_code == 0
         verify(load(tmp_path / "m"), rows, y)
 
+    def test_svmlight_text_of_several_blocks_has_whole_lines(self, tmp_path, numbers_of):
+        rows = np.tile(X, (150, 1))  # above a megabyte
+        path = file_of(tmp_path / "a.svm", rows, np.tile(SIGNS, 150))
+        np.testing.assert_array_equal(numbers_of(path, 4), rows)
+
     @interpreted
     def test_svmlight_text_has_comments_queries_and_two_first_indices(self, tmp_path, numbers_of):
         for name in ("a", "a.gz"):
