@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from effort import interpreted
-from naive import replay
+from naive import BUSY, replay
 from oracle import optimum
 from problems import rings
 
@@ -23,18 +23,6 @@ PROBLEMS = [
 ]
 SOLVED = [(name, p) for name in KERNELISED for p in PROBLEMS if ALGORITHMS[name]().refuses(p) is None]
 POLYNOMIAL = {"kernel": "poly", "gamma": 0.5, "degree": 2, "coef0": 1.0}
-# parameters for many updates on small sets; ratios are not simple, to avoid ties
-BUSY = {
-    "mpu": {"delta": 0.0123, "delta_b": 2.7},
-    "local-perceptron": {"b": 3.7},
-    "alma": {"alpha": 0.37},
-    "cramma": {"beta": 1.3, "eta": 0.0211},
-    "micra": {"beta": 1.3, "eta": 0.087, "epsilon": 0.4, "zeta": 0.3},
-    "fixed-margin": {"beta": 0.0123, "eta": 0.0211},
-    "aggressive-romma": {"delta": 0.17, "halving": False},
-    "pumma": {"delta": 0.17, "halving": False},
-    "fmp": {"gamma": 0.01123},
-}
 FAST = {  # parameters with which rules end soon
     "alma": {"alpha": 0.5},
     "cramma": {"beta": 1.3, "eta": 0.05},

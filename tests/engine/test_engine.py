@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from effort import interpreted
+from naive import BUSY
 from presenting import (
-    BUSY,
     ONE_BY_ONE,
     WHOLE,
     dual,

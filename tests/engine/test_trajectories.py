@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from effort import THOROUGH, interpreted
-from naive import NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
-from presenting import BUSY, ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
+from naive import BUSY, NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
+from presenting import ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
 from maxmargin import MPU, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos

@@ -12,6 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+# parameters for many updates on small sets; ratios are not simple, to avoid ties
+BUSY: dict[str, dict] = {
+    "mpu": {"delta": 0.0123, "delta_b": 2.7},
+    "local-perceptron": {"b": 3.7},
+    "alma": {"alpha": 0.37},
+    "cramma": {"beta": 1.3, "eta": 0.211},
+    "micra": {"beta": 1.3, "eta": 0.87, "epsilon": 0.4, "zeta": 0.3},
+    "fixed-margin": {"beta": 0.123, "eta": 0.211},
+    "aggressive-romma": {"delta": 0.17, "halving": False},
+    "pumma": {"delta": 0.17, "halving": False},
+    "fmp": {"gamma": 0.1123},
+}
+
 
 class Run(NamedTuple):
     """Result of a naive run."""
