@@ -34,10 +34,11 @@ from .row_pass import (
     Side,
     combine_sides,
     dual_side,
-    feasible,
     imbalance,
+    moved,
     point_sums,
     primal_side,
+    proportions,
 )
 
 # Largest accepted error of a kernel value, as a fraction of the largest value. Bounds computed from kernel values with
@@ -203,18 +204,18 @@ class Combination(NamedTuple):
         """Return |w|, with the weight b / rho of an augmented intercept."""
         return length_of_square(problem.norm2(self.square, b), self.square_error)
 
-    def dual_length(self, problem: Problem, alpha: np.ndarray, moved: float) -> Length:
+    def dual_length(self, problem: Problem, alpha: np.ndarray, change: float) -> Length:
         """Return |v| for c = alpha y, with the constant coordinate rho sum c.
 
-        `moved` bounds the length by which scaling the heavier class down moves v. The sum of k terms c_i, each at most
-        alpha_i in absolute value, has an error of k u sum alpha, its square one of 2 k u (sum alpha)^2: 4 k eps is
-        more.
+        `change` bounds the length by which balancing the classes moves v (`row_pass.moved`). The sum of k terms c_i,
+        each at most alpha_i in absolute value, has an error of k u sum alpha, its square one of 2 k u (sum alpha)^2:
+        4 k eps is more.
         """
         terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
         constant = problem.rho * float(self.c.sum())
         square_error = self.square_error + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
         found = length_of_square(self.square + constant * constant, square_error)
-        return found._replace(high=(found.high + moved) * (1.0 + EPS))
+        return found._replace(high=(found.high + change) * (1.0 + EPS))
 
 
 def length_of_square(square: float, square_error: float) -> Length:
@@ -263,6 +264,17 @@ class KernelProblem:
     y: np.ndarray
     weights: np.ndarray
 
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        """Return dual variables near alpha, any numbers, that are capped, balanced, and of sum one for a hard margin.
+
+        Zeros are returned where one of the classes has no dual variable.
+        """
+        problem = self.problem
+        found = problem.capped(alpha, self.weights)
+        found = proportions(found) if problem.hard else found
+        balanced = problem.balanced(self.y, found) if problem.free else found
+        return np.zeros_like(found) if balanced is None else balanced
+
     def bounds(self, point: KernelPoint, gap: float = 0.0) -> KernelBounds:
         """Return the bounds of one point, whose dual variables are made feasible first (`all_bounds`)."""
         return all_bounds([self], [point], [gap])[0]
@@ -275,17 +287,12 @@ class KernelProblem:
         return self.primal_side(self.sample.combinations(c[None])[0], b).bound
 
     def dual_side(self, alpha: np.ndarray, dual: Combination) -> Side:
-        """Return the bound of feasible dual variables, of shape (n,), of which `dual` is sum alpha_i y_i phi(x_i).
-
-        Scaling the heavier class down to the total of the other moves v by at most |sum alpha_i y_i| times the longest
-        phi(x_i).
-        """
-        uneven = imbalance(alpha, self.y) if self.problem.free else 0.0
-        length = dual.dual_length(
-            self.problem, alpha, uneven * (self.sample.max_diagonal + self.sample.error) ** 0.5
-        )
+        """Return the bound of feasible dual variables, of shape (n,), of which `dual` is sum alpha_i y_i phi(x_i)."""
+        uneven, total = imbalance(alpha, self.y) if self.problem.free else 0.0, float(alpha.sum())
+        spread = total * (self.sample.max_diagonal + self.sample.error) ** 0.5
+        length = dual.dual_length(self.problem, alpha, moved(uneven, total, spread))
         gains, terms = float(np.sum(self.problem.gains(alpha, self.weights))), int(np.count_nonzero(alpha))
-        size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
+        size = 2.0 * total - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
         return dual_side(self.problem, gains, size, Plain.error(size, terms) + uneven, length)
 
     def primal_side(self, w: Combination, b: float) -> Side:
@@ -398,10 +405,7 @@ def all_bounds(
         The gap that is asked for, of each problem; None for 0.0.
     """
     gaps = [0.0] * len(tasks) if gaps is None else gaps
-    duals = [
-        feasible(task.problem, task.y, task.weights, point.alpha)
-        for task, point in zip(tasks, points, strict=True)
-    ]
+    duals = [task.feasible(point.alpha) for task, point in zip(tasks, points, strict=True)]
     signed = [alpha * task.y for alpha, task in zip(duals, tasks, strict=True)]
     given = [point.coefficients for point in points]
     combinations = tasks[0].sample.combinations(np.array([*signed, *given]))

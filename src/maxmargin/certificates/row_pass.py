@@ -19,8 +19,9 @@ Rounding. A sum of k products in any order is off by at most `Plain.error(sum of
 values sum to at most |x_i|_2 |w|_2 for a score (Cauchy and Schwarz), and the error of v to at most that of
 sum alpha_i |x_i|_2 in the 2-norm (triangle inequality). A second pass bounds the errors of scores by their own terms
 where they matter, and a third, `exact_bounds`, rounds each sum once. A free intercept needs sum alpha_i y_i = 0: the
-class with the larger total is scaled down by the real factor that makes it exact, of which the computed factor is
-within a relative error that the bound subtracts.
+class with the larger total is scaled down to that of the other by a computed factor. By what remains, at most `uneven`,
+it is scaled down once more, in the account of rounding alone: this takes at most `uneven` from the gains, and moves v
+by at most `moved`.
 
 A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`). The
 loss of a row is replaced by a smooth one, phi(m), and phi by its Taylor polynomial of second order at the margin m0_i
@@ -208,12 +209,23 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
         underflow = TINY * max(t, 1.0) ** 2
     if not (gains > 0.0 and np.isfinite(gains + cost + underflow) and np.isfinite(v).all()):
         return nothing
-    terms = sums.terms
-    factor_error = 1.02 * terms * EPS if free else 0.0  # relative; a factor is the quotient of two totals
     spread = float(factors @ sums.spread) + problem.rho * gains
-    error = Plain.error(gains + cost, terms) + factor_error * (gains + 2.0 * cost) + underflow
-    length = _dual_length(problem, v, Plain.error(spread, terms) + factor_error * spread + underflow)
+    minus, plus = (factors * total).tolist()
+    uneven = abs(plus - minus) + Plain.error(gains, sums.terms) if free else 0.0
+    error = Plain.error(gains + cost, sums.terms) + uneven + underflow
+    v_error = Plain.error(spread, sums.terms) + moved(uneven, gains, spread) + underflow
+    length = _dual_length(problem, v, v_error)
     return dual_side(problem, gains - cost, gains + cost, error, length), factors
+
+
+def moved(uneven: float, total: float, spread: float) -> float:
+    """Return by how much v moves in the 2-norm where the heavier class is scaled down to the total of the other.
+
+    `uneven` is |sum alpha_i y_i|, `total` sum alpha_i, and `spread` sum alpha_i |x_i|. The heavier class has at least
+    half of the total: each of its dual variables falls by at most the share 2 uneven / total. The factor
+    2.02 covers the rounding of the sums.
+    """
+    return 2.02 * uneven / total * spread if uneven > 0.0 else 0.0
 
 
 def _dual_length(problem: Problem, v: np.ndarray, error: float) -> Length:
@@ -316,43 +328,43 @@ def certify(
     tol : float, default=0
         The gap that is asked for: where rounding is what keeps the gap above it, sums are exact.
     """
-    alpha = problem.capped(np.asarray(alpha, dtype=float), sample.weights)
-    alpha = proportions(alpha) if problem.hard else alpha
-    found, factors = row_bounds(problem, sample, w, b, alpha, scaled=True)
-    alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
-    if needs_exact_sums(problem, found, tol):
-        other = alpha.copy()
-        if problem.free:
-            even_out(other, sample.y, problem.caps(sample.weights))
-        better = exact_bounds(problem, sample, w, b, other)
-        if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
-            alpha, found = other, better
+    alpha, found = bounds_to(problem, sample, w, b, alpha, tol, scaled=True)
     if not (problem.hard or found.lower >= 0.0):  # zeros prove 0, which is more than rounding has left
         alpha, found = np.zeros_like(alpha), found._replace(lower=0.0, below=0.0)
     return sample.certificate(problem, alpha, found)
 
 
-def needs_exact_sums(problem: Problem, found: Bounds, tol: float) -> bool:
-    """Return whether rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive."""
-    if problem.hard and -found.below <= found.lower <= 0.0:
-        return True
-    rounding = found.below + found.above
-    return problem.gap(found.lower, found.upper) > tol and not rounding <= 0.1 * (found.upper - found.lower)
-
-
 def bounds_to(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float
-) -> Bounds:
-    """Return the bounds of (w, b) and feasible dual variables, from exact sums where plain ones prove no gap `tol`."""
-    found, _ = row_bounds(problem, sample, w, b, alpha)
-    if problem.gap(found.lower, found.upper) <= tol:
-        return found
-    better = exact_bounds(problem, sample, w, b, alpha)
-    return min(found, better, key=lambda one: problem.gap(one.lower, one.upper))
+    problem: Problem,
+    sample: Sample,
+    w: np.ndarray,
+    b: float,
+    alpha: np.ndarray,
+    tol: float,
+    scaled: bool = False,
+) -> tuple[np.ndarray, Bounds]:
+    """Return feasible dual variables, and the bounds; parameters as of `certify`, `scaled` as of `bound_of_dual`.
+
+    Sums are exact where rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive.
+    """
+    alpha = problem.capped(np.asarray(alpha, dtype=float), sample.weights)
+    alpha = proportions(alpha) if problem.hard else alpha
+    found, factors = row_bounds(problem, sample, w, b, alpha, scaled)
+    alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
+    hidden = problem.hard and -found.below <= found.lower <= 0.0
+    small = found.below + found.above <= 0.1 * (found.upper - found.lower)
+    if hidden or not (small or problem.gap(found.lower, found.upper) <= tol):
+        other = alpha.copy()
+        if problem.free:
+            even_out(other, sample.y, problem.caps(sample.weights))
+        better = exact_bounds(problem, sample, w, b, other)
+        if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
+            return other, better
+    return alpha, found
 
 
 def row_bounds(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, scaled: bool = False
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, scaled: bool
 ) -> tuple[Bounds, np.ndarray]:
     """Return the bounds of (w, b) and of dual variables within their caps, and the factors of `bound_of_dual`."""
     points, duals = [], []
@@ -409,11 +421,10 @@ def exact_bounds(problem: Problem, sample: Sample, w: np.ndarray, b: float, alph
         signed = alpha * sample.y
         v = exact_products(sample.X.T.tocsr() if sp.issparse(sample.X) else sample.X.T, signed)
         v = np.append(v, problem.rho * exact_total(signed)) if problem.rho else v
-        # scaling the heavier class down moves v by at most this times the longest row, and the gains by at most this
-        uneven = imbalance(alpha, sample.y) if problem.free else 0.0
-        moved = uneven * float(sample.norms.max(where=alpha > 0.0, initial=0.0))
-        length = _dual_length(problem, v, moved + EPS * norm(v) + TINY)
         gains, size = exact_total(problem.gains(alpha, sample.weights)), float(alpha.sum())
+        uneven = imbalance(alpha, sample.y) if problem.free else 0.0
+        v_error = moved(uneven, size, float(alpha @ sample.norms)) + EPS * norm(v) + TINY
+        length = _dual_length(problem, v, v_error)
         dual = dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
         return combine_sides(problem, dual, _exact_side(problem, sample, w, b))
 
@@ -424,39 +435,6 @@ def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Si
     # b of shifted rows is that of the caller's rows and w.shift, rounded once
     errors = EPS * (np.abs(margins) + (0.0 if sample.shift is None else abs(b))) + TINY
     return bound_of_point(problem, point_sums(problem, margins, errors, sample.weights), w, b)
-
-
-def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return dual variables near alpha that are feasible: capped, and balanced between the classes.
-
-    With a free intercept the heavier class is scaled down to the total of the other, which respects all caps; zeros are
-    returned where one class has no dual variable. The bound of a hard margin depends on the proportions only: their sum
-    is scaled to one.
-
-    Parameters
-    ----------
-    problem : Problem
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,)
-        Sample weights s_i; the caps are C s_i.
-    alpha : ndarray of shape (n,)
-        Any numbers; negative ones become 0.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        A new array.
-    """
-    alpha = problem.capped(alpha, weights)
-    if problem.hard:
-        alpha = proportions(alpha)
-    if problem.free:
-        balanced = problem.balanced(y, alpha)
-        if balanced is None:
-            return np.zeros_like(alpha)
-        alpha = balanced
-        even_out(alpha, y, problem.caps(weights))
-    return alpha
 
 
 def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
@@ -483,10 +461,7 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
 
 def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:
-    """Return |sum alpha_i y_i|, rounded upwards, for alpha and y of shape (n,).
-
-    Scaling the heavier class down changes v by up to this number times the longest row.
-    """
+    """Return |sum alpha_i y_i|, rounded upwards, for alpha and y of shape (n,)."""
     return abs(exact_total(alpha * y)) * (1.0 + EPS)
 
 

@@ -76,7 +76,7 @@ import numpy as np
 from ..numerics.sums import EPS, TINY, Plain, norm, row_norms
 from ..problem.problem import Problem
 from .certificate import Certificate
-from .row_pass import imbalance, norm_interval
+from .row_pass import imbalance, moved, norm_interval
 from .sample import Sample
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
@@ -206,8 +206,8 @@ def _dual_point(
     v = np.append(v, problem.rho * float(np.sum(signed))) if problem.rho else v
     # four times: the bound is that of dual variables times real factors, of which alpha are the rounded products
     error = 4.0 * Plain.error(float(alpha @ (sample.norms + problem.rho)), alpha.size + 12)
-    longest = float(sample.norms.max(where=alpha > 0.0, initial=0.0))
-    return v, error + (imbalance(alpha, sample.y) * longest * ROUND_UP if problem.free else 0.0)
+    uneven = imbalance(alpha, sample.y) if problem.free else 0.0
+    return v, error + moved(uneven, float(alpha.sum()), float(alpha @ sample.norms)) * ROUND_UP
 
 
 def margins_within(

@@ -29,7 +29,7 @@ import numpy as np
 
 from ...algorithms.online.dual_coordinate_descent import Descend
 from ...certificates.certificate import Certificate
-from ...certificates.row_pass import bound_of_dual, even_out
+from ...certificates.row_pass import bound_of_dual
 from ...data.partitions import ArrayPartitions, Gathered, release_pages, signs_of
 from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
@@ -314,8 +314,6 @@ class LoopsRun:
         signed = np.asarray(self.proved[support])
         y, (minus, plus) = np.sign(signed), self.factors
         dual = np.abs(signed) * np.where(y > 0.0, plus, minus)
-        if self.problem.free:
-            even_out(dual, y, dual.copy())  # no dual variable is raised
         used = dual > 0.0
         return Certificate(self.problem, self.lower, self.upper, support[used], dual[used], self.fingerprint)
 
