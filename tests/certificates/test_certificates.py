@@ -197,7 +197,7 @@ def forgeries(name, model):
         changes.append((np.argmax(claim.dual), 0.7 * 1.001, "is above its cap"))
     if name in ("hinge", "squared", "hard"):
         k = np.argmin(claim.dual)
-        changes.append((k, 0.99 * claim.dual[k], "is claimed, the data give"))
+        changes.append((k, 0.99 * claim.dual[k], "are not balanced"))
     for k, value, message in changes:
         dual = claim.dual.copy()
         dual[k] = value

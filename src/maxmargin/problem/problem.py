@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,6 +49,23 @@ class Problem:
         That constant value.
     power : {2, 1}, default=2
         Power of the norm in the penalty: 1/2 |w|^2, or |w|. The hard margin does not depend on it.
+
+    Attributes
+    ----------
+    hard : bool
+        Whether this is the hard margin.
+    free : bool
+        Whether the intercept is unregularised; the dual variables then balance: sum alpha_i y_i = 0.
+    q : float
+        The exponent of the norm of w: 1/p + 1/q = 1.
+    rho : float
+        The constant coordinate of every pattern; 0 where there is none.
+    cap : float
+        The largest dual variable of a pattern of weight 1; inf where it is unbounded.
+    first_power : bool
+        Whether the penalty is |w| and not its half square. The hard margin counts as the half square.
+    euclidean : bool
+        Whether the problem has half a squared 2-norm, or is a hard margin at p = 2, which is the same.
     """
 
     loss: str
@@ -56,6 +74,14 @@ class Problem:
     intercept: str = "free"
     intercept_scaling: float = 1.0
     power: int = 2
+    if TYPE_CHECKING:  # `__post_init__` sets what follows from the parameters
+        hard: bool = field(init=False)
+        free: bool = field(init=False)
+        q: float = field(init=False)
+        rho: float = field(init=False)
+        cap: float = field(init=False)
+        first_power: bool = field(init=False)
+        euclidean: bool = field(init=False)
 
     def __post_init__(self) -> None:
         for name, choices in (("loss", LOSSES), ("intercept", INTERCEPTS)):
@@ -71,41 +97,16 @@ class Problem:
             raise ValueError(f"p must be a number from 1 to inf; got p={self.p!r}.")
         if self.power not in (1, 2):
             raise ValueError(f"power must be 2 (half the squared norm) or 1; got {self.power!r}.")
-
-    @property
-    def q(self) -> float:
-        """The exponent of the norm of w: 1/p + 1/q = 1."""
-        return dual_exponent(self.p)
-
-    @property
-    def first_power(self) -> bool:
-        """Whether the penalty is |w| and not its half square. The hard margin counts as the half square."""
-        return self.power == 1 and not self.hard
-
-    @property
-    def euclidean(self) -> bool:
-        """Whether the problem has half a squared 2-norm, or is a hard margin at p = 2, which is the same."""
-        return self.p == 2 and not self.first_power
-
-    @property
-    def hard(self) -> bool:
-        """Whether this is the hard margin."""
-        return math.isinf(self.C)
-
-    @property
-    def free(self) -> bool:
-        """Whether the intercept is unregularised; the dual variables then balance: sum alpha_i y_i = 0."""
-        return self.intercept == "free"
-
-    @property
-    def rho(self) -> float:
-        """The constant coordinate of every pattern; 0 where there is none."""
-        return self.intercept_scaling if self.intercept == "augmented" else 0.0
-
-    @property
-    def cap(self) -> float:
-        """The largest dual variable of a pattern of weight 1; inf where it is unbounded."""
-        return self.C if self.loss == "hinge" else np.inf
+        hard = math.isinf(self.C)
+        vars(self).update(
+            hard=hard,
+            free=self.intercept == "free",
+            q=dual_exponent(self.p),
+            rho=self.intercept_scaling if self.intercept == "augmented" else 0.0,
+            cap=self.C if self.loss == "hinge" else np.inf,
+            first_power=self.power == 1 and not hard,
+            euclidean=self.p == 2 and (hard or self.power == 2),
+        )
 
     def caps(self, weights: np.ndarray) -> np.ndarray:
         """Return the largest dual variable of each pattern: C s_i for the hinge, else inf; 0 for weight 0."""
@@ -200,7 +201,7 @@ class Problem:
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite if the
         bounds contradict each other, prove nothing, or are NaN; never NaN.
         """
-        if contradict(lower, upper) or proves_nothing(lower, upper):
+        if proves_nothing(lower, upper) or upper < lower - CROSSED * abs(lower):
             return np.inf
         if self.hard:
             gap = 1.0 - lower / upper if upper > 0.0 else np.inf
@@ -230,11 +231,6 @@ def dual_exponent(p: float) -> float:
     if p == 1.0:
         return np.inf
     return 1.0 if np.isinf(p) else p / (p - 1.0)
-
-
-def contradict(lower: float, upper: float) -> bool:
-    """Return whether the lower bound exceeds the upper bound by more than rounding explains (`CROSSED`)."""
-    return upper < lower - CROSSED * abs(lower)
 
 
 def proves_nothing(lower: float, upper: float) -> bool:

@@ -24,7 +24,7 @@ from ...certificates.row_pass import (
     score_errors,
     slopes,
 )
-from ...certificates.sample import factors_at, row_projections
+from ...certificates.sample import row_projections
 from ...data.door import LARGEST
 from ...data.partitions import Gathered, M, Partition, check_finite, check_least_cost, signs_of
 from ...numerics.sums import Plain, row_norms
@@ -349,8 +349,7 @@ class Block:
         self.weights = np.where(block.codes >= 0, self.weights, 0.0)
         check_least_cost(coordinates.problem, block, self.weights)
         d = X.shape[1]
-        self.products = row_projections(self.X, np.arange(1.0, d + 1.0)) * factors_at(block.numbers)
-        self.products *= 1.0 + self.weights
+        self.products = row_projections(self.X, self.weights, np.arange(1.0, d + 1.0), block.numbers)
         if not (self.norms.max(initial=0.0) <= LARGEST and np.isfinite(self.products.sum())):
             check_finite(block)
 
