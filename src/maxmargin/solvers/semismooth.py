@@ -150,12 +150,11 @@ def _hinge_points(state: _State, tol: float, start: tuple[np.ndarray, float] | N
     """Yield the iterates of the proximal-point method for the hinge.
 
     sigma grows fast while more rows are active than at the optimum, and once the active set is that of the optimum. A
-    problem is solved until the gradient is a tenth of its first one. The iteration ends where the shares stay the same,
-    or three problems in a row do not reduce the gap.
+    problem is solved until the gradient is a tenth of its first one. Three problems in a row that do not reduce the gap
+    end the iteration.
     """
     _find_hinge_start(state, start)
-    size, steps, idle, least, last_change = state.z.size, 0, 0, np.inf, np.inf
-    best = state.z, state.alpha
+    size, steps, idle, least, best = state.z.size, 0, 0, np.inf, (state.z, state.share)
     max_sigma = 1e5 * max(1.0, 1.0 / float(state.costs.sum()))
     report = tol if tol else -1.0
     frozen = False
@@ -170,17 +169,12 @@ def _hinge_points(state: _State, tol: float, start: tuple[np.ndarray, float] | N
             if not state.solved:
                 frozen = None
                 continue
-        # the largest change of a slack by the problem
-        change = float(np.abs(state.share - state.prox).max()) / state.sigma
-        state.prox, length = state.share, 1.0 + float(np.abs(state.z).sum())
-        idle += 1
+        state.prox, idle = state.share, idle + 1
         if gap < least:
-            idle, least, best = 0, gap, (state.z, state.alpha)
-        still = (change <= 1e-12 * length and change > 0.5 * last_change) or change <= 1e-15 * length
-        last_change = change
-        if end or gap <= 1e-14 or (least <= 1e-9 and ((still and state.at_rounding) or idle >= 3)):
+            idle, least, best = 0, gap, (state.z, state.share)
+        if end or gap <= 1e-14 or (least <= 1e-9 and idle >= 3):
             if least < gap:  # rounding has prevented progress
-                (state.z, state.alpha), gap = best, least
+                (state.z, state.share), gap = best, least
             yield state.point(gap, tol)
             return
         growth, limit = 2.0, max_sigma
@@ -245,6 +239,7 @@ class _State:
 
     def __init__(self, rows: CentredRows, y: np.ndarray, costs: np.ndarray, upper: float, stop: Stop) -> None:
         self.rows, self.y, self.costs, self.upper, self.stop = rows, y, costs, upper, stop
+        self.signed_costs = y * costs
         self.free, self.regular, self.hessian = rows.problem.free, rows.regular, _Hessian(rows, costs)
         self.active = np.zeros(y.size, bool)
         self.unchanged, self.ended, self.failed = 0, False, False
@@ -272,24 +267,26 @@ class _State:
     def evaluate(self, frozen: bool = False) -> None:
         """Compute dual variables, gradient and gap from z and its slacks.
 
-        Where `frozen` is true the active set is kept, and the shares of its rows are not clipped.
+        Where `frozen` is true the active set is kept: its shares are not clipped, and the others stay.
         """
-        share = self.sigma * self.slack
-        share += self.prox
-        clipped, active = self._clip(share)
         if frozen:
-            np.copyto(clipped, share, where=self.active)
-        self._set_share(clipped, None if frozen else active)
+            self._set_share(self.prox + self.sigma * np.where(self.active, self.slack, 0.0), None)
+        else:
+            self._set_share(*self._clip(self.prox + self.sigma * self.slack))
 
     def _set_share(self, share: np.ndarray, active: np.ndarray | None) -> None:
         """Set shares, dual variables and gradient, and with active rows the gap."""
-        self.share, self.alpha = share, self.costs * share
-        self.v = self.rows.combine(self.y * self.alpha)
+        self.share, self.v = share, self.rows.combine(self.signed_costs * share)
         self.gradient = self.regular * self.z - self.v
         if active is not None:
             self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
             self.active, self.count, self.total = active, np.count_nonzero(active), float(self.costs @ share)
             self.gap = self._gap()
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The dual variables."""
+        return self.costs * self.share
 
     def _clip(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the shares clipped to their bounds, and the active rows."""
@@ -309,9 +306,11 @@ class _State:
         square = float((self.regular * v) @ v)
         if self.upper < np.inf:
             dual = total - 0.5 * square
-            losses = float(self.costs @ self.slack.clip(0.0, np.inf))
+            if not dual > 0.0:
+                return np.inf
+            losses = float(self.costs @ np.maximum(self.slack, 0.0))
             primal = 0.5 * float((self.regular * self.z) @ self.z) + losses
-            return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+            return (abs(primal - dual) + uneven) / dual
         curvature = square + float(self.alpha @ self.share) / self.sigma
         if not (curvature > 0.0 and total > 0.0):
             return np.inf
@@ -364,8 +363,7 @@ class _State:
             self._first = float(self.gradient @ self.gradient)
         for taken in range(max_steps):
             square = float(self.gradient @ self.gradient)
-            self.at_rounding = square <= (1e-14 * self.total) ** 2
-            self.solved = self.at_rounding or square <= 0.01 * self._first
+            self.solved = square <= max(0.01 * self._first, (1e-14 * self.total) ** 2)
             if self.solved or self.gap <= goal or self.stop():
                 return taken
             if not self.step():
@@ -384,7 +382,7 @@ class _State:
             H = self.hessian.regularised(self.active, self.sigma)
             if self.free and not self.count:  # R and M are 0 in the intercept
                 H[-1, -1] += 1e-2 * self.sigma * float(self.costs.sum())
-            _, dz, failed = _linalg.lapack.dposv(H, -self.gradient)
+            _, dz, failed = _linalg.lapack.dposv(H.T, -self.gradient, lower=1)  # in LAPACK's order
             solve = factor(H) if failed else None  # with a ridge, where rounding has made H indefinite
             if failed:
                 dz = -self.gradient / np.maximum(np.diag(H), TINY) if solve is None else -solve(self.gradient)
@@ -434,14 +432,10 @@ class _State:
         scaled = self.regular * dz
         linear, quadratic = float(scaled @ self.z), float(scaled @ dz)
         low, high, t, new, clipped, inside = 0.0, np.inf, 0.0, 1.0, self.share, self.active
-        rate, base, weighted = self.sigma * change, self.sigma * self.slack, self.costs * change
-        base += self.prox
-        share = np.empty_like(base)
-        for _ in range(50):
+        rate, base, weighted = self.sigma * change, self.prox + self.sigma * self.slack, self.costs * change
+        for _ in range(20):
             t = new
-            np.multiply(rate, -t, out=share)
-            share += base
-            clipped, inside = self._clip(share)
+            clipped, inside = self._clip(base - t * rate)
             first = linear + quadratic * t - float(weighted @ clipped)
             if abs(first) <= tolerance:
                 break
