@@ -22,7 +22,7 @@ from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts
 from maxmargin.algorithms.normalised import perceptron as normalised
 from maxmargin.algorithms.normalised import smoothed
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
-from maxmargin.fit.streaming import streams
+from maxmargin.estimators.online import streams
 from maxmargin.separability import search
 from maxmargin.solvers import decomposition, generation, interior_point, l1, semismooth
 

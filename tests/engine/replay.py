@@ -23,7 +23,7 @@ from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine import sweep as sweeps
 from maxmargin.engine.state import refresh
 from maxmargin.engine.sweep import shuffled, strides
-from maxmargin.fit.streaming import Stream
+from maxmargin.estimators.online import Stream
 
 # runs of code that other tests compile as well
 FEW = ("perceptron, hard, csr", "dcd, dyadic, dense", "dcd, real, dense", "orders")

@@ -52,8 +52,6 @@ class Facts:
         The largest squared Euclidean norm of a pattern without constant and slack coordinates; None for `radius2`.
     d : int, default=1
         Number of features.
-    point : (ndarray of shape (d,), float), default=None
-        (w, b) of a warm start.
     """
 
     problem: Problem
@@ -64,7 +62,6 @@ class Facts:
     losses: float = 1.0
     length2: float | None = None
     d: int = 1
-    point: tuple[np.ndarray, float] | None = None
 
     @property
     def R(self) -> float:
@@ -210,7 +207,7 @@ class Algorithm(ABC):
         """Return the plan for a problem."""
 
     def measure(self, run: Any) -> dict[str, float]:
-        """Return numbers of the algorithm itself, from the state of a run (`fit.run.Run`) after its last evaluation."""
+        """Return numbers of the algorithm itself, from the state of a run (`fit.state`) after its last evaluation."""
         return {}
 
 

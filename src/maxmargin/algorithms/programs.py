@@ -21,7 +21,7 @@ from ..solvers.semismooth import points as semismooth_points
 from .base import Algorithm, Bias, Facts, Plan
 
 if TYPE_CHECKING:
-    from ..fit.run import Run
+    from ..fit.report import Task
 
 
 def interior_points_of_any_norm(
@@ -49,15 +49,6 @@ def interior_points_of_any_norm(
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
-def _plan(solver: Callable[..., Iterator[Any]], **options: Any) -> Plan:
-    """Return the plan of a batch solver that reads the rows as they are stored."""
-
-    def iterates(run: Run) -> Iterator[Any]:
-        return solver(run.problem, run.patterns.X, run.y, run.weights, run.interrupted, **options)
-
-    return Plan(rule=iterates, unit=1.0)
-
-
 @dataclass(frozen=True)
 class Program(Algorithm):
     """Common part of the batch solvers, which use all patterns at once: their order is of no effect."""
@@ -67,10 +58,14 @@ class Program(Algorithm):
     schedules: ClassVar[tuple[str, ...]] = ("points",)
     bias: ClassVar[Bias] = Bias.OWN
     kernelised: ClassVar[bool] = False
-    points: ClassVar[Any] = None
+    points: ClassVar[Any]
 
     def plan(self, facts: Facts) -> Plan:
-        return _plan(type(self).points)
+        return Plan(rule=lambda run: self.iterates(run.task, run.tol, run.interrupted), unit=1.0)
+
+    def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Any]:
+        """Yield the iterates of the solver, (w, b, alpha) or `Reached`, up to a gap of `tol`; rows are as stored."""
+        return type(self).points(task.problem, task.patterns.X, task.y, task.weights, interrupted, tol)
 
 
 @dataclass(frozen=True)
@@ -78,9 +73,6 @@ class SoftProgram(Program):
     """Common part of the solvers of soft margins at p = 2, which end at a given gap."""
 
     loss: ClassVar[str | None] = None  # the loss that it solves; None: both losses
-
-    def plan(self, facts: Facts) -> Plan:
-        return _plan(type(self).points, tol=facts.tol)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
@@ -93,15 +85,10 @@ class SoftProgram(Program):
 class SemismoothNewton(SoftProgram):
     """Common part of the entries to `solvers.semismooth`, one for each loss."""
 
-    def plan(self, facts: Facts) -> Plan:
-        def iterates(run: Run) -> Iterator[Reached]:
-            X, problem = run.patterns.X, run.problem
-            rows = run.patterns.shared(("centred rows", problem), lambda: centred_rows(problem, X))
-            return semismooth_points(
-                problem, rows, run.y, run.weights, run.interrupted, facts.tol, facts.point
-            )
-
-        return Plan(rule=iterates, unit=1.0)
+    def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Reached]:
+        problem, patterns = task.problem, task.patterns
+        rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
+        return semismooth_points(problem, rows, task.y, task.weights, interrupted, tol, task.point)
 
 
 @dataclass(frozen=True)
@@ -122,7 +109,9 @@ class LinearProgram(Program):
     """
 
     name: ClassVar[str] = "lp"
-    points: ClassVar[Any] = staticmethod(linear_points)
+
+    def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Any]:
+        return linear_points(task.problem, task.patterns.X, task.y, task.weights, interrupted)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.p not in (1.0, np.inf):
@@ -153,9 +142,6 @@ class InteriorPoint(Program):
 
     name: ClassVar[str] = "interior-point"
     points: ClassVar[Any] = staticmethod(interior_points_of_any_norm)
-
-    def plan(self, facts: Facts) -> Plan:
-        return _plan(interior_points_of_any_norm, tol=facts.tol)
 
     def refuses(self, problem: Problem) -> str | None:
         return None

@@ -190,6 +190,9 @@ class Patterns(_RowSet):
                 self._shared[key] = make()
             return self._shared[key]
 
+    def fetch(self, wanted: np.ndarray) -> None:
+        """Load nothing: rows of data are there."""
+
     def packed_memory(self) -> PackedRows:
         """Return memory for packed rows."""
         return PackedRows(int(LARGE_SET * self.n) if self.large else None)
@@ -206,7 +209,7 @@ class KernelPatterns(_RowSet):
     Parameters
     ----------
     rows : KernelRows
-        Cache of the rows of the kernel. It is shared with other problems, which may replace rows (`forget`).
+        Cache of the rows of the kernel; other problems may use it before and after this one, but not meanwhile.
     used : ndarray of int
         The rows of non-zero weight, in the order in which the engine numbers them.
 
@@ -226,7 +229,6 @@ class KernelPatterns(_RowSet):
         self.longest2 = float(self.square.max(initial=0.0))
         self._places, self._requested = np.full(rows.n, -1), np.zeros(rows.n, np.uint8)
         self._owners = np.full(rows.capacity, -1)  # the pattern in each slot of the cache; -1 for none
-        self._computed = rows.computed
 
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
         return self.square + rho * rho
@@ -240,20 +242,14 @@ class KernelPatterns(_RowSet):
         return Gram(self.rows.rows, self._places, self._requested, self.used, vector, float(rho))
 
     def fetch(self, wanted: np.ndarray) -> np.ndarray:
-        """Load the rows of these patterns, at most `rows.capacity` of them; return their places.
+        """Load the kernel rows of these patterns, at most `rows.capacity` of them; return their places.
 
         Other rows may be replaced, first those that no step has used since the last call.
         """
         if self.rows.capacity < self.rows.n:
             self._load(np.flatnonzero((self._requested > 0) & (self._places >= 0)))
             self._requested[:] = 0
-        return self._load(wanted)
-
-    def forget(self) -> None:
-        """Count no row as loaded if rows have been computed for another problem, which may have replaced them."""
-        if self.rows.computed != self._computed:
-            self._places[:] = self._owners[:] = -1
-            self._computed = self.rows.computed
+        return self._load(self.used[wanted])
 
     def _load(self, wanted: np.ndarray) -> np.ndarray:
         """Load these rows into the cache, and mark the rows that they replace; return their slots."""
@@ -262,7 +258,6 @@ class KernelPatterns(_RowSet):
         gone = self._owners[slots]
         self._places[gone[gone >= 0]] = -1
         self._places[wanted], self._owners[slots] = slots, wanted
-        self._computed = self.rows.computed
         return slots
 
 

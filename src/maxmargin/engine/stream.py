@@ -161,10 +161,3 @@ def open_stream(rule, h, order):
     h.before_step(h.number[SEEN])
     rule.start(h, order)
     h.number[SEEN] += 1.0
-
-
-@compiled()
-def refresh_norm(h):
-    """Compute |w|^2 again, as running values accumulate rounding errors."""
-    k = h.number[SCALE]
-    h.number[NORM2] = k * k * (h.space.vector.norm2() + h.delta2 * (h.sums[SQUARES] + h.sums[SQUARES + 1]))

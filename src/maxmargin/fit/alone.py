@@ -7,8 +7,7 @@ other method takes over, and the result is the last iterate with the algorithm's
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,21 +20,18 @@ from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
 from ..certificates.row_pass import certify
 from ..certificates.sample import Sample
 from ..data.rows import Patterns
-from ..engine.state import BIAS
 from ..kernels.functions import Kernel
 from ..kernels.names import kernel_named
 from ..numerics.sizes import draw_seeds
-from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
+from .best import Primal
 from .deadline import Deadline
 from .report import GramTask, Task
-from .run import GramRun, Run
-from .schedules import SCHEDULES
+from .schedules import CONVERGED_GAP, SCHEDULES
+from .state import GramRun, Run
 
 MEGABYTES = 1000.0  # of the kernel rows that a run keeps
-# Largest gap at which a batch solver that ends by itself has converged; at a larger one rounding has stopped it.
-CONVERGED_GAP = 1e-6
 DEFAULT_TOL = 1e-3  # from which parameters follow that are None, where no `tol` is given
 
 
@@ -121,91 +117,46 @@ class AlgorithmRun:
     table: list[Epoch]
 
 
-class _Alone:
-    """A state that records every iterate as it is, and stops its clock for evaluations.
-
-    Attributes
-    ----------
-    raw : (ndarray or None, float, ndarray)
-        (w, b) and the dual variables in the algorithm's own scale.
-    scaled : (ndarray, float)
-        (w, b), or with a kernel (coefficients, b), at the scale of the objective.
-    """
-
-    scaled: tuple[np.ndarray, float] | None = None
-    seconds, evaluations = 0.0, 0
-
-    @contextmanager
-    def paused(self: Any) -> Iterator[None]:
-        """Stop the clock."""
-        self.seconds += time.process_time() - self.began
-        yield
-        self.began = time.process_time()
-
-    def evaluate_iterate(self: Any) -> None:
-        self.evaluations += 1
-        with self.paused():
-            super().evaluate_iterate()  # pyright: ignore
-
-    def record(self: Any, w: np.ndarray, b: float, scores: np.ndarray, length: float, raw: Any) -> None:
-        """Record an iterate of this length and of these scores of the rows, which are without the intercept."""
-        problem, margins = self.problem, self.y * (scores + b)
-        objective = problem.primal(problem.penalty(length), margins, self.weights)
-        margin = 1.0 / length if length > 0.0 else np.inf
-        if problem.hard:
-            margin = float(margins.min()) / length if length > 0.0 else -np.inf
-            objective = objective_of(margin)
-        # IMA returns the best w that it has reached, not that of a target that it has given up
-        if self.scaled is None or self.algorithm.schedule != "increments" or objective < self.objective:
-            self.scaled, self.margin, self.objective, self.raw = (w, b), margin, objective, raw
-
-    def row(self: Any) -> Epoch:
-        """Return the row of the table."""
-        best, hard = self.best, self.problem.hard
-        # decomposition computes bounds only
-        if self.scaled is None or self.algorithm.schedule == "working-sets":
-            self.scaled, self.margin, self.raw = best.primal, best.margin(), (None, best.primal.b, best.alpha)
-            self.objective = objective_of(self.margin) if hard else best.upper
-        visits = self.presentations - self.n * self.evaluations
-        seconds = self.seconds + time.process_time() - self.began
-        lower, upper = (self.margin, best.upper) if hard else (best.lower, self.objective)
-        reached = self.margin, self.objective, lower, upper, self.problem.gap(lower, upper)
-        return Epoch(visits / self.n, visits, self.steps, seconds, *reached)
-
-
-class _Rows(_Alone, Run):
-    def keep_primal(self, w: np.ndarray, b: float, z: np.ndarray | None) -> None:
-        z = Plain.scores(self.patterns.X, w) if z is None else z
-        raw = (w, b, None)
-        if "h" in vars(self):  # now, before the evaluation moves the intercept
-            own, bias = self._point()
-            raw = own.copy(), bias, np.array(self.h.scale.to_dual(self.h.alpha))
-        self.record(w, b, z, norm(self.problem.weights(w, b), self.problem.q), raw)
-        super().keep_primal(w, b, z)
-
-    def take(self, point: Any) -> None:
-        """Evaluate an iterate of a batch solver as it is."""
-        with self.paused():
-            super().take(point)
-            w, b, alpha = np.asarray(point[0], float), point[1], np.asarray(point[2], float)
-            self.evaluate(w, b, alpha)
-            self.raw = w, b, alpha
-
-
-class _KernelRows(_Alone, GramRun):
-    def keep_primal(self, alpha: np.ndarray, b: float, scores: np.ndarray) -> None:
-        c, used = alpha * self.y, scores[self.patterns.used]
-        raw = (None, b, alpha)
-        if "h" in vars(self):
-            bias = float(self.h.number[BIAS] + self.rho * self.h.space.vector.w[-1])
-            raw = None, bias, np.array(self.h.scale.to_dual(self.h.alpha))
-        self.record(c, b, used, self.problem.norm2(max(float(c @ used), 0.0), b) ** 0.5, raw)
-        super().keep_primal(alpha, b, scores)
-
-
 def objective_of(margin: float) -> float:
     """Return the objective 1 / (2 margin^2) of a hard margin."""
     return 0.5 / margin / margin if margin > 0.0 else np.inf
+
+
+@dataclass
+class _Reached:
+    """The iterate that a run returns, with its margin and its objective."""
+
+    own: tuple[np.ndarray | None, float, np.ndarray]
+    primal: Primal
+    margin: float
+    objective: float
+
+
+def _reached(state: Any, last: _Reached | None) -> _Reached:
+    """Return the iterate that was evaluated last; of IMA the best, not that of a target that it has given up."""
+    best, problem, schedule, found = state.best, state.problem, state.algorithm.schedule, state.iterate
+    if found is None or schedule == "working-sets":  # decomposition computes bounds only
+        objective = objective_of(best.margin()) if problem.hard else best.upper
+        return _Reached((None, best.primal.b, best.alpha), best.primal, best.margin(), objective)
+    margins, length = state.y * (found.z + found.primal.b), found.length
+    objective = problem.primal(problem.penalty(length), margins, state.weights)
+    margin = 1.0 / length if length > 0.0 else np.inf
+    if problem.hard:
+        margin = float(margins.min()) / length if length > 0.0 else -np.inf
+        objective = objective_of(margin)
+    if last is not None and schedule == "increments" and not objective < last.objective:
+        return last
+    return _Reached(found.own, found.primal, margin, objective)
+
+
+def _epoch(state: Any, reached: _Reached, seconds: float) -> Epoch:
+    """Return the row of the table after so many seconds."""
+    margin, objective, best = reached.margin, reached.objective, state.best
+    visits = state.presentations - state.n * state.evaluations
+    lower, upper = (margin, best.upper) if state.problem.hard else (best.lower, objective)
+    gap = state.problem.gap(lower, upper)
+    seconds -= state.evaluating
+    return Epoch(visits / state.n, visits, state.steps, seconds, margin, objective, lower, upper, gap)
 
 
 def run(
@@ -241,16 +192,17 @@ def run(
     own = algorithm.for_rows(n, lambda numbers: numbers[used])
     settings = own, tol or DEFAULT_TOL, rng, deadline.interrupted
     if kernel is None:
-        state: Any = _Rows(Task(problem, Patterns(X[used]), signs[used], weights[used]), *settings)
+        state: Any = Run(Task(problem, Patterns(X[used]), signs[used], weights[used]), *settings)
     else:
         kernel = kernel if isinstance(kernel, Kernel) else kernel_named(kernel, X, "scale", 3, 0.0)
         rows = KernelRows(kernel, kernel.part(X, used), MEGABYTES)
-        state = _KernelRows(GramTask(problem, rows, signs[used], weights[used]), *settings)
-    state.every_epoch, state.began = record == "epoch", time.process_time()
+        state = GramRun(GramTask(problem, rows, signs[used], weights[used]), *settings)
+    state.every_epoch, began, reached = record == "epoch", time.process_time(), None
     table, status, gap = list[Epoch](), None, np.inf
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in SCHEDULES[algorithm.schedule](state):
-            table.append(state.row())
+            reached = _reached(state, reached)
+            table.append(_epoch(state, reached, time.process_time() - began))
             gap, status = table[-1].gap, Status.INTERRUPTED if callback(table[-1]) else deadline.status()
             if state.converged or gap <= (tol or 0.0):
                 status = Status.CONVERGED
@@ -261,11 +213,12 @@ def run(
             if status is not None:
                 break
         ended = Status.CONVERGED if state.converged or gap <= CONVERGED_GAP else Status.STALLED
-        last = table[-1] if table else state.row()._replace(epochs=0.0)
-        lower, upper = _certified(state)
+        reached = reached or _reached(state, None)
+        last = table[-1] if table else _epoch(state, reached, 0.0)
+        lower, upper = _certified(state, *reached.primal)
         if problem.gap(lower, upper) <= (tol or 0.0):
             status = Status.CERTIFIED
-        w, b, part = state.raw
+        w, b, part = reached.own
         alpha = np.zeros(n)
         alpha[used] = part
         parameters = {"unit": state.plan.unit}
@@ -278,9 +231,9 @@ def run(
         )  # fmt: skip
 
 
-def _certified(state: Any) -> tuple[float, float]:
-    """Return the certified bounds by the last iterate and by the best dual variables."""
-    problem, patterns, (w, b), alpha = state.problem, state.patterns, state.scaled, state.best.alpha
+def _certified(state: Any, w: np.ndarray, b: float) -> tuple[float, float]:
+    """Return the certified bounds by the iterate (w, b) and by the best dual variables."""
+    problem, patterns, alpha = state.problem, state.patterns, state.best.alpha
     if isinstance(state, Run):
         found: Any = certify(problem, Sample(patterns.X, state.y, state.weights), w, b, alpha)
     else:
@@ -295,6 +248,6 @@ def _most_updates(state: Any) -> float:
     theorem = bounds.UPDATES.get(state.algorithm.name)
     if theorem is None:
         return np.nan
-    length2 = state._length2() + float(np.sum(state.h.slack.own_norm2(state.h.ids)))
+    length2 = state.length2() + float(np.sum(state.h.slack.own_norm2(state.h.ids)))
     margin = float(state.scores.min()) / length2**0.5 if length2 > 0.0 else 0.0
     return theorem(state.algorithm, state.rule, state.facts.R, margin, state.problem.p)

@@ -6,6 +6,7 @@ Small dense soft margins are solved before it, by Newton's method or the proxima
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,11 +20,11 @@ from ..solvers.iterate import Point, Reached
 from ..solvers.polish import polished
 from ..solvers.rows import CentredRows
 from ..solvers.semismooth import points
-from .best import canonical_multiple
+from .best import Best, Primal, primal_point
 
 if TYPE_CHECKING:
     from ..certificates.certificate import Certificate
-    from .run import Run
+    from .report import Task
 
 # A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
 # factorisation, rows x (smaller side)^2. Up to MAX_ROWS_TO_OPTIMUM rows the exact stage runs to the optimum, with more
@@ -57,8 +58,9 @@ def ends_at_tol(patterns: Patterns) -> bool:
 
 
 def finish(
-    run: Run,
+    task: Task,
     rows: CentredRows,
+    best: Best,
     keep: Callable[[Point], Certificate],
     stop: Callable[[], bool],
     rounding: float,
@@ -68,9 +70,11 @@ def finish(
 
     Parameters
     ----------
-    run : Run
+    task : Task
     rows : CentredRows
         Rows of the task.
+    best : Best
+        What is proved, in place of points that do not separate the classes.
     keep : callable
         Certifies a point, and keeps its parts that are better; returns its certificate.
     stop : callable
@@ -82,16 +86,17 @@ def finish(
     """
     if stop():
         return
-    task = run.problem, rows, run.y, run.weights, stop
-    for w, b, alpha, gap, _ in _hard_points(*task) if run.problem.hard else points(*task, goal):
+    problem, y, weights = task.problem, task.y, task.weights
+    solve = _hard_points if problem.hard else partial(points, tol=goal)
+    for w, b, alpha, gap, _ in solve(problem, rows, y, weights, stop):
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             continue
-        if run.problem.hard:
-            primal = _separators(run, w, b)
+        if problem.hard:
+            primal = [_separator(task, w, b) or best.primal]
         elif goal and gap <= goal:
             primal = [(w, b)]
         else:
-            primal = tight_points(run.problem, run.patterns, run.y, run.weights, (w, b), rounding)
+            primal = tight_points(problem, task.patterns, y, weights, (w, b), rounding)
         gaps = (keep(Point(v, bias, alpha)).gap for v, bias in primal)
         if any(gap <= max(goal, rounding) for gap in gaps) or stop():
             return
@@ -111,16 +116,10 @@ def _hard_points(
     yield Reached(*rows.primal(z), alpha, np.inf, False)
 
 
-def _separators(run: Run, w: np.ndarray, b: float) -> list[tuple[np.ndarray, float]]:
-    """Return the multiple of w with smallest margin one and the best intercept, or the best point of `run`."""
-    problem, y = run.problem, run.y
-    z = Plain.scores(run.patterns.X, w)
-    b = best_intercept(problem, z, y, run.weights) if problem.free else b
-    smallest = float((y * (z + b)).min())
-    if not smallest > 0.0:
-        return [run.best.primal]
-    t = canonical_multiple(smallest, norm(w, problem.q))
-    return [(t * w, t * b)]
+def _separator(task: Task, w: np.ndarray, b: float) -> Primal | None:
+    """Return the multiple of w with smallest margin one and the best intercept; None if w does not separate."""
+    w, b, margin = primal_point(task, w, b)
+    return Primal(w, b) if margin > 0.0 else None
 
 
 def tight_points(

@@ -7,18 +7,36 @@ one pass over the rows (with kernels more: `State.passes_per_evaluation`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.state import BIAS, FACTOR, reset_step_counts
+from ..engine.state import BIAS, FACTOR, Motion, reset_step_counts
+from ..engine.sweep import batches, begin, objective_gap, shrinking_sweeps, shuffled, strides
+from ..solvers.decomposition import decomposed_points
 from .best import DECREASE
 
 if TYPE_CHECKING:
-    from .run import GramRun
-    from .state import State
+    from ..data.rows import PackedRows
+    from .report import GramTask
+    from .state import Progress, State
 
+
+# Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
+ENTRIES_PER_CALL = 1e7
+# Least time of a row visit, relative to an entry at about 1 ns: its numbers come from several places of memory (0.1 to
+# 0.2 us on 1,000,000 x 5).
+VISIT_COST = 100
+# Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
+POWER_COST = 50
+# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
+# the end of a fit; fewer cost more evaluations.
+MAX_VISITS = 50_000
+# The same for visits of long rows, or with powers: entries that cost as much, at about 1 ns each 0.3 s. A round value,
+# not tuned: fits on 7,000 and 20,000 columns take as long as without this limit.
+MAX_ENTRIES = 3e8
 
 # The constants were chosen on the data sets of benchmarks.before_after.
 
@@ -33,14 +51,14 @@ TARGET_SHARE, GIVE_UP_SHARE, MAX_TARGET_FACTOR = 0.25, 0.5, 3.0
 
 
 def increments(run: State) -> Iterator[None]:
-    """IMA: run its rule at a sequence of increasing target margins, with the rounds of `active_set`.
+    """IMA: run its rule at a sequence of increasing target margins, with the rounds of the schedule "active".
 
     The rule for each target starts at the w of the target before. A target ends in one of three ways: no row violates
     it (reached); it is given up (`GIVE_UP_SHARE`); the budget of steps is spent, which ends the algorithm. It also ends
     when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with the
     inverse square root of the number of steps.
     """
-    pace, memory, max_visits = run.pace, run.patterns.packed_memory(), run.max_visits
+    pace, memory, most_visits = run.pace, run.patterns.packed_memory(), max_visits(run)
     margin, eta, successes, third = 0.0, 1.0, 0, 0
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
@@ -50,8 +68,8 @@ def increments(run: State) -> Iterator[None]:
         while True:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
-                visits = max_visits if between > 1 else run.n
-                reached = run.sweep_and_narrow(memory, visits, MAX_IMA_SWEEPS) == 0
+                visits = most_visits if between > 1 else run.n
+                reached = sweep_and_narrow(run, memory, visits, MAX_IMA_SWEEPS) == 0
             run.evaluate_iterate()
             low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
@@ -61,7 +79,7 @@ def increments(run: State) -> Iterator[None]:
             yield
             if reached or run.converged or failed:
                 break
-            between = max(1, min(2 * between, max_visits // run.n))
+            between = max(1, min(2 * between, most_visits // run.n))
         if run.converged:  # no larger margin is tried
             continue
         smaller, balanced = _balance_classes(run)
@@ -146,70 +164,44 @@ ACTIVE_GAP_SHARE, ACTIVE_TOL_SHARE = 0.2, 0.7
 # `gap_driven`: largest number of sweeps of the active set (in `shrinking`: of the working set) between evaluations,
 # and, after each, of sweeps of the rows that made a step. They find their rows in the cache, but ignore other rows.
 MAX_ACTIVE_SWEEPS, MAX_MOVED_SWEEPS = 30, 10
-# `gap_driven` on data that are larger than the last cache (`Patterns.large`), if more than the share LARGE_MANY of the
-# rows makes a step in the first sweep (mnist 0.05, text 0.7 to 0.97): further sweeps of all rows before the first
-# evaluation; the largest share of the rows that are swept again after a step, since repeated sweeps in one order gain
-# less than sweeps in new orders; passes of an active set between evaluations, which with the sweeps of moved rows and
-# the evaluation itself are less than 5. Chosen on text of 1,000,000 rows.
-LARGE_MANY, LARGE_FIRST_SWEEPS, LARGE_MOVED_SHARE, LARGE_PASSES = 0.3, 2, 0.05, 3.4
 # Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
 # costs more than the visits themselves.
 MAX_SHUFFLED_PASSES = 128
 # `mini_batches`: smallest number of rows between two evaluations: with fewer, evaluations would cost more than steps.
 MIN_BATCH_ROWS = 5000
+# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
+# another algorithm may reach a smaller one.
+CONVERGED_GAP = 1e-6
 # Decomposition ends after so many working sets in a row without a smaller upper - lower (`DECREASE`): bounds of kernel
 # problems may stay constant for many sets. More delay the end, fewer may end the fit too early.
 MAX_IDLE_SETS = 200
 
 
-def plain(run: State) -> Iterator[None]:
-    """Make full passes until one makes no step."""
-    return _visit_and_evaluate(run, run.full_passes)
+def passes(run: State) -> Iterator[None]:
+    """Make full passes until one makes no step, then go on with the next rule.
 
-
-def active_set(run: State) -> Iterator[None]:
-    """Make full passes, each followed by passes over the rows that made a step in it, until a full pass makes none.
-
-    This is the active set of the PUMMA paper, section 5.1.
+    With the schedule "active" each is followed by passes over the rows that made a step in it, until none makes one:
+    the active set of the PUMMA paper, section 5.1. The number of full passes between two evaluations doubles, up to
+    `MAX_SHUFFLED_PASSES` and `MAX_VISITS`.
     """
-    memory, max_visits = run.patterns.packed_memory(), run.max_visits
-
-    def visit(passes: int) -> int:
-        """Make at most so many full passes, each with its active set; return the steps of the last full pass."""
-        steps, before = 0, run.presentations
-        for _ in range(passes):
-            steps = run.sweep_and_narrow(memory, max_visits)
-            # an active set of few rows that does not become empty may take more visits than full passes
-            if steps == 0 or run.interrupted() or run.presentations - before > max_visits:
-                break
-        return steps
-
-    return _visit_and_evaluate(run, visit)
-
-
-def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[None]:
-    """Alternate visits and evaluations, and go on to the next rule when no row makes a step.
-
-    The number of full passes between two evaluations doubles, up to `MAX_SHUFFLED_PASSES` and `MAX_VISITS`.
-
-    Parameters
-    ----------
-    run : State
-    visit : callable
-        Takes the largest number of full passes, and returns the number of steps in the last of them.
-    """
-    passes = 1
-    run.begin()
+    memory, most_visits = run.patterns.packed_memory(), max_visits(run)
+    narrow, steps, count = run.algorithm.schedule == "active", 0, 1
+    set_first_w(run)
     while True:
-        steps = visit(passes)
+        before = run.presentations
+        for _ in range(count):
+            steps = sweep_and_narrow(run, memory, most_visits if narrow else 0)
+            # an active set of few rows that does not become empty may take more visits than full passes
+            if steps == 0 or run.interrupted() or run.presentations - before > most_visits:
+                break
         run.evaluate_iterate()
         if steps == 0:
             run.take_next_rule()
         yield
         # an evaluation that shifts the intercept is a step of the algorithm: one pass is followed by one evaluation
-        max_passes = run.max_visits // run.n
+        max_passes = most_visits // run.n
         max_passes = min(max_passes, MAX_SHUFFLED_PASSES) if run.algorithm.shuffle else max_passes
-        passes = 1 if run.shifts or run.every_epoch else max(1, min(2 * passes, max_passes))
+        count = 1 if run.shifts or run.every_epoch else max(1, min(2 * count, max_passes))
 
 
 def gap_driven(run: State) -> Iterator[None]:
@@ -217,38 +209,30 @@ def gap_driven(run: State) -> Iterator[None]:
 
     The active set holds the rows whose dual variables may still change, by the scores of the evaluation. It is copied
     into contiguous memory in random order (if the algorithm shuffles). After each of its sweeps, the rows that made a
-    step are swept again; where many rows of large data move, only if they are few.
+    step are swept again.
     """
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
-    most_moved = most_visits = np.inf
-    steps = run.sweep(run.h, run.order(run.patterns.side_by_side))
-    if run.patterns.large and steps > LARGE_MANY * run.n:
-        most_moved, most_visits = LARGE_MOVED_SHARE * run.n, LARGE_PASSES * run.n
-        for _ in range(LARGE_FIRST_SWEEPS):
-            if not run.interrupted():
-                run.sweep(run.h, run.order(run.patterns.side_by_side))
+    sweep(run, run.h, full_order(run, run.patterns.side_by_side))
     while True:
         run.evaluate_iterate()
         yield
-        end = run.presentations + most_visits
-        rows = run.active_rows(max(MIN_BAND, BAND_PER_GAP * min(run.best.gap, 1.0)))
+        rows = active_rows(run, max(MIN_BAND, BAND_PER_GAP * min(run.best.gap, 1.0)))
         if rows.size == 0:
-            run.sweep(run.h, run.order())
+            sweep(run, run.h, full_order(run))
             continue
-        rows = run.reordered(rows)
+        rows = reordered(run, rows)
         active, places = first.gather(run.h, rows)
         goal = max(ACTIVE_GAP_SHARE * run.best.gap, ACTIVE_TOL_SHARE * run.tol)
         for _ in range(MAX_ACTIVE_SWEEPS):
-            order = run.reordered(places, by_stride=True)
-            steps = run.sweep(active, order)
-            if steps == 0 and run.sweep(run.h, run.order()) == 0:  # no row violates the rule
+            order = reordered(run, places, by_stride=True)
+            steps = sweep(run, active, order)
+            if steps == 0 and sweep(run, run.h, full_order(run)) == 0:  # no row violates the rule
                 run.converged = run.intercept_converged
-            if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
+            if steps == 0 or run.interrupted() or partial_gap(run, active, order) < goal:
                 break
-            if steps <= most_moved:
-                packed, moved = second.gather(active, run.moved[:steps].copy())
-                run.repeat(packed, moved, MAX_MOVED_SWEEPS)
-            if run.interrupted() or run.presentations + rows.size > end:
+            packed, moved = second.gather(active, run.moved[:steps].copy())
+            sweep(run, packed, moved, MAX_MOVED_SWEEPS)
+            if run.interrupted():
                 break
 
 
@@ -262,8 +246,8 @@ def two_level(run: State) -> Iterator[None]:
     band, max_first, max_second = run.pace  # c_bar - 1, Nep1, Nep2
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     while True:
-        order = run.order()
-        steps = run.sweep(run.h, order)
+        order = full_order(run)
+        steps = sweep(run, run.h, order)
         scores = run.scores[: run.n]
         rows = order[(scores <= run.unit * (1.0 + band)) | (run.h.alpha[order] > 0.0)]
         run.evaluate_iterate()
@@ -272,13 +256,13 @@ def two_level(run: State) -> Iterator[None]:
         yield
         active, places = first.gather(run.h, rows)
         for _ in range(max_first):
-            steps = run.sweep(active, places)
+            steps = sweep(run, active, places)
             second_level = run.moved[:steps]
             second_level = second_level[run.h.alpha[active.ids[second_level]] > 0.0]
             if second_level.size == 0 or run.interrupted():
                 break
             packed, moved = second.gather(active, second_level)
-            run.repeat(packed, moved, max_second)
+            sweep(run, packed, moved, max_second)
         if run.interrupted():
             run.evaluate_iterate()
             yield
@@ -297,9 +281,9 @@ def shrinking(run: State) -> Iterator[None]:
     passes, cap = 0, run.h.cap
     while True:
         passes += 1
-        order = run.reordered(rows)
+        order = reordered(run, rows)
         before = run.h.alpha[order]
-        run.sweep(run.h, order)
+        sweep(run, run.h, order)
         G = run.scores[: order.size] / run.unit - 1.0
         at_zero, at_cap = before == 0.0, before >= cap[order]
         out = (at_zero & (high < G)) | (at_cap & (low > G))
@@ -326,35 +310,37 @@ def mini_batches(run: State) -> Iterator[None]:
 
     The algorithm ends after the number of mini-batches in its pace.
     """
-    size, remaining = run.pace
+    (size, remaining), steps = run.pace, 0
+    scores = np.empty(size)
     while True:
         count = int(min(max(1, max(run.n, MIN_BATCH_ROWS) // size), remaining))
-        run.batches(count, size)
+        rows, resumes = run.rng.integers(run.n, size=count * size, dtype=np.uint32), True
+        while resumes:
+            steps = batches(run.rule, run.h, rows, scores)
+            resumes = run.load_missing_rows(run.h, rows)
+        run.steps += steps
+        run.presentations += rows.size
         remaining -= count
         run.evaluate_iterate()
         run.converged = remaining <= 0
         yield
 
 
-def points(run: State) -> Iterator[None]:
-    """Take the iterates of a batch solver, one in each round.
-
-    After the deadline no solver is started.
-    """
-    if run.interrupted():
-        return
-    for point in run.rule(run):
-        run.take(point)
+def points(run: Any) -> Iterator[None]:
+    """Evaluate the iterates of a batch solver, one in each round. After the deadline no solver is started."""
+    for point in () if run.interrupted() else run.rule(run):
+        run.evaluate(*point[:3])
+        run.presentations += run.n
         yield
 
 
-def working_sets(run: GramRun) -> Iterator[None]:
+def working_sets(run: Progress, task: GramTask, interrupted: Callable[[], bool]) -> Iterator[None]:
     """Evaluate the iterate of decomposition after every working set; end after `MAX_IDLE_SETS` without better bounds.
 
     The solver ends by itself when it finds no violation of the optimality conditions.
     """
-    task, best, idle, nearest, before = run.task, run.best, 0, np.inf, 0.0
-    for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted):
+    best, idle, nearest, before = run.best, 0, np.inf, 0.0
+    for point in decomposed_points(task.problem, task.rows, task.y, task.weights, interrupted):
         best.evaluate(point.alpha, point.scores)
         apart = best.upper - (max(best.lower, 0.0) if task.problem.hard else best.lower)
         # bounds cross by rounding, which further working sets do not reduce
@@ -368,14 +354,151 @@ def working_sets(run: GramRun) -> Iterator[None]:
             return
 
 
+# the presentation of rows to the rule
+
+
+def active_rows(run: State, band: float) -> np.ndarray:
+    """Return the rows whose dual variable may still change, by the scores of the last evaluation.
+
+    A row is left out if alpha = 0 and its score is at least unit (1 + band), or if alpha is at its cap and its
+    score is at most unit (1 - band).
+    """
+    low, high = run.unit * (1.0 - band), run.unit * (1.0 + band)
+    s, a = run.scores[: run.n], run.h.alpha
+    movable = ((s < high) | (a > 0.0)) & ((s > low) | (a < run.h.cap))
+    return np.flatnonzero(movable).astype(np.uint32)
+
+
+def partial_gap(run: State, h: Any, order: np.ndarray) -> float:
+    """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
+
+    Soft: best lower bound plus the terms of these rows in primal minus dual objective. Hard: smallest score / |w|
+    against |w| / sum alpha.
+    """
+    if run.problem.hard:
+        length, total = run.length2() ** 0.5, float(run.h.alpha.sum())
+        if not (length > 0.0 and total > 0.0):
+            return np.inf
+        return run.problem.gap(float(run.scores[: order.size].min()) / length, length / total)
+    difference = objective_gap(h, order, run.scores, run.unit) / run.unit / run.unit
+    lower = run.best.lower
+    if run.problem.first_power:
+        # of the engine's problem: sum alpha - |v|^2 / 2, where sum alpha / |v| is the bound
+        lower = run.multiplier * (lower - 0.5 * run.multiplier)
+    return run.problem.gap(lower, lower + difference)
+
+
+def set_first_w(run: State) -> None:
+    """Set the first w of a rule that is initialised with patterns; other rules begin at w = 0.
+
+    These patterns are, in the order of presentation, the first of each class and the first that is not zero.
+    """
+    if hasattr(run.rule, "start"):
+        order = full_order(run)
+        sides = run.y[order] > 0.0, run.y[order] < 0.0, run.h.square[order] > 0.0
+        run.patterns.fetch(np.unique(np.concatenate([order[side][:1] for side in sides])))
+        begin(run.rule, run.h, order)
+
+
+def full_order(run: State, block: int = 1) -> np.ndarray:
+    """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data.
+
+    A random order permutes blocks of `block` successive rows.
+    """
+    return shuffled(run.n, run.rng, block) if run.algorithm.shuffle else run.all_rows
+
+
+def reordered(run: State, rows: np.ndarray, by_stride: bool = False) -> np.ndarray:
+    """Return these rows in random order if the algorithm shuffles, by a random stride with `by_stride`."""
+    if not run.algorithm.shuffle:
+        return rows
+    return rows[(strides if by_stride else shuffled)(rows.size, run.rng)]
+
+
+def max_visits(run: State) -> int:
+    """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
+    visits = min(MAX_VISITS, int(MAX_ENTRIES / visit_cost(run)))
+    return max(visits, run.passes_per_evaluation * run.n)
+
+
+def visit_cost(run: State) -> float:
+    """Entries that cost as much as a row visit: those of a long row, or in other norms the powers of a step."""
+    if run.problem.euclidean and run.algorithm.motion is not Motion.FLEXIBLE:
+        return max(run.patterns.entries / run.n, VISIT_COST)
+    return POWER_COST * run.patterns.d  # as if every visit made a step
+
+
+def visits_per_call(run: State) -> int:
+    """The number of row visits between two checks of the deadline (`ENTRIES_PER_CALL`)."""
+    return max(1, int(ENTRIES_PER_CALL / visit_cost(run)))
+
+
+def sweep(run: State, h: Any, order: np.ndarray, passes: int = 1) -> int:
+    """Sweep these rows of h until none makes a step, at most `passes` times; return the steps of the last sweep.
+
+    The score of row order[k] is written to `scores[k]`, and the rows that made a step to `moved[:steps]`. An
+    interrupted sweep returns at least 1, since rows that were not presented may make a step.
+    """
+    size = visits_per_call(run)
+    while True:
+        steps = sweeps = 0
+        for first in range(0, order.size, size):
+            if first and run.interrupted():
+                return max(steps, 1)
+            part, most = slice(first, first + size), min(passes, max(1, size // order.size))
+            scores, moved = run.scores[part], run.moved[steps:]
+            last, sweeps, made = run.repeated(run.rule, h, order[part], scores, moved, most)
+            run.presentations += order[part].size * sweeps
+            run.steps += made
+            steps += last
+        passes -= sweeps
+        if min(steps, sweeps, passes) <= 0 or run.interrupted():
+            return steps
+
+
+def sweep_and_narrow(run: State, memory: PackedRows, most_visits: int, passes: int = sys.maxsize) -> int:
+    """Make a full pass, then sweep the rows that made a step until none does; return the steps of the full pass.
+
+    Each sweep after the full pass visits the rows that made a step in the sweep before.
+
+    Parameters
+    ----------
+    memory : PackedRows
+        Memory for the rows that made a step.
+    most_visits : int
+        Largest number of row visits after the full pass; 0 for the full pass alone.
+    passes : int
+        Largest number of sweeps after the full pass.
+    """
+    steps = size = sweep(run, run.h, full_order(run))
+    if not (steps and most_visits) or run.interrupted():
+        return steps
+    h, rows = memory.gather(run.h, run.moved[:steps].copy())
+    passes, visits, goes_on = max(1, min(passes, most_visits // steps)), visits_per_call(run), True
+    while goes_on:
+        if size > visits:
+            size, sweeps, resumes = sweep(run, h, rows[:size]), 1, False
+            rows = run.moved[:size].copy()
+        else:
+            size, presented, made, sweeps = shrinking_sweeps(
+                run.rule, h, rows, size, run.scores, min(passes, visits // size)
+            )
+            run.presentations += presented
+            run.steps += made
+            resumes = run.load_missing_rows(h, rows[:size])
+        passes -= sweeps
+        goes_on = resumes or (min(size, passes, sweeps) > 0 and not run.interrupted())
+    return steps
+
+
 SCHEDULES: dict[str, Schedule] = {
-    "plain": plain,
-    "active": active_set,
+    "plain": passes,
+    "active": passes,
     "increments": increments,
     "gap": gap_driven,
     "two-level": two_level,
     "shrinking": shrinking,
     "mini-batches": mini_batches,
     "points": points,
-    "working-sets": working_sets,
+    "working-sets": lambda run: working_sets(run, run.task, run.interrupted),
 }

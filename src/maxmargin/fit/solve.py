@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
-from ..algorithms.programs import Program
+from ..algorithms.programs import Decomposition, Program
 from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, all_bounds
 from ..certificates.row_pass import NEGLIGIBLE_ERROR, Bounds, certify
@@ -29,7 +29,7 @@ from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
 from ..solvers.rows import centred_rows
-from .best import ROUNDING, Best, Primal, canonical_multiple
+from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_point
 from .exact import (
     RUNNING_GAP_SHARE,
     ends_at_tol,
@@ -39,8 +39,8 @@ from .exact import (
 )
 from .policy import Stage, stages
 from .report import Job, Report, SelectedRows, Solution, Stopping
-from .run import GramRun, Run, point_of_class_means
-from .schedules import SCHEDULES
+from .schedules import CONVERGED_GAP, SCHEDULES, full_order, sweep, working_sets
+from .state import GramRun, Progress, Run, point_of_class_means, starting_point
 
 # Statuses of a fit that the deadline ended.
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
@@ -51,9 +51,6 @@ CERTIFIED_SHARE = 0.5
 # Share of `tol` at which a fit ends by the bounds of its solver though the certificate is above `tol`: rounding has
 # the rest. A round value; not tuned.
 STALLED_SHARE = 0.1
-# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
-# another algorithm may reach a smaller one.
-CONVERGED_GAP = 1e-6
 # Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
 ROUNDING_TOL_SHARE = 1e-2
 # Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
@@ -74,11 +71,13 @@ class Fit(ABC):
     stopping : Stopping
     best : Best
         What is proved.
+    run : Progress
+        Without rounds.
 
     Attributes
     ----------
-    run : State
-        The state of the present algorithm.
+    run : Progress
+        The state of the present solver.
     rounds : int
         Number of rounds so far.
     history : list of Report
@@ -89,9 +88,11 @@ class Fit(ABC):
     # an upper bound of a hard margin up to this value is rounding: there is no separator
     margin_rounding = 0.0
 
-    def __init__(self, job: Job, stopping: Stopping, best: Best) -> None:
+    def __init__(self, job: Job, stopping: Stopping, best: Best, run: Progress) -> None:
         self.job, self.stopping, self.problem = job, stopping, job.task.problem
-        self.best, self.rounds, self.verdict, self.max_visits = best, 0, None, np.inf
+        self.best, self.run, self.rounds, self.verdict, self.max_visits = best, run, 0, None, np.inf
+        self.algorithm: Any = None
+        self.check: Any = stopping.deadline.interrupted
         self.history: list[Report] = []
         self._rounds: Iterator[None] | None = None
 
@@ -134,10 +135,8 @@ class Fit(ABC):
         self.max_visits = stage.max_row_visits
         if stage.points is not None or stage.algorithm is None:
             return self.stopping.deadline.status()
-        if stage.algorithm is not self.run.algorithm:
-            self.run, self._rounds = self.run.with_algorithm(stage.algorithm), None
-        if self._rounds is None:
-            self._rounds = SCHEDULES[stage.algorithm.schedule](self.run)
+        if stage.algorithm is not self.algorithm:
+            self.algorithm, self._rounds = stage.algorithm, self.rounds_of(stage.algorithm)
         return self.ends() if self.rounds else self.stopping.deadline.status()
 
     def is_spent(self, stage: Stage) -> bool:
@@ -174,6 +173,10 @@ class Fit(ABC):
         self.stopping.on_report(report, deadline)
 
     @abstractmethod
+    def rounds_of(self, algorithm: Any) -> Iterator[None]:
+        """Return the rounds of an algorithm, of which `run` becomes the state."""
+
+    @abstractmethod
     def status(self, stage: Stage) -> Status | None:
         """Keep what the round has found; return the status with which the stage ends, None if it goes on."""
 
@@ -188,7 +191,6 @@ class LinearFit(Fit):
     Parameters
     ----------
     job : Job
-    plan : sequence of Stage
     stopping : Stopping
     sample : Sample
         The caller's data, on which points are certified.
@@ -202,12 +204,9 @@ class LinearFit(Fit):
         That of the best dual point.
     """
 
-    run: Run
-
     def __init__(
         self,
         job: Job,
-        plan: Sequence[Stage],
         stopping: Stopping,
         sample: Sample,
         selected: SelectedRows | None,
@@ -215,23 +214,47 @@ class LinearFit(Fit):
         self.sample, self.selected = sample, selected
         self.certificate: Certificate | None = None
         self._separability_open = job.task.problem.hard
-        super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size))
+        best = Best(job.task.problem, sample.X.shape[1], sample.y.size)
+        super().__init__(job, stopping, best, Progress(best))
         self.task = job.task
         self.estimate = np.inf  # the gap of the solver at the last point that was certified
         # the gap that is rounding where the optimality conditions hold, and that at which the exact stage ends before
         self.rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * stopping.tol)
         self.exact_goal = RUNNING_GAP_SHARE * stopping.tol if ends_at_tol(self.task.patterns) else 0.0
-        check = StopCheck(self._must_stop, stopping.deadline.remaining)
-        rng = np.random.default_rng(job.seed)
-        first: Any = next(stage.algorithm for stage in plan if stage.algorithm is not None)
-        self.run = Run(self.task, first, stopping.tol, rng, check)
-        start = self.run.starting_point()
+        self.check = StopCheck(self._must_stop, stopping.deadline.remaining)
+        self.rng = np.random.default_rng(job.seed)
+        start = starting_point(self.task)
         if start is not None:
             self.keep(start)
 
     def _must_stop(self) -> bool:
         """Return whether the budget of row visits of the stage is spent, or the deadline has passed."""
         return self.run.presentations >= self.max_visits or self.stopping.deadline.interrupted()
+
+    def rounds_of(self, algorithm: Any) -> Iterator[None]:
+        if isinstance(algorithm, Program):
+            return self._points(algorithm)
+        return SCHEDULES[algorithm.schedule](self.begin_run(algorithm))
+
+    def begin_run(self, algorithm: Any) -> Run:
+        """Begin an algorithm of the engine, which continues the counts of the one before."""
+        before = self.run
+        self.run = run = Run(self.task, algorithm, self.stopping.tol, self.rng, self.check)
+        run.presentations, run.steps = before.presentations, before.steps
+        return run
+
+    def _points(self, algorithm: Program) -> Iterator[None]:
+        """Certify the iterates of a batch solver, one in each round, at the best multiple and intercept of w.
+
+        A point that its solver estimates to be near is left as it is. Each counts as a pass.
+        """
+        for w, b, alpha, *estimate in algorithm.iterates(self.task, self.stopping.tol, self.check):
+            near = bool(estimate and estimate[1])
+            w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
+            w, b = (w, b) if near else primal_point(self.task, w, b)[:2]
+            self._keep_near(Point(w, b, alpha), near)
+            self.run.presentations += self.task.y.size
+            yield
 
     def keep(self, point: Point) -> Certificate:
         """Certify a point of the task on the caller's data, and keep its parts that are better."""
@@ -249,18 +272,15 @@ class LinearFit(Fit):
         if stage.points is not None:  # these certify their points
             return None
         ends, estimate = self.ends(), run.best.gap
-        if run.candidate is not None:
-            self._keep_near(run.candidate, run.candidate.near)
-            run.candidate, estimate = None, np.inf
-        else:
+        if isinstance(run, Run):  # the points of batch solvers are certified as they come
             falls = estimate == np.inf or estimate < CERTIFIED_SHARE * self.estimate
             near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
-            if ends or falls or near:
+            if ends or falls or near or self.algorithm.schedule == "points":
                 self.estimate = estimate
-                self._keep_near(run.point(), near)
+                self._keep_near(Point(*run.best.primal, run.best.alpha), near)
         if self.best.gap <= tol:
             return Status.CERTIFIED
-        return Status.STALLED if estimate <= STALLED_SHARE * tol else ends
+        return Status.STALLED if isinstance(run, Run) and estimate <= STALLED_SHARE * tol else ends
 
     def _keep_near(self, point: Any, near: bool) -> None:
         """Certify a point; where it is near the optimum and above `tol`, a multiple of it too (`tight_points`)."""
@@ -273,10 +293,15 @@ class LinearFit(Fit):
 
     def without_separator(self, stage: Stage) -> Status | None:
         run, due = self.run, ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1
-        if not self._separability_open or self.best.lower > 0.0 or run.algorithm.decides or self.rounds < due:
+        if (
+            not self._separability_open
+            or self.best.lower > 0.0
+            or self.rounds < due
+            or self.algorithm.decides
+        ):
             return None
         # a round of a `Program` costs as much as the verdict
-        if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
+        if not isinstance(self.algorithm, Program) and run.presentations < stage.verdict_after:
             return None
         self._separability_open = False
         self.verdict = self.job.separability(None)
@@ -286,7 +311,8 @@ class LinearFit(Fit):
         """Run the active-set method; then yield once."""
         problem, patterns = self.task.problem, self.task.patterns
         rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
-        finish(self.run, rows, self.keep, self.stopping.deadline.interrupted, self.rounding, self.exact_goal)
+        stop = self.stopping.deadline.interrupted
+        finish(self.task, rows, self.best, self.keep, stop, self.rounding, self.exact_goal)
         yield
 
 
@@ -314,16 +340,18 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         plan = _linear_plan(job, stopping.tol)
-        fit = LinearFit(job, plan, stopping, sample, selected)
+        fit = LinearFit(job, stopping, sample, selected)
         status = fit.solve(plan)
-        if fit.run.best.gap < fit.estimate:  # a callback has ended the fit
-            fit.keep(fit.run.point())
+        if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:  # a callback has ended the fit
+            fit.keep(Point(*fit.run.best.primal, fit.run.best.alpha))
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
+            point = point_of_class_means(fit.task)
             if fit.problem.euclidean:
-                fit.run = fit.run.with_algorithm(DualCoordinateDescent())
-                fit.run.full_passes(1)
-                fit.run.evaluate_iterate()
-            fit.keep(fit.run.point() if fit.problem.euclidean else point_of_class_means(fit.task))
+                run = fit.begin_run(DualCoordinateDescent())
+                sweep(run, run.h, full_order(run))
+                run.evaluate_iterate()
+                point = Point(*run.best.primal, run.best.alpha)
+            fit.keep(point)
             fit.rounds += 1
             fit.report("start", "nothing was found before the end: one pass, or the means of the classes")
         found = _solution(fit, status)
@@ -385,7 +413,7 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
     proposed = isinstance(fit.verdict, LinearSeparator) and found.status is not Status.CONVERGED
     if found.status is not Status.UNDECIDED and not proposed:
         return found
-    decides = run.algorithm.decides and run.converged
+    decides = fit.algorithm is not None and fit.algorithm.decides and run.converged
     verdict = fit.verdict or job.separability(found.alpha if decides else None)
     if verdict is None:
         return replace(found, status=deadline.status() or found.status)
@@ -447,16 +475,21 @@ class KernelFit(Fit):
     stopping : Stopping
     """
 
-    run: GramRun
-
     def __init__(self, job: Job, stopping: Stopping) -> None:
-        rng = np.random.default_rng(job.seed)
-        run = GramRun(job.task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
-        super().__init__(job, stopping, run.best)
-        self.run = run
+        task = job.task
+        best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
+        super().__init__(job, stopping, best, Progress(best))
         self.margin_rounding = (
             MARGIN_ROUNDING_FACTOR * EPS * float(job.task.rows.diagonal.max(initial=0.0)) ** 0.5
         )
+
+    def rounds_of(self, algorithm: Any) -> Iterator[None]:
+        if isinstance(algorithm, Decomposition):
+            return working_sets(self.run, self.job.task, self.check)
+        rng = np.random.default_rng(self.job.seed)
+        self.run = run = GramRun(self.job.task, algorithm, self.stopping.tol, rng, self.check)
+        self.best = run.best
+        return SCHEDULES[algorithm.schedule](run)
 
     def status(self, stage: Stage) -> Status | None:
         # the rest of `tol` is left to the rounding of kernel values
@@ -464,7 +497,7 @@ class KernelFit(Fit):
 
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
-        due = due and self.problem.hard and not self.run.algorithm.decides
+        due = due and self.problem.hard and not self.algorithm.decides
         return Status.UNDECIDED if due and self.job.separability(None) is not None else None
 
 

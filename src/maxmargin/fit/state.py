@@ -1,59 +1,49 @@
-"""The state of a solver between two rounds: the engine's state, its rule, and the best points by its own bounds.
+"""The state of an algorithm between two rounds: its rule and the engine's state, and the evaluation of its iterates.
 
 Scores, w and dual variables here are in the engine's units, in which a margin of one is a score of `unit`. Bounds are
 in the units of the task. An evaluation scores all rows at one w and computes the bounds there
-(`State.evaluate_iterate`).
+(`State.evaluate_iterate`). On rows of a kernel w is kept as its scores, and kernel rows are computed for steps.
 """
 
 from __future__ import annotations
 
-import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple
 from weakref import proxy
 
 import numpy as np
 
 from ..algorithms.base import Algorithm, Bias, Facts
+from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from ..algorithms.online.perceptron import Perceptron
-from ..data.rows import Patterns
-from ..engine.state import BIAS, CONSTANT2, NORM2, TIME, TINY, Motion, Unscaled, Weight, refresh
+from ..algorithms.programs import Decomposition
+from ..data.rows import KernelPatterns, Patterns
+from ..engine.state import (
+    BIAS,
+    CONSTANT2,
+    FACTOR,
+    NORM2,
+    STOPPED,
+    TIME,
+    TINY,
+    Unscaled,
+    Weight,
+    refresh,
+)
 from ..engine.sweep import (
-    batches,
-    begin,
-    objective_gap,
     repeat,
     score_rows,
-    shrinking_sweeps,
-    shuffled,
-    strides,
 )
-from ..problem.problem import alike
-from .best import DECREASE
-
-if TYPE_CHECKING:
-    from ..algorithms.normalised.patterns import NormalisedPatterns
-    from ..algorithms.programs import Decomposition
-    from ..data.rows import PackedRows
-
-
-# Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
-ENTRIES_PER_CALL = 1e7
-# Least time of a row visit, relative to an entry at about 1 ns: its numbers come from several places of memory (0.1 to
-# 0.2 us on 1,000,000 x 5).
-VISIT_COST = 100
-# Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
-POWER_COST = 50
-# Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
-# the end of a fit; fewer cost more evaluations.
-MAX_VISITS = 50_000
-# The same for visits of long rows, or with powers: entries that cost as much, at about 1 ns each 0.3 s. A round value,
-# not tuned: fits on 7,000 and 20,000 columns take as long as without this limit.
-MAX_ENTRIES = 3e8
-
+from ..numerics.progress import OutOfTime
+from ..numerics.sums import Plain, norm
+from ..solvers.decomposition import DualPoint, add_rows
+from ..solvers.iterate import Point
+from .best import DECREASE, Best, GramBest, Primal, dual_point, primal_point
+from .report import GramTask, Task
 
 # The constants were chosen on the data sets of benchmarks.before_after.
 
@@ -82,8 +72,53 @@ P_NORM_SHIFT_STEP = 0.01
 MIN_GROWTH = 1e-2
 
 
-class State(ABC):
-    """The state of a solver between two rounds: on rows of data (`Run`) or on rows of a kernel (`GramRun`).
+class Iterate(NamedTuple):
+    """An iterate that was evaluated: of rows in their order, and with the dual variables of the rows used.
+
+    Attributes
+    ----------
+    own : (ndarray of shape (d,) or None, float, ndarray of shape (n,))
+        w (None with a kernel), intercept and dual variables in the algorithm's own scale.
+    primal : Primal
+        At the scale of the objective.
+    z : ndarray of shape (n,)
+        Scores of the rows without the intercept, at this scale.
+    length : float
+        |w| at this scale, with an augmented intercept.
+    """
+
+    own: tuple[np.ndarray | None, float, np.ndarray]
+    primal: Primal
+    z: np.ndarray
+    length: float
+
+
+@dataclass
+class Progress:
+    """The best points of an algorithm by its own bounds, and the counts of a fit, which later algorithms continue.
+
+    Attributes
+    ----------
+    best : Best
+    presentations, steps : int
+        Number of row visits so far, and of visits that changed w.
+    converged : bool
+        Whether the algorithm has ended by its own criterion.
+    """
+
+    best: Any
+    presentations: int = 0
+    steps: int = 0
+    converged: bool = False
+
+    @property
+    def finite(self) -> bool:
+        """Whether all entries of the engine's w are finite."""
+        return True
+
+
+class State(Progress, ABC):
+    """The state of an algorithm between two rounds: on rows of data (`Run`) or on rows of a kernel (`GramRun`).
 
     Parameters
     ----------
@@ -92,24 +127,24 @@ class State(ABC):
         The rows of positive weight.
     used : slice or ndarray of int
         The places of these rows in the task.
-    algorithm : Algorithm or Decomposition
+    algorithm : Algorithm
     tol : float
         Certified relative gap at which the fit ends.
     rng : Generator
         Draws the orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
+    best : Best
+        Without points.
 
     Attributes
     ----------
     h : Weight
-        The engine's state: w, dual variables, rows. Created at its first use: batch solvers need none.
-    best : Best
-        The best points so far, and their bounds; created by the subclass.
-    presentations, steps : int
-        Number of row visits so far, and of visits that changed w.
-    converged : bool
-        Whether the algorithm has ended by its own criterion.
+        The engine's state: w, dual variables, rows. Created at its first use.
+    iterate : Iterate or None
+        The last one that was evaluated.
+    evaluations, evaluating : int, float
+        Their number, and the processor time that they took.
     rho : float
         The constant coordinate of every pattern in the engine (`_constant`).
     shifts : bool
@@ -122,7 +157,8 @@ class State(ABC):
 
     passes_per_evaluation: ClassVar[int] = 1
     every_epoch = False
-    best: Any  # a Best, of the class that belongs to the subclass
+    iterate: Iterate | None = None
+    evaluations, evaluating = 0, 0.0
 
     def __init__(
         self,
@@ -133,15 +169,15 @@ class State(ABC):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
+        best: Best,
     ) -> None:
+        super().__init__(best)
         self.task, self.problem, self.patterns, self._used = task, task.problem, patterns, used
         self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
         self.algorithm: Any = algorithm
         self.tol, self.rng, self.interrupted = tol, rng, interrupted
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
-        self.presentations = self.steps = self._idle = 0
-        self.converged = False
-        problem = self.problem
+        self._idle, problem = 0, self.problem
         # not an augmented intercept of a kernel: evaluations depend on the rows of the kernel that are cached
         centred = isinstance(patterns, Patterns) and algorithm.schedule == "gap" and self.algorithm.centres
         centred = centred and problem.rho > 0.0 and problem.euclidean and not problem.hard
@@ -158,7 +194,6 @@ class State(ABC):
             losses=0.0 if problem.hard else problem.C * float(self.weights.sum()),
             length2=patterns.longest2,
             d=patterns.d,
-            point=getattr(task, "point", None),
         )
         self.plan = plan = algorithm.plan(facts)
         self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
@@ -166,9 +201,9 @@ class State(ABC):
         self._fixed_unit = plan.unit is not None
         # the weight of the loss in the engine's problem, relative to C; at `power=1` it becomes |w|, and begins at the
         # |w| of a pattern of mean length that has the score one
-        self._multiplier = 1.0
+        self.multiplier = 1.0
         if self.problem.first_power:
-            self._multiplier = max(float(patterns.squares(problem.p).mean()), TINY) ** -0.5
+            self.multiplier = max(float(patterns.squares(problem.p).mean()), TINY) ** -0.5
 
     @cached_property
     def all_rows(self) -> np.ndarray:
@@ -181,7 +216,7 @@ class State(ABC):
         scale = None if self.shifts else self.algorithm.scale
         problem = self.problem
         if self.problem.first_power:
-            problem = replace(problem, C=self._multiplier * problem.C, power=2)
+            problem = replace(problem, C=self.multiplier * problem.C, power=2)
         h = self.patterns.weight(
             problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
             self.algorithm.motion,
@@ -199,13 +234,13 @@ class State(ABC):
         For k = |w| this problem and the one with `power=1` have the same solution w: the gradient of |w|^2 / 2 is |w|
         times that of |w|.
         """
-        h, ratio = self.h, k / self._multiplier
+        h, ratio = self.h, k / self.multiplier
         h.cap[:] *= ratio
         if self.problem.loss == "squared_hinge":
             delta2 = h.slack.delta2
             h.square[:] += delta2 / ratio - delta2
             delta2 /= ratio
-        self._multiplier = k
+        self.multiplier = k
         alpha = np.minimum(h.alpha, h.cap)
         if not np.array_equal(alpha, h.alpha):
             self._set_duals(alpha)
@@ -213,15 +248,7 @@ class State(ABC):
 
     @property
     def finite(self) -> bool:
-        """Whether all entries of the engine's w are finite; true if there is no engine state."""
         return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
-
-    def with_algorithm(self, algorithm: Any) -> Self:
-        """Return the state of another algorithm on the same task, with the best points and the counts of this one."""
-        other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
-        other.best = self.best
-        other.presentations, other.steps = self.presentations, self.steps
-        return other
 
     # the starting point
 
@@ -236,7 +263,7 @@ class State(ABC):
         h, start, unit = self.h, start[self._used], self.unit
         self._set_duals(np.clip(start * unit, 0.0, h.cap))
         if not self.problem.hard and h.alpha.any():
-            length2 = self._length2() + self._rest2 * float(h.alpha @ self.y) ** 2
+            length2 = self.length2() + self._rest2 * float(h.alpha @ self.y) ** 2
             times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
             h.alpha[:] = np.minimum(h.alpha * times, h.cap)
             h.space.vector.rescale(times)
@@ -261,26 +288,15 @@ class State(ABC):
         """Compute the bounds at the current w and dual variables, from the scores of all rows, and keep better ones."""
 
     @abstractmethod
-    def take(self, point: Any) -> None:
-        """Evaluate a point of a batch solver, keep its better parts, and count a visit of all rows."""
-
-    @abstractmethod
-    def normalised_patterns(self) -> NormalisedPatterns:
-        """Return the patterns divided by their lengths, constant coordinate included; ValueError if one has none."""
-
-    @abstractmethod
-    def _length2(self) -> float:
+    def length2(self) -> float:
         """Return |w|^2 without slack coordinates, constant coordinate included."""
 
     def _max_squared_norm(self) -> float:
         """Return R^2, the largest squared norm of a pattern, constant and slack coordinate included."""
-        problem, weights, p = self.problem, self.weights, self.problem.p
-        square, constant2 = self.patterns.square, self.rho**2
+        problem, p, square, constant2 = self.problem, self.problem.p, self.patterns.square, self.rho**2
         if p != 2:  # the p-norms of the patterns include the constant coordinate
             square, constant2 = self.patterns.squares(p, self.rho), 0.0
-        if not alike(weights):
-            return float((square + problem.delta2(weights)).max()) + constant2
-        return float(square.max() + problem.delta2(weights[:1])[0]) + constant2
+        return float((square + problem.delta2(self.weights)).max()) + constant2
 
     def _constant(self) -> float:
         """Return the constant coordinate rho of every pattern in the engine.
@@ -321,7 +337,7 @@ class State(ABC):
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
         passes = max(PERCEPTRON_PASSES, PERCEPTRON_ENTRIES // max(self.patterns.entries, self.n))
-        self._sweeps(rule, h, self.all_rows, passes)
+        self.repeated(rule, h, self.all_rows, self.scores, self.moved, passes)
         score_rows(h, self.all_rows, self.scores)
         refresh(h)
         length2 = float(h.number[NORM2])
@@ -343,19 +359,22 @@ class State(ABC):
 
     def evaluate_iterate(self) -> None:
         """Score all rows at the current w, compute the bounds, and move the intercept if it is to be (`shifts`)."""
+        began = time.process_time()
         if not isinstance(self.h.scale, Unscaled):
             refresh(self.h)
         score_rows(self.h, self.all_rows, self.scores)
         self.presentations += self.n
+        self.evaluations += 1
         last = self.best.gap
         self._bounds()
         self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1
         if self.problem.first_power:
-            self._set_multiplier(max(self._length2() ** 0.5 / self.unit, MIN_GROWTH * self._multiplier))
+            self._set_multiplier(max(self.length2() ** 0.5 / self.unit, MIN_GROWTH * self.multiplier))
         if self.shifts:
             step = self._shift()
             self.h.number[BIAS] += step
             self.scores += self.y * step
+        self.evaluating += time.process_time() - began
 
     def _shift(self) -> float:
         """Return the step of the bias in an evaluation, a proximal-point step in the intercept.
@@ -371,179 +390,9 @@ class State(ABC):
         step = float(self.rho * h.space.vector.w[-1])
         return step - (self.rho / r) ** 2 * (float(h.number[BIAS]) + step) if r else step
 
-    def active_rows(self, band: float) -> np.ndarray:
-        """Return the rows whose dual variable may still change, by the scores of the last evaluation.
-
-        A row is left out if alpha = 0 and its score is at least unit (1 + band), or if alpha is at its cap and its
-        score is at most unit (1 - band).
-        """
-        low, high = self.unit * (1.0 - band), self.unit * (1.0 + band)
-        s, a = self.scores[: self.n], self.h.alpha
-        movable = ((s < high) | (a > 0.0)) & ((s > low) | (a < self.h.cap))
-        return np.flatnonzero(movable).astype(np.uint32)
-
-    def partial_gap(self, h: Any, order: np.ndarray) -> float:
-        """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
-
-        Soft: best lower bound plus the terms of these rows in primal minus dual objective. Hard: smallest score / |w|
-        against |w| / sum alpha.
-        """
-        if self.problem.hard:
-            length, total = self._length2() ** 0.5, float(self.h.alpha.sum())
-            if not (length > 0.0 and total > 0.0):
-                return np.inf
-            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
-        difference = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
-        lower = self.best.lower
-        if self.problem.first_power:
-            # of the engine's problem: sum alpha - |v|^2 / 2, where sum alpha / |v| is the bound
-            lower = self._multiplier * (lower - 0.5 * self._multiplier)
-        return self.problem.gap(lower, lower + difference)
-
-    # the presentation of rows to the rule
-
-    def begin(self) -> None:
-        """Set the first w of a rule that is initialised with patterns; other rules begin at w = 0."""
-        if hasattr(self.rule, "start"):
-            self._set_first_w(self.order())
-
-    def order(self, block: int = 1) -> np.ndarray:
-        """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data.
-
-        A random order permutes blocks of `block` successive rows.
-        """
-        return shuffled(self.n, self.rng, block) if self.algorithm.shuffle else self.all_rows
-
-    def reordered(self, rows: np.ndarray, by_stride: bool = False) -> np.ndarray:
-        """Return these rows in random order if the algorithm shuffles, by a random stride with `by_stride`."""
-        if not self.algorithm.shuffle:
-            return rows
-        return rows[(strides if by_stride else shuffled)(rows.size, self.rng)]
-
-    @property
-    def max_visits(self) -> int:
-        """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
-        visits = min(MAX_VISITS, int(MAX_ENTRIES / self.visit_cost))
-        return max(visits, self.passes_per_evaluation * self.n)
-
-    @property
-    def visit_cost(self) -> float:
-        """Entries that cost as much as a row visit: those of a long row, or in other norms the powers of a step."""
-        if self.problem.euclidean and self.algorithm.motion is not Motion.FLEXIBLE:
-            return max(self.patterns.entries / self.n, VISIT_COST)
-        return POWER_COST * self.patterns.d  # as if every visit made a step
-
-    def passes_per_call(self, size: int) -> int:
-        """Return the number of passes over `size` rows that cost as much as `ENTRIES_PER_CALL` entries."""
-        return max(1, int(ENTRIES_PER_CALL / max(size * self.visit_cost, 1.0)))
-
-    @property
-    def rows_per_call(self) -> int:
-        """The number of rows that are presented between two checks of the deadline, of a pass over many."""
-        return max(1, int(ENTRIES_PER_CALL / self.visit_cost))
-
-    def sweep(self, h: Any, order: np.ndarray) -> int:
-        """Present these rows of h once; return the number of steps.
-
-        The score of row order[k] is written to `scores[k]`, and the rows that made a step to `moved[:steps]`.
-        """
-        return self._present(h, order, 1)
-
-    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Sweep these rows of h until none makes a step, at most `passes` times."""
-        self._present(h, rows, passes)
-
-    def full_passes(self, most: int) -> int:
-        """Make full passes until one makes no step, at most `most`; return the number of steps in the last."""
-        if not self.algorithm.shuffle:
-            return self._present(self.h, self.all_rows, most)
-        steps = self.sweep(self.h, self.order())
-        while most > 1 and steps and not self.interrupted():
-            steps, most = self.sweep(self.h, self.order()), most - 1
-        return steps
-
-    def sweep_and_narrow(self, memory: PackedRows, max_visits: int, passes: int = sys.maxsize) -> int:
-        """Make a full pass, then sweep the rows that made a step until none does; return the steps of the full pass.
-
-        Each sweep after the full pass visits the rows that made a step in the sweep before.
-
-        Parameters
-        ----------
-        memory : PackedRows
-            Memory for the rows that made a step.
-        max_visits : int
-            Largest number of row visits after the full pass.
-        passes : int
-            Largest number of sweeps after the full pass.
-        """
-        steps = self.sweep(self.h, self.order())
-        if steps and not self.interrupted():
-            active, rows = memory.gather(self.h, self.moved[:steps].copy())
-            self.shrinking_sweeps(active, rows, max(1, min(passes, max_visits // steps)))
-        return steps
-
-    def shrinking_sweeps(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Sweep these rows of h, each time only the rows that made a step in the sweep before, until none does.
-
-        `passes` is the largest number of sweeps. The order of `rows` is overwritten.
-        """
-        while rows.size > self.rows_per_call:
-            steps, passes = self._pass_by_parts(h, rows, self.rows_per_call), passes - 1
-            if min(steps, passes) <= 0 or self.interrupted():
-                return
-            rows = self.moved[:steps].copy()
-        size, passes_per_call, goes_on = rows.size, self.passes_per_call(rows.size), True
-        while goes_on:
-            size, presented, made, sweeps = shrinking_sweeps(
-                self.rule, h, rows, size, self.scores, min(passes, passes_per_call)
-            )
-            self.presentations += presented
-            self.steps += made
-            passes -= sweeps
-            resumes = self._load_missing_rows(self.rule, h, rows[:size])
-            goes_on = resumes or (size > 0 and min(passes, sweeps) > 0 and not self.interrupted())
-
-    def batches(self, count: int, size: int) -> None:
-        """Present `count` mini-batches of `size` rows each, drawn with replacement."""
-        rows = self.rng.integers(self.n, size=count * size, dtype=np.uint32)
-        scores = np.empty(size)
-        steps = batches(self.rule, self.h, rows, scores)
-        while self._load_missing_rows(self.rule, self.h, rows):
-            steps = batches(self.rule, self.h, rows, scores)
-        self.steps += steps
-        self.presentations += rows.size
-
-    # calls of compiled sweeps
-
-    def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
-        """Sweep these rows until none makes a step, at most `passes` times; return the steps of the last sweep."""
-        passes_per_call, rows_per_call = self.passes_per_call(order.size), self.rows_per_call
-        while order.size > rows_per_call:
-            steps, passes = self._pass_by_parts(h, order, rows_per_call), passes - 1
-            if min(steps, passes) <= 0 or self.interrupted():
-                return steps
-        while True:
-            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, passes_per_call))
-            self.presentations += order.size * sweeps
-            self.steps += made
-            passes -= sweeps
-            if min(steps, sweeps, passes) <= 0 or self.interrupted():
-                return steps
-
-    def _pass_by_parts(self, h: Any, order: np.ndarray, size: int) -> int:
-        """Present these rows once, by parts of `size` rows; return the number of steps, at least 1 if interrupted."""
-        steps = 0
-        for first in range(0, order.size, size):
-            if first and self.interrupted():
-                return max(steps, 1)  # rows that were not presented may make a step
-            part = slice(first, first + size)
-            made, _, _ = repeat(self.rule, h, order[part], self.scores[part], self.moved[steps:], 1)
-            steps += made
-            self.presentations += order[part].size
-            self.steps += made
-        return steps
-
-    def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
+    def repeated(
+        self, rule: Any, h: Any, order: np.ndarray, scores: np.ndarray, moved: np.ndarray, passes: int
+    ) -> tuple[int, int, int]:
         """Sweep these rows until none makes a step, without a check of the deadline.
 
         Returns
@@ -553,18 +402,267 @@ class State(ABC):
         """
         sweeps = made = 0
         while True:
-            steps, new_sweeps, new_steps = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
+            steps, new_sweeps, new_steps = repeat(rule, h, order, scores, moved, passes - sweeps)
             sweeps, made = sweeps + new_sweeps, made + new_steps
-            if not self._load_missing_rows(rule, h, order):
+            if not self.load_missing_rows(h, order):
                 return steps, sweeps, made
 
-    def _set_first_w(self, order: np.ndarray) -> None:
-        """Initialise w with the first patterns in this order, for a rule that does not begin at w = 0."""
-        begin(self.rule, self.h, order)
+    def load_missing_rows(self, h: Any, order: np.ndarray) -> bool:
+        """Load the kernel row for which a sweep has stopped, and those of a rule's pair.
 
-    def _load_missing_rows(self, rule: Any, h: Any, order: np.ndarray) -> bool:
-        """Load the kernel rows for which a sweep has stopped; return whether to resume it.
-
-        On rows of data no sweep stops (`GramRun._load_missing_rows`).
+        Return whether to resume the sweep: False if it has not stopped, or after an interrupt. On rows of data no sweep
+        stops.
         """
-        return False
+        if not h.number[STOPPED]:
+            return False
+        if self.interrupted():
+            h.number[STOPPED] = 0.0
+            return False
+        needed = [order[int(h.number[STOPPED]) - 1], *(h.row_of[h.pair] if h.row_of.size else ())]
+        self.patterns.fetch(np.unique(h.ids[needed]))
+        return True
+
+
+class Run(State):
+    """The state of a solver on rows of data.
+
+    Parameters
+    ----------
+    task : Task
+        The presolved task.
+    algorithm : Algorithm
+    tol : float
+    rng : Generator
+    interrupted : callable
+    """
+
+    patterns: Patterns
+    task: Task
+    best: Best
+
+    def __init__(
+        self,
+        task: Task,
+        algorithm: Algorithm,
+        tol: float,
+        rng: np.random.Generator,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        best = Best(task.problem, task.patterns.d, task.patterns.n)
+        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted, best)
+        if task.start is not None:
+            self._begin_at_duals(task.start)
+
+    def _set_duals(self, alpha: np.ndarray) -> None:
+        vector, c = self.h.space.vector, alpha * self.y
+        self.h.alpha[:] = alpha
+        total = vector.w if self.problem.p == 2 else vector.theta
+        total[: self.patterns.d] = Plain.combine(self.patterns.X, c)
+        if self.rho:
+            total[-1] = self.rho * c.sum()
+        if self.problem.p != 2:
+            vector.rescale(1.0)
+
+    def normalised_patterns(self) -> NormalisedRows:
+        """Return the rows divided by their lengths, with the constant coordinate."""
+        return NormalisedRows(self.patterns.X, self.y, self.rho)
+
+    def evaluate(
+        self,
+        w: np.ndarray,
+        b: float,
+        alpha: np.ndarray,
+        z: np.ndarray | None = None,
+        v: np.ndarray | None = None,
+        own: Any = None,
+    ) -> None:
+        """Compute the bounds of a primal and a dual point, in any norm, and keep each point whose bound is better.
+
+        The primal point gets its best multiple and intercept.
+
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+        b : float
+        alpha : ndarray of shape (n,), non-negative
+            In the units of the task.
+        z, v : ndarray of shape (n,), ndarray of shape (d,) or (d + 1,), default=None
+            w.x_i of every row, and sum alpha_i y_i x_i with the constant coordinate, where they are known.
+        own : (ndarray of shape (d,), float, ndarray of shape (n,)), default=None
+            The point in the algorithm's own scale, if it is another one.
+        """
+        w, alpha = np.asarray(w, float), np.asarray(alpha, float)  # of rows in float32
+        problem, own = self.problem, own or (w, b, alpha)
+        alpha, proved, size = dual_point(self.task, alpha, v)
+        length = norm(problem.weights(w, b), problem.q)
+        z = Plain.scores(self.patterns.X, w) if z is None else z
+        if not self._fixed_unit and size > 0.0 and length > 0.0:
+            # the rule does not fix the length of w: set it to the length of the dual point's w
+            ratio = size / length
+            w, b, z, length = w * ratio, b * ratio, z * ratio, size
+        self.iterate = Iterate(own, Primal(w, b), z, length)
+        w, b, attained = primal_point(self.task, w, b, z)
+        self.best.update_primal(Primal(w, b), attained)
+        self.best.update_dual(alpha, proved)
+
+    def _bounds(self) -> None:
+        """Evaluate the engine's w and dual variables; w.x_i is computed from the scores of the rows."""
+        h, unit = self.h, self.unit
+        full = h.space.vector.w if self.problem.p == 2 else h.number[FACTOR] * h.space.vector.w
+        w, b = (full[:-1], self.rho * float(full[-1])) if self.rho else (full, 0.0)
+        b += float(h.number[BIAS])
+        z = (self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b) / unit
+        v = h.space.vector.w / unit if self.problem.p == 2 and h.space.vector.is_combination() else None
+        if v is not None and self._rest2:
+            v[-1] *= self.problem.rho / self.rho
+        dual = np.array(h.scale.to_dual(h.alpha))
+        alpha = dual / unit
+        if self.problem.first_power:  # |v| <= 1
+            alpha, v = alpha / self.multiplier, None
+        self.evaluate(w / unit, b / unit, alpha, z, v, (w.copy(), b, dual))
+
+    def length2(self) -> float:
+        return float(self.h.space.vector.norm2())
+
+
+class GramRun(State):
+    """The state of a solver between two rounds on a kernel problem, where w is represented by its scores.
+
+    The engine's vector has n + 1 entries: the scores of all rows of the task, and the constant coordinate of w.
+
+    Parameters
+    ----------
+    task : GramTask
+        Its `KernelRows` may be used by other solvers between two rounds, but not during one.
+    algorithm : Algorithm or Decomposition
+        One of `KERNEL_ALGORITHMS`.
+    tol : float
+    rng : Generator
+    interrupted : callable
+    """
+
+    patterns: KernelPatterns
+    task: GramTask
+    best: GramBest
+    # A row visit reads one number; an evaluation visits all rows and may compute kernel rows. A smaller value costs
+    # more evaluations, a larger one delays the end. Chosen on the data sets of benchmarks.before_after.
+    passes_per_evaluation: ClassVar[int] = 50
+
+    def __init__(
+        self,
+        task: GramTask,
+        algorithm: Algorithm | Decomposition,
+        tol: float,
+        rng: np.random.Generator,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        used = np.flatnonzero(task.weights > 0.0)
+        best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
+        patterns = KernelPatterns(task.rows, used)
+        super().__init__(task, patterns, used, algorithm, tol, rng, interrupted, best)
+
+    def evaluate(self, primal: DualPoint, dual: DualPoint) -> None:
+        """Compute the bounds of a primal and a dual point of the rows used, and keep each if it is better."""
+        b = self.rho**2 * float(primal.alpha @ self.y)
+        self._keep_primal(primal.alpha, b, self._on_all_rows(primal.scores), (None, b, primal.alpha))
+        self.best.evaluate_dual(self._on_all_rows(dual.alpha), self._on_all_rows(dual.scores))
+
+    def normalised_patterns(self) -> NormalisedProducts:
+        """Return the patterns divided by their lengths, with the constant coordinate."""
+        used = self.patterns.used
+        return NormalisedProducts(
+            lambda c: self._product(c, self.interrupted)[used], self.patterns.square, self.y, self.rho
+        )
+
+    def _set_duals(self, alpha: np.ndarray) -> None:
+        self.h.alpha[:] = alpha
+        w = self.h.space.vector.w
+        w[:-1] = self._product(alpha * self.y)
+        w[-1] = self.rho * float(alpha @ self.y)
+
+    # bounds
+
+    def _bounds(self) -> None:
+        """Compute the bounds at the current scores and dual variables, and keep better ones.
+
+        If the rule does not fix the unit of a soft margin, it is set to |w|^2 / sum alpha, slack coordinates included:
+        alpha / unit is then the multiple of alpha with the largest dual objective.
+        """
+        h = self.h
+        if not (self.problem.hard or self._fixed_unit) and h.alpha.any():
+            length2 = self.length2() + float(self.problem.delta2(self.weights) @ (h.alpha * h.alpha))
+            self.unit = length2 / float(h.alpha.sum())
+        alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
+        b = float(h.number[BIAS]) + self.rho * float(h.space.vector.w[-1])
+        self._keep_primal(alpha, b / self.unit, scores, (None, b, np.array(h.scale.to_dual(h.alpha))))
+        alpha, scores = self._feasible(alpha, scores)
+        self.best.evaluate_dual(self._on_all_rows(alpha), scores)
+
+    def _keep_primal(self, alpha: np.ndarray, b: float, scores: np.ndarray, own: Any) -> None:
+        """Keep w = sum alpha_i y_i phi(x_i) at its best intercept if it is better; scores are of all rows."""
+        c, z = alpha * self.y, scores[self._used]
+        length = self.problem.norm2(max(float(c @ z), 0.0), b) ** 0.5
+        self.iterate = Iterate(own, Primal(c, b), z, length)
+        self.best.evaluate_primal(self._on_all_rows(alpha), scores)
+
+    def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return dual variables within their caps, balanced for a free intercept, and their scores of all rows.
+
+        `alpha`, of the rows used, and `scores`, of all rows, are in the units of the task.
+        """
+        feasible = np.minimum(alpha, self.problem.caps(self.weights))
+        if self.problem.free:
+            feasible = self.problem.balanced(self.y, feasible)
+        if feasible is None:
+            return np.zeros_like(alpha), np.zeros_like(scores)
+        return feasible, scores - self._product((alpha - feasible) * self.y)
+
+    def length2(self) -> float:
+        """Return |w|^2 = sum alpha_i y_i f_i plus the square of the constant coordinate."""
+        w = self.h.space.vector.w
+        return max(float((self.h.alpha * self.y) @ w[self.patterns.used]), 0.0) + float(w[-1]) ** 2
+
+    # rows of the kernel
+
+    def _product(self, c: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> np.ndarray:
+        """Return sum_i c_i k(x_i, x_j) over the rows i used, for every row j of the task.
+
+        OutOfTime is raised if the stop check, called between blocks of rows, is true.
+        """
+        patterns, out = self.patterns, np.zeros(self.patterns.rows.n)
+        nonzero, size = np.flatnonzero(c), max(1, patterns.rows.capacity // 2)
+        for first in range(0, nonzero.size, size):
+            if first and interrupted():
+                raise OutOfTime
+            block = nonzero[first : first + size]
+            add_rows(patterns.rows.rows, patterns.fetch(block), c[block], out)
+        return out
+
+
+def starting_point(task: Task) -> Point | None:
+    """Return the starting point of the task: the result of a fit that stops before its first round.
+
+    It is the task's (w, b), or at p = 2 the w and the intercept of its dual variables.
+    """
+    if task.point is not None:
+        w, b = task.point
+    elif task.start is not None and task.problem.euclidean:
+        c = task.start * task.y
+        w, b = Plain.combine(task.patterns.X, c), task.problem.rho**2 * float(c.sum())
+    else:
+        return None
+    w, b, _ = primal_point(task, w, b)
+    return Point(w, b, np.ones(task.y.size) if task.start is None else task.start)
+
+
+def point_of_class_means(task: Task) -> Point:
+    """Return a point for a fit that ends without one: dual variables alike in each class, and their w."""
+    problem, weights = task.problem, task.weights
+    alpha = np.ones(task.y.size) if problem.hard else weights
+    if problem.free:
+        balanced = problem.balanced(task.y, alpha)
+        alpha = alpha if balanced is None else balanced
+    alpha, _, length = dual_point(task, alpha)
+    w = Plain.combine(task.patterns.X, alpha * task.y)
+    w *= length / (norm(w, problem.q) or 1.0)
+    return Point(*primal_point(task, w, problem.rho**2 * float(alpha @ task.y))[:2], alpha)

@@ -28,8 +28,8 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
 from ..data.duplicates import unmerged
 from ..fit.report import GramTask
-from ..fit.run import GramRun
 from ..fit.schedules import SCHEDULES
+from ..fit.state import GramRun
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, IntegerRows

@@ -15,7 +15,7 @@ from ..base import Algorithm, Bias, Facts, Plan, require
 from .patterns import Iterate, NormalisedPatterns, until_decided
 
 if TYPE_CHECKING:
-    from ...fit.state import State
+    from ...fit.state import GramRun, Run
 
 # Largest number of steps between two evaluations of the bounds, each of which costs about as much as a step: more delay
 # the reports of a fit, fewer make a step more expensive. A round value; not tuned.
@@ -77,7 +77,7 @@ class NormalisedAlgorithm(Algorithm):
         eps = max(self.eps, patterns.noise)
         return until_decided(self.iterates(patterns), eps, interrupted, self.accuracy)
 
-    def _points(self, run: State) -> Iterator[Any]:
+    def _points(self, run: Run | GramRun) -> Iterator[Any]:
         """Yield the iterates 1, 2, 4, 8, ... and the last one as points; none where a pattern has no direction."""
         try:
             patterns = run.normalised_patterns()

@@ -35,7 +35,7 @@ from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
 from ...problem.problem import Problem
 from ..report import Solution
-from ..state import ENTRIES_PER_CALL
+from ..schedules import ENTRIES_PER_CALL
 from .driver import PartitionedFit, PassDriver
 from .sums import Block, Coordinates, Sums, empty_certificate
 
