@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from ..numerics.columns import (
     check_columns,
     check_finite,
-    check_storage,
     check_weights,
     column_message,
     label_array,
@@ -45,19 +44,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     """
     if not hasattr(model, "certificate_"):
         raise CertificateError(nothing_to_verify(model))
-    given = X
-    check_storage(X)
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    require(X.ndim == 2, f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
-    if X.dtype not in (np.float32, np.float64):
-        try:
-            check_columns(given)
-            X = X.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise CertificateError(column_message(given) or str(error)) from None
-    X = canonical(X)
-    check_finite(X, given, CertificateError)
-    labels = labels_of(X, y)
+    X, labels = rows_and_labels(X, y)
     check_weights(sample_weight)
     try:
         weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
@@ -79,12 +66,26 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     return X, labels, weights * factors
 
 
-def labels_of(X: Any, y: Any) -> np.ndarray:
-    """Return the labels as an array of shape (n,); raise CertificateError unless there is one for each row of X."""
+def rows_and_labels(X: Any, y: Any, error: type[ValueError] = CertificateError) -> tuple[Any, np.ndarray]:
+    """Return rows, dense or in canonical CSR format, of float32 or float64 numbers, and a label for each.
+
+    X is not changed. An `error` is raised where they cannot be used; the message names a remedy.
+    """
+    given = X
     try:
-        return label_array(y, X.shape[0])
-    except ValueError as error:
-        raise CertificateError(str(error)) from None
+        check_columns(X)
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    except (TypeError, ValueError) as fault:
+        raise error(column_message(given) or str(fault)) from None
+    if X.ndim != 2:
+        raise error(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
+    X = canonical(X)
+    check_finite(X, given, error)
+    try:
+        return X, label_array(y, X.shape[0])
+    except ValueError as fault:
+        raise error(str(fault)) from None
 
 
 def nothing_to_verify(model: Any) -> str:
@@ -109,15 +110,12 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
         If the number of features, the number of labels or the classes differ from those of the verdict, or if float64
         does not represent the numbers of X exactly.
     """
-    try:
-        check_columns(X)
-    except ValueError as error:
-        raise CertificateError(str(error)) from None
-    X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
-    fits = X.ndim == 2 and X.shape[1] == features
-    require(fits, f"the verdict is about {features} features, not the shape {X.shape}: give its X.")
-    X, labels = canonical(X), labels_of(X, y)
+    X, labels = rows_and_labels(X, y)
+    require(
+        X.shape[1] == features,
+        f"the verdict is about {features} features, not the shape {X.shape}: give its X.",
+    )
     positive, negative = labels == classes[1], labels == classes[0]
     no_others = (positive | negative).all()
     require(no_others, f"y holds classes other than {classes[0]!r} and {classes[1]!r}: give its X and y.")
-    return X, np.where(positive, 1.0, -1.0)
+    return X.astype(float, copy=False), np.where(positive, 1.0, -1.0)

@@ -117,35 +117,42 @@ def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> di
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
     """Verify a model with a weight vector for each problem; arguments as of `verify`."""
     X, labels, weights = training_data(model, X, y, sample_weight)
-    coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
-    claim, columns = model.certificate_, None
-    if coef.ndim == 2 and coef.shape[1] == X.shape[1]:
+    claim, parts, columns, found = model.certificate_, linear_parts(model), None, []
+    coef = np.asarray(model.coef_, float)
+    if coef.shape[1:] == (X.shape[1],):
         X, columns = without_empty_columns(X, coef)
-        coef = columns.restrict(coef)
-    parts = claim.certificates
-    count, expected = len(parts), 1 if len(classes) == 2 else len(classes)
-    require(
-        count == expected == coef.shape[0] and intercept.shape == (count,),
-        f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
-        f"{coef.shape[0]} and {intercept.size}.",
-    )
-    # the fingerprint is checked before the number of weights: other data are the more likely cause
-    fits = coef.shape[1:] == (X.shape[1],)
-    names, found = classes[1:] if count == 1 else classes, []
     with np.errstate(over="ignore", invalid="ignore"):
-        shift = shift_of(parts[0].problem, X)
+        shift = shift_of(parts[0][0].problem, X)
         rows = Sample(shifted(X, shift), np.zeros(labels.size), weights, columns=columns, shift=shift)
-        for part, name, w, b in zip(parts, names, coef, intercept, strict=True):
+        for part, name, w, b in parts:
             with naming(name, model):
                 sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
                 check_claim(part, sample, b)
-                require(fits, f"the model has {w.size} weights for {X.shape[1]} features: they do not fit.")
+                # checked after the fingerprint: other data are the more likely cause
+                if columns is None:
+                    raise CertificateError(
+                        f"the model has {w.size} weights for {X.shape[1]} features: they do not fit."
+                    )
+                w = columns.restrict(w)
                 # the gap of the claim is to be shown again, up to a rounding of 1e-9
                 alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
                 inside = moved(w, b, shift, 1)
                 _, bounds = bounds_to(part.problem, sample, w, inside, alpha, gap)
                 found.append(recomputed(part, bounds))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
+
+
+def linear_parts(model: Any) -> list[tuple[Certificate, Any, np.ndarray, float]]:
+    """Return the certificate, the positive class, the weights and the intercept of each problem of a linear model."""
+    coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_)
+    parts, classes = model.certificate_.certificates, model.classes_
+    names = classes[1:] if len(classes) == 2 else classes
+    require(
+        len(parts) == len(names) == coef.shape[0] and intercept.shape == names.shape,
+        f"{len(classes)} classes need {len(names)} certificates, rows of coef_ and intercepts; there are {len(parts)}, "
+        f"{coef.shape[0]} and {intercept.size}.",
+    )
+    return list(zip(parts, names, coef, intercept.tolist(), strict=True))
 
 
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:

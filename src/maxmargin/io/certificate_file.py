@@ -22,7 +22,7 @@ from ..certificates.exact import ExactBounds, entries_of, exactly_feasible
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
-from ..certificates.verification import check_claim, claimed_dual, verdicts_about
+from ..certificates.verification import check_claim, claimed_dual, linear_parts, verdicts_about
 from ..numerics.files import written_whole
 
 FORMAT, VERSION = "maxmargin certificate", 1
@@ -84,11 +84,11 @@ def write_certificate(
     texts = _texts_of_classes(model, X.shape[1])
     columns = _columns(model, X.shape[1], feature_names, label, first_index)
     X = X.astype(np.float64)
-    parts = []
-    for name, claim, w, b, verdict in _claims(model):
+    parts, verdicts = [], verdicts_about(model)
+    for claim, name, w, b in linear_parts(model):
         sample = Sample(X, np.where(labels == name, 1.0, -1.0), weights)
         check_claim(claim, sample, b)
-        alpha = _dual_variables(claim, sample, verdict)
+        alpha = _dual_variables(claim, sample, verdicts.get(None if len(model.classes_) == 2 else name))
         exact = ExactBounds(claim.problem, sample, w, b, alpha)
         bounds = exact.proved(float(claim.lower), float(claim.upper))
         parts.append(_Part(texts[name], claim.problem, bounds, w, b, weights, alpha))
@@ -143,16 +143,6 @@ def _columns(
             f"got {names[:8]!r}."
         )
     return {"label": label, "names": names, "first_index": 1 if first_index is None else int(first_index)}
-
-
-def _claims(model: Any) -> Iterator[tuple[Any, Any, np.ndarray, float, Any]]:
-    """Yield the positive class of each part, its claim, the point (w, b), and the verdict or None."""
-    coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_)
-    verdicts = verdicts_about(model)
-    binary = len(coef) == 1
-    names = model.classes_.tolist()[1:] if binary else model.classes_.tolist()
-    for k, (name, claim) in enumerate(zip(names, model.certificate_.certificates, strict=True)):
-        yield name, claim, coef[k], float(intercept[k]), verdicts.get(None if binary else name)
 
 
 def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fraction]:

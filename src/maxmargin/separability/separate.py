@@ -22,15 +22,15 @@ import scipy.sparse as sp
 from ..algorithms import ALGORITHMS
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.gram import check_kernel
+from ..certificates.training_data import rows_and_labels
 from ..certificates.verdicts import Undecided, Verdict
 from ..data.door import check_entries
 from ..data.partitions import ArrayPartitions, Gathered
-from ..data.rows import Patterns
 from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
-from ..numerics.columns import check_columns, check_finite, column_message, dominant, label_array
+from ..numerics.columns import dominant
 from ..numerics.sizes import available_memory, is_real, parse_bytes, require_weight_memory
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
@@ -293,24 +293,9 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
 
     X is not changed.
     """
-    # integers that float64 rounds would change the question
-    check_columns(X)
-    given = X
-    if not sp.issparse(X):
-        try:
-            X = np.asarray(X)
-            X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
-        except (TypeError, ValueError):
-            message = "X must hold numbers, in rows of one length: encode text, fill rows."
-            raise ValueError(column_message(given) or message) from None
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
+    X, labels = rows_and_labels(X, y, ValueError)
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
-    labels = label_array(y, X.shape[0])
-    # CSR in canonical format: sorted, without duplicate entries
-    X = Patterns(X).X if sp.issparse(X) else X
-    check_finite(X, given)
     check_entries(X)
     # labels of mixed types cannot be sorted
     try:

@@ -12,6 +12,7 @@ from ...certificates.row_pass import bound_of_dual, combine_sides
 from ...certificates.verification import (
     check_data,
     check_intercept,
+    linear_parts,
     naming,
     recomputed,
 )
@@ -39,35 +40,21 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
     CertificateError
         As of `certificates.verification.verify`.
     """
-    claim, classes = model.certificate_, model.classes_
-    parts, columns = claim.certificates, partitions.shape[1]
-    coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_)
-    count = len(parts)
-    expected = 1 if len(classes) == 2 else len(classes)
-    require(
-        count == expected == coef.shape[0] and intercept.shape == (count,),
-        f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
-        f"{coef.shape[0]} and {intercept.size}.",
-    )
-    require(
-        coef.shape[1] == columns,
-        f"the model has {coef.shape[1]} weights for {columns} features: they do not fit.",
-    )
-    names = classes[1:] if count == 1 else classes
-    problem = parts[0].problem
-    same = all(part.problem == problem for part in parts)
+    claim, parts, columns = model.certificate_, linear_parts(model), partitions.shape[1]
+    features = np.shape(model.coef_)[1]
+    require(features == columns, f"the model has {features} weights for {columns} features: they do not fit.")
+    problem = parts[0][0].problem
+    same = all(part.problem == problem for part, *_ in parts)
     require(same, "the certificates of this model are about different problems.")
     checks = []
-    for k, name in enumerate(names):
+    for k, (part, name, w, b) in enumerate(parts):
         with naming(name, model):
-            checks.append(
-                _Check(parts[k], coef[k], float(intercept[k]), 1 if count == 1 else k, partitions.shape)
-            )
+            checks.append(_Check(part, w, b, 1 if len(parts) == 1 else k, partitions.shape))
     queries = tuple(query for check in checks for query in check.queries())
     total = partitions.total(partial(pass_sums, checks[0].coordinates, queries), bool)
     assert total is not None
     found = []
-    for k, name in enumerate(names):
+    for k, (_, name, *_) in enumerate(parts):
         with naming(name, model):
             found.append(checks[k].certificate(*total.parts[2 * k : 2 * k + 2]))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
