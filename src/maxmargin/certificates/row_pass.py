@@ -214,7 +214,7 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
     uneven = abs(plus - minus) + Plain.error(gains, sums.terms) if free else 0.0
     error = Plain.error(gains + cost, sums.terms) + uneven + underflow
     v_error = Plain.error(spread, sums.terms) + moved(uneven, gains, spread) + underflow
-    length = _dual_length(problem, v, v_error)
+    length = norm_interval(v, problem.p, v_error)
     return dual_side(problem, gains - cost, gains + cost, error, length), factors
 
 
@@ -226,15 +226,6 @@ def moved(uneven: float, total: float, spread: float) -> float:
     2.02 covers the rounding of the sums.
     """
     return 2.02 * uneven / total * spread if uneven > 0.0 else 0.0
-
-
-def _dual_length(problem: Problem, v: np.ndarray, error: float) -> Length:
-    """Return |v|_p, where the error of v in the 2-norm is bounded.
-
-    |v|_p <= d^(1/p - 1/2) |v|_2 for p < 2, and |v|_p <= |v|_2 else.
-    """
-    in_norm = max(v.size, 1) ** max(1.0 / problem.p - 0.5, 0.0)
-    return norm_interval(v, problem.p, in_norm * error)
 
 
 def dual_side(problem: Problem, gains: float, size: float, error: float, length: Length) -> Side:
@@ -295,17 +286,12 @@ def combine_sides(problem: Problem, dual: Side, primal: Side) -> Bounds:
 def norm_interval(v: np.ndarray, exponent: float, v_error: float = 0.0) -> Length:
     """Return the norm of a vector as computed, with an interval that holds the norm of the exact vector.
 
-    Parameters
-    ----------
-    v : ndarray of shape (d,)
-        The vector as computed.
-    exponent : float
-        Of the norm, from 1 to inf.
-    v_error : float, default=0
-        Bound of the norm of the difference of the exact vector from v.
+    The exact vector differs from v, of shape (d,), by at most `v_error` in the 2-norm. |v|_p <= d^(1/p - 1/2) |v|_2 for
+    exponents p < 2, and |v|_p <= |v|_2 else.
     """
     value = norm(v, exponent)
-    error = Plain.error(value, v.size) + value * powers_error(exponent, v.size) + v_error
+    in_norm = max(v.size, 1) ** max(1.0 / exponent - 0.5, 0.0)
+    error = Plain.error(value, v.size) + value * powers_error(exponent, v.size) + in_norm * v_error
     error *= 1.0 + 4.0 * EPS
     return Length(value, max(value - error, 0.0), value + error)
 
@@ -424,7 +410,7 @@ def exact_bounds(problem: Problem, sample: Sample, w: np.ndarray, b: float, alph
         gains, size = exact_total(problem.gains(alpha, sample.weights)), float(alpha.sum())
         uneven = imbalance(alpha, sample.y) if problem.free else 0.0
         v_error = moved(uneven, size, float(alpha @ sample.norms)) + EPS * norm(v) + TINY
-        length = _dual_length(problem, v, v_error)
+        length = norm_interval(v, problem.p, v_error)
         dual = dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
         return combine_sides(problem, dual, _exact_side(problem, sample, w, b))
 

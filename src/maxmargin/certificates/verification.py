@@ -127,7 +127,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         for part, name, w, b in parts:
             with naming(name, model):
                 sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
-                check_claim(part, sample, b)
+                check_claim(part, sample.fingerprint, b)
                 # checked after the fingerprint: other data are the more likely cause
                 if columns is None:
                     raise CertificateError(
@@ -155,21 +155,11 @@ def linear_parts(model: Any) -> list[tuple[Certificate, Any, np.ndarray, float]]
     return list(zip(parts, names, coef, intercept.tolist(), strict=True))
 
 
-def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
+def check_claim(claim: Certificate, data: Fingerprint, b: float) -> None:
     """Raise CertificateError unless the certificate belongs to these data, and the intercept to its problem."""
-    check_data(claim, sample.fingerprint)
-    check_intercept(claim, b)
-
-
-def check_data(claim: Certificate, data: Fingerprint) -> None:
-    """Raise CertificateError unless the certificate belongs to these data."""
     difference = claim.fingerprint.difference(data)
     words = f"{difference}; give the data of the fit"
     require(difference is None, f"this certificate was made for other data: {words}.")
-
-
-def check_intercept(claim: Certificate, b: float) -> None:
-    """Raise CertificateError unless the intercept belongs to the problem of the certificate."""
     none = claim.problem.intercept != "none" or b == 0.0
     require(none, "the upper bound fails: the model has an intercept, its problem has none.")
 
@@ -236,7 +226,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         with naming(classes[np.atleast_1d(scheme.labels[k])], model):
             signs, takes_part = scheme.signs(k, codes)
             sample = rows.with_labels(signs, np.where(takes_part, weights, 0.0))
-            check_claim(part, sample, intercepts[k])
+            check_claim(part, sample.fingerprint, intercepts[k])
             tasks.append(KernelProblem(part.problem, kernel_rows, signs, sample.weights))
             w = np.zeros(labels.size)
             w[support] = coefficients[k]

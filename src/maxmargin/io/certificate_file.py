@@ -87,7 +87,7 @@ def write_certificate(
     parts, verdicts = [], verdicts_about(model)
     for claim, name, w, b in linear_parts(model):
         sample = Sample(X, np.where(labels == name, 1.0, -1.0), weights)
-        check_claim(claim, sample, b)
+        check_claim(claim, sample.fingerprint, b)
         alpha = _dual_variables(claim, sample, verdicts.get(None if len(model.classes_) == 2 else name))
         exact = ExactBounds(claim.problem, sample, w, b, alpha)
         bounds = exact.proved(float(claim.lower), float(claim.upper))

@@ -552,18 +552,8 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     """
     ones = np.ones(X.shape[0])
     distinct = merge(X, ones, ones, in_order=True)
-    pairs = _of_both_signs(distinct.groups, y)
-    if pairs:
-        return dict.fromkeys(pairs[0], Fraction(1, 2)), distinct
+    for group in np.intersect1d(distinct.groups[y > 0.0], distinct.groups[y < 0.0])[:1]:
+        pair = (int(np.argmax((distinct.groups == group) & (y == sign))) for sign in (1.0, -1.0))
+        return dict.fromkeys(pair, Fraction(1, 2)), distinct
     zeros = () if bias else np.flatnonzero(np.diff(sp.csr_matrix(X).indptr) == 0).tolist()
     return ({zeros[0]: Fraction(1)} if zeros else None), distinct
-
-
-def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:
-    """Return the first row of either sign of each set that has both, in the order of the later of the two rows."""
-    positive, negative = np.flatnonzero(signs > 0.0), np.flatnonzero(signs < 0.0)
-    sets, first = np.unique(groups[positive], return_index=True)
-    other_sets, other = np.unique(groups[negative], return_index=True)
-    _, k, j = np.intersect1d(sets, other_sets, assume_unique=True, return_indices=True)
-    pairs = np.sort(np.column_stack([positive[first[k]], negative[other[j]]]), axis=1)
-    return [(i, j) for i, j in pairs[np.argsort(pairs[:, 1])].tolist()]

@@ -10,8 +10,7 @@ import numpy as np
 from ...certificates.certificate import Certificate, Certificates, check_support, require
 from ...certificates.row_pass import bound_of_dual, combine_sides
 from ...certificates.verification import (
-    check_data,
-    check_intercept,
+    check_claim,
     linear_parts,
     naming,
     recomputed,
@@ -66,6 +65,7 @@ class _Check:
     Attributes
     ----------
     claim : Certificate
+    b : float
     coordinates : Coordinates
     z : ndarray of shape (size,)
         The point of the model.
@@ -76,8 +76,8 @@ class _Check:
     def __init__(
         self, claim: Certificate, w: np.ndarray, b: float, positive: int, shape: tuple[int, int]
     ) -> None:
-        check_intercept(claim, b)
-        self.claim, self.positive, self.coordinates = claim, positive, Coordinates(claim.problem, shape[1])
+        self.claim, self.b, self.positive = claim, b, positive
+        self.coordinates = Coordinates(claim.problem, shape[1])
         self.numbers, self.alpha, _ = check_support(claim, shape[0])
         self.z = self.coordinates.vector(w, b)
 
@@ -95,7 +95,7 @@ class _Check:
 
     def certificate(self, primal: Sums, dual: Sums) -> Certificate:
         """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
-        check_data(self.claim, primal.data)
+        check_claim(self.claim, primal.data, self.b)
         assert dual.dual is not None
         below, _ = bound_of_dual(self.claim.problem, dual.dual)
         found = combine_sides(self.claim.problem, below, self.coordinates.bound(primal, self.z))
