@@ -93,7 +93,7 @@ def finish(
             continue
         if problem.hard:
             primal = [_separator(task, w, b) or best.primal]
-        elif goal and gap <= goal:
+        elif (goal and gap <= goal) or problem.loss == "squared_hinge":
             primal = [(w, b)]
         else:
             primal = tight_points(problem, task.patterns, y, weights, (w, b), rounding)
@@ -130,19 +130,19 @@ def tight_points(
     point: tuple[np.ndarray, float],
     rounding: float,
 ) -> list[tuple[np.ndarray, float]]:
-    """Return (w, b) of a soft margin with the best intercept; before it, a multiple whose tight margins are over one.
+    """Return (w, b) of the hinge with the best intercept; before it, a multiple whose tight margins are over one.
 
-    A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Under the hinge
-    its loss C e may exceed the whole gap if C is large. A multiple of (w, b) by 1 + `growth` proves a margin of one,
-    where `growth` is the largest e plus a bound of the rounding errors of scores. It is left out where it changes the
-    objective by more than the relative gap `rounding`.
+    A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Its loss C e may
+    exceed the whole gap if C is large. A multiple of (w, b) by 1 + `growth` proves a margin of one, where `growth` is
+    the largest e plus a bound of the rounding errors of scores. It is left out where it changes the objective by more
+    than the relative gap `rounding`.
     """
     w, b = point
     z = Plain.scores(patterns.X, w)
     b = best_intercept(problem, z, y, weights) if problem.free else b
     margins = y * (z + b)
     tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
-    if problem.loss == "hinge" and tight.any():
+    if tight.any():
         size = patterns.longest2**0.5 * norm(w) + abs(b)
         # error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
         growth = max(1.0 - float(margins[tight].min()), 0.0) + 3.0 * Plain.error(size, patterns.d + 1)

@@ -141,7 +141,7 @@ def _find_start(state: _State) -> None:
     while 0.0 < sigma < 1.0 and not state.stop():
         state.go_to(z, sigma=sigma)
         steps = state.minimise(0.5, MAX_STEPS)
-        z, growth = state.z, growth * growth if steps <= 2 else 10.0
+        z, growth = state.z, growth * growth if steps <= 3 else 10.0
         sigma *= growth
     state.go_to(z)
 
