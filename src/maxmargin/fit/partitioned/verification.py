@@ -97,7 +97,8 @@ class _Check:
         """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
         check_claim(self.claim, primal.data, self.b)
         assert dual.dual is not None
-        below, _ = bound_of_dual(self.claim.problem, dual.dual)
+        # the factors of implied dual variables are those of their best multiple
+        below, _ = bound_of_dual(self.claim.problem, dual.dual, scaled=self.claim.implied is not None)
         found = combine_sides(self.claim.problem, below, self.coordinates.bound(primal, self.z))
         # the claimed bounds were rounded as well: each side has a margin of its own
         return recomputed(self.claim, found._replace(below=2.0 * found.below, above=2.0 * found.above))
