@@ -12,7 +12,7 @@ from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
 from ..certificates.gram import check_kernel
 from ..data.door import check_entries
 from ..data.rows import engine_rows
-from ..fit.deadline import Deadline
+from ..fit.deadline import Deadline, Reporter
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.names import kernel_named, width
@@ -22,7 +22,6 @@ from ..solvers.decomposition import MEGABYTE
 from . import validation
 from .kernel_tasks import KernelTasks, Support
 from .prediction import CertifiedClassifier, KernelDecision
-from .progress import Reporter
 
 CHECKS: validation.Checks = validation.COMMON | {
     "kernel": (

@@ -17,7 +17,7 @@ from ..certificates.row_pass import Bounds
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
 from ..data.duplicates import merge, unmerged
-from ..fit.deadline import Deadline
+from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.report import GramTask, Job, Report, Stopping
 from ..fit.solve import KernelSolution, solve_kernel, status_at_end
 from ..kernels.functions import Kernel, Precomputed
@@ -31,7 +31,6 @@ from ..separability.kernel import kernel_trivial_certificate
 from ..separability.search import about_all_rows
 from ..separability.separate import decide
 from ..solvers.decomposition import KernelRows
-from .progress import Reporter, solve_tasks
 from .validation import Targets
 
 # Largest number of operations of the least-squares problem that writes a hyperplane as a combination of rows, n d times

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..fit.deadline import Deadline
 from ..fit.report import Report
 from ..numerics.files import cluster_of, has_labelled_rows
-from ..numerics.sizes import is_whole, require_weight_memory
-from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sizes import is_whole
 from ..problem.problem import Problem
 from . import validation
 from .prediction import CertifiedClassifier, LinearDecision, Robust
-from .progress import Reporter, solve_tasks
 
 if TYPE_CHECKING:
     from ..algorithms import Algorithm
@@ -219,33 +214,15 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         """
         problem, deadline = self._problem(), Deadline(self.max_time)
         if self.memory is None and cluster_of(X) is None and not has_labelled_rows(X, y):
-            self._fit_in_memory(problem, X, y, sample_weight, deadline)
+            from .linear_tasks import fit_in_memory  # only here: it loads solvers and certificates
+
+            fit_in_memory(self, problem, X, y, sample_weight, deadline)
         else:
             from .partitioned import fit_rows  # only here: it loads readers and partitions
 
             fit_rows(self, problem, X, y, sample_weight, deadline)
         deadline.raise_interrupt(self)
         return self
-
-    def _fit_in_memory(
-        self, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline
-    ) -> None:
-        """Fit rows that are in memory; arguments as of `fit`, with the problem and the deadline of the whole fit."""
-        from .linear_tasks import LinearTasks  # only here: it loads solvers and certificates
-
-        _, given, targets = self.validated(problem, X, y, sample_weight)
-        rows, columns = without_empty_columns(given)
-        if self.p == "log":
-            problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
-        tasks = LinearTasks(self, problem, rows, columns, targets)
-        require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
-        reporter = Reporter(self)
-        with deadline:  # until the model is stored
-            solve_task = partial(tasks.solve, reporter)
-            solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
-            vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
-            self.class_weight_ = targets.class_weights
-            self._store(tasks.names, solutions, given)
 
     def validated(
         self, problem: Problem, X: Any, y: Any, sample_weight: Any

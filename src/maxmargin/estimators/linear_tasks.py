@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -15,22 +15,58 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
-from ..fit.deadline import Deadline
+from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.exact import is_small
 from ..fit.report import Job, SelectedRows, Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
-from ..numerics.sizes import draw_seeds
-from ..numerics.sparse_columns import Columns
+from ..numerics.sizes import draw_seeds, require_weight_memory
+from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
 from ..separability.search import about_all_rows
 from . import validation
-from .progress import Reporter
 
 # Entries, summed over the classes, below which the exact stages end sooner than another thread starts. A larger number
 # solves more problems in one thread. A round value; not tuned.
 MIN_THREADED_ENTRIES = 2e6
+
+
+def fit_in_memory(
+    model: Any,
+    problem: Problem,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    deadline: Deadline,
+    exact: bool = True,
+) -> None:
+    """Fit a classifier to rows that are in memory, and set its attributes.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+    problem : Problem
+    X, y, sample_weight
+        Of `fit`.
+    deadline : Deadline
+        That of the whole fit.
+    exact : bool, default=True
+        Whether small problems end with the exact stage, which cannot use a warm start.
+    """
+    _, given, targets = model.validated(problem, X, y, sample_weight)
+    X, columns = without_empty_columns(given)
+    if model.p == "log":
+        problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
+    tasks = LinearTasks(model, problem, X, columns, targets, exact)
+    require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
+    solve_task = partial(tasks.solve, Reporter(model))
+    with deadline:  # until the model is stored
+        solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
+        model.classes_, model.class_weight_ = targets.classes, targets.class_weights
+        model.coef_ = columns.restore(np.array([solution.w for solution in solutions]))
+        model.intercept_ = np.array([solution.b for solution in solutions])
+        model._store(tasks.names, solutions, given)
 
 
 class LinearTasks:
@@ -47,6 +83,8 @@ class LinearTasks:
         The places of these columns in the caller's data.
     targets : Targets
         Labels and weights.
+    exact : bool
+        Whether small problems end with the exact stage.
 
     Attributes
     ----------
@@ -57,9 +95,16 @@ class LinearTasks:
     """
 
     def __init__(
-        self, model: Any, problem: Problem, X: Any, columns: Columns, targets: validation.Targets
+        self,
+        model: Any,
+        problem: Problem,
+        X: Any,
+        columns: Columns,
+        targets: validation.Targets,
+        exact: bool,
     ) -> None:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
+        self.exact = exact
         self.algorithm = linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
         n, selected, self._shift = targets.y.size, targets.selected, shift_of(problem, X)
@@ -80,12 +125,6 @@ class LinearTasks:
         self.workers = 1 if quick else jobs(model.n_jobs, len(self.names))
         self._start = self._last_solution() if model.warm_start else (None, None)
         self._seeds = draw_seeds(model.random_state, targets.classes.size)
-
-    def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
-        """Return the attributes with which a classifier predicts, from one (w, b) per task."""
-        coef = self.columns.restore(np.array([w for w, _ in points]))
-        intercept = np.array([b for _, b in points])
-        return {"classes_": self.targets.classes, "coef_": coef, "intercept_": intercept}
 
     def _last_solution(self) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
         """Return the dual variables and the (w, b) of the last fit, each None if a warm start cannot use it."""
@@ -118,7 +157,7 @@ class LinearTasks:
 
         job = Job(
             task, self.algorithm, seed=int(self._seeds[k]),
-            exact=self.model._exact, separability=separability,
+            exact=self.exact, separability=separability,
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
         sample = self.sample.with_labels(signs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 
 from ..data.door import check_costs
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
-from ..fit.deadline import Deadline
+from ..fit.deadline import Deadline, Reporter
 from ..fit.partitioned.driver import PartitionedFit
 from ..fit.partitioned.solve import solve_soft_margins
 from ..fit.report import Stopping
@@ -26,7 +25,7 @@ from ..readers.files import LABELS_OF_FILES
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
-from .progress import Reporter
+from .linear_tasks import fit_in_memory
 
 STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
@@ -56,8 +55,8 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
         return
     if not has_labelled_rows(X, y):
         large = (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
-        fit = partial(fit_arrays, model) if large else model._fit_in_memory
-        fit(problem, X, y, sample_weight, deadline)
+        fit = fit_arrays if large else fit_in_memory
+        fit(model, problem, X, y, sample_weight, deadline)
         return
     if sample_weight is not None:
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
@@ -90,7 +89,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
     """
     X, classes = stored.X, stored.classes
     if fits(model, X):
-        model._fit_in_memory(problem, loaded(X), classes[stored.codes], None, deadline)
+        fit_in_memory(model, problem, loaded(X), classes[stored.codes], None, deadline)
     else:
         try:
             _fit_codes(model, problem, X, stored.codes, None, classes, deadline)
@@ -252,12 +251,6 @@ def fit_partitions(
     names = [None] if classes.size == 2 else list(classes)
     require_weight_memory(validation.WEIGHTS * len(names), partitions.shape[1])
 
-    def fitted(points: Any) -> dict[str, Any]:
-        """Return the attributes with which a classifier predicts, from one (w, b) per task."""
-        coef, intercept = np.array([w for w, _ in points]), np.array([b for _, b in points])
-        width = partitions.shape[1]
-        return {"classes_": classes, "coef_": coef, "intercept_": intercept, "n_features_in_": width}
-
     reporter = Reporter(model)
     with deadline:  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
@@ -266,8 +259,10 @@ def fit_partitions(
         solutions = solve_soft_margins(
             PartitionedFit(partitions, problem, list(classes), stopping, memory, seed, model.cache_dir)
         )
-        vars(model).update(fitted([(solution.w, solution.b) for solution in solutions]))
-        model.class_weight_ = class_weights
+        model.classes_, model.class_weight_ = classes, class_weights
+        model.coef_ = np.array([solution.w for solution in solutions])
+        model.intercept_ = np.array([solution.b for solution in solutions])
+        model.n_features_in_ = partitions.shape[1]
         model._store(names, solutions, None)
         if model.status_ is Status.STALLED:
             model.message_ = STALLED.format(gap=model.certificate_.gap)

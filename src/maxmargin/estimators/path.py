@@ -19,9 +19,10 @@ from sklearn.model_selection import check_cv
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.sizes import is_whole
-from ..numerics.threads import jobs
+from ..numerics.threads import jobs, one_thread
 from ..problem.problem import Status
 from .linear import MaxMarginClassifier
+from .linear_tasks import fit_in_memory
 from .validation import (
     COMMON,
     check_parameters,
@@ -244,10 +245,11 @@ class _PathFit:
         """Fit with a warm start."""
         model = MaxMarginClassifier(**self.parameters) if last is None else copy(last)
         model.set_params(C=C, p=p, warm_start=last is not None)
-        model._exact = False  # the exact stage cannot use a warm start
-        with self.interruption:
-            model.fit(self.X, self.y, self.sample_weight)
-        del model._exact
+        deadline = Deadline(model.max_time)
+        with self.interruption, one_thread:
+            data = self.X, self.y, self.sample_weight
+            fit_in_memory(model, model._problem(), *data, deadline, exact=False)
+            deadline.raise_interrupt(model)
         return model.set_params(warm_start=False)
 
 

@@ -40,9 +40,6 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
     message_: str
     history_: list[Report]
     certificate_: Certificate | Certificates
-    _exact = (
-        True  # whether small problems end with the exact stage; False in paths, which start from the last fit
-    )
 
     def _store(self, names: list[Any], solutions: Sequence[Any], X: Any) -> None:
         """Set status, rounds, history, certificate, the verdict where there is no separator, and last the message.

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -97,10 +98,6 @@ def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
-# Labels in which all classes are looked for first. If the classes are few, all labels are compared with them, which is
-# faster than to sort all labels (0.2 times the time at 245,000 labels of 2 classes). With fewer labels, small classes
-# are missed more often; with more classes than some tens, sorting is as fast.
-SAMPLED_LABELS, FEW_CLASSES = 10_000, 30
 TOL = "positive and finite: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}
@@ -349,10 +346,7 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
         remedy = kinds[0] if np.array(y.tolist()).dtype.kind in "biu" else "str"  # beyond 64 bits
         raise ValueError(f"Unknown label type: y holds objects that are {kinds[0]}: y.astype({remedy}).")
     try:
-        classes = _distinct(y[:: 1 + y.size // SAMPLED_LABELS])
-        few = classes.size <= FEW_CLASSES
-        if y.size >= SAMPLED_LABELS and not (few and np.isin(y, classes, kind="sort").all()):
-            classes = _distinct(y)
+        classes = np.unique(y)
         # scikit-learn refuses fractions, and warns where there are more classes than half of the rows
         fractions = y.dtype.kind == "f" and (classes % 1.0).any()
         if fractions or y.dtype.kind == "O" or 2 * classes.size > y.size:
@@ -365,26 +359,13 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     return classes
 
 
-def _distinct(y: np.ndarray) -> np.ndarray:
-    """Return the distinct entries in order; `np.unique` hashes integers, or takes twice as long."""
-    ordered = np.sort(y, axis=None)  # labels may be a column
-    return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
-
-
 def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the factor on the weight of every row of a class; "balanced" counts the sample weights."""
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.array([weights[y == name].sum() for name in classes])
-        return totals.sum() / (classes.size * totals)
-    if not isinstance(class_weight, dict):
-        raise ValueError(f'class_weight must be a dict, "balanced" or None; got {class_weight!r}.')
-    unknown = [name for name in class_weight if name not in set(y.tolist())]  # rows of weight 0 count here
-    if unknown:
-        raise ValueError(f"class_weight names classes that y does not hold, {unknown}: leave them out.")
-    factors = np.array([class_weight.get(name, 1.0) for name in classes.tolist()])
-    if factors.dtype.kind not in "biuf":
-        raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")
-    factors = factors.astype(float)
+    used = weights > 0.0
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=y[used], sample_weight=weights[used])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_weight={class_weight!r} cannot be used: {error}") from None
     if not (np.isfinite(factors) & (factors >= 0.0)).all():
         raise ValueError(f"class_weight must hold finite numbers of at least 0; got {class_weight!r}.")
     return factors

@@ -1,17 +1,24 @@
-"""The deadline of a fit: a time limit, Ctrl-C, or a callback. It is checked between compiled calls, by any thread."""
+"""The deadline of a fit: a time limit, Ctrl-C, or a callback; its division among binary tasks, and their reports."""
 
 from __future__ import annotations
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..numerics.progress import STOP_SIGNALS
+import numpy as np
+from joblib import Parallel, delayed
+
+from ..numerics.progress import STOP_SIGNALS, announce
 from ..problem.problem import Status
+
+if TYPE_CHECKING:
+    from .report import Report
 
 T = TypeVar("T")
 MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it has to be positive
@@ -194,3 +201,73 @@ def deferred_interrupt() -> Iterator[None]:
     finally:
         if received:
             signal.raise_signal(received[0])
+
+
+def solve_tasks(
+    solve_task: Callable[[int, Deadline], T], count: int, workers: int, deadline: Deadline
+) -> list[T]:
+    """Solve tasks 0, ..., count - 1; each gets an equal share of the time that remains when it begins.
+
+    Parameters
+    ----------
+    solve_task : callable
+        Solves the k-th task within its share of the time.
+    count : int
+    workers : int
+        Number of tasks that are solved at the same time.
+    deadline : Deadline
+        The deadline of the whole fit.
+    """
+
+    def begin(k: int) -> T:
+        if count > 1:
+            announce("binary problem", k + 1, count, level=2)
+        shares = math.ceil((count - k) / workers)
+        return solve_task(k, deadline if shares == 1 else deadline.split(shares))
+
+    if workers == 1:
+        return [begin(k) for k in range(count)]
+    parallel: Any = Parallel(n_jobs=workers, require="sharedmem")
+    return list(parallel(delayed(begin)(k) for k in range(count)))
+
+
+class Reporter:
+    """Prints the reports of one fit if `verbose`, and passes them to the callback, which may end the fit.
+
+    Parameters
+    ----------
+    model : estimator
+        With the parameters `verbose` and `callback`.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._stages: dict[Any, tuple[str, str]] = {}  # the stage of each task, and its reason
+        self._lock = threading.Lock()
+
+    def report(self, report: Report, deadline: Deadline) -> None:
+        """Print the report of a round if `verbose`, and pass it to the callback, which may stop the deadline."""
+        with self._lock:
+            if self._model.verbose:
+                self._print(report)
+            answer = False if self._model.callback is None else self._model.callback(report)
+            if np.ndim(answer):  # an array has no truth value
+                kind = type(answer).__name__
+                raise ValueError(
+                    f"callback must return True to end the fit, else False or None; got a {kind}."
+                )
+            if answer:
+                deadline.stopped.set()
+
+    def _print(self, report: Report) -> None:
+        """Print a line about the round, and one before it where another stage begins."""
+        name = "" if report.label is None else f"[{report.label}] "
+        stage = report.stage, report.reason
+        if self._stages.get(report.label) != stage:
+            self._stages[report.label] = stage
+            print(f"{name}{report.stage}: {report.reason}", file=sys.stderr)
+        print(
+            f"{name}round {report.round:4d}  {report.seconds:8.2f} s  {report.lower:.9g} .. {report.upper:.9g}"
+            f"  gap {report.gap:.3g}  ({report.stage})",
+            file=sys.stderr,
+        )
