@@ -7,7 +7,6 @@ import pytest
 from clouds import clouds
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
@@ -63,10 +62,9 @@ SELECTION = {
     "step": (1.5,),
     "n_features_to_select": (13,),
     "coef_": (KNeighborsClassifier(),),
-    "GroupKFold": (GroupKFold(4),),
 }
 SEARCH = {"Cs": ([-1.0], []), "cv": ([],), "ps": ([],), "scoring": (lambda model, X, y: np.nan,)}
-OF_PARAMETER = {"beta": "algorithm", "eta": "algorithm", "coef_": "estimator", "GroupKFold": "cv"}
+OF_PARAMETER = {"beta": "algorithm", "eta": "algorithm", "coef_": "estimator"}
 WORDS = {"n_features_to_select": "above the 4 features", "scoring": "fold 0 .counted from 0. scores nan"}
 FITTED = {
     mm.MaxMarginClassifier(random_state=0): SHARED | LINEAR,

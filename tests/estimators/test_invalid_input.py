@@ -133,7 +133,7 @@ def test_a_column_of_labels_is_accepted_with_the_warning_of_scikit_learn():
                 call(X, wrong)
 
 
-@pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE(cv=2)])
+@pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE()])
 @pytest.mark.parametrize(
     ("y", "words"),
     [

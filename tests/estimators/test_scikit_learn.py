@@ -57,7 +57,7 @@ def test_scikit_learn_checks_pass(estimator, check):
         KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
         KernelMaxMarginClassifier(kernel="poly", loss="squared_hinge", intercept="augmented"),
         OnlineMarginClassifier("pumma", C=1.0),
-        MarginRFE("auto", p=2, cv=2, step=1),
+        MarginRFE("auto", p=2, step=1),
     ]
 )
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):

@@ -1,4 +1,4 @@
-"""Feature elimination: selected features, bounds of every set, and selection within folds."""
+"""Feature elimination: selected features, bounds of every set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from effort import interpreted
 from sklearn.base import clone
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
@@ -116,48 +116,19 @@ class TestBounds:
 
     def test_hard_margin_keeps_the_last_separable_set(self):
         X, y = separable()
-        selector = MarginRFE("auto", p=2, C=np.inf, cv=3, n_features_to_select=1, step=1, random_state=0)
+        selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1, random_state=0)
         selector.fit(X, y)
         last = selector.path_[-1]
         assert selector.n_features_ == last.n_features > 1
         assert f"{last.n_features - 1} features" in selector.reason_
         assert selector.score(X, y) == 1.0
         assert verify(selector.estimator_, selector.transform(X), y).lower > 0.0
-        mean = selector.cv_results_["mean_test_score"]  # no score of sizes that some fold does not reach
-        assert np.isnan(mean[-1])
 
 
-class TestCrossValidation:
-    def test_smallest_size_of_best_score_is_selected(self):
-        X, y = rows(120, 15, 3)
-        selector = MarginRFE("auto", p=2, cv=4, step=1, random_state=0).fit(X, y)
-        results = selector.cv_results_
-        assert results["n_features"].tolist() == list(range(15, 0, -1))
-        folds = np.array([results[f"split{k}_test_score"] for k in range(4)])
-        assert results["mean_test_score"] == pytest.approx(folds.mean(axis=0), rel=1e-14, abs=0.0)
-        assert results["std_test_score"] == pytest.approx(folds.std(axis=0), rel=1e-14, abs=0.0)
-        best = results["n_features"][results["mean_test_score"] == results["mean_test_score"].max()].min()
-        assert selector.n_features_ == selector.estimator_.n_features_in_ == best
-        assert [stage.accuracy for stage in selector.path_] == results["mean_test_score"].tolist()
-
-    def test_features_are_selected_within_each_fold(self):
-        """On pure noise, selection on all rows gives optimistic scores; selection within folds does not."""
-        rng = np.random.default_rng(3)
-        X, y = rng.normal(size=(60, 1000)), np.arange(60) % 2
-        cv = StratifiedKFold(5, shuffle=True, random_state=1)
-        selector = MarginRFE("auto", p=2, cv=cv, n_features_to_select=10, step=0.5, random_state=0).fit(X, y)
-        assert selector.cv_results_["n_features"].tolist() == [1000, 500, 250, 125, 63, 32, 16, 10]
-        assert np.abs(selector.cv_results_["mean_test_score"] - 0.5).max() < 0.25
-        assert cross_val_score(MaxMarginClassifier(), selector.transform(X), y, cv=5).mean() > 0.8
-        for k, (train, test) in enumerate(cv.split(X, y)):
-            separate = MarginRFE("auto", p=2, n_features_to_select=10, step=0.5).fit(X[train], y[train])
-            assert selector.cv_results_[f"split{k}_test_score"][-1] == separate.score(X[test], y[test])
-
+class TestInterface:
     def test_methods_follow_the_classifier(self):
         X, y = rows()
-        search = GridSearchCV(MarginRFE(LogisticRegression(), cv=2), {"estimator__C": [0.1, 1.0]}, cv=2).fit(
-            X, y
-        )
+        search = GridSearchCV(MarginRFE(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2).fit(X, y)
         assert search.predict_proba(X).shape == (80, 2)
         assert not hasattr(search.best_estimator_, "certified_radius")
         assert not hasattr(MarginRFE("auto"), "predict_proba")
@@ -176,5 +147,3 @@ class TestCrossValidation:
         assert selector.n_features_ == 12
         assert "interrupted" in selector.reason_
         assert capsys.readouterr().err.count("features") == 1
-        with pytest.raises(KeyboardInterrupt):
-            selector.set_params(cv=2).fit(X, y)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -23,27 +20,24 @@ from ..algorithms import IMA, Algorithm
 from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..numerics.sizes import draw_seeds, require_weight_memory
-from ..numerics.threads import jobs
 from ..problem.problem import Problem, Status
 from . import validation
 from .linear import MaxMarginClassifier
 from .prediction import explain
-from .validation import distinct_labels
 
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
 CHECKS: validation.Checks = {
-    "n_jobs": validation.COMMON["n_jobs"],
     "step": (
         lambda step: validation.is_whole(step, 1) or (validation.is_real(step) and 0 < step < 1),
         "a whole number of features, at least 1, or a share between 0 and 1; got {!r}",
     ),
     "n_features_to_select": (
         lambda select: (
-            select in (None, "cv")
+            select is None
             or validation.is_whole(select, 1)
             or (validation.is_real(select) and 0 < select <= 1)
         ),
-        'a whole number of at least 1, a share in (0, 1], "cv" or None; got {!r}',
+        "a whole number of at least 1, a share in (0, 1], or None; got {!r}",
     ),
     "aggregate": (lambda name: name in ("sum", "max"), '"sum" or "max"; got {!r}'),
     "p": (
@@ -85,24 +79,17 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         papers on elimination; in `MaxMarginClassifier` it is max(2, 2 ln f), for which the papers bound the margin in
         the inf-norm. With ``inf`` few weights are large. This parameter and those from `C` to `max_iter` are used with
         algorithms only; an estimator has its own.
-    n_features_to_select : int, float, "cv" or None, default=None
-        Number of features to keep; a float in (0, 1] is a share. ``"cv"`` takes the size with the best mean score in
-        cross-validation, the smallest of equals. None is ``"cv"`` if `cv` is given, otherwise half of the features.
+    n_features_to_select : int, float or None, default=None
+        Number of features to keep; a float in (0, 1] is a share. None is half of the features. Cross-validation
+        chooses it with ``RFECV(MaxMarginClassifier())`` of scikit-learn, or with `GridSearchCV` of this selector.
     step : int or float, default=0.1
         Number of features deleted at a time; a float in (0, 1) is a share of the remaining ones, at least one. If more
         weights are zero (to rounding), as at ``p=inf`` with ``C=inf`` or many features, all of them are deleted.
-    cv : int, splitter or iterable, default=None
-        Cross-validation, with a separate elimination on the training part of every fold, so that the test part does
-        not affect the choice of features. None: no cross-validation, or 5 folds with ``n_features_to_select="cv"``.
-    scoring : str or callable, default=None
-        Score in cross-validation; None is the estimator's `score`, the accuracy.
     aggregate : {"sum", "max"}, default="sum"
         Several classes: features are ranked by the sum of squares of their weights, or by the largest weight.
     C, loss, tol, fit_intercept, class_weight, max_iter
         As in `MaxMarginClassifier`; tol=1e-2 by default. With ``C=inf`` the elimination ends when the rows are no
         longer separable, or no separator is found: the last set with a separator is kept.
-    n_jobs : int, default=None
-        Number of folds fitted at the same time (processes).
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 prints a line for every set to standard error.
@@ -122,10 +109,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         The classifier on the features that are kept.
     classes_ : ndarray of shape (n_classes,)
     path_ : list of Stage
-        Every set, the largest first, with its certified bounds and its score in cross-validation.
-    cv_results_ : dict of ndarray
-        Only with cross-validation: `n_features`, `mean_test_score`, `std_test_score`, and `split0_test_score` and so
-        on, for classifiers with at most so many features. nan where the elimination of a fold ended before.
+        Every set, the largest first, with its certified bounds.
     n_iter_ : int
         Number of rounds of `estimator_`; 1 if it has no `n_iter_`.
     n_features_in_ : int
@@ -144,9 +128,6 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     w, with the same norm and margins. If p decreases to p' with the number f of features,
     |w|_q <= f^(1/p' - 1/p) |w|_q', so that the bound on the margin is multiplied by this power of f, and the norm in
     the objective divided by it.
-
-    The score of the size chosen by cross-validation is the best of several, and biased upwards;
-    `sklearn.model_selection.cross_val_score` of the selector is not.
 
     References
     ----------
@@ -172,8 +153,6 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     p: float | str = "log"
     n_features_to_select: int | float | str | None = None
     step: int | float = 0.1
-    cv: Any = None
-    scoring: Any = None
     aggregate: str = "sum"
     C: float = 1.0
     loss: str = "squared_hinge"
@@ -181,7 +160,6 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     fit_intercept: bool = True
     class_weight: Any = None
     max_iter: int = 1000
-    n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
 
@@ -205,7 +183,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            As in the classifier; also used in the scores of the folds.
+            As in the classifier.
 
         Returns
         -------
@@ -216,41 +194,20 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = validation.validate_rows(self, X, y, order="C")
         require_weight_memory(4, X.shape[1])  # their sizes and the places of the features beside them
         weights = _weights(estimator, X, sample_weight)
-        target = self._least(X.shape[1])
-        sizes = elimination_sizes(X.shape[1], target, self.step)
+        sizes = elimination_sizes(X.shape[1], self._least(X.shape[1]), self.step)
         elimination = Elimination(estimator, self._is_own, self.p, self.aggregate, sizes, X, y, weights)
-        elimination.verbose = self.verbose
-        rng = check_random_state(self.random_state)
-        validated = self.cv is not None or self._is_size_chosen
-        vars(self).pop("cv_results_", None)
-        if validated:
-            self.cv_results_ = cross_validate(elimination, self.cv, self.scoring, self.n_jobs, rng)
-            target = best_size(self.cv_results_) if self._is_size_chosen else target
-        elimination.seed = int(draw_seeds(rng, 1)[0])
-        kept, self.estimator_, self.path_ = self._eliminate(elimination, target)
-        self.n_features_, self.reason_ = kept.n_features, elimination.reason
-        if self._is_size_chosen and kept.n_features <= target:
-            self.reason_ = f"at most {target} features had the best score in cross-validation"
-        self.order_, self.ranking_ = elimination.order, elimination.ranking(self.path_, kept)
+        elimination.seed = int(draw_seeds(check_random_state(self.random_state), 1)[0])
+        self.path_ = []
+        for stage, self.estimator_ in elimination:
+            self.path_.append(stage)
+            if self.verbose:
+                print(stage, file=sys.stderr)
+        self.n_features_, self.reason_ = self.path_[-1].n_features, elimination.reason
+        self.order_, self.ranking_ = elimination.order, elimination.ranking(self.path_)
         self.support_ = self.ranking_ == 1
         self.n_iter_ = int(np.max(getattr(self.estimator_, "n_iter_", 1)))
         elimination.interruption.raise_with(self)
         return self
-
-    def _eliminate(self, elimination: Elimination, target: int) -> tuple[Stage, Any, list[Stage]]:
-        """Return the first stage of at most `target` features (else the last), its classifier, and all stages."""
-        path: list[Stage] = []
-        kept: Any = None
-        classifier: Any = None
-        for stage, trained in elimination:
-            if hasattr(self, "cv_results_"):
-                stage = replace(stage, **scores_at(self.cv_results_, stage.n_features))
-            path.append(stage)
-            if self.verbose:
-                print(stage, file=sys.stderr)
-            if kept is None or kept.n_features > target:
-                kept, classifier = stage, trained
-        return kept, classifier, path
 
     # the classifier on the features that are kept
 
@@ -356,17 +313,9 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """Whether `estimator` is an algorithm: a `MaxMarginClassifier` is trained."""
         return isinstance(self.estimator, str | Algorithm)
 
-    @property
-    def _is_size_chosen(self) -> bool:
-        """Whether cross-validation chooses the number of features."""
-        select = self.n_features_to_select
-        return (isinstance(select, str) and select == "cv") or (select is None and self.cv is not None)
-
     def _least(self, d: int) -> int:
         """Return the number of features at which the elimination ends."""
         select: Any = self.n_features_to_select
-        if self._is_size_chosen:
-            return 1
         if select is None:
             return max(1, d // 2)
         if not validation.is_whole(select):
@@ -398,7 +347,6 @@ def _weights(estimator: Any, X: Any, sample_weight: Any) -> np.ndarray | None:
     return validation.checked_weights(sample_weight, X)
 
 
-DEFAULT_FOLDS = 5
 # Share of the largest weight up to which a weight is zero to rounding: exact programs leave such weights at p = inf. A
 # larger share would delete features with small weights. A round value; not tuned.
 ZERO_WEIGHT = 1e-14
@@ -425,9 +373,6 @@ class Stage:
         Certified bounds on the largest margin of a classifier on this set of features (hard), or on the least
         objective; for several classes on the smallest of their margins, or on the sum of their objectives. Bounds of
         larger sets are taken into account (`inherited_bounds`). nan without a certificate.
-    accuracy, accuracy_std : float
-        Mean and standard deviation over the folds of the score after elimination to this number of features; nan
-        without cross-validation.
     message : str, default=""
         Why the fit ended, and what to try; empty where the estimator has no certificate.
     """
@@ -439,8 +384,6 @@ class Stage:
     hard: bool
     lower: float
     upper: float
-    accuracy: float = np.nan
-    accuracy_std: float = np.nan
     message: str = ""
 
     @property
@@ -453,7 +396,7 @@ class Stage:
         if self.status is not None:
             target = "margin" if self.hard else "objective"
             line += f"  {self.lower:.6g} <= {target} <= {self.upper:.6g}  ({self.status})"
-        return line if np.isnan(self.accuracy) else f"{line}  accuracy {self.accuracy:.4f}"
+        return line
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,7 +433,6 @@ class Elimination:
     weights: Any
     seed: int = 0
     interruption: Interruption = field(default_factory=Interruption)
-    verbose: int = 0
     order: np.ndarray = field(init=False)
     reason: str = field(init=False)
 
@@ -531,9 +473,9 @@ class Elimination:
                 parent.coef_ = classifier.coef_[:, columns]
             X, before, last, features = X[:, columns], found, f, kept
 
-    def ranking(self, path: list[Stage], kept: Stage) -> np.ndarray:
+    def ranking(self, path: list[Stage]) -> np.ndarray:
         """Return 1 for features that are kept, 2 for the features deleted last, and so on."""
-        sizes = np.unique([stage.n_features for stage in path if stage.n_features >= kept.n_features])
+        sizes = np.unique([stage.n_features for stage in path])
         ranks = np.empty(self.order.size, dtype=int)
         ranks[self.order] = 1 + np.searchsorted(sizes, np.arange(self.order.size), side="right")
         return ranks
@@ -626,67 +568,3 @@ def _count_used(coef: Any) -> int:
     """Count the features with a weight that is not zero to rounding."""
     size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
     return int(np.count_nonzero((size > ZERO_WEIGHT * size.max(axis=1, keepdims=True)).any(axis=0)))
-
-
-def cross_validate(
-    elimination: Elimination, cv: Any, scoring: Any, n_jobs: int | None, rng: Any
-) -> dict[str, np.ndarray]:
-    """Return the scores of every fold at every size, in the layout of `cv_results_`."""
-    distinct_labels(elimination.y)  # splitters have other messages
-    splitter: Any = check_cv(DEFAULT_FOLDS if cv is None else cv, elimination.y, classifier=True)
-    if "Group" in type(splitter).__name__:
-        raise ValueError(f"{type(splitter).__name__} needs groups: cv=list(splitter.split(X, y, groups)).")
-    scorer = check_scoring(elimination.estimator, scoring=scoring)
-    splits = splitter.split(elimination.X, elimination.y)
-    folds = [(train, test, int(draw_seeds(rng, 1)[0])) for train, test in splits]
-    parallel: Any = Parallel(n_jobs=jobs(n_jobs, len(folds)), return_as="generator")
-    scores, steps = np.empty((len(folds), len(elimination.sizes))), len(folds) + 1  # one more with all rows
-    found = parallel(delayed(_fold_scores)(elimination, scorer, *fold) for fold in folds)
-    for k in range(len(folds)):
-        announce("fold", k + 1, steps, verbose=elimination.verbose)
-        scores[k] = next(found)
-    announce("all rows", steps, steps, verbose=elimination.verbose)
-    results = {"n_features": np.array(elimination.sizes)}
-    results |= {"mean_test_score": scores.mean(axis=0), "std_test_score": scores.std(axis=0)}
-    return results | {f"split{k}_test_score": fold for k, fold in enumerate(scores)}
-
-
-def best_size(results: dict[str, np.ndarray]) -> int:
-    """Return the smallest number of features with the best mean score."""
-    mean = results["mean_test_score"]
-    if np.isnan(mean).all():
-        raise ValueError("No fold has a score at any size: give a finite C, or raise max_iter.")
-    return int(results["n_features"][np.flatnonzero(mean == np.nanmax(mean))[-1]])
-
-
-def scores_at(results: dict[str, np.ndarray], f: int) -> dict[str, float]:
-    """Return mean and standard deviation of the score at the smallest size of at least f features."""
-    k = int(np.flatnonzero(results["n_features"] >= f)[-1])
-    mean, std = results["mean_test_score"][k], results["std_test_score"][k]
-    return {"accuracy": float(mean), "accuracy_std": float(std)}
-
-
-def _fold_scores(
-    elimination: Elimination, scorer: Any, train: np.ndarray, test: np.ndarray, seed: int
-) -> np.ndarray:
-    """Return the test scores of one fold, for each size of the largest classifier with at most so many features.
-
-    Features are eliminated on the rows of `train` only.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If a fit was interrupted.
-    """
-    X, y, weights, sizes = elimination.X, elimination.y, elimination.weights, np.array(elimination.sizes)
-    own = None if weights is None else weights[train]
-    held_out, scored = X[test], {} if weights is None else {"sample_weight": weights[test]}
-    scores = np.full(sizes.size, np.nan)
-    interruption = Interruption()
-    fold = replace(elimination, X=X[train], y=y[train], weights=own, seed=seed, interruption=interruption)
-    for stage, classifier in fold:
-        value = scorer(classifier, held_out[:, stage.features], y[test], **scored)
-        scores[(sizes >= stage.n_features) & np.isnan(scores)] = value
-        if interruption.received or stage.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-    return scores
