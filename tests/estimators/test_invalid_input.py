@@ -271,9 +271,7 @@ def test_values_under_a_mask_are_not_used():
             call()
 
 
-@pytest.mark.parametrize(
-    "cls", [MaxMarginClassifier, KernelMaxMarginClassifier, MaxMarginClassifierCV, MarginRFE]
-)
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier, MaxMarginClassifierCV])
 @pytest.mark.parametrize("n_jobs", [0, "a"])
 def test_numbers_of_threads_are_checked_before_the_fit(cls, n_jobs):
     with pytest.raises(ValueError, match="n_jobs must be a whole number of threads"):

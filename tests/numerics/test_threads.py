@@ -14,7 +14,7 @@ from maxmargin import (
     KernelMaxMarginClassifier,
     MaxMarginClassifier,
 )
-from maxmargin.numerics import threads
+from maxmargin.numerics import sizes
 
 
 def rows(n: int = 90, d: int = 5, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +43,7 @@ needs_two_blas_threads = pytest.mark.skipif(max(blas_threads()) < 2, reason="BLA
     ids=repr,
 )
 def test_model_does_not_depend_on_the_number_of_threads(model, monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sizes, "cpu_count", lambda: 2)
     monkeypatch.setattr("maxmargin.estimators.linear_tasks.MIN_THREADED_ENTRIES", 0)
     X, y = rows()
     one, two = (model.set_params(n_jobs=count).fit(X, y).decision_function(X) for count in (1, 2))
@@ -66,7 +66,7 @@ def test_fits_limit_blas_to_one_thread_and_restore_the_limit(cls):
 @needs_two_blas_threads
 def test_thread_limit_lasts_until_the_last_fit_ends():
     before = blas_threads()
-    first, second = threads.one_thread, threads.one_thread
+    first, second = sizes.one_thread, sizes.one_thread
     with first:
         second.__enter__()
     assert blas_threads() == {1}
@@ -97,7 +97,7 @@ def test_threads_are_limited_by_processors_and_parts(n_jobs, parts, count, monke
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "3")
     monkeypatch.setattr(loky.os, "cpu_count", lambda: 64)
     monkeypatch.setattr(loky, "_cpu_count_user", lambda processors: 3)
-    assert threads.jobs(n_jobs, parts) == count
+    assert sizes.jobs(n_jobs, parts) == count
 
 
 def test_classes_are_fitted_in_threads_unless_the_fit_is_short(monkeypatch):
@@ -111,10 +111,10 @@ def test_classes_are_fitted_in_threads_unless_the_fit_is_short(monkeypatch):
         model.fit(*rows())
         return threading.get_ident() in observed
 
-    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sizes, "cpu_count", lambda: 2)
     assert in_this_thread()
     assert not in_this_thread(loss="hinge", algorithm="dcd")  # may take long
     monkeypatch.setattr("maxmargin.estimators.linear_tasks.MIN_THREADED_ENTRIES", 0)
     assert not in_this_thread()
-    monkeypatch.setattr(threads, "cpu_count", lambda: 1)
+    monkeypatch.setattr(sizes, "cpu_count", lambda: 1)
     assert in_this_thread()

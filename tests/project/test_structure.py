@@ -22,24 +22,24 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 19_555,  # 16,000
-    "modules": 159,  # 140
+    "code lines of the package": 19_405,  # 16,000
+    "modules": 157,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 19,  # 16
     "import circles": 0,
     "public names": 61,  # 28
-    "modules loaded with MaxMarginClassifier": 26,
-    "code lines of tests": 13_231,  # 10,500
+    "modules loaded with MaxMarginClassifier": 21,
+    "code lines of tests": 13_198,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_387,  # 1,200
     "files of tools": 1,
-    "words of documentation": 28_512,  # 24,000
+    "words of documentation": 28_498,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (156, 27), "kernel fit": (181, 31), "separate": (73, 18)}
+ENTERED = {"linear fit": (156, 25), "kernel fit": (181, 28), "separate": (73, 18)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 OPEN_FOLDERS = (
     "engine",

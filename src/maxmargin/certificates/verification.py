@@ -13,8 +13,8 @@ import numpy as np
 from ..data.door import moved, shift_of, shifted
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.progress import announce
+from ..numerics.sizes import one_thread
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.threads import one_thread
 from ..problem.multiclass import class_numbers, parts_of
 from .certificate import (
     BoundError,

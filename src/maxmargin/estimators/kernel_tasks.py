@@ -21,10 +21,9 @@ from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.report import GramTask, Job, Report, Stopping
 from ..fit.solve import KernelSolution, solve_kernel, status_at_end
 from ..kernels.functions import Kernel, Precomputed
-from ..numerics.sizes import draw_seeds
+from ..numerics.sizes import draw_seeds, jobs
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.sums import EPS
-from ..numerics.threads import jobs
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Problem, Status
 from ..separability.kernel import kernel_trivial_certificate

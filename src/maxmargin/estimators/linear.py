@@ -13,7 +13,7 @@ from ..numerics.files import cluster_of, has_labelled_rows
 from ..numerics.sizes import is_whole
 from ..problem.problem import Problem
 from . import validation
-from .prediction import CertifiedClassifier, LinearDecision, Robust
+from .prediction import CertifiedClassifier, LinearDecision
 
 if TYPE_CHECKING:
     from ..algorithms import Algorithm
@@ -40,7 +40,7 @@ CHECKS: validation.Checks = validation.COMMON | {
 
 
 @dataclass(eq=False, repr=False)
-class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
+class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     """Linear maximum-margin classification with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or

@@ -46,7 +46,7 @@ from ..numerics.sizes import require_weight_memory
 from ..numerics.sums import EPS, norm
 from ..problem.problem import Problem
 from . import validation
-from .prediction import LinearDecision, Robust
+from .prediction import LinearDecision
 
 STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
     "algorithm", "C", "fit_intercept", "intercept_scaling", "radius",
@@ -79,7 +79,7 @@ class StreamBounds(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class OnlineMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator):
+class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is visited once, and memory does not grow.
 
     The algorithms are those of `maxmargin.algorithms` that store no patterns: Perceptron with margin, ALMA, CRAMMA,

@@ -18,8 +18,7 @@ from ..fit.partitioned.solve import solve_soft_margins
 from ..fit.report import Stopping
 from ..numerics.columns import check_storage, label_array
 from ..numerics.files import cluster_of, has_labelled_rows, names_files
-from ..numerics.sizes import draw_seeds, parse_bytes, require_weight_memory
-from ..numerics.threads import one_thread
+from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem, Status
 from ..readers.files import LABELS_OF_FILES
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows

@@ -18,8 +18,7 @@ from sklearn.model_selection import check_cv
 
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
-from ..numerics.sizes import is_whole
-from ..numerics.threads import jobs, one_thread
+from ..numerics.sizes import is_whole, jobs, one_thread
 from ..problem.problem import Status
 from .linear import MaxMarginClassifier
 from .linear_tasks import fit_in_memory

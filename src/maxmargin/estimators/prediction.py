@@ -20,8 +20,8 @@ from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.columns import dominant, label_array
 from ..numerics.files import cluster_of
 from ..numerics.progress import announce
+from ..numerics.sizes import jobs, one_thread
 from ..numerics.sums import EPS, TINY, norm
-from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import Status, dual_exponent, worst
 from .validation import validate_rows
@@ -125,7 +125,7 @@ class Scored:
 
 
 class LinearDecision(Scored):
-    """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""
+    """Scores, labels and certified radii, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     predict_proba = property(_no_probabilities)
 
@@ -168,22 +168,6 @@ class LinearDecision(Scored):
         if cluster_of(X) is not None:
             return _lazy(self, "predict", X)
         return self._labels(self.decision_function(X))
-
-    def _rows_to_predict(self, X: Any) -> Any:
-        """Validate rows, which must have the features of the fit."""
-        return validate_rows(self, X, reset=False)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return the score of every binary task, shape (n_samples, n_tasks)."""
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-
-    def _labels(self, scores: np.ndarray) -> np.ndarray:
-        """Return the class with the largest score; of two classes the second where the score is positive."""
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-
-class Robust:
-    """`certified_radius`, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     def certified_radius(self, X: Any) -> np.ndarray:
         """Return a lower bound of the size of the smallest perturbation that changes the label of each row.
@@ -232,9 +216,19 @@ class Robust:
         [2.5]
         """
         check_is_fitted(self)
-        model: Any = self
-        X = model._rows_to_predict(X)
-        return _radii(X, model.coef_, model.intercept_, exponent(model))
+        return _radii(self._rows_to_predict(X), self.coef_, self.intercept_, exponent(self))
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        """Validate rows, which must have the features of the fit."""
+        return validate_rows(self, X, reset=False)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return the score of every binary task, shape (n_samples, n_tasks)."""
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        """Return the class with the largest score; of two classes the second where the score is positive."""
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
 class KernelDecision(Scored):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -25,8 +24,7 @@ from ..numerics.columns import (
     column_message,
     plain_labels,
 )
-from ..numerics.sizes import is_positive_finite, is_real, is_whole, parse_bytes
-from ..numerics.threads import one_thread
+from ..numerics.sizes import is_positive_finite, is_real, is_whole, one_thread, parse_bytes
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 
@@ -199,11 +197,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     ValueError
         If X or y cannot be used; of text and missing entries, the message names the column.
     """
-    if _is_ready(estimator, X, y, options):
-        if options.get("reset", True):
-            estimator.n_features_in_ = X.shape[1]
-            vars(estimator).pop("feature_names_in_", None)
-        return X, y
     if hasattr(X, "read_all"):
         raise ValueError("X is a stream of record batches: X.read_all() makes a table of it.")
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
@@ -217,31 +210,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         if message is None:
             raise
         raise ValueError(message) from None
-
-
-def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> bool:
-    """Return whether `validate_data` would return X and y unchanged; it takes 0.3 ms, as long as a small fit."""
-    if (
-        type(X) is not np.ndarray
-        or type(y) is not np.ndarray
-        or not options.keys() <= {"order", "reset", "accept_sparse"}
-    ):
-        return False
-    known = vars(estimator)
-    if not options.get("reset", True) and (
-        "feature_names_in_" in known or X.shape[1:] != (known.get("n_features_in_"),)
-    ):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(
-            X.ndim == 2
-            and X.size
-            and X.dtype in (np.float64, np.float32)
-            and X.flags.c_contiguous
-            and y.shape == X.shape[:1]
-            and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
-            and math.isfinite(X.sum())
-        )
 
 
 # labels and weights

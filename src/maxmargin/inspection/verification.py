@@ -17,7 +17,7 @@ from ..data.partitions import ArrayPartitions, BadRowError, Partitions
 from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.files import are_paths, cluster_of, has_labelled_rows
-from ..numerics.threads import one_thread
+from ..numerics.sizes import one_thread
 from ..readers.files import paths_of
 from ..readers.row_cache import StoredRows, open_rows
 from ..readers.sources import opened
