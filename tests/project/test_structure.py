@@ -22,8 +22,8 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 19_405,  # 16,000
-    "modules": 157,  # 140
+    "code lines of the package": 19_267,  # 16,000
+    "modules": 153,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 19,  # 16
     "import circles": 0,

@@ -118,7 +118,7 @@ def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) ->
 
 def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any]:
     """Return a model, and rows for it that are read block by block (`RowsForModel`)."""
-    from ..readers.model_rows import RowsForModel
+    from ..readers.sources import RowsForModel
 
     model, expected = _model_and_expected(model_path, data, columns)
     return model, RowsForModel(data, expected)

@@ -17,7 +17,7 @@ from ..io.model_file import save
 from ..numerics.files import check_place
 from ..readers import DataError, names_columns
 from ..readers.files import check_file
-from ..readers.shuffled import STANDARD_INPUT, Reader, RowBlock, ShuffleBuffer
+from ..readers.svmlight import STANDARD_INPUT, Reader, RowBlock, ShuffleBuffer
 from ..readers.table import labels_of
 from .display import Progress
 from .options import STOPPED, Result, dashed

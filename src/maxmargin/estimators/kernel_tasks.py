@@ -18,8 +18,8 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline, Reporter, solve_tasks
-from ..fit.report import GramTask, Job, Report, Stopping
-from ..fit.solve import KernelSolution, solve_kernel, status_at_end
+from ..fit.report import GramTask, Job, Report, Stopping, status_at_end
+from ..fit.solve import KernelSolution, solve_kernel
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sizes import draw_seeds, jobs
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns

@@ -7,7 +7,7 @@ vector; on rows of a kernel it is represented by the scores of all rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Best:
         elif bound < self.upper:
             self.primal, self.upper = primal, bound
 
-    def update_dual(self, alpha: np.ndarray, bound: float) -> None:
+    def update_dual(self, alpha: Any, bound: float) -> None:
         """Keep a dual point if its bound is better than the best; a NaN never is."""
         if self.problem.hard:
             if bound < self.upper:

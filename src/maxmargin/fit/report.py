@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..problem.problem import Status
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..certificates.certificate import Certificate
     from ..certificates.verdicts import Verdict
     from ..data.rows import Patterns
-    from ..problem.problem import Problem, Status
+    from ..problem.problem import Problem
     from ..solvers.decomposition import KernelRows
     from .deadline import Deadline
 
@@ -105,6 +107,11 @@ class Stopping:
     max_iter: int
     deadline: Deadline
     on_report: Callable[[Report, Deadline], None] = lambda report, deadline: None
+
+
+def status_at_end(stopping: Stopping, rounds: int) -> Status:
+    """Return the status of a fit at the margin of separable classes that ended above `tol`."""
+    return stopping.deadline.status() or (Status.MAX_ITER if rounds >= stopping.max_iter else Status.STALLED)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ from .exact import (
     tight_points,
 )
 from .policy import Stage, stages
-from .report import Job, Report, SelectedRows, Solution, Stopping
+from .report import Job, Report, SelectedRows, Solution, Stopping, status_at_end
 from .schedules import CONVERGED_GAP, SCHEDULES, full_order, sweep, working_sets
 from .state import GramRun, Progress, Run, point_of_class_means, starting_point
 
@@ -459,11 +459,6 @@ def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
             fit.certificate = found
         if lower * (1.0 - ROUNDING) > fit.best.lower:
             fit.best.update_primal(Primal(*point), lower)
-
-
-def status_at_end(stopping: Stopping, rounds: int) -> Status:
-    """Return the status of a fit at the margin of separable classes that ended above `tol`."""
-    return stopping.deadline.status() or (Status.MAX_ITER if rounds >= stopping.max_iter else Status.STALLED)
 
 
 class KernelFit(Fit):

@@ -11,12 +11,11 @@ import numpy as np
 from ..numerics.files import Fault, faults_of
 from ..numerics.progress import announce
 from .arrays import read_npz
-from .blocks import Classes
 from .delimited import delimiter_of
 from .files import ARROW, TABLE, check_file, data_errors, kind_of, require_memory
 from .sources import Source, opened
 from .svmlight import PART, read_svmlight
-from .table import DataError, Expected, Table
+from .table import Classes, DataError, Expected, Table
 
 __all__ = ["DataError", "Expected", "Table", "delimiter_of", "names_columns", "read"]
 

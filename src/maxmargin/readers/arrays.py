@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.files import Fault
-from .blocks import Block
 from .files import require_memory
-from .table import Expected, Table, check_finite, check_labels, listed, whole
+from .table import Block, Expected, Table, check_finite, check_labels, listed, whole
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 

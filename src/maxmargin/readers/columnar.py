@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.files import Fault, names_files
-from .blocks import Block
-from .table import Expected, check_finite, columns, repeated
+from .table import Block, Expected, check_finite, columns, repeated
 
 _ARROW_FILE = b"ARROW1"  # the first bytes
 # bytes of a column that are read at a time: more costs memory for each column, less costs reads

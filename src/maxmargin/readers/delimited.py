@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..numerics.files import Fault
-from .blocks import Block
 from .files import ending, open_data, sample
-from .table import LABEL_NAMES, Expected, columns, listed, repeated
+from .table import LABEL_NAMES, Block, Expected, columns, listed, repeated
 
 SPACES = " "  # stands for runs of spaces and tabs
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space": SPACES, "whitespace": SPACES}

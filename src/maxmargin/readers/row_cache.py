@@ -29,11 +29,10 @@ from ..numerics.files import (
 )
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError, announce
 from ..numerics.sizes import size_text
-from .blocks import Block, Classes, read_ahead
 from .files import CHANGED, Paths, paths_of
 from .sources import Source, opened, opened_stream
 from .svmlight import columns_of
-from .table import DataError, Expected
+from .table import Block, Classes, DataError, Expected
 
 SUFFIX = ".maxmargin-cache"
 # bytes of text, or of numbers, that are read at a time: less costs calls, more costs memory, of which there are a few
@@ -294,7 +293,7 @@ class _Writer:
     def _write_file(self, k: int, path: Path, size: int) -> int:
         """Write the rows of a file; return their number."""
         before = 0
-        with closing(read_ahead(self._source.blocks(k, size))) as blocks:
+        with closing(self._source.blocks(k, size)) as blocks:
             for block in blocks:
                 if self._interrupted():
                     raise ReadingStoppedError(f"{path}: {READING_STOPPED}")

@@ -1,8 +1,8 @@
-"""The files of a data set, which is read block by block: their formats, and the columns that they agree on."""
+"""The files of a data set, which is read block by block: their formats, the columns that they agree on, their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.files import Fault, names_files
+from ..numerics.files import Fault, faults_of, names_files
 from .arrays import mapped_array, stream_arrays
-from .blocks import Block, read_ahead
 from .columnar import bytes_needed, columns_of_file, columns_of_schema, stream_arrow, stream_columnar
 from .delimited import TextTable, stream_delimited, text_table
-from .files import ARROW, DELIMITED, TABLE, check_file, data_errors, ending, kind_of
-from .svmlight import stream_svmlight, text_rows, texts
-from .table import DataError, Expected, listed
+from .files import ARROW, CHANGED, DELIMITED, TABLE, Paths, check_file, data_errors, ending, kind_of, paths_of
+from .svmlight import PART, stream_svmlight, text_rows, texts
+from .table import Block, Classes, DataError, Expected, listed
 
 ARROW_DATA = Path("Arrow data")  # in messages, in place of a file
 _TEXT = "svmlight text"
@@ -71,7 +70,7 @@ class Source:
         """Whether the files have labels, which those for a model need not have."""
         return self.is_text or self.label is not None or bool(self.label_files)
 
-    def blocks(self, k: int, size: int) -> Iterator[Block]:
+    def blocks(self, k: int, size: int) -> Generator[Block, None, None]:
         """Read a file block by block; raise DataError at its first fault.
 
         Indices of svmlight text for a model are those of its columns, and as in the text otherwise.
@@ -84,7 +83,7 @@ class Source:
                 for rows in stream_svmlight(path, self.width, size, self.expected.first_index):
                     yield Block(rows.X, rows.y)
             elif self.is_text:
-                with closing(read_ahead(texts(path, size))) as parts:
+                with closing(texts(path, size)) as parts:
                     for rows in text_rows(parts, self.width, None):
                         yield Block(rows, rows.labels)
             elif self.format == ".npy":
@@ -112,7 +111,9 @@ def opened_stream(data: Any, expected: Expected) -> Source:
     with data_errors(ARROW_DATA):
         import pyarrow as pa
 
-        reader = data if names_files(data) else pa.RecordBatchReader.from_stream(data)
+        # in a reader of its own Ctrl-C stays a KeyboardInterrupt
+        known = names_files(data) or isinstance(data, pa.RecordBatchReader)
+        reader = data if known else pa.RecordBatchReader.from_stream(data)
         features, label, single = columns_of_schema(reader.schema, expected)
     kind = np.dtype(np.float32 if single else np.float64)
     return Source([ARROW_DATA], [], "Arrow", features, label, len(features), kind, expected, reader)
@@ -216,3 +217,76 @@ def _check_columns(path: Path, source: Source) -> Any:
     if table is not None:
         source.tables[path] = replace(table, features=source.features)
     return kind
+
+
+class RowsForModel:
+    """The rows of files in the columns of a model, and the labels of those that have any.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        Files as of `row_cache.open_rows`, or a data set of pyarrow.
+    expected : Expected
+        Of the model.
+
+    Attributes
+    ----------
+    features : list of str or None
+    label : str or None
+        The columns, if they have names.
+    has_labels : bool
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or does not fit the model.
+    """
+
+    def __init__(self, paths: Paths, expected: Expected) -> None:
+        self._source = opened(paths_of(paths), (), expected, expected.n_features)
+        self._classes = Classes()
+        self.features, self.label = self._source.features, self._source.label
+        self.has_labels = self._source.has_labels
+        if self._source.is_text and expected.first_index is None:
+            first = _first_index(self._source.files)
+            self._source.expected = replace(self._source.expected, first_index=first)
+
+    def blocks(self) -> Iterator[tuple[Any, np.ndarray | None]]:
+        """Yield the rows once, as arrays or CSR matrices, with the number of the label of each, or None.
+
+        Raises
+        ------
+        DataError
+            At the first fault of a file, and if there are no rows.
+        """
+        source, stamps, found = self._source, self._source.stamps(), False
+        for k, path in enumerate(source.files):
+            rows = 0
+            with closing(source.blocks(k, PART)) as blocks:
+                for block in blocks:
+                    numbers = None
+                    with faults_of(path, DataError):
+                        if block.labels is not None:
+                            numbers = self._classes.numbered(block, rows)
+                    rows += block.X.shape[0]
+                    yield block.X, numbers
+            found = found or rows > 0
+        if source.stamps() != stamps:
+            raise DataError(f"{source.files[0]}: {CHANGED}")
+        if not found:
+            raise DataError(f"{source.files[0]}: the file holds no rows.")
+
+    def labels(self) -> np.ndarray:
+        """Return the label of each number, when all blocks have been read; raise DataError at NaN or infinity."""
+        with faults_of(self._source.files[0], DataError):
+            classes, places = self._classes.sorted()
+        return classes[places]
+
+
+def _first_index(files: list[Path]) -> int:
+    """Return the first index of svmlight text, 0 or 1, by the rule of `readers.read`: all of it is read."""
+    for path in files:
+        with data_errors(path):
+            if any(rows.lowest == 0 for rows in text_rows(texts(path, PART), None, None)):
+                return 0
+    return 1

@@ -1,4 +1,4 @@
-"""The table that a reader returns, and the choice of its columns."""
+"""The table that a reader returns, the choice of its columns, and blocks of rows with numbered labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..numerics.files import Fault
 
 LABEL_NAMES = ("label", "target", "class", "y")
 _LAST_CODE = 0x10FFFF  # of Unicode
+_MOST_CLASSES = 1 << 20  # labels that are kept in memory: about 100 MB
 _WHOLE = 2.0**53  # float64 numbers beyond are integers in any case
 
 
@@ -236,3 +237,89 @@ def check_labels(labels: np.ndarray, before: int = 0) -> None:
     fault = bad_label(labels)
     if fault is not None:
         raise Fault(f"the label of row {before + fault[0] + 1} (counted from 1) is {fault[1]}.")
+
+
+class Block(NamedTuple):
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    X : ndarray, CSR matrix, or svmlight.Rows
+    labels : ndarray, list of str or None
+        The label of each row; or distinct texts; None where the file has no labels.
+    codes : ndarray or slice
+        The place of each row's label in `labels`.
+    """
+
+    X: Any
+    labels: np.ndarray | list[str] | None
+    codes: np.ndarray | slice = slice(None)
+
+
+class Classes:
+    """Distinct labels, numbered in the order in which they occur.
+
+    Attributes
+    ----------
+    labels : ndarray or list of str
+        Texts, which are numbers if all of them are; or an array of other labels.
+    """
+
+    def __init__(self) -> None:
+        self.labels: np.ndarray | list[str] = []
+        self._numbers: dict[str, int] = {}  # of texts
+
+    def numbered(self, block: Block, before: int = 0) -> np.ndarray:
+        """Return the number of the label of each row; raise Fault at one that is NaN or infinite.
+
+        `before` rows of the file come before these.
+        """
+        labels = block.labels
+        assert labels is not None
+        if not isinstance(labels, list):
+            check_labels(labels, before)
+        if len(self.labels) and _kind(labels) != _kind(self.labels):
+            raise Fault(
+                f"its labels are {_kind(labels)}, and those before {_kind(self.labels)}; store one kind."
+            )
+        if isinstance(labels, list):
+            numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in labels]
+            self.labels = list(self._numbers)
+            found = np.array(numbers, np.uint32)[block.codes]
+        else:
+            found = self._numbered(labels)
+        if len(self.labels) > _MOST_CLASSES:
+            raise Fault(f"there are more than {_MOST_CLASSES} different labels; a label names a class.")
+        return found
+
+    def _numbered(self, y: np.ndarray) -> np.ndarray:
+        """Return the number of each label, none of which is NaN; new labels get the next numbers."""
+        known = np.asarray(self.labels, y.dtype) if isinstance(self.labels, list) else self.labels
+        order = np.argsort(known)
+        places = np.searchsorted(known, y, sorter=order)
+        if known.size:
+            numbers = order[np.minimum(places, known.size - 1)]
+            strange = y[known[numbers] != y]
+        else:
+            numbers, strange = places, y
+        if not strange.size:
+            return numbers.astype(np.uint32)
+        self.labels = np.concatenate([known, np.unique(strange)])
+        return self._numbered(y)
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the classes in the order of `np.unique`, and the place of each label by its number.
+
+        Raise Fault where a label is NaN or infinite.
+        """
+        labels = labels_of(self.labels) if isinstance(self.labels, list) else whole(self.labels)
+        if (found := bad_label(labels)) is not None:
+            raise Fault(f"the label {self.labels[found[0]]!r} is {found[1]}.")
+        return np.unique(labels, return_inverse=True)
+
+
+def _kind(labels: np.ndarray | list[str]) -> str:
+    """Return the kind of labels in words; those of one kind can be compared."""
+    if isinstance(labels, list):
+        return "text"
+    return {"U": "text", "S": "bytes", "M": "dates", "m": "times"}.get(labels.dtype.kind, "numbers")

@@ -25,8 +25,8 @@ from ..certificates.verdicts import (
 )
 from ..data.partitions import Gathered, Partitions, signs_of
 from ..fit.deadline import Deadline
+from ..fit.partitioned.passes import Coordinates, Evaluation, Sums, empty_certificate, pass_sums
 from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
-from ..fit.partitioned.sums import Coordinates, Evaluation, Sums, empty_certificate, pass_sums
 from ..numerics.progress import announce
 from ..problem.problem import Problem, stopped_reason
 from .search import about_all_rows
@@ -120,7 +120,7 @@ class PassSearch:
         scores = self.partitions.total(
             partial(pass_sums, self.coordinates, (evaluation,)), self.deadline.interrupted
         )
-        return None if scores is None else scores.parts[0], reach
+        return None if scores is None else scores[0], reach
 
     def _better(self, found: LinearSeparator, held: Gathered, scored: Sums) -> bool:
         """Update separator and upper bound by those of a pass; return whether a bound of the margin is better."""

@@ -33,11 +33,10 @@ from ...certificates.row_pass import bound_of_dual
 from ...data.partitions import ArrayPartitions, Gathered, release_pages, signs_of
 from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
-from ...problem.problem import Problem
+from ..best import Primal
 from ..report import Solution
 from ..schedules import ENTRIES_PER_CALL
-from .driver import PartitionedFit, PassDriver
-from .sums import Block, Coordinates, Sums, empty_certificate
+from .passes import Block, Coordinates, PartitionedFit, PassDriver, PassRun, Sums
 
 STAGE = "cached-loops"
 # Part of the memory for rows; the rest holds temporary arrays.
@@ -100,8 +99,6 @@ class LoopSettings:
     end_sweeps: int = 50
     # Square of the constant coordinate of a free intercept, as a part of the mean |x_i|^2; as in `fit.state`.
     intercept_step: float = 0.1
-    # Passes without an improvement of either bound after which the fit has stalled.
-    max_idle: int = 8
 
 
 SETTINGS = LoopSettings()
@@ -125,7 +122,7 @@ def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
     return max(int(available / (COPIES * partitions.row_bytes + NUMBERS_BYTES)), 2)
 
 
-class LoopsRun:
+class LoopsRun(PassRun):
     """The iteration of one binary problem.
 
     Parameters
@@ -141,7 +138,6 @@ class LoopsRun:
     rng : Generator
     tol : float
         The gap to reach, by which the effort is chosen.
-    settings : LoopSettings
 
     Attributes
     ----------
@@ -149,14 +145,6 @@ class LoopsRun:
         w, and the weight of the constant coordinate `rho` of the engine.
     balance : float
         sum alpha_i y_i.
-    upper : float
-        The smallest objective so far, rounded upwards, attained at `best`.
-    lower : float
-        The best lower bound so far, rounded downwards.
-    idle : int
-        Passes since a bound has improved.
-    steps, passes : int
-        Visits of rows that changed w, and passes that have begun.
     level : int
         The number of the present effort.
     """
@@ -166,32 +154,20 @@ class LoopsRun:
         partitions: ArrayPartitions,
         coordinates: Coordinates,
         positive: int,
+        label: Any,
         rows: int,
         duals: np.ndarray,
         rng: np.random.Generator,
         tol: float,
-        settings: LoopSettings = SETTINGS,
     ) -> None:
-        self.partitions, self.coordinates, self.positive = partitions, coordinates, positive
-        self.rng, self.settings = rng, settings
+        super().__init__(coordinates, positive, label)
+        self.partitions, self.rng = partitions, rng
         self.rows = rows
         self.duals, (self.current, self.frozen, self.proved) = duals, duals
         self.kept: Gathered | None = None
         self.rho, self.u, self.balance = self.problem.rho, np.zeros(coordinates.size), 0.0
-        self.best, self.upper, self.lower = self.z, np.inf, -np.inf
-        self.factors, self.fingerprint = np.ones(2), None
-        self.idle = self.steps = self.passes = 0
+        self.factors = np.ones(2)
         self.tol, self.level = tol, 0
-
-    @property
-    def problem(self) -> Problem:
-        """The binary problem."""
-        return self.coordinates.problem
-
-    @property
-    def gap(self) -> float:
-        """The relative gap of the bounds."""
-        return self.problem.gap(self.lower, self.upper)
 
     @property
     def most_kept(self) -> int:
@@ -201,15 +177,16 @@ class LoopsRun:
     @property
     def effort(self) -> Effort:
         """What is done for each block at present."""
-        return self.settings.efforts[self.level]
+        return SETTINGS.efforts[self.level]
 
     def _choose_effort(self, last_gap: float) -> None:
         """Raise the effort if too many passes were left at the rate at which this pass reduced the gap."""
-        if self.gap <= self.tol or last_gap == np.inf:  # the first pass has no gap
+        gap = self.best.gap
+        if gap <= self.tol or last_gap == np.inf:  # the first pass has no gap
             return
-        rate = np.log(last_gap / self.gap)
-        if np.log(self.gap / self.tol) > self.settings.most_passes_left * rate:
-            self.level = min(self.level + 1, len(self.settings.efforts) - 1)
+        rate = np.log(last_gap / gap)
+        if np.log(gap / self.tol) > SETTINGS.most_passes_left * rate:
+            self.level = min(self.level + 1, len(SETTINGS.efforts) - 1)
 
     @property
     def z(self) -> np.ndarray:
@@ -221,9 +198,8 @@ class LoopsRun:
 
     def advance(self, interrupted: Callable[[], bool]) -> Sums | None:
         """Make a pass, update the bounds as of its beginning (`_prove`), and return its sums; None if stopped."""
-        z, balance, sums, gap = self.z, self.balance, None, self.gap
+        z, balance, sums, gap = self.z, self.balance, None, self.best.gap
         self.frozen[:] = self.current
-        self.passes += 1
         for block in self.partitions.mixed_blocks(max(self.rows - self.most_kept, 1), self.rng, interrupted):
             part = self._score(block, z)
             sums = part if sums is None else sums.merge(part)
@@ -257,7 +233,7 @@ class LoopsRun:
             fresh = np.isin(block.numbers, self.kept.numbers, assume_unique=True, invert=True)
             rows = self.kept.merge(block.some(np.flatnonzero(fresh)))
         loaded = _LoadedRows(self, rows)
-        for _ in range(self.settings.sweeps):
+        for _ in range(SETTINGS.sweeps):
             loaded.sweep(interrupted)
         self.kept = rows
         if rows.size > self.most_kept:
@@ -280,42 +256,37 @@ class LoopsRun:
         if self.kept is None:
             return
         loaded, first = _LoadedRows(self, self.kept), np.inf
-        for k in range(self.settings.end_sweeps):
+        for k in range(SETTINGS.end_sweeps):
             gap = loaded.sweep(interrupted)
             first = gap if k == 0 else first
             loaded.store()
             self._move_centre()
             loaded.h.space.vector.w[:] = self.u
-            if gap <= self.settings.end_share * first or interrupted():
+            if gap <= SETTINGS.end_share * first or interrupted():
                 return
 
     def _prove(self, sums: Sums, z: np.ndarray) -> None:
         """Update the bounds by those of the point z and the dual variables at the beginning of the pass."""
-        self.idle += 1
+        best, before = self.best, (self.best.lower, self.best.upper)
         assert sums.dual is not None
-        self.fingerprint, upper = sums.data, self.coordinates.bound(sums, z).bound
-        if upper < self.upper:
-            self.best, self.upper, self.idle = z, upper, 0
+        best.update_primal(Primal(*self.coordinates.point(z)), self.coordinates.bound(sums, z).bound)
         found, factors = bound_of_dual(self.problem, sums.dual, scaled=True)
-        if found.bound > self.lower:
-            self.lower, self.factors, self.idle = found.bound, factors, 0
+        if found.bound > best.lower:
+            best.lower, self.factors = found.bound, factors
             self.frozen, self.proved = self.proved, self.frozen
+        self.idle = self.idle + 1 if before == (best.lower, best.upper) else 0
 
-    def release(self) -> None:
-        """Release the rows and the dual variables; `best` and the bounds stay."""
-        self.kept, self.duals = None, np.zeros((3, 0))
-        self.current, self.frozen, self.proved = self.duals
-
-    def certificate(self) -> Certificate:
-        """Return the certificate of the best bounds."""
+    def certificate(self, shape: tuple[int, int]) -> Certificate:
         if self.fingerprint is None:
-            return empty_certificate(self.problem, self.partitions.shape)
+            return super().certificate(shape)
         support = np.flatnonzero(self.proved)
         signed = np.asarray(self.proved[support])
         y, (minus, plus) = np.sign(signed), self.factors
         dual = np.abs(signed) * np.where(y > 0.0, plus, minus)
         used = dual > 0.0
-        return Certificate(self.problem, self.lower, self.upper, support[used], dual[used], self.fingerprint)
+        return Certificate(
+            self.problem, self.best.lower, self.best.upper, support[used], dual[used], self.fingerprint
+        )
 
 
 class _LoadedRows:
@@ -338,7 +309,7 @@ class _LoadedRows:
     def __init__(self, run: LoopsRun, rows: Gathered) -> None:
         patterns, weights = Patterns(rows.X), np.where(rows.codes >= 0, rows.weights, 0.0)
         if run.problem.free and not run.rho:
-            square = run.settings.intercept_step * float(patterns.square.mean())
+            square = SETTINGS.intercept_step * float(patterns.square.mean())
             run.rho = square**0.5 if square > 0.0 else 1.0
         self.run, self.rows, self.side_by_side = run, rows, patterns.side_by_side
         self.rule, self.y = Descend(1.0), signs_of(rows, run.positive)
@@ -355,7 +326,7 @@ class _LoadedRows:
         """
         order = shuffled(self.rows.size, self.run.rng, self.side_by_side)
         moved, gap = self._present(order, interrupted)
-        settings, rest = self.run.settings, gap
+        settings, rest = SETTINGS, gap
         for _ in range(self.run.effort.moved_sweeps):
             if not moved.size or rest <= settings.moved_share * gap:
                 break
@@ -408,53 +379,43 @@ class LoopsDriver(PassDriver):
     ----------
     fit : PartitionedFit
         With `ArrayPartitions`.
-    settings : LoopSettings
     """
 
     stage = STAGE
     method = "rows in partitions: dual coordinate descent, with the open rows in memory"
     partitions: ArrayPartitions
-    runs: list[LoopsRun]
 
-    def __init__(self, fit: PartitionedFit, settings: LoopSettings = SETTINGS) -> None:
+    def __init__(self, fit: PartitionedFit) -> None:
         super().__init__(fit)
-        self.settings, self.rows = settings, rows_in_memory(fit.memory, self.partitions)
+        self.rows = rows_in_memory(fit.memory, self.partitions)
 
     def solve(self) -> list[Solution]:
-        whole, found = self.fit.stopping, []
-        for k in range(len(self.labels)):
-            self.stopping = replace(whole, deadline=whole.deadline.split(len(self.labels) - k))
-            with dual_arrays(self.partitions.shape[0], self.fit.memory, self.fit.folder) as duals:
-                rng = np.random.default_rng([self.fit.seed, k])
-                self.runs.append(
-                    LoopsRun(
-                        self.partitions, self.coordinates, self.positives[k], self.rows, duals, rng,
-                        self.stopping.tol, self.settings,
-                    )
-                )  # fmt: skip
-                status = self.make_passes()
-                if not self.histories[k]:
-                    self.runs[k].best = self.runs[k].z  # of the blocks before the fit was stopped
-                found.append(self.solution(k, status))
-                self.runs[k].release()
-        return found
+        return [self._solved(k) for k in range(len(self.labels))]
 
-    def open_problems(self) -> list[int]:
-        k, run = len(self.runs) - 1, self.runs[-1]
-        return [k] if run.gap > self.stopping.tol and run.idle < self.settings.max_idle else []
+    def _solved(self, k: int) -> Solution:
+        """Return the solution of a problem, whose rows in memory and dual variables are released."""
+        fit, shape = self.fit, self.partitions.shape
+        self.stopping = replace(fit.stopping, deadline=fit.stopping.deadline.split(len(self.labels) - k))
+        with dual_arrays(shape[0], fit.memory, fit.folder) as duals:
+            rng = np.random.default_rng([fit.seed, k])
+            run = LoopsRun(
+                self.partitions, self.coordinates, fit.positives[k], self.labels[k], self.rows, duals, rng,
+                self.stopping.tol,
+            )  # fmt: skip
+            self.make_passes([run])
+            if not run.history:  # w of the blocks before the fit was stopped
+                run.best.primal = Primal(*self.coordinates.point(run.z))
+            self._current = None
+            return run.solution(shape, self.stopping)
 
-    def advance(self, problems: list[int]) -> bool:
-        (k,) = problems
-        run = self.runs[k]
+    def advance(self, runs: list[LoopsRun]) -> bool:
+        (run,) = runs
         sums = run.advance(self.interrupted)
         if sums is None:
             return False
-        self.check_rows(k, sums)
-        self.report(k)
+        run.check_rows(sums)
+        self.report(run)
         return True
-
-    def certificate(self, k: int) -> Certificate:
-        return self.runs[k].certificate()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -28,24 +28,25 @@ from ...certificates.certificate import Certificate, ImpliedDual
 from ...certificates.row_pass import bound_of_dual, slopes
 from ...data.partitions import signs_of
 from ...numerics.sums import EPS
-from ...problem.problem import Problem
 from ...solvers.linear_systems import Solve, factor
+from ..best import Primal
 from ..report import Solution
-from .driver import PartitionedFit, PassDriver
-from .sample import DrawnRows, count_classes, draw_rows, start_point
-from .sums import (
+from .passes import (
     MIN_UNIT,
     STEP_SHARES,
     Coordinates,
     Linearisation,
     Near,
+    PartitionedFit,
+    PassDriver,
+    PassRun,
     Query,
     StepSums,
     Sums,
-    empty_certificate,
     pass_sums,
     row_lengths,
 )
+from .sample import DrawnRows, count_classes, draw_rows, start_point
 
 STAGE = "partitioned-newton"
 # Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
@@ -100,9 +101,7 @@ class Settings:
     reach_share: float = 1.2
     # Part of the gathered rows' share of memory that the sample keeps after the start.
     sample_share: float = 1.0 / 3.0
-    # Passes after which the fit has stalled, if they have not reduced the gap to `idle_share` of what it was. More
-    # passes delay cached loops, which then take over.
-    max_idle: int = 8
+    # A problem has stalled if `max_idle` passes have not reduced its gap to `idle_share` of what it was.
     idle_share: float = 0.5
 
 
@@ -253,7 +252,7 @@ def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarr
     return Proof(side.bound - RECOMPUTED * float(size), implied, last.numbers, last.alpha)
 
 
-class NewtonRun:
+class NewtonRun(PassRun):
     """The iteration of one binary problem.
 
     Parameters
@@ -268,67 +267,40 @@ class NewtonRun:
     tol : float
     start : (ndarray, ndarray)
         z of the sample, and z of half of it.
-    settings : Settings
 
     Attributes
     ----------
     z : ndarray of shape (size,)
         The point that the next pass evaluates.
-    upper : float
-        The smallest objective so far, rounded upwards, attained at `best`.
-    proof : Proof or None
-        The dual variables with the best lower bound so far.
+    best : Best
+        With a `Proof` in place of dual variables.
     idle : int
         Passes since the gap was last reduced to a share of `idle_gap`, the gap at that time.
-    steps : int
-        0: rows are not visited one by one.
     """
-
-    steps = 0
 
     def __init__(
         self,
         coordinates: Coordinates,
         positive: int,
+        label: Any,
         drawn: DrawnRows,
         nearest: int,
         tol: float,
         start: tuple[np.ndarray, np.ndarray],
-        settings: Settings = SETTINGS,
     ) -> None:
-        self.coordinates, self.positive, self.drawn = coordinates, positive, drawn
-        self.nearest, self.tol, self.settings = nearest, tol, settings
+        super().__init__(coordinates, positive, label)
+        self.drawn = drawn
+        self.nearest, self.tol = nearest, tol
         self.y = signs_of(drawn.rows, positive)
         self.total = float(drawn.factors.sum())
         self.z, half = start
         self.error = self._mean_move(self.z - half)
-        self.best, self.upper, self.proof = self.z, np.inf, None
-        self.idle, self.idle_gap = 0, np.inf
+        self.best.primal, self.idle_gap = Primal(*coordinates.point(self.z)), np.inf
         self.last: Linearisation | None = None
         self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
-        width = max(settings.curved_errors * self.error, EPS)
+        width = max(SETTINGS.curved_errors * self.error, EPS)
         self.metric_matrix = regularised(coordinates, self._sample_curvature(width))
         self._query: Query | None = None
-
-    @property
-    def problem(self) -> Problem:
-        """The binary problem."""
-        return self.coordinates.problem
-
-    @property
-    def lower(self) -> float:
-        """The best lower bound so far."""
-        return -np.inf if self.proof is None else self.proof.lower
-
-    @property
-    def gap(self) -> float:
-        """The relative gap of the bounds."""
-        return self.problem.gap(self.lower, self.upper)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the gap exceeds `tol`, and still gets smaller."""
-        return self.gap > self.tol and self.idle < self.settings.max_idle
 
     def query(self) -> Query:
         """Return what the next pass has to compute."""
@@ -338,7 +310,7 @@ class NewtonRun:
         units = np.maximum(lengths / unit, MIN_UNIT)
         distances = np.abs(1.0 - self._sample_margins(self.z)) / units
         reach = self._reach(distances)
-        settings, hinge = self.settings, self.problem.loss == "hinge"
+        settings, hinge = SETTINGS, self.problem.loss == "hinge"
         first = self.last_move == np.inf  # no step has been made
         smooth = hinge and first and settings.band_errors * self.error > reach
         width = settings.width_errors * self.error if smooth else 0.0
@@ -359,21 +331,18 @@ class NewtonRun:
 
     def advance(self, sums: Sums, interrupted: Callable[[], bool]) -> None:
         """Update the bounds from the sums of a pass, and move z to the next point."""
-        query = self._query
+        query, best, settings = self._query, self.best, SETTINGS
         assert query is not None
-        settings = self.settings
         side = self.coordinates.bound(sums, query.z)
         objective = side.bound - side.rounding
-        if side.bound < self.upper:
-            self.best, self.upper = query.z, side.bound
+        best.update_primal(Primal(*self.coordinates.point(query.z)), side.bound)
         if query.last is not None and sums.dual is not None:
             proof = prove(self.coordinates, sums, query.last, query.z)
-            if proof.lower > self.lower:
-                self.proof = proof
+            best.update_dual(proof, proof.lower)
         self.idle += 1
-        if self.gap < settings.idle_share * self.idle_gap:
-            self.idle, self.idle_gap = 0, self.gap
-        if self.gap <= self.tol:
+        if best.gap < settings.idle_share * self.idle_gap:
+            self.idle, self.idle_gap = 0, best.gap
+        if best.gap <= self.tol:
             return
         assert sums.step is not None
         assert sums.near is not None
@@ -388,7 +357,7 @@ class NewtonRun:
         """
         if query.last is None:
             return False
-        begin, step, settings = query.last.z, query.z - query.last.z, self.settings
+        begin, step, settings = query.last.z, query.z - query.last.z, SETTINGS
         share, least = self._best_point(begin, step, objective, on_step)
         if share == 1.0:
             self.radius = max(self.radius, settings.radius_growth * self.last_move)
@@ -410,7 +379,7 @@ class NewtonRun:
         points = begin + STEP_SHARES[:, None] * step
         values = 0.5 * np.einsum("ij,ij->i", points * self.coordinates.regular, points) + on_step
         values = np.append((objective, self.last_objective), values)
-        values[2:] += self.settings.rounding * abs(objective)
+        values[2:] += SETTINGS.rounding * abs(objective)
         k = int(np.argmin(values))
         return (1.0, 0.0, *STEP_SHARES.tolist())[k], float(values[k])
 
@@ -418,14 +387,14 @@ class NewtonRun:
         self, query: Query, sums: StepSums, near: Near, objective: float, interrupted: Callable[[], bool]
     ) -> None:
         """Move to the solution of the local model, not farther than the model is accurate."""
-        settings, hinge = self.settings, self.problem.loss == "hinge"
+        settings, hinge = SETTINGS, self.problem.loss == "hinge"
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
         metric = regularised(self.coordinates, sums.curvature)
         model = self._local_model(query, sums, near)
         accuracy = settings.model_share * self.tol * max(abs(objective), 1e-300)
         solve = partial(self._trial, model, metric, query.z, accuracy, interrupted)
         longest = min(settings.max_move * max(reach, self.error) if hinge else np.inf, self.radius)
-        step = longest_step(solve, longest, settings)
+        step = longest_step(solve, longest)
         if step is None or interrupted():
             return
         self.last = Linearisation(query.z, query.width, near.rows.numbers, step.alpha)
@@ -482,6 +451,15 @@ class NewtonRun:
         others[np.diag_indices_from(others)] += 1e-12 * np.diag(sums.curvature)
         return LocalModel(regularised(coordinates, others), p + others @ query.z, rows, D, caps)
 
+    def certificate(self, shape: tuple[int, int]) -> Certificate:
+        found, proof = super().certificate(shape), self.best.alpha
+        if self.fingerprint is not None:
+            found = replace(found, upper=self.best.upper, fingerprint=self.fingerprint)
+        if isinstance(proof, Proof):
+            lower, implied, numbers, alpha = proof
+            found = replace(found, lower=lower, support=numbers, dual=alpha, implied=implied)
+        return found
+
     def _sample_margins(self, z: np.ndarray) -> np.ndarray:
         """Return the margins of the rows of the sample: shape (k,)."""
         return self.y * self.coordinates.scores(self.drawn.rows.X, z)
@@ -506,7 +484,7 @@ class NewtonRun:
         order = np.argsort(distances, kind="stable")
         # rows that each row stands for: memory holds rows, whatever their sample weights
         below = np.cumsum((self.drawn.factors / self.drawn.rows.weights)[order])
-        k = int(np.searchsorted(below, self.settings.reach_share * self.nearest))
+        k = int(np.searchsorted(below, SETTINGS.reach_share * self.nearest))
         return float(distances[order[k]]) if k < distances.size else np.inf
 
 
@@ -523,25 +501,25 @@ class Trial(NamedTuple):
     weight: float
 
 
-def longest_step(solve: Callable[[float], Trial | None], longest: float, settings: Settings) -> Trial | None:
+def longest_step(solve: Callable[[float], Trial | None], longest: float) -> Trial | None:
     """Return a step that is not longer than `longest`, and not much shorter unless it needs no proximal term.
 
     The weight of the proximal term grows tenfold until the step is short enough, and is then bisected.
     """
     best, last, low, high, weight = None, None, 0.0, np.inf, 0.0
-    for _ in range(settings.max_trials):
+    for _ in range(SETTINGS.max_trials):
         found = solve(weight)
         last = found or last
         if found is not None and found.move <= longest:
             best, high = found, weight
-            if weight == 0.0 or found.move >= settings.min_move * longest:
+            if weight == 0.0 or found.move >= SETTINGS.min_move * longest:
                 break
         else:
             low = weight
         if high < np.inf:
             weight = float(np.sqrt(max(low, high / 100.0) * high))
         else:
-            weight = max(10.0 * weight, settings.first_proximal)
+            weight = max(10.0 * weight, SETTINGS.first_proximal)
     return best or last
 
 
@@ -572,25 +550,26 @@ class NewtonDriver(PassDriver):
     Parameters
     ----------
     fit : PartitionedFit
-    settings : Settings
     """
 
     stage = STAGE
     method = "rows in partitions: Newton's method, with the rows near the margin in memory"
-    runs: list[NewtonRun]
 
-    def __init__(self, fit: PartitionedFit, settings: Settings = SETTINGS) -> None:
+    def __init__(self, fit: PartitionedFit) -> None:
         super().__init__(fit)
         n, d = fit.partitions.shape
-        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS) * len(self.positives)
-        self.settings, self.rows = settings, min(rows_in_memory(fit.memory, d), enough)
-        self.kept = max(int(settings.sample_share * self.rows), 2)  # rows of the sample
+        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS) * len(self.labels)
+        self.rows = min(rows_in_memory(fit.memory, d), enough)
+        self.kept = max(int(SETTINGS.sample_share * self.rows), 2)  # rows of the sample
 
     # as in fits of rows in memory: interior points divide by numbers that underflow
     @np.errstate(over="ignore", invalid="ignore")
     def solve(self) -> list[Solution]:
-        status = self.make_passes() if self._begin() else self.stopped()
-        return [self.solution(k, status) for k in range(len(self.labels))]
+        problems = zip(self.fit.positives, self.labels, strict=True)
+        self.runs = [PassRun(self.coordinates, *problem) for problem in problems]
+        if self._begin():
+            self.make_passes(self.runs)
+        return [run.solution(self.partitions.shape, self.stopping) for run in self.runs]
 
     def _begin(self) -> bool:
         """Draw the sample and start every problem; return whether this was completed."""
@@ -602,44 +581,21 @@ class NewtonDriver(PassDriver):
         drawn = draw_rows(self.partitions, counts, self.rows, rng, interrupted)
         if drawn is None:
             return False
-        self.sample = drawn.some(np.sort(rng.permutation(drawn.factors.size)[: self.kept]))
-        for positive in self.positives:
+        sample = drawn.some(np.sort(rng.permutation(drawn.factors.size)[: self.kept]))
+        nearest, tol = max((self.rows - self.kept) // len(self.runs), 1), self.stopping.tol
+        for k, (positive, label) in enumerate(zip(self.fit.positives, self.labels, strict=True)):
             points = start_point(self.fit.problem, drawn, positive, self.stopping.deadline, seed)
             start, half = (self.coordinates.vector(point.w, point.b) for point in points)
-            nearest, tol = max((self.rows - self.kept) // len(self.positives), 1), self.stopping.tol
-            self.runs.append(
-                NewtonRun(self.coordinates, positive, self.sample, nearest, tol, (start, half), self.settings)
-            )
+            self.runs[k] = NewtonRun(self.coordinates, positive, label, sample, nearest, tol, (start, half))
         return True
 
-    def open_problems(self) -> list[int]:
-        return [k for k, run in enumerate(self.runs) if run.is_open]
-
-    def advance(self, problems: list[int]) -> bool:
-        queries = tuple(self.runs[k].query() for k in problems)
+    def advance(self, runs: list[NewtonRun]) -> bool:
+        queries = tuple(run.query() for run in runs)
         sums = self.partitions.total(partial(pass_sums, self.coordinates, queries), self.interrupted)
         if sums is None:
             return False
-        for k, part in zip(problems, sums.parts, strict=True):
-            self.check_rows(k, part)
-            self.runs[k].advance(part, self.stopping.deadline.interrupted)
-            self.report(k)
+        for run, part in zip(runs, sums, strict=True):
+            run.check_rows(part)
+            run.advance(part, self.stopping.deadline.interrupted)
+            self.report(run)
         return True
-
-    def certificate(self, k: int) -> Certificate:
-        run, fingerprint = self.runs[k], self.fingerprints[k]
-        nothing = empty_certificate(self.coordinates.problem, self.partitions.shape)
-        if fingerprint is None:
-            return nothing
-        if run.proof is None:
-            return replace(nothing, upper=run.upper, fingerprint=fingerprint)
-        proof = run.proof
-        return Certificate(
-            self.coordinates.problem,
-            proof.lower,
-            run.upper,
-            proof.numbers,
-            proof.alpha,
-            fingerprint,
-            implied=proof.dual,
-        )

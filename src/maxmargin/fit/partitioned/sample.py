@@ -17,7 +17,7 @@ from ...solvers.iterate import Point
 from ..deadline import Deadline
 from ..report import Job, Stopping, Task
 from ..solve import solve
-from .sums import Near
+from .passes import Near
 
 # Factors of C that are tried on half of the sample, and compared by the objective on the other half. With few rows for
 # each column the solution of the sample at C itself fits the noise of the sample, and a smaller C is a better start:

@@ -8,8 +8,8 @@ from ...data.partitions import ArrayPartitions, Partitions
 from ...problem.problem import Problem, Status
 from ..report import Solution
 from .cached_loops import LoopsDriver
-from .driver import PartitionedFit
 from .newton import NewtonDriver, rows_in_memory
+from .passes import PartitionedFit
 
 # Newton's method needs a sample and rows near the margin that determine z: so many rows in memory for each column.
 # Passes to 1e-3 and 1e-4 with 10 % of the rows in memory at C = 0.01, 1 and 100: mnist (7.6 rows a column), the hinge

@@ -16,7 +16,7 @@ from ...certificates.verification import (
     recomputed,
 )
 from ...data.partitions import Partitions
-from .sums import Coordinates, DualQuery, Evaluation, Linearisation, Sums, pass_sums
+from .passes import Coordinates, Evaluation, Linearisation, pass_sums
 
 
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
@@ -45,60 +45,32 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
     problem = parts[0][0].problem
     same = all(part.problem == problem for part, *_ in parts)
     require(same, "the certificates of this model are about different problems.")
-    checks = []
+    coordinates, queries, found = Coordinates(problem, columns), [], []
     for k, (part, name, w, b) in enumerate(parts):
         with naming(name, model):
-            checks.append(_Check(part, w, b, 1 if len(parts) == 1 else k, partitions.shape))
-    queries = tuple(query for check in checks for query in check.queries())
-    total = partitions.total(partial(pass_sums, checks[0].coordinates, queries), bool)
+            positive, z = 1 if len(parts) == 1 else k, coordinates.vector(w, b)
+            dual = _dual_of_claim(part, coordinates, z, partitions.shape[0])
+            queries.append(Evaluation(positive, z, 0, -np.inf, by_terms=True, dual=dual))
+    total = partitions.total(partial(pass_sums, coordinates, tuple(queries)), bool)
     assert total is not None
-    found = []
-    for k, (_, name, *_) in enumerate(parts):
+    for (part, name, _, b), query, sums in zip(parts, queries, total, strict=True):
         with naming(name, model):
-            found.append(checks[k].certificate(*total.parts[2 * k : 2 * k + 2]))
+            check_claim(part, sums.data, b)
+            assert sums.dual is not None
+            # the factors of implied dual variables are those of their best multiple
+            below, _ = bound_of_dual(problem, sums.dual, scaled=part.implied is not None)
+            found.append(recomputed(part, combine_sides(problem, below, coordinates.bound(sums, query.z))))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
-class _Check:
-    """The check of one binary problem.
-
-    Attributes
-    ----------
-    claim : Certificate
-    b : float
-    coordinates : Coordinates
-    z : ndarray of shape (size,)
-        The point of the model.
-    positive : int
-        The class against the rest.
-    """
-
-    def __init__(
-        self, claim: Certificate, w: np.ndarray, b: float, positive: int, shape: tuple[int, int]
-    ) -> None:
-        self.claim, self.b, self.positive = claim, b, positive
-        self.coordinates = Coordinates(claim.problem, shape[1])
-        self.numbers, self.alpha, _ = check_support(claim, shape[0])
-        self.z = self.coordinates.vector(w, b)
-
-    def queries(self) -> tuple[Evaluation, DualQuery]:
-        """Return the queries for the point of the model and for the dual variables of the claim."""
-        step, end = Linearisation(self.z, 0.0, self.numbers, self.alpha, others_zero=True), self.z
-        points = self.claim.implied
-        if points is not None:
-            first = self.coordinates.vector(points.first_w, points.first_b)
-            end = self.coordinates.vector(points.second_w, points.second_b)
-            step = Linearisation(first, points.width, self.numbers, self.alpha)
-        return Evaluation(self.positive, self.z, 0, -np.inf, by_terms=True), DualQuery(
-            self.positive, step, end
-        )
-
-    def certificate(self, primal: Sums, dual: Sums) -> Certificate:
-        """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
-        check_claim(self.claim, primal.data, self.b)
-        assert dual.dual is not None
-        # the factors of implied dual variables are those of their best multiple
-        below, _ = bound_of_dual(self.claim.problem, dual.dual, scaled=self.claim.implied is not None)
-        found = combine_sides(self.claim.problem, below, self.coordinates.bound(primal, self.z))
-        # the claimed bounds were rounded as well: each side has a margin of its own
-        return recomputed(self.claim, found._replace(below=2.0 * found.below, above=2.0 * found.above))
+def _dual_of_claim(
+    claim: Certificate, coordinates: Coordinates, z: np.ndarray, rows: int
+) -> tuple[Linearisation, np.ndarray]:
+    """Return the step that implies the dual variables of a claim about a model at z, and its end."""
+    numbers, alpha, _ = check_support(claim, rows)
+    points = claim.implied
+    if points is None:
+        return Linearisation(z, 0.0, numbers, alpha, others_zero=True), z
+    first = coordinates.vector(points.first_w, points.first_b)
+    end = coordinates.vector(points.second_w, points.second_b)
+    return Linearisation(first, points.width, numbers, alpha), end

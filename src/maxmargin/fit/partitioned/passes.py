@@ -1,4 +1,4 @@
-"""What one pass over the rows computes for a binary problem, block by block.
+"""Passes over partitioned rows: what one computes for a binary problem, and the loop over passes.
 
 At a point z: the objective, with a bound of its rounding error; slope and curvature of the smoothed losses; the rows
 nearest to the margin. For the dual variables that the last two points imply: the sums that their bound consists of.
@@ -6,8 +6,12 @@ nearest to the margin. For the dual variables that the last two points imply: th
 
 from __future__ import annotations
 
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple
+from functools import reduce
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,11 +29,15 @@ from ...certificates.row_pass import (
     slopes,
 )
 from ...certificates.sample import row_projections
-from ...data.door import LARGEST
-from ...data.partitions import Gathered, M, Partition, check_finite, check_least_cost, signs_of
+from ...data.door import LARGEST, check_longest
+from ...data.partitions import Gathered, Partition, Partitions, check_finite, check_least_cost, signs_of
 from ...numerics.sums import Plain, row_norms
-from ...problem.problem import Problem
+from ...problem.problem import Problem, Status
+from ..best import Best
+from ..report import Report, Solution, Stopping, status_at_end
 
+# Seconds between reports within a pass: a callback ends a fit within a second, and is called rarely beside the blocks.
+PROGRESS_SECONDS = 0.5
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
 # long costs no pass of its own. More points take more time for each row.
 STEP_SHARES = np.array([0.0625, 0.125, 0.25, 0.5, 0.75])
@@ -190,6 +198,8 @@ class Evaluation:
         Margin below which rows are gathered, with their margins as distances.
     by_terms : bool, default=False
         Whether the error of each score is bounded by its own terms, as of `row_pass.score_errors`.
+    dual : (Linearisation, ndarray of shape (size,)), default=None
+        The step that implies dual variables whose sums are computed too, and its end.
     """
 
     positive: int
@@ -197,14 +207,7 @@ class Evaluation:
     nearest: int
     reach: float
     by_terms: bool = False
-
-
-class DualQuery(NamedTuple):
-    """The dual variables of a certificate, whose sums a pass computes for one binary problem: a step and its end."""
-
-    positive: int
-    step: Linearisation
-    end: np.ndarray
+    dual: tuple[Linearisation, np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,37 +295,25 @@ class Sums:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class PassResult(Generic[M]):
-    """The results of a pass for several binary problems."""
+class PassSums(tuple[Sums, ...]):
+    """The sums of a pass, one of each binary problem."""
 
-    parts: tuple[M, ...]
-
-    def merge(self, other: PassResult[M]) -> PassResult[M]:
-        """Return the results for the rows of both."""
-        return PassResult(tuple(one.merge(two) for one, two in zip(self.parts, other.parts, strict=True)))
+    def merge(self, other: PassSums) -> PassSums:
+        """Return the sums over the rows of both."""
+        return PassSums(one.merge(two) for one, two in zip(self, other, strict=True))
 
 
 def pass_sums(
-    coordinates: Coordinates, queries: tuple[Query | Evaluation | DualQuery, ...], partition: Partition
-) -> PassResult[Sums]:
+    coordinates: Coordinates, queries: tuple[Query | Evaluation, ...], partition: Partition
+) -> PassSums:
     """Return the sums that the queries ask for, over the rows of a partition."""
     rows = max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1)
-    found: PassResult[Sums] | None = None
     # an empty partition is one block of no rows
-    for part in partition.blocks(rows) if partition.size else [partition]:
-        block = Block(coordinates, part)
-        parts = (
-            {Query: block.sums, Evaluation: block.evaluated, DualQuery: block.of_dual}[type(query)](query)
-            for query in queries
-        )
-        results = PassResult(tuple(parts))
-        found = results if found is None else found.merge(results)
-    assert found is not None
+    parts = partition.blocks(rows) if partition.size else [partition]
+    blocks = (Block(coordinates, part) for part in parts)
+    found = reduce(PassSums.merge, (PassSums(block.sums(query) for query in queries) for block in blocks))
     # a partition returns no more rows than are asked for
-    return PassResult(
-        tuple(replace(part, near=part.near.pruned() if part.near else None) for part in found.parts)
-    )
+    return PassSums(replace(part, near=part.near.pruned() if part.near else None) for part in found)
 
 
 class Block:
@@ -353,11 +344,17 @@ class Block:
         if not (self.norms.max(initial=0.0) <= LARGEST and np.isfinite(self.products.sum())):
             check_finite(block)
 
-    def sums(self, query: Query) -> Sums:
+    def sums(self, query: Query | Evaluation) -> Sums:
         """Return the sums for one binary problem."""
-        problem = self.coordinates.problem
         y = signs_of(self.block, query.positive)
         margins = y * self.coordinates.scores(self.X, query.z)
+        if isinstance(query, Evaluation):
+            return self._evaluated(query, y, margins)
+        return self._for_step(query, y, margins)
+
+    def _for_step(self, query: Query, y: np.ndarray, margins: np.ndarray) -> Sums:
+        """Return the sums for a step of Newton's method."""
+        problem = self.coordinates.problem
         slope, curvature = slopes(problem, margins, self.weights, query.width)
         if query.curved_width != query.width:
             curvature = slopes(problem, margins, self.weights, query.curved_width)[1]
@@ -376,22 +373,17 @@ class Block:
             self.bound_sums(y, query.z, margins), dual=dual, near=self._near(query, margins), step=step
         )
 
-    def evaluated(self, query: Evaluation) -> Sums:
-        """Return the sums of a point for one binary problem."""
-        y = signs_of(self.block, query.positive)
-        margins = y * self.coordinates.scores(self.X, query.z)
+    def _evaluated(self, query: Evaluation, y: np.ndarray, margins: np.ndarray) -> Sums:
+        """Return the sums of a point, and those of dual variables if the query has them."""
         places = np.flatnonzero((margins < query.reach) & (self.weights > 0.0))
         assert isinstance(self.block, Partition)
-        least = margins[places]
+        least, dual = margins[places], None
         near = Near(Gathered.take(self.block, places), least, least, query.nearest).pruned()
-        return replace(self.bound_sums(y, query.z, margins, query.by_terms), near=near)
-
-    def of_dual(self, query: DualQuery) -> Sums:
-        """Return the sums of dual variables for one binary problem."""
-        y = signs_of(self.block, query.positive)
-        before, margins = (y * self.coordinates.scores(self.X, z) for z in (query.step.z, query.end))
-        dual = self.dual_sums(y, self._implied(query.step, before, margins))
-        return replace(self.bound_sums(y, query.end, margins), dual=dual)
+        if query.dual is not None:
+            step, end = query.dual
+            before, after = (y * self.coordinates.scores(self.X, z) for z in (step.z, end))
+            dual = self.dual_sums(y, self._implied(step, before, after))
+        return replace(self.bound_sums(y, query.z, margins, query.by_terms), dual=dual, near=near)
 
     def bound_sums(self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> Sums:
         """Return the sums for labels y and the point z, where the rows have these margins: shape (n,) each."""
@@ -448,3 +440,183 @@ def empty_certificate(problem: Problem, shape: tuple[int, int]) -> Certificate:
     """Return the certificate of a fit that was stopped before its first pass: it proves nothing."""
     nothing = Fingerprint(*shape, 0, 0.0, 0.0)
     return Certificate(problem, -np.inf, np.inf, np.zeros(0, np.int64), np.zeros(0), nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedFit:
+    """What a fit of partitioned rows solves, the memory it may use, and what ends it.
+
+    Attributes
+    ----------
+    partitions : Partitions
+        Codes of classes from 0.
+    problem : Problem
+    classes : sequence
+        The labels of the classes: one binary problem for two classes, else one for each.
+    stopping : Stopping
+        `max_iter` is the largest number of passes for each problem.
+    memory : float
+        Bytes.
+    seed : int, default=0
+        That of samples, and of the order of blocks and rows.
+    folder : str or path-like, default=None
+        The folder of temporary files; None for that of the system.
+    why : str, default=""
+        The reason for which the method was chosen.
+    problems : sequence of int, default=None
+        The numbers of the binary problems to solve; None for all.
+    """
+
+    partitions: Partitions
+    problem: Problem
+    classes: Sequence[Any]
+    stopping: Stopping
+    memory: float
+    seed: int = 0
+    folder: Any = None
+    why: str = ""
+    problems: Sequence[int] | None = None
+
+    @property
+    def positives(self) -> list[int]:
+        """The class against the rest of each binary problem."""
+        found = [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+        return found if self.problems is None else [found[k] for k in self.problems]
+
+
+class PassRun:
+    """What is proved of one binary problem, and its reports.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    positive : int
+        The class against the rest.
+    label : object
+        Of the reports.
+
+    Attributes
+    ----------
+    best : Best
+        The best point, and in place of dual variables what `certificate` makes them of.
+    history : list of Report
+    fingerprint : Fingerprint or None
+        That of the rows in the last pass.
+    idle : int
+        Passes since the last progress.
+    steps : int
+        Visits of rows that changed w.
+    """
+
+    def __init__(self, coordinates: Coordinates, positive: int, label: Any) -> None:
+        self.coordinates, self.problem = coordinates, coordinates.problem
+        self.positive, self.label = positive, label
+        self.best: Best = Best(self.problem, coordinates.d, 0)
+        self.history: list[Report] = []
+        self.fingerprint: Fingerprint | None = None
+        self.idle = self.steps = 0
+
+    def check_rows(self, sums: Sums) -> None:
+        """Store the fingerprint of the rows of a pass; raise an error if it differs from that of the last pass.
+
+        Rows beyond the domain are refused.
+        """
+        check_longest(sums.longest)
+        difference = None if self.fingerprint is None else self.fingerprint.difference(sums.data)
+        if difference is not None:
+            raise ValueError(
+                f"the rows changed while they were read: {difference}. Fit again when the data are complete."
+            )
+        self.fingerprint = sums.data
+
+    def certificate(self, shape: tuple[int, int]) -> Certificate:
+        """Return the certificate of the best bounds."""
+        return empty_certificate(self.problem, shape)
+
+    def solution(self, shape: tuple[int, int], stopping: Stopping) -> Solution:
+        """Return the best point, whose status is that of the end of the passes if the gap exceeds `tol`."""
+        rounds = len(self.history)
+        end = Status.CERTIFIED if self.best.gap <= stopping.tol else status_at_end(stopping, rounds)
+        return Solution(*self.best.primal, np.zeros(0), end, rounds, self.history, self.certificate(shape))
+
+
+class PassDriver(ABC):
+    """A method for partitioned rows: the binary problems of a fit, and the passes that improve their bounds.
+
+    Parameters
+    ----------
+    fit : PartitionedFit
+
+    Attributes
+    ----------
+    stage, method : str
+        The name of the method, and a description of it, in reports.
+    max_idle : int
+        Passes without progress after which a problem has stalled.
+    stopping : Stopping
+        That of the present passes.
+    labels : list
+        The label of each binary problem in the reports.
+    runs : list
+        The iterations of the binary problems that have begun.
+    """
+
+    stage: ClassVar[str]
+    method: ClassVar[str]
+    max_idle: ClassVar[int] = 8
+
+    def __init__(self, fit: PartitionedFit) -> None:
+        self.fit, self.partitions, self.stopping = fit, fit.partitions, fit.stopping
+        self.coordinates = Coordinates(fit.problem, fit.partitions.shape[1])
+        self.labels: list[Any] = [None] if len(fit.classes) == 2 else [fit.classes[k] for k in fit.positives]
+        self.runs: list[Any] = []
+        self._reported = 0.0  # seconds of the last report
+        self._current: Any = None  # the run of the reports within a pass
+
+    @abstractmethod
+    def solve(self) -> list[Solution]:
+        """Return the solutions of all problems; ValueError if the rows differ from pass to pass."""
+
+    @abstractmethod
+    def advance(self, runs: list[Any]) -> bool:
+        """Make a pass for these problems, and `report` each; return False if it was stopped."""
+
+    def make_passes(self, runs: Sequence[Any]) -> None:
+        """Make passes for problems until no bound gets better, or another criterion ends them."""
+        stopping = self.stopping
+        while found := [run for run in runs if run.best.gap > stopping.tol and run.idle < self.max_idle]:
+            if stopping.deadline.interrupted() or len(found[0].history) >= stopping.max_iter:
+                return
+            self._current, self._reported, self.partitions.rows_done = found[0], self._seconds(), 0
+            if not self.advance(found):
+                return
+
+    def interrupted(self) -> bool:
+        """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
+        now = self._seconds()
+        if now - self._reported > PROGRESS_SECONDS and self._current is not None:
+            self._call_back(self._report_of(self._current, self.partitions.rows_done))
+        return self.stopping.deadline.interrupted()
+
+    def report(self, run: PassRun) -> None:
+        """Append the report of a problem after a pass to its history, and pass it to the callback."""
+        run.history.append(self._report_of(run, 0))
+        self._call_back(run.history[-1])
+
+    def _call_back(self, report: Report) -> None:
+        """Pass a report of a problem to the callback."""
+        self._reported = report.seconds
+        self.stopping.on_report(report, self.stopping.deadline)
+
+    def _seconds(self) -> float:
+        """Return the seconds since the fit began."""
+        return time.perf_counter() - self.stopping.deadline.began
+
+    def _report_of(self, run: PassRun, rows_done: int) -> Report:
+        """Return the report of a problem after a pass, or within one, of which some rows are done."""
+        best, visits = run.best, self.partitions.passes * self.partitions.shape[0] + rows_done
+        reason = f"{self.method} ({self.fit.why})" if self.fit.why else self.method
+        return Report(
+            len(run.history) + 1, self._seconds(), best.lower, best.upper, best.gap, visits, run.steps, self.stage,
+            run.label, best.margin(), reason,
+        )  # fmt: skip
