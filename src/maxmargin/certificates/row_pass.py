@@ -314,6 +314,8 @@ def certify(
     tol : float, default=0
         The gap that is asked for: where rounding is what keeps the gap above it, sums are exact.
     """
+    alpha = problem.capped(np.asarray(alpha, dtype=float), sample.weights)
+    alpha = proportions(alpha) if problem.hard else alpha
     alpha, found = bounds_to(problem, sample, w, b, alpha, tol, scaled=True)
     if not (problem.hard or found.lower >= 0.0):  # zeros prove 0, which is more than rounding has left
         alpha, found = np.zeros_like(alpha), found._replace(lower=0.0, below=0.0)
@@ -331,12 +333,12 @@ def bounds_to(
 ) -> tuple[np.ndarray, Bounds]:
     """Return feasible dual variables, and the bounds; parameters as of `certify`, `scaled` as of `bound_of_dual`.
 
-    Sums are exact where rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive.
+    Sums are exact where rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive. They
+    are of the dual variables as given unless `scaled`: those of a claim prove less where they are rounded once more.
     """
-    alpha = problem.capped(np.asarray(alpha, dtype=float), sample.weights)
-    alpha = proportions(alpha) if problem.hard else alpha
     found, factors = row_bounds(problem, sample, w, b, alpha, scaled)
-    alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
+    if scaled:
+        alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
     hidden = problem.hard and -found.below <= found.lower <= 0.0
     small = found.below + found.above <= 0.1 * (found.upper - found.lower)
     if hidden or not (small or problem.gap(found.lower, found.upper) <= tol):

@@ -137,8 +137,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
                 # the gap of the claim is to be shown again, up to a rounding of 1e-9
                 alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
                 inside = moved(w, b, shift, 1)
-                _, bounds = bounds_to(part.problem, sample, w, inside, alpha, gap)
-                found.append(recomputed(part, bounds))
+                found.append(recomputed(part, bounds_to(part.problem, sample, w, inside, alpha, gap)[1]))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
