@@ -88,8 +88,8 @@ default="rbf"
         Megabytes of memory for rows of the kernel.
     algorithm : str or object, default="auto"
         ``"decomposition"``, another name from `maxmargin.algorithms.KERNEL_ALGORITHMS`, or an object such as
-        ``PUMMA(delta=0.01)``. It never changes the problem, only the method of solution. ``"auto"`` is the
-        decomposition.
+        ``PUMMA(delta=0.01)``. It never changes the problem, only the method of solution. ``"auto"`` is Newton's
+        method where the kernel matrix has a small rank, else the decomposition.
     max_iter : int, default=-1
         Largest number of rounds of each problem, -1 for no limit. A round is a working set of the decomposition, or an
         evaluation of all rows and the sweeps before it.

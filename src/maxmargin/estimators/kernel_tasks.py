@@ -178,6 +178,7 @@ class KernelTasks:
                 algorithm,
                 reason,
                 int(self._seeds[k]),
+                exact=model.algorithm == "auto",
                 separability=partial(self._inseparable, k),
             )
             for k in group

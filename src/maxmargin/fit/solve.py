@@ -29,6 +29,7 @@ from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
 from ..solvers.rows import centred_rows
+from ..solvers.semismooth import points
 from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_point
 from .exact import (
     RUNNING_GAP_SHARE,
@@ -490,6 +491,14 @@ class KernelFit(Fit):
         # the rest of `tol` is left to the rounding of kernel values
         return Status.CERTIFIED if self.best.gap <= 0.9 * self.stopping.tol else self.ends()
 
+    def factored(self) -> Iterator[None]:
+        """Take the points of Newton's method on a factor of the kernel matrix, if its rank is small."""
+        task, Z = self.job.task, self.job.task.rows.factor
+        if Z is not None and self.best.gap > 0.0:
+            for point in points(self.problem, Z, task.y, task.weights, self.check, 0.5 * self.stopping.tol):
+                self.run.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
+                yield
+
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
         due = due and self.problem.hard and not self.algorithm.decides
@@ -535,11 +544,15 @@ def solve_kernel(
     """
     # certificates end at the gap of the solver or at `tol`
     ended: list[tuple[KernelFit, Status]] = []
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for k, job in enumerate(jobs):
             deadline = stopping.deadline.split(len(jobs) - k)
             fit = KernelFit(job, replace(stopping, deadline=deadline))
-            ended.append((fit, fit.solve([Stage(job.algorithm, job.reason, 0.0)])))
+            goal, reason = 0.9 * stopping.tol, "a kernel matrix of small rank: Newton's method on its factor"
+            plan = [Stage(job.algorithm, job.reason, goal)]
+            if job.exact and not job.task.problem.hard:
+                plan = [Stage(None, reason, goal, points=KernelFit.factored), *plan]
+            ended.append((fit, fit.solve(plan)))
         gaps = [min(fit.best.gap, stopping.tol) if fit.rounds else 0.0 for fit, _ in ended]
         sample = copy(sample)
         sample.product = rows.product

@@ -131,15 +131,11 @@ class Polynomial(Products):
     name: ClassVar[str] = "poly"
 
     def of_products(self, products: np.ndarray) -> np.ndarray:
-        base = products
-        base *= self.gamma
-        base += self.coef0
-        result, power = np.ones_like(base), self.degree
-        while power:  # repeated squaring: NumPy's power takes logarithms
-            if power & 1:
-                result *= base
-            base = np.multiply(base, base) if power > 1 else base
-            power >>= 1
+        products *= self.gamma
+        products += self.coef0
+        result = np.ones_like(products)
+        for _ in range(self.degree):  # NumPy's power takes logarithms
+            result *= products
         return result
 
     def error(self, X: Any) -> float:

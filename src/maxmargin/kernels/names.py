@@ -40,10 +40,12 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
     if kernel == "precomputed":
         return Precomputed()
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
+        raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
     # Pairwise gets those parameters that its kernel has
     known = {
         "gamma": _number("gamma", width(gamma, X)),
-        "degree": _degree(degree),
+        "degree": int(degree),
         "coef0": _number("coef0", coef0),
     }
     if kernel in ("poly", "polynomial"):
@@ -88,12 +90,6 @@ def _variance(X: Any, weights: np.ndarray) -> float:
     shifted = X - X[0, 0]
     mean = float(np.asarray(shifted.T @ fractions, dtype=float).sum())
     return float(np.square(shifted - mean, dtype=float).sum(axis=1) @ fractions)
-
-
-def _degree(degree: Any) -> int:
-    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
-        raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
-    return int(degree)
 
 
 def _number(name: str, value: Any) -> float:

@@ -34,8 +34,7 @@ from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, IntegerRows
 from ..problem.problem import Problem
-from ..solvers.decomposition import SETTINGS as WORKING_SETS
-from ..solvers.decomposition import KernelRows
+from ..solvers.decomposition import SET_SIZE, KernelRows
 from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
 
 # Memory of the cache of kernel rows: more saves kernel values that would be computed again. The default of
@@ -76,7 +75,7 @@ def kernel_trivial_certificate(
 
 def set_budget(n: int) -> int:
     """Return the number of working sets that a search on n rows solves before it ends, without a `max_time`."""
-    return min(int(WORK / (VISITS * n * min(n, WORKING_SETS.set_size))), MAX_SETS) + MIN_SETS
+    return min(int(WORK / (VISITS * n * min(n, SET_SIZE))), MAX_SETS) + MIN_SETS
 
 
 @dataclass(eq=False)

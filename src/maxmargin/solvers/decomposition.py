@@ -17,13 +17,14 @@ References
 ----------
 T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "ThunderSVM", JMLR 19, 2018;
 R.-E. Fan, P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support vector
-machines", JMLR 6, 2005 (the steps within a working set).
+machines", JMLR 6, 2005 (the steps within a working set);
+S. Fine, K. Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2, 2001 (the factor).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,12 +32,17 @@ import numpy as np
 from ..engine.jit import compiled
 from ..kernels.functions import Kernel
 from ..kernels.gram import gram_product
+from ..numerics.sums import EPS
 from ..problem.problem import Problem
 
 BLOCK = 512  # rows computed at once: BLAS is as fast as with more. A round value; not tuned.
 MEGABYTE = 2**20  # bytes
 # Columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache.
 COLUMNS_AT_ONCE = 4096
+
+# Rows that enter a factor of the kernel matrix at a time, and its largest rank: a larger one costs too much where K has
+# no small rank.
+PIVOTS, MAX_RANK = 16, 128
 
 
 class KernelRows:
@@ -108,7 +114,8 @@ class KernelRows:
         self._request += 1
         self._last_request[found[cached]] = self._request
         out = np.empty((wanted.size, wanted.size))
-        copy_entries(self.rows, found[cached], wanted.astype(np.uintp), cached, out)
+        for k, slot in zip(cached, found[cached], strict=True):  # half of the time of indexing with `np.ix_`
+            out[k] = self.rows[slot].take(wanted)
         if missing.size:
             part = self.kernel.part(self.X, wanted[missing])
             # by symmetry, whole rows at a time: a quarter of the time of indexing with `np.ix_`; the columns of missing
@@ -133,6 +140,28 @@ class KernelRows:
                 out_i += part
         return out
 
+    @cached_property
+    def factor(self) -> np.ndarray | None:
+        """Z of shape (n, r) with K = Z Z' up to rounding; None where r is large.
+
+        Cholesky's method on blocks of pivots P, the rows with the largest diagonal entries of S = K - Z Z'. With the
+        eigenvalues and vectors S_PP = V D V' each adds the columns S_P V D^(-1/2) to Z.
+        """
+        rest, Z = self.diagonal.astype(float), np.zeros((self.n, 0))
+        rounding = self.n * EPS * float(rest.max(initial=0.0))
+        most = max(min(self.n // 4, MAX_RANK), 2 * PIVOTS)
+        for _ in range(most // PIVOTS + 1):
+            pivots = np.argsort(rest)[-PIVOTS:]
+            pivots = pivots[rest[pivots] > rounding]
+            if not pivots.size:
+                return Z
+            S = self.kernel.block(self.X[pivots], self.X).T - Z @ Z[pivots].T
+            values, vectors = np.linalg.eigh(S[pivots])
+            kept = values > rounding
+            new = S @ (vectors[:, kept] / np.sqrt(values[kept]))
+            Z, rest = np.hstack([Z, new]), rest - (new * new).sum(axis=1)
+        return None
+
     def _compute(self, missing: np.ndarray) -> None:
         """Compute these rows and store them in unused slots or, if they do not suffice, over least recently used rows.
 
@@ -154,15 +183,6 @@ class KernelRows:
 
 
 @compiled()
-def copy_entries(rows, slots, columns, targets, out):
-    """Set out[targets[k]] to these columns of rows[slots[k]]: a third of the time of indexing with `np.ix_`."""
-    for k in range(slots.size):
-        row, target = rows[slots[k]], out[targets[k]]
-        for j in range(columns.size):
-            target[j] = row[columns[j]]
-
-
-@compiled()
 def add_rows(rows, slots, c, out):
     """Add sum_k c_k rows[slots[k]] to `out`, for every column in the order of k."""
     for first in range(0, out.size, COLUMNS_AT_ONCE):
@@ -181,35 +201,22 @@ UNBOUNDED = 1e300
 MIN_CURVATURE = 1e-14
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Numerical settings of decomposition.
-
-    Where no other source is given, values are those that the data sets of benchmarks.before_after were solved
-    with.
-    """
-
-    # Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger
-    # submatrix.
-    set_size: int = 2048
-    # Rows that enter a working set: at most this share of it, and at most half as many as there are rows between their
-    # bounds, or `min_entering` if these are few. With more, rows between their bounds have to leave the set.
-    entering_share: float = 0.25
-    min_entering: int = 128
-    # Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal. With more,
-    # the first set takes longer; with fewer, the second set starts from a rougher gradient.
-    first_rows: int = 64
-    # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
-    subproblem_share: float = 0.01
-    # Multiples of the dual variables of a hard margin: smaller ones than `min_multiple` gain less than the next working
-    # set does; `max_multiple` bounds the growth where there is no separator, so that numbers stay finite for many sets.
-    min_multiple: float = 2.0
-    max_multiple: float = 1e6
-    # A violation that is rounding, relative to the largest entry of the gradient.
-    rounding_violation: float = 1e-13
-
-
-SETTINGS = Settings()
+# The constants of working sets are those that the data sets of benchmarks.before_after were solved with.
+# Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger submatrix.
+SET_SIZE = 2048
+# Rows that enter a working set: at most this share of it, and at most half as many as there are rows between their
+# bounds, or MIN_ENTERING if these are few. With more, rows between their bounds have to leave the set.
+ENTERING_SHARE, MIN_ENTERING = 0.25, 128
+# Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal. With more, the
+# first set takes longer; with fewer, the second set starts from a rougher gradient.
+FIRST_ROWS = 64
+# A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
+SUBPROBLEM_SHARE = 0.01
+# Multiples of the dual variables of a hard margin: smaller ones than the first gain less than the next working set
+# does; the second bounds the growth where there is no separator, so that numbers stay finite for many sets.
+MIN_MULTIPLE, MAX_MULTIPLE = 2.0, 1e6
+# A violation that is rounding, relative to the largest entry of the gradient.
+ROUNDING_VIOLATION = 1e-13
 
 
 class DualPoint(NamedTuple):
@@ -225,7 +232,6 @@ def decomposed_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
-    settings: Settings = SETTINGS,
 ) -> Iterator[DualPoint]:
     """Yield the iterates of a kernel problem, one after every working set.
 
@@ -241,7 +247,6 @@ def decomposed_points(
         Sample weights. Dual variables and scores of rows of weight 0 are 0.
     interrupted : callable
         Whether to stop; called before every working set.
-    settings : Settings
 
     Yields
     ------
@@ -250,27 +255,26 @@ def decomposed_points(
     """
     caps, delta2, constant = problem.caps(weights), problem.delta2(weights), problem.rho**2
     alpha, scores = np.zeros((2, rows.n))
-    chosen, size = np.zeros(0, np.intp), min(settings.set_size, rows.capacity)
+    chosen, size = np.zeros(0, np.intp), min(SET_SIZE, rows.capacity)
     while not interrupted():
         gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
-        chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size, settings)
-        if chosen.size == 0 or violation <= settings.rounding_violation * float(np.abs(gradient).max()):
+        chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size)
+        if chosen.size == 0 or violation <= ROUNDING_VIOLATION * float(np.abs(gradient).max()):
             return
-        goal = settings.subproblem_share * violation
-        few = rows.n <= 2 * settings.first_rows and not problem.hard
-        if few:  # solved to the optimum at once
-            chosen, goal = np.flatnonzero(weights > 0.0), 1e-10
-        elif chosen.size > 2 * settings.first_rows and not alpha.any():
-            chosen = _first_working_set(y, settings.first_rows)
+        if chosen.size > 2 * FIRST_ROWS and not alpha.any():
+            classes = np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0)  # of each, evenly spaced rows
+            chosen = np.sort(np.concatenate([some[:: max(1, some.size // FIRST_ROWS)] for some in classes]))
         small = rows.submatrix(chosen) + constant
         small.flat[:: chosen.size + 1] += delta2[chosen]
         vectors = np.array([y[chosen], caps[chosen], alpha[chosen], gradient[chosen]])
         if not problem.free:
             small = np.pad(small, (0, 1))
             vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
-        # a subproblem is not interrupted; with fewer steps few rows that are far from scaled stall
-        max_steps = 20_000 if few else 50 * chosen.size
-        if solve_by_pairs(small, *vectors, goal, max_steps, np.empty((6, len(small)))) == 0:
+        # a subproblem is not interrupted; with fewer steps more sets are needed
+        goal = violation * (
+            SUBPROBLEM_SHARE if rows.n > 2 * FIRST_ROWS else 1e-7
+        )  # few rows are solved at once
+        if solve_by_pairs(small, *vectors, goal, 50 * chosen.size, np.empty((6, len(small)))) == 0:
             return
         part = vectors[2, : chosen.size]
         del small  # 32 MB, not needed while the point is evaluated
@@ -279,30 +283,22 @@ def decomposed_points(
         alpha[chosen] = part
         add_rows(rows.rows, rows.slots(chosen[moved]), change, scores)
         if problem.hard:
-            multiple = _hard_margin_multiple(y, alpha, scores, constant, settings)
+            multiple = _hard_margin_multiple(y, alpha, scores, constant)
             alpha, scores = multiple * alpha, multiple * scores
         yield DualPoint(alpha.copy(), scores.copy())
 
 
-def _hard_margin_multiple(
-    y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float, settings: Settings
-) -> float:
-    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most `min_multiple`.
+def _hard_margin_multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float) -> float:
+    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most `MIN_MULTIPLE`.
 
     Where the dual variables are far too short, single steps lengthen them slowly. The maximum of
     t sum alpha - t^2 square / 2 is at t = sum alpha / square. Where there is no separator, the square may cancel to
-    0, and the objective grows with t without bound; t is then `max_multiple`.
+    0, and the objective grows with t without bound; t is then `MAX_MULTIPLE`.
     """
     total, balance = float(alpha.sum()), float(alpha @ y)
     square = float((alpha * y) @ scores) + constant * balance * balance
-    best = total / square if square > total / settings.max_multiple else settings.max_multiple
-    return best if best > settings.min_multiple else 1.0
-
-
-def _first_working_set(y: np.ndarray, count: int) -> np.ndarray:
-    """Return the sorted indices of about `count` rows of each class, evenly spaced within the class."""
-    classes = (np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0))
-    return np.sort(np.concatenate([rows[:: max(1, rows.size // count)] for rows in classes]))
+    best = total / square if square > total / MAX_MULTIPLE else MAX_MULTIPLE
+    return best if best > MIN_MULTIPLE else 1.0
 
 
 def working_set(
@@ -313,7 +309,6 @@ def working_set(
     gradient: np.ndarray,
     last_set: np.ndarray,
     size: int,
-    settings: Settings = SETTINGS,
 ) -> tuple[np.ndarray, float]:
     """Select the next working set.
 
@@ -328,7 +323,6 @@ def working_set(
         The last working set; without any row in it, half of the new set may be rising rows and half falling ones.
     size : int
         Largest number of rows.
-    settings : Settings
 
     Returns
     -------
@@ -345,7 +339,7 @@ def working_set(
     free = int(np.count_nonzero(inside))
     entering = size
     if last_set.size:
-        entering = max(2, min(int(settings.entering_share * size), max(settings.min_entering, free // 2)))
+        entering = max(2, min(int(ENTERING_SHARE * size), max(MIN_ENTERING, free // 2)))
     # Rising rows are selected above the intercept, which -y g equals at the optimum for all rows between their bounds,
     # and falling rows below it. It is 0, as -y g of the auxiliary row is, or else estimated.
     auxiliary = -np.inf if problem.free else 0.0
@@ -365,15 +359,10 @@ def working_set(
 def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
     """Return the indices of the `most` largest values that are at least `least`; of equal values the first.
 
-    Fewer where fewer values are at least `least`. The indices are in no particular order.
+    Fewer where fewer values are at least `least`.
     """
     places = np.flatnonzero(values >= least)
-    if places.size <= most:
-        return places
-    some = values[places]
-    bound = np.partition(some, -most)[-most]
-    above = places[some > bound]
-    return np.append(above, places[some == bound][: most - above.size])
+    return places[np.argsort(-values[places], kind="stable")[:most]]
 
 
 @compiled()
