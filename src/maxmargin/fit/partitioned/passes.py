@@ -593,14 +593,13 @@ class PassDriver(ABC):
 
     def interrupted(self) -> bool:
         """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
-        now = self._seconds()
-        if now - self._reported > PROGRESS_SECONDS and self._current is not None:
-            self._call_back(self._report_of(self._current, self.partitions.rows_done))
+        if self._seconds() - self._reported > PROGRESS_SECONDS and self._current is not None:
+            self._call_back(self._report_of(self._current, len(self._current.history)))
         return self.stopping.deadline.interrupted()
 
     def report(self, run: PassRun) -> None:
         """Append the report of a problem after a pass to its history, and pass it to the callback."""
-        run.history.append(self._report_of(run, 0))
+        run.history.append(self._report_of(run, len(run.history) + 1))
         self._call_back(run.history[-1])
 
     def _call_back(self, report: Report) -> None:
@@ -612,11 +611,12 @@ class PassDriver(ABC):
         """Return the seconds since the fit began."""
         return time.perf_counter() - self.stopping.deadline.began
 
-    def _report_of(self, run: PassRun, rows_done: int) -> Report:
-        """Return the report of a problem after a pass, or within one, of which some rows are done."""
-        best, visits = run.best, self.partitions.passes * self.partitions.shape[0] + rows_done
+    def _report_of(self, run: PassRun, passes: int) -> Report:
+        """Return the report of a problem after so many passes, and the rows of the next that are done."""
+        best, rows = run.best, self.partitions
         reason = f"{self.method} ({self.fit.why})" if self.fit.why else self.method
+        visits = rows.passes * rows.shape[0] + rows.rows_done
         return Report(
-            len(run.history) + 1, self._seconds(), best.lower, best.upper, best.gap, visits, run.steps, self.stage,
-            run.label, best.margin(), reason,
+            passes, self._seconds(), best.lower, best.upper, best.gap, visits, run.steps, self.stage, run.label,
+            best.margin(), reason,
         )  # fmt: skip
