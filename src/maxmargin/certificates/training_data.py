@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from ..numerics.columns import (
     check_columns,
     check_finite,
+    check_storage,
     check_weights,
     column_message,
     label_array,
@@ -69,12 +70,12 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
 def rows_and_labels(X: Any, y: Any, error: type[ValueError] = CertificateError) -> tuple[Any, np.ndarray]:
     """Return rows, dense or in canonical CSR format, of float32 or float64 numbers, and a label for each.
 
-    X is not changed. An `error`, or another ValueError, is raised where they cannot be used; the message names a
-    remedy.
+    X is not changed. An `error` is raised where they cannot be used; the message names a remedy.
     """
     given = X
-    check_columns(X)
+    check_storage(X)
     try:
+        check_columns(X)
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     except (TypeError, ValueError) as fault:

@@ -26,7 +26,7 @@ from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided
 from ..numerics.progress import StopCheck
 from ..numerics.sums import EPS, Plain, norm
 from ..problem.problem import Problem, Status
-from ..solvers.decomposition import KernelRows
+from ..solvers.decomposition import FIRST_ROWS, KernelRows
 from ..solvers.iterate import Point
 from ..solvers.rows import centred_rows
 from ..solvers.semismooth import points
@@ -205,13 +205,7 @@ class LinearFit(Fit):
         That of the best dual point.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        stopping: Stopping,
-        sample: Sample,
-        selected: SelectedRows | None,
-    ) -> None:
+    def __init__(self, job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
         self.sample, self.selected = sample, selected
         self.certificate: Certificate | None = None
         self._separability_open = job.task.problem.hard
@@ -475,9 +469,7 @@ class KernelFit(Fit):
         task = job.task
         best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
         super().__init__(job, stopping, best, Progress(best))
-        self.margin_rounding = (
-            MARGIN_ROUNDING_FACTOR * EPS * float(job.task.rows.diagonal.max(initial=0.0)) ** 0.5
-        )
+        self.margin_rounding = MARGIN_ROUNDING_FACTOR * EPS * float(task.rows.diagonal.max(initial=0.0)) ** 0.5
 
     def rounds_of(self, algorithm: Any) -> Iterator[None]:
         if isinstance(algorithm, Decomposition):
@@ -551,7 +543,9 @@ def solve_kernel(
             goal, reason = 0.9 * stopping.tol, "a kernel matrix of small rank: Newton's method on its factor"
             plan = [Stage(job.algorithm, job.reason, goal)]
             if job.exact and not job.task.problem.hard:
-                plan = [Stage(None, reason, goal, points=KernelFit.factored), *plan]
+                # few rows: most are solved by pairs in one set, more exactly than with a factor
+                first = [replace(plan[0], max_row_visits=2.0 * rows.n)] * (rows.n <= 2 * FIRST_ROWS)
+                plan = [*first, Stage(None, reason, goal, points=KernelFit.factored), *plan]
             ended.append((fit, fit.solve(plan)))
         gaps = [min(fit.best.gap, stopping.tol) if fit.rounds else 0.0 for fit, _ in ended]
         sample = copy(sample)

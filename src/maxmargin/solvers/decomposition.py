@@ -261,7 +261,10 @@ def decomposed_points(
         chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size)
         if chosen.size == 0 or violation <= ROUNDING_VIOLATION * float(np.abs(gradient).max()):
             return
-        if chosen.size > 2 * FIRST_ROWS and not alpha.any():
+        goal, steps = SUBPROBLEM_SHARE * violation, 50 * chosen.size
+        if rows.n <= 2 * FIRST_ROWS and not problem.hard:  # few rows: solved to the optimum at once
+            chosen, goal, steps = np.flatnonzero(weights > 0.0), 1e-10, 20_000
+        elif chosen.size > 2 * FIRST_ROWS and not alpha.any():
             classes = np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0)  # of each, evenly spaced rows
             chosen = np.sort(np.concatenate([some[:: max(1, some.size // FIRST_ROWS)] for some in classes]))
         small = rows.submatrix(chosen) + constant
@@ -271,10 +274,7 @@ def decomposed_points(
             small = np.pad(small, (0, 1))
             vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
         # a subproblem is not interrupted; with fewer steps more sets are needed
-        goal = violation * (
-            SUBPROBLEM_SHARE if rows.n > 2 * FIRST_ROWS else 1e-7
-        )  # few rows are solved at once
-        if solve_by_pairs(small, *vectors, goal, 50 * chosen.size, np.empty((6, len(small)))) == 0:
+        if solve_by_pairs(small, *vectors, goal, steps, np.empty((6, len(small)))) == 0:
             return
         part = vectors[2, : chosen.size]
         del small  # 32 MB, not needed while the point is evaluated
