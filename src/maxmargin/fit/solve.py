@@ -469,7 +469,9 @@ class KernelFit(Fit):
         task = job.task
         best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
         super().__init__(job, stopping, best, Progress(best))
-        self.margin_rounding = MARGIN_ROUNDING_FACTOR * EPS * float(task.rows.diagonal.max(initial=0.0)) ** 0.5
+        self.margin_rounding = (
+            MARGIN_ROUNDING_FACTOR * EPS * float(task.rows.diagonal.max(initial=0.0)) ** 0.5
+        )
 
     def rounds_of(self, algorithm: Any) -> Iterator[None]:
         if isinstance(algorithm, Decomposition):
