@@ -52,6 +52,14 @@ def some_dual(rng, problem, y, weights):
     return alpha
 
 
+def test_uneven_dual_variables_prove_no_more_than_even_ones():
+    """The dual objective rises by 60 times what one class has too much; the optimum is 1 / 2, at w = 1, b = -60."""
+    X, y, even = np.array([[59.0], [61.0]]), np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+    model = fitted(PROBLEMS[0], X, y, kernel="linear")
+    for excess in ((0.0, 0.0), (7e-13, 0.0), (0.0, 7e-13)):
+        assert 0.5 - 1e-9 <= proved(model, X, y, even + excess, even * y, -60.0).lower <= 0.5
+
+
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.loss}-{p.C:g}-{p.intercept}")
 def test_arbitrary_points_prove_valid_bounds(problem):
     X, y, weights = rings(30, 0, noise=0.0)

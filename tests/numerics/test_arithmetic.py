@@ -62,6 +62,13 @@ def test_matrix_vector_products_are_within_their_error(block, monkeypatch):
                     assert_error_is_bounded(one, row, factors)
 
 
+def test_products_that_underflow_are_within_the_stated_error():
+    lost = 3 * Fraction(1e-200) ** 2 - Fraction(
+        float(Plain.scores(np.full((1, 3), 1e-200), np.full(3, 1e-200))[0])
+    )
+    assert 0 < lost <= Fraction(float(Plain.error(0.0, 3)))
+
+
 def test_exact_totals_are_rounded_once_or_propagate():
     rng = np.random.default_rng(0)
     values = rng.normal(size=3000) * 10.0 ** rng.uniform(-320.0, 250.0, 3000)

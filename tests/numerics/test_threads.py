@@ -10,10 +10,7 @@ import pytest
 from joblib.externals.loky.backend import context as loky
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from maxmargin import (
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-)
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.numerics import sizes
 
 
