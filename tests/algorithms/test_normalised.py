@@ -84,7 +84,7 @@ def test_fits_without_a_separator_end_with_the_proof_from_their_combination(name
             if cls.decides:  # its combination of the normalised rows has length eps
                 assert model.verdict_.method.startswith(cls.words)
                 assert model.history_[-1].upper <= cls().eps * np.linalg.norm(X, axis=1).max()
-        verdict = separate(X, y, bias=False, algorithm=cls.name)
+        verdict = separate(X, y, bias=False, algorithm=cls.name, max_time=20)
         assert not verdict.verify(X, y).separable
         assert verdict.method.startswith(cls.words)
         X, y = separable(seed)

@@ -494,7 +494,8 @@ def _last_iterate(
         patterns = NormalisedRows(X, y, float(row_squares(X).mean()) ** 0.5 if bias else 0.0)
     except ValueError:
         return None
-    *_, last = islice(algorithm.until_end(patterns, deadline.interrupted), most)
+    # by their numbers: only the last iterate is kept in memory
+    _, last = max(enumerate(islice(algorithm.until_end(patterns, deadline.interrupted), most)))
     w, _, alpha = patterns.solution(last)
     return Candidate(w if last.primal else np.zeros_like(w), alpha, algorithm.words)
 
