@@ -26,7 +26,7 @@ from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided
 from ..numerics.progress import StopCheck
 from ..numerics.sums import EPS, Plain, norm
 from ..problem.problem import Problem, Status
-from ..solvers.decomposition import FIRST_ROWS, KernelRows
+from ..solvers.decomposition import FEW_ROWS, KernelRows
 from ..solvers.iterate import Point
 from ..solvers.rows import centred_rows
 from ..solvers.semismooth import points
@@ -272,7 +272,7 @@ class LinearFit(Fit):
             near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
             if ends or falls or near or self.algorithm.schedule == "points":
                 self.estimate = estimate
-                self._keep_near(Point(*run.best.primal, run.best.alpha), near)
+                self._keep_near(run.point(), near)
         if self.best.gap <= tol:
             return Status.CERTIFIED
         return Status.STALLED if isinstance(run, Run) and estimate <= STALLED_SHARE * tol else ends
@@ -338,14 +338,14 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
         fit = LinearFit(job, stopping, sample, selected)
         status = fit.solve(plan)
         if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:  # a callback has ended the fit
-            fit.keep(Point(*fit.run.best.primal, fit.run.best.alpha))
+            fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
             point = point_of_class_means(fit.task)
             if fit.problem.euclidean:
                 run = fit.begin_run(DualCoordinateDescent())
                 sweep(run, run.h, full_order(run))
                 run.evaluate_iterate()
-                point = Point(*run.best.primal, run.best.alpha)
+                point = run.point()
             fit.keep(point)
             fit.rounds += 1
             fit.report("start", "nothing was found before the end: one pass, or the means of the classes")
@@ -546,7 +546,7 @@ def solve_kernel(
             plan = [Stage(job.algorithm, job.reason, goal)]
             if job.exact and not job.task.problem.hard:
                 # few rows: most are solved by pairs in one set, more exactly than with a factor
-                first = [replace(plan[0], max_row_visits=2.0 * rows.n)] * (rows.n <= 2 * FIRST_ROWS)
+                first = [replace(plan[0], max_row_visits=2.0 * rows.n)] * (rows.n <= FEW_ROWS)
                 plan = [*first, Stage(None, reason, goal, points=KernelFit.factored), *plan]
             ended.append((fit, fit.solve(plan)))
         gaps = [min(fit.best.gap, stopping.tol) if fit.rounds else 0.0 for fit, _ in ended]

@@ -22,22 +22,8 @@ from ..algorithms.normalised.patterns import NormalisedProducts, NormalisedRows
 from ..algorithms.online.perceptron import Perceptron
 from ..algorithms.programs import Decomposition
 from ..data.rows import KernelPatterns, Patterns
-from ..engine.state import (
-    BIAS,
-    CONSTANT2,
-    FACTOR,
-    NORM2,
-    STOPPED,
-    TIME,
-    TINY,
-    Unscaled,
-    Weight,
-    refresh,
-)
-from ..engine.sweep import (
-    repeat,
-    score_rows,
-)
+from ..engine.state import BIAS, CONSTANT2, FACTOR, NORM2, STOPPED, TIME, TINY, Unscaled, Weight, refresh
+from ..engine.sweep import repeat, score_rows
 from ..numerics.progress import OutOfTime
 from ..numerics.sums import Plain, norm
 from ..solvers.decomposition import DualPoint, add_rows
@@ -452,6 +438,10 @@ class Run(State):
         super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted, best)
         if task.start is not None:
             self._begin_at_duals(task.start)
+
+    def point(self) -> Point:
+        """Return the best points by the bounds of the algorithm."""
+        return Point(*self.best.primal, self.best.alpha)
 
     def _set_duals(self, alpha: np.ndarray) -> None:
         vector, c = self.h.space.vector, alpha * self.y

@@ -210,6 +210,7 @@ ENTERING_SHARE, MIN_ENTERING = 0.25, 128
 # Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal. With more, the
 # first set takes longer; with fewer, the second set starts from a rougher gradient.
 FIRST_ROWS = 64
+FEW_ROWS = 2 * FIRST_ROWS  # these are one working set; of a soft margin it is solved to the optimum
 # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
 SUBPROBLEM_SHARE = 0.01
 # Multiples of the dual variables of a hard margin: smaller ones than the first gain less than the next working set
@@ -262,9 +263,9 @@ def decomposed_points(
         if chosen.size == 0 or violation <= ROUNDING_VIOLATION * float(np.abs(gradient).max()):
             return
         goal, steps = SUBPROBLEM_SHARE * violation, 50 * chosen.size
-        if rows.n <= 2 * FIRST_ROWS and not problem.hard:  # few rows: solved to the optimum at once
+        if rows.n <= FEW_ROWS and not problem.hard:
             chosen, goal, steps = np.flatnonzero(weights > 0.0), 1e-10, 20_000
-        elif chosen.size > 2 * FIRST_ROWS and not alpha.any():
+        elif chosen.size > FEW_ROWS and not alpha.any():
             classes = np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0)  # of each, evenly spaced rows
             chosen = np.sort(np.concatenate([some[:: max(1, some.size // FIRST_ROWS)] for some in classes]))
         small = rows.submatrix(chosen) + constant
