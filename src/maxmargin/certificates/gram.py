@@ -12,7 +12,7 @@ duality. As entries are rounded, a matrix is accepted as long as its negative ei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -26,7 +26,6 @@ from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precompute
 from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import EPS, TINY, Plain, norm
-from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
 from .row_pass import (
     Bounds,
@@ -44,9 +43,6 @@ from .row_pass import (
 # Largest accepted error of a kernel value, as a fraction of the largest value. Bounds computed from kernel values with
 # larger errors would prove nothing of use. A round value; not tuned.
 MAX_RELATIVE_ERROR = 0.1
-# Ratio of the certified gap to the gap asked for, up to which no further point is tried: a smaller value would cost
-# time for no visible gain, a larger one would return larger gaps.
-ACCEPTED_GAP_RATIO = 1.001
 
 
 class KernelSample:
@@ -114,17 +110,6 @@ class KernelSample:
         if self.features is not None:
             return [self._from_rows(one) for one in c]
         return [self._from_scores(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
-
-    def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
-        """Return the combination of the coefficients `c`, which are t times those of `w` but for rounding.
-
-        Error bounds of sums of kernel values are larger than that rounding: scores and square are scaled. Error bounds
-        of sums of features are smaller: these sums are recomputed.
-        """
-        if self.features is not None:
-            return w if np.array_equal(c, w.c) else self._from_rows(c)
-        square, square_error = t * (t * w.square), t * (t * w.square_error)
-        return Combination(c, t * w.scores, square, abs(t) * w.score_error, square_error)
 
     def part(self, places: np.ndarray) -> KernelSample:
         """Return the sample of the rows `places`; `max_diagonal` and `error` of all rows are bounds for them too."""
@@ -194,29 +179,6 @@ class Combination(NamedTuple):
     score_error: Any
     square_error: float
 
-    def margins(self, y: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the margins y_j (f_j + b) and their error bounds; where f_j = 0 the sum f_j + b is not rounded."""
-        margins = y * (self.scores + b)
-        rounded = np.where(self.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
-        return margins, self.score_error + rounded
-
-    def primal_length(self, problem: Problem, b: float) -> Length:
-        """Return |w|, with the weight b / rho of an augmented intercept."""
-        return length_of_square(problem.norm2(self.square, b), self.square_error)
-
-    def dual_length(self, problem: Problem, alpha: np.ndarray, change: float) -> Length:
-        """Return |v| for c = alpha y, with the constant coordinate rho sum c.
-
-        `change` bounds the length by which balancing the classes moves v (`row_pass.moved`). The sum of k terms c_i,
-        each at most alpha_i in absolute value, has an error of k u sum alpha, its square one of 2 k u (sum alpha)^2:
-        4 k eps is more.
-        """
-        terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
-        constant = problem.rho * float(self.c.sum())
-        square_error = self.square_error + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
-        found = length_of_square(self.square + constant * constant, square_error)
-        return found._replace(high=(found.high + change) * (1.0 + EPS))
-
 
 def length_of_square(square: float, square_error: float) -> Length:
     """Return the length for a computed square whose absolute error is at most `square_error`.
@@ -235,13 +197,6 @@ class KernelPoint(NamedTuple):
     alpha: np.ndarray
     coefficients: np.ndarray
     intercept: float
-
-
-class KernelBounds(NamedTuple):
-    """Bounds, rounded outwards, and the point that proves them."""
-
-    bounds: Bounds
-    point: KernelPoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,10 +230,6 @@ class KernelProblem:
         balanced = problem.balanced(self.y, found) if problem.free else found
         return np.zeros_like(found) if balanced is None else balanced
 
-    def bounds(self, point: KernelPoint, gap: float = 0.0) -> KernelBounds:
-        """Return the bounds of one point, whose dual variables are made feasible first (`all_bounds`)."""
-        return all_bounds([self], [point], [gap])[0]
-
     def attained_margin(self, c: np.ndarray, b: float) -> float:
         """Return the margin of sum c_i k(x_i, .) + b in a hard margin problem, rounded downwards.
 
@@ -286,134 +237,76 @@ class KernelProblem:
         """
         return self.primal_side(self.sample.combinations(c[None])[0], b).bound
 
+    def dual_bound(self, alpha: np.ndarray) -> Side:
+        """Return the bound of feasible dual variables, of shape (n,)."""
+        return self.dual_side(alpha, self.sample.combinations((alpha * self.y)[None])[0])
+
     def dual_side(self, alpha: np.ndarray, dual: Combination) -> Side:
-        """Return the bound of feasible dual variables, of shape (n,), of which `dual` is sum alpha_i y_i phi(x_i)."""
-        uneven, total = imbalance(alpha, self.y) if self.problem.free else 0.0, float(alpha.sum())
-        spread = total * (self.sample.max_diagonal + self.sample.error) ** 0.5
-        length = dual.dual_length(self.problem, alpha, moved(uneven, total, spread))
-        gains, terms = float(np.sum(self.problem.gains(alpha, self.weights))), int(np.count_nonzero(alpha))
+        """Return the bound of feasible dual variables, of shape (n,), of which `dual` is sum alpha_i y_i phi(x_i).
+
+        The constant coordinate rho sum c is a sum of k terms c_i, each at most alpha_i in absolute value: its error is
+        k u sum alpha, and that of its square 2 k u (sum alpha)^2: 4 k eps is more.
+        """
+        problem, total, terms = self.problem, float(alpha.sum()), int(np.count_nonzero(alpha))
+        uneven = imbalance(alpha, self.y) if problem.free else 0.0
+        constant = problem.rho * float(dual.c.sum())
+        square_error = dual.square_error + 4.0 * (terms + 4) * EPS * (problem.rho * total) ** 2
+        length = length_of_square(dual.square + constant * constant, square_error)
+        change = moved(uneven, total, total * (self.sample.max_diagonal + self.sample.error) ** 0.5)
+        length = length._replace(high=(length.high + change) * (1.0 + EPS))
+        gains = float(np.sum(problem.gains(alpha, self.weights)))
         size = 2.0 * total - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
-        return dual_side(self.problem, gains, size, Plain.error(size, terms) + uneven, length)
+        return dual_side(problem, gains, size, Plain.error(size, terms) + uneven, length)
+
+    def margins(self, w: Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the margins y_j (f_j + b) and their error bounds; where f_j = 0 the sum f_j + b is not rounded."""
+        margins = self.y * (w.scores + b)
+        return margins, w.score_error + np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
 
     def primal_side(self, w: Combination, b: float) -> Side:
         """Return the bound of the primal point (w, b)."""
-        sums = point_sums(self.problem, *w.margins(self.y, b), self.weights)
-        return primal_side(self.problem, sums, w.primal_length(self.problem, b))
+        sums = point_sums(self.problem, *self.margins(w, b), self.weights)
+        length = length_of_square(self.problem.norm2(w.square, b), w.square_error)
+        return primal_side(self.problem, sums, length)
 
-    def best_bounds(
-        self, alpha: np.ndarray, dual: Combination, given: tuple[Combination, float], gap: float
-    ) -> KernelBounds:
-        """Return the bounds of dual variables and the best of several primal points.
+    def without_losses(self, w: Combination, b: float) -> tuple[Combination, float]:
+        """Return the point scaled up until all margins are 1 if all are between 0 and 1, else as it is."""
+        # three error bounds are subtracted: one for these margins, two for the recomputed margins of the multiple
+        margins, errors = self.margins(w, b)
+        least = float((margins - 3.0 * errors).min(where=self.weights > 0.0, initial=np.inf))
+        if self.problem.hard or not 0.0 < least < 1.0:
+            return w, b
+        t = (1.0 + 16.0 * EPS) / least
+        return self.sample.combinations((t * w.c)[None])[0], t * b
 
-        Parameters
-        ----------
-        alpha : ndarray of shape (n,)
-            Feasible.
-        dual : Combination
-            sum alpha_i y_i phi(x_i).
-        given : (Combination, float)
-            The first primal point, (w, b).
-        gap : float
-            Further points of `_primal_points` are tried until one proves this gap.
-        """
-        problem = self.problem
-        alpha, dual = self._scale_dual(alpha, dual)
-        proof = self.dual_side(alpha, dual)
+
+def combinations(
+    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint]
+) -> list[tuple[Combination, Combination]]:
+    """Return sum alpha_i y_i phi(x_i) and w of points of problems on the same rows, whose kernel is computed once."""
+    duals = [point.alpha * task.y for task, point in zip(tasks, points, strict=True)]
+    found = tasks[0].sample.combinations(np.array([*duals, *(point.coefficients for point in points)]))
+    return list(zip(found[: len(tasks)], found[len(tasks) :], strict=True))
+
+
+def certified(
+    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint]
+) -> list[tuple[KernelPoint, Bounds]]:
+    """Return points of problems on the same rows, whose dual variables are made feasible first, with their bounds.
+
+    The primal point of a soft problem is scaled up where losses that are rounding disappear (`without_losses`).
+    """
+    points = [one._replace(alpha=task.feasible(one.alpha)) for task, one in zip(tasks, points, strict=True)]
+    found = []
+    for task, (alpha, _, b), (dual, w) in zip(tasks, points, combinations(tasks, points), strict=True):
+        problem, proof = task.problem, task.dual_side(alpha, dual)
         # in a soft problem alpha = 0 proves the bound 0, which is better than a bound that rounding has made negative
         if not (problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0)
-        found: list[KernelBounds] = []
-        for w, b in self._primal_points(given, dual):
-            bounds = combine_sides(problem, proof, self.primal_side(w, b))
-            found.append(KernelBounds(bounds, KernelPoint(alpha, w.c, b)))
-            if problem.gap(bounds.lower, bounds.upper) <= ACCEPTED_GAP_RATIO * gap:
-                break
-        # the gap 1 - lower / upper of a hard margin rounds to one for all small margins
-        return min(found, key=lambda one: (problem.gap(*one.bounds[:2]), one.bounds.upper - one.bounds.lower))
-
-    def _scale_dual(self, alpha: np.ndarray, dual: Combination) -> tuple[np.ndarray, Combination]:
-        """Return the multiple of the dual variables with the largest dual value, and its combination.
-
-        The multiple is capped at C s_i. The bound of a hard margin depends on the proportions of alpha only: both are
-        returned as they are.
-        """
-        if self.problem.hard or not alpha.any():
-            return alpha, dual
-        constant = self.problem.rho * float(dual.c.sum())
-        t = self.problem.multiple(alpha, dual.square + constant * constant, self.weights)
-        alpha = self.problem.capped(t * alpha, self.weights)
-        return alpha, self.sample.multiple(dual, t, alpha * self.y)
-
-    def _primal_points(
-        self, given: tuple[Combination, float], dual: Combination
-    ) -> Iterator[tuple[Combination, float]]:
-        """Yield candidates (w, b) for the primal point.
-
-        They are the given point, the best multiple of `dual` with its best intercept, and, in soft problems, both of
-        them scaled up until all margins are 1, so that there are no losses, and w = 0 with its best intercept.
-        """
-        yield given
-        points = [given, self._best_primal(dual)]
-        yield points[1]
-        if self.problem.hard:
-            return
-        for w, b in points:
-            # three error bounds are subtracted: one for these margins, two for the recomputed margins of the multiple
-            margins, errors = w.margins(self.y, b)
-            least = float((margins - 3.0 * errors).min(where=self.weights > 0.0, initial=np.inf))
-            if 0.0 < least < 1.0:
-                t = (1.0 + 16.0 * EPS) / least
-                yield self.sample.multiple(w, t, t * w.c), t * b
-        zero = np.zeros(self.y.size)
-        b = best_intercept(self.problem, zero, self.y, self.weights) if self.problem.free else 0.0
-        yield Combination(zero, zero, 0.0, 0.0, 0.0), b
-
-    def _best_primal(self, dual: Combination) -> tuple[Combination, float]:
-        """Return the multiple of w = `dual` with the smallest primal objective, and its intercept.
-
-        The multiple is 1 for the hinge. In a hard margin problem it has a smallest margin of one, if it separates.
-        """
-        problem, y, weights = self.problem, self.y, self.weights
-        t, b = 1.0, problem.rho * problem.rho * float(dual.c.sum())
-        if problem.free:
-            b = best_intercept(problem, dual.scores, y, weights)
-        if problem.hard:
-            smallest = float((y * (dual.scores + b))[weights > 0.0].min())
-            t = 1.0 / smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
-            b = t * b
-        elif problem.loss == "squared_hinge":
-            norm2 = problem.norm2(dual.square, b)
-            t, b = best_multiple_and_intercept(problem, norm2, dual.scores, b, y, weights)
-        return self.sample.multiple(dual, t, t * dual.c), b
-
-
-def all_bounds(
-    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint], gaps: Sequence[float] | None = None
-) -> list[KernelBounds]:
-    """Return the bounds of several problems on the same rows, with one computation of the kernel.
-
-    The primal point of each problem is the given one if its gap is at most ACCEPTED_GAP_RATIO times that of `gaps`,
-    else that with the smallest gap of the candidates of `KernelProblem._primal_points`.
-
-    Parameters
-    ----------
-    tasks : sequence of KernelProblem
-        On one sample.
-    points : sequence of KernelPoint
-        Dual variables are any non-negative numbers; they are made feasible first.
-    gaps : sequence of float, default=None
-        The gap that is asked for, of each problem; None for 0.0.
-    """
-    gaps = [0.0] * len(tasks) if gaps is None else gaps
-    duals = [task.feasible(point.alpha) for task, point in zip(tasks, points, strict=True)]
-    signed = [alpha * task.y for alpha, task in zip(duals, tasks, strict=True)]
-    given = [point.coefficients for point in points]
-    combinations = tasks[0].sample.combinations(np.array([*signed, *given]))
-    sides = zip(combinations[: len(tasks)], combinations[len(tasks) :], strict=True)
-    return [
-        task.best_bounds(alpha, dual, (w, point.intercept), gap)
-        for task, alpha, (dual, w), point, gap in zip(tasks, duals, sides, points, gaps, strict=True)
-    ]
+        sides = [(task.primal_side(*one), one) for one in ((w, b), task.without_losses(w, b))]
+        primal, (w, b) = min(sides, key=lambda one: one[0].bound)
+        found.append((KernelPoint(alpha, w.c, b), combine_sides(problem, proof, primal)))
+    return found
 
 
 # Rows on which eigenvalues are computed, in about a second, whose time grows with the cube; the least number of these

@@ -18,10 +18,10 @@ belongs to the rows and to |w|; a free intercept does not.
 Rounding. A sum of k products in any order is off by at most `Plain.error(sum of absolute values, k)`. The absolute
 values sum to at most |x_i|_2 |w|_2 for a score (Cauchy and Schwarz), and the error of v to at most that of
 sum alpha_i |x_i|_2 in the 2-norm (triangle inequality). A second pass bounds the errors of scores by their own terms
-where they matter, and a third, `exact_bounds`, rounds each sum once. A free intercept needs sum alpha_i y_i = 0: the
-class with the larger total is scaled down to that of the other by a computed factor. By what remains, at most `uneven`,
-it is scaled down once more, in the account of rounding alone: this takes at most `uneven` from the gains, and moves v
-by at most `moved`.
+where they matter, and a third, `exact_dual_side` and `_exact_side`, rounds each sum once. A free intercept needs
+sum alpha_i y_i = 0: the class with the larger total is scaled down to that of the other by a computed factor. By what
+remains, at most `uneven`, it is scaled down once more, in the account of rounding alone: this takes at most `uneven`
+from the gains, and moves v by at most `moved`.
 
 A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`). The
 loss of a row is replaced by a smooth one, phi(m), and phi by its Taylor polynomial of second order at the margin m0_i
@@ -48,15 +48,9 @@ from ..numerics.sums import EPS, TINY, Plain, exact_products, exact_total, norm,
 from ..problem.problem import Problem, best_multiple
 
 if TYPE_CHECKING:
-    from .certificate import Certificate
+    from .certificate import Certificate, ImpliedDual
     from .sample import Sample
 
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .certificate import ImpliedDual
-    from .sample import Sample
 # Rounding error of a primal bound, as a fraction of it, above which the error of each score is bounded by its own terms
 NEGLIGIBLE_ERROR = 1e-9
 # Entries of a block of dense rows in memory: a block of 2 MB is still in the cache when its rows are combined.
@@ -345,7 +339,8 @@ def bounds_to(
         other = alpha.copy()
         if problem.free:
             even_out(other, sample.y, problem.caps(sample.weights))
-        better = exact_bounds(problem, sample, w, b, other)
+        dual, primal = exact_dual_side(problem, sample, other), _exact_side(problem, sample, w, b)
+        better = combine_sides(problem, dual, primal)
         if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
             return other, better
     return alpha, found
@@ -403,8 +398,8 @@ def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, X if step >= n else X[rows]
 
 
-def exact_bounds(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray) -> Bounds:
-    """Return the bounds of (w, b) and feasible dual variables from exact sums, each rounded once."""
+def exact_dual_side(problem: Problem, sample: Sample, alpha: np.ndarray) -> Side:
+    """Return the bound of feasible dual variables from exact sums, each rounded once."""
     with np.errstate(over="ignore", invalid="ignore"):
         signed = alpha * sample.y
         v = exact_products(sample.X.T.tocsr() if sp.issparse(sample.X) else sample.X.T, signed)
@@ -413,16 +408,16 @@ def exact_bounds(problem: Problem, sample: Sample, w: np.ndarray, b: float, alph
         uneven = imbalance(alpha, sample.y) if problem.free else 0.0
         v_error = moved(uneven, size, float(alpha @ sample.norms)) + EPS * norm(v) + TINY
         length = norm_interval(v, problem.p, v_error)
-        dual = dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
-        return combine_sides(problem, dual, _exact_side(problem, sample, w, b))
+        return dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
 
 
 def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
     """Return the bound of (w, b) from exact scores."""
-    margins = sample.y * exact_products(sample.X, w, b)
-    # b of shifted rows is that of the caller's rows and w.shift, rounded once
-    errors = EPS * (np.abs(margins) + (0.0 if sample.shift is None else abs(b))) + TINY
-    return bound_of_point(problem, point_sums(problem, margins, errors, sample.weights), w, b)
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins = sample.y * exact_products(sample.X, w, b)
+        # b of shifted rows is that of the caller's rows and w.shift, rounded once
+        errors = EPS * (np.abs(margins) + (0.0 if sample.shift is None else abs(b))) + TINY
+        return bound_of_point(problem, point_sums(problem, margins, errors, sample.weights), w, b)
 
 
 def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:

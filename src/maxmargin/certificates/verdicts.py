@@ -27,8 +27,8 @@ from ..numerics.sums import norm, powers_error
 from ..problem.problem import dual_exponent
 from .certificate import Certificate, check_support, require, require_rows
 from .exact import ExactNorm
-from .gram import KernelPoint, KernelProblem, KernelSample
-from .row_pass import Bounds, attained_margin, exact_bounds
+from .gram import KernelProblem, KernelSample
+from .row_pass import Side, attained_margin, exact_dual_side
 from .sample import Sample
 from .training_data import data_of
 
@@ -360,15 +360,13 @@ def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> No
     require_hard_margin(claim)
     support = check_support(cert, y.size)[0]
     if isinstance(claim.kernel, Linear):
-        found = _upper_bound(cert, X[support], y[support])
+        upper, above = _upper_bound(cert, X[support], y[support])
     else:
-        # the dual variables alone prove the upper bound: the primal point may be any
-        point, sample = KernelPoint(cert.alpha, cert.alpha * y, 0.0), KernelSample(claim.kernel, X)
-        found = KernelProblem(cert.problem, sample, y, np.ones(y.size)).bounds(point).bounds
-    above = found.above if found.upper < np.inf else 0.0
+        task = KernelProblem(cert.problem, KernelSample(claim.kernel, X), y, np.ones(y.size))
+        upper, above = task.dual_bound(cert.alpha)
     for bound in (claim.hi, cert.upper):
-        failure = f"the upper bound fails: {bound:.17g} is claimed, the data give {found.upper:.17g}."
-        require(found.upper <= bound + above, failure)
+        failure = f"the upper bound fails: {bound:.17g} is claimed, the data give {upper:.17g}."
+        require(upper <= bound + (above if upper < np.inf else 0.0), failure)
 
 
 def require_hard_margin(claim: Separable | Undecided) -> None:
@@ -378,13 +376,12 @@ def require_hard_margin(claim: Separable | Undecided) -> None:
     require(same, "the proof fails: the certificate of the verdict is about another problem.")
 
 
-def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Bounds:
-    """Return the bounds that the rows with a dual variable prove, with w = 0."""
+def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Side:
+    """Return the upper bound that the rows with a dual variable prove."""
     if not y.size:
-        return Bounds(-np.inf, np.inf, 0.0, 0.0)
-    X, _ = without_empty_columns(X)
-    point = np.zeros(X.shape[1]), 0.0
-    return exact_bounds(cert.problem, Sample(X, y, np.ones(y.size)), *point, cert.dual)
+        return Side(np.inf, 0.0)
+    sample = Sample(without_empty_columns(X)[0], y, np.ones(y.size))
+    return exact_dual_side(cert.problem, sample, cert.dual)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -27,7 +27,7 @@ from .certificate import (
     require_rows,
     require_weights,
 )
-from .gram import KernelProblem, KernelSample, check_kernel
+from .gram import KernelPoint, KernelProblem, KernelSample, check_kernel, combinations
 from .row_pass import Bounds, bounds_to, combine_sides, imbalance, implied_by_points
 from .sample import Sample
 from .training_data import training_data
@@ -219,8 +219,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     kernel = _kernel(parts, X)
     codes = class_numbers(labels, classes)
     rows, kernel_rows = Sample(X, np.zeros(labels.size), weights), KernelSample(kernel, X)
-    # vectors: for each problem, alpha_i y_i of the certificate and the coefficients of the model, in turns
-    tasks, vectors = [], []
+    tasks, points = [], []
     for k, part in enumerate(parts):
         with naming(classes[np.atleast_1d(scheme.labels[k])], model):
             signs, takes_part = scheme.signs(k, codes)
@@ -229,7 +228,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             tasks.append(KernelProblem(part.problem, kernel_rows, signs, sample.weights))
             w = np.zeros(labels.size)
             w[support] = coefficients[k]
-            vectors += [claimed_dual(part, sample) * signs, w]
+            points.append(KernelPoint(claimed_dual(part, sample), w, intercepts[k]))
     # `dual_coef_` has the support vectors in the order of their classes
     ordered = np.array_equal(codes[support], np.repeat(np.arange(len(classes)), model.n_support_))
     require(ordered, "n_support_ does not fit the classes of the support vectors.")
@@ -237,14 +236,12 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         same = model.support_vectors_.shape == (support.size, X.shape[1])
         same = same and not (model.support_vectors_ != X[support]).sum()
         require(same, "support_vectors_ are not the rows that support_ names.")
-    # one pass over the kernel for all problems
     with np.errstate(over="ignore", invalid="ignore"):
-        combinations = kernel_rows.combinations(np.array(vectors))
+        sides = combinations(tasks, points)
     found = []
-    for k, (part, task) in enumerate(zip(parts, tasks, strict=True)):
+    for k, (part, task, point, (dual, w)) in enumerate(zip(parts, tasks, points, sides, strict=True)):
         with naming(classes[np.atleast_1d(scheme.labels[k])], model):
-            dual, w = combinations[2 * k : 2 * k + 2]
-            proof, primal = task.dual_side(dual.c * task.y, dual), task.primal_side(w, intercepts[k])
+            proof, primal = task.dual_side(point.alpha, dual), task.primal_side(w, point.intercept)
             found.append(recomputed(part, combine_sides(part.problem, proof, primal)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 

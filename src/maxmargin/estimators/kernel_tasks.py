@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..algorithms import Algorithm, Decomposition
 from ..certificates.certificate import Certificate
-from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import Bounds
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
@@ -345,8 +345,8 @@ class KernelSeparability:
 
     def _certified(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
         """Certify a point on the data of the task."""
-        proved = self.task.bounds(point)
-        return replace(found, point=proved.point, bounds=proved.bounds, status=status)
+        point, bounds = certified([self.task], [point])[0]
+        return replace(found, point=point, bounds=bounds, status=status)
 
     def _separator(self, verdict: Verdict) -> KernelPoint | None:
         """Return the separator of a verdict as a point; None where no float64 coefficients of rows are known."""

@@ -16,7 +16,7 @@ from sklearn.utils import check_X_y
 
 from ..algorithms import bounds
 from ..algorithms.base import Bias
-from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import certify
 from ..certificates.sample import Sample
 from ..data.rows import Patterns
@@ -239,7 +239,7 @@ def _certified(state: Any, w: np.ndarray, b: float) -> tuple[float, float]:
     else:
         sample = KernelSample(patterns.rows.kernel, patterns.rows.X)
         task = KernelProblem(problem, sample, state.y, state.weights)
-        found = task.bounds(KernelPoint(alpha, w, b), np.inf).bounds
+        found = certified([task], [KernelPoint(alpha, w, b)])[0][1]
     return float(found.lower), float(found.upper)
 
 

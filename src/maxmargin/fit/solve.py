@@ -19,7 +19,7 @@ import numpy as np
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Decomposition, Program
 from ..certificates.certificate import Certificate
-from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, all_bounds
+from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import NEGLIGIBLE_ERROR, Bounds, certify
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided
@@ -536,7 +536,6 @@ def solve_kernel(
     solutions : list of KernelSolution
         In the order of `jobs`.
     """
-    # certificates end at the gap of the solver or at `tol`
     ended: list[tuple[KernelFit, Status]] = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for k, job in enumerate(jobs):
@@ -549,19 +548,14 @@ def solve_kernel(
                 first = [replace(plan[0], max_row_visits=2.0 * rows.n)] * (rows.n <= FEW_ROWS)
                 plan = [*first, Stage(None, reason, goal, points=KernelFit.factored), *plan]
             ended.append((fit, fit.solve(plan)))
-        gaps = [min(fit.best.gap, stopping.tol) if fit.rounds else 0.0 for fit, _ in ended]
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.task.problem, sample, job.task.y, job.task.weights) for job in jobs]
         points = [KernelPoint(fit.best.alpha, *fit.best.primal) for fit, _ in ended]
-        proofs = all_bounds(problems, points, gaps)
+        proofs = certified(problems, points)
     return [
         KernelSolution(
-            proof.point,
-            proof.bounds,
-            proved_status(status, fit.problem, proof.bounds, stopping.tol),
-            fit.rounds,
-            fit.history,
+            point, bounds, proved_status(status, fit.problem, bounds, stopping.tol), fit.rounds, fit.history
         )
-        for (fit, status), proof in zip(ended, proofs, strict=True)
+        for (fit, status), (point, bounds) in zip(ended, proofs, strict=True)
     ]

@@ -23,7 +23,8 @@ import numpy as np
 
 from ..algorithms.programs import Decomposition
 from ..certificates.certificate import Certificate
-from ..certificates.gram import KernelPoint, KernelProblem, KernelSample
+from ..certificates.gram import KernelProblem, KernelSample
+from ..certificates.row_pass import Bounds
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
 from ..data.duplicates import unmerged
@@ -186,11 +187,10 @@ class KernelSearch(SeparatorSearch):
 
     def _certificate(self, lower: float) -> Certificate:
         """Return the certificate of a margin `lower` with the best dual weights so far."""
-        point = KernelPoint(self._best.alpha, self._best.alpha * self.y, 0.0)
-        found = self._kernel_problem.bounds(point)
-        bounds = found.bounds._replace(lower=lower)
+        alpha = self._kernel_problem.feasible(self._best.alpha)
+        upper, above = self._kernel_problem.dual_bound(alpha)
         sample = Sample(self.X, self.y, self._ones)
-        return sample.certificate(self.problem, found.point.alpha, bounds, self.kernel)
+        return sample.certificate(self.problem, alpha, Bounds(lower, upper, 0.0, above), self.kernel)
 
     def _separable(self) -> KernelSeparator:
         """Return the verdict on the best function."""
