@@ -1,6 +1,7 @@
-"""The exact stage: the active-set method on small problems at p = 2, whose last point is the optimum to rounding.
+"""Stages of a fit that certify their points themselves: the exact stage, and Newton's method on a kernel's factor.
 
-Small dense soft margins are solved before it, by Newton's method or the proximal-point method.
+The exact stage solves small problems at p = 2; its last point is the optimum to rounding, as rows whose margin is one
+are found by Newton's method, by the proximal-point method or, for hard margins, by interior points.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..certificates.row_pass import NEGLIGIBLE_ERROR
 from ..data.rows import Patterns
 from ..numerics.sums import Plain, norm
 from ..problem.intercept import best_intercept
@@ -18,13 +20,13 @@ from ..problem.problem import Problem
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.polish import polished
-from ..solvers.rows import CentredRows
+from ..solvers.rows import CentredRows, centred_rows
 from ..solvers.semismooth import points
-from .best import Best, Primal, primal_point
+from .best import primal_point
 
 if TYPE_CHECKING:
-    from ..certificates.certificate import Certificate
     from .report import Task
+    from .solve import KernelFit, LinearFit
 
 # A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
 # factorisation, rows x (smaller side)^2. Up to MAX_ROWS_TO_OPTIMUM rows the exact stage runs to the optimum, with more
@@ -40,6 +42,8 @@ MAX_ROWS_TO_TOL, MAX_FLOPS_TO_TOL = 50_000, 2e7
 # outwards, and the certified gap is then still at most `tol`. A smaller share costs further rounds; with a larger one
 # some fits end above `tol`.
 RUNNING_GAP_SHARE = 0.996
+# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
+ROUNDING_TOL_SHARE = 1e-2
 # A margin is taken to be one at the optimum if it differs from one by less than this: the difference is then rounding
 # only. A smaller distance misses some of these margins, a larger one includes other margins.
 TIGHT_MARGIN_DISTANCE = 1e-9
@@ -52,54 +56,44 @@ def is_small(problem: Problem, patterns: Patterns) -> bool:
     return to_optimum or (n <= MAX_ROWS_TO_TOL and n * side**2 <= MAX_FLOPS_TO_TOL)
 
 
-def ends_at_tol(patterns: Patterns) -> bool:
-    """Return whether the exact stage ends at `tol` rather than at the optimum (`MAX_ROWS_TO_OPTIMUM`)."""
-    return patterns.n > MAX_ROWS_TO_OPTIMUM
-
-
-def finish(
-    task: Task,
-    rows: CentredRows,
-    best: Best,
-    keep: Callable[[Point], Certificate],
-    stop: Callable[[], bool],
-    rounding: float,
-    goal: float,
-) -> None:
-    """Solve a small problem, and keep the points where their certified bounds are better.
+def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
+    """Solve a small problem, keep the points whose certified bounds are better, and yield once.
 
     Parameters
     ----------
-    task : Task
-    rows : CentredRows
-        Rows of the task.
-    best : Best
-        What is proved, in place of points that do not separate the classes.
-    keep : callable
-        Certifies a point, and keeps its parts that are better; returns its certificate.
-    stop : callable
-        Returns whether to stop.
-    rounding : float
-        Relative gap that is rounding: a point that meets the optimality conditions is the optimum at this gap.
+    fit : LinearFit
     goal : float
         Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
-    if stop():
-        return
-    problem, y, weights = task.problem, task.y, task.weights
+    task, stop = fit.job.task, fit.stopping.deadline.interrupted
+    problem, patterns, y, weights = task.problem, task.patterns, task.y, task.weights
+    rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
+    # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
+    rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * fit.stopping.tol)
     solve = _hard_points if problem.hard else partial(points, tol=goal)
     for w, b, alpha, gap, _ in solve(problem, rows, y, weights, stop):
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             continue
         if problem.hard:
-            primal = [_separator(task, w, b) or best.primal]
+            w, b, margin = primal_point(task, w, b)
+            primal = [(w, b) if margin > 0.0 else fit.best.primal]  # where w does not separate the classes
         elif (goal and gap <= goal) or problem.loss == "squared_hinge":
             primal = [(w, b)]
         else:
-            primal = tight_points(problem, task.patterns, y, weights, (w, b), rounding)
-        gaps = (keep(Point(v, bias, alpha)).gap for v, bias in primal)
+            primal = tight_points(task, w, b, rounding)
+        gaps = (fit.keep(Point(v, bias, alpha)).gap for v, bias in primal)
         if any(gap <= max(goal, rounding) for gap in gaps) or stop():
-            return
+            break
+    yield
+
+
+def solve_factored(fit: KernelFit) -> Iterator[None]:
+    """Take the points of Newton's method on a factor of the kernel matrix, if its rank is small."""
+    task, Z, stop = fit.job.task, fit.job.task.rows.factor, fit.stopping.deadline.interrupted
+    if Z is not None and fit.best.gap > 0.0:
+        for point in points(task.problem, Z, task.y, task.weights, stop, 0.5 * fit.stopping.tol):
+            fit.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
+            yield
 
 
 def _hard_points(
@@ -116,20 +110,7 @@ def _hard_points(
     yield Reached(*rows.primal(z), alpha, np.inf, False)
 
 
-def _separator(task: Task, w: np.ndarray, b: float) -> Primal | None:
-    """Return the multiple of w with smallest margin one and the best intercept; None if w does not separate."""
-    w, b, margin = primal_point(task, w, b)
-    return Primal(w, b) if margin > 0.0 else None
-
-
-def tight_points(
-    problem: Problem,
-    patterns: Patterns,
-    y: np.ndarray,
-    weights: np.ndarray,
-    point: tuple[np.ndarray, float],
-    rounding: float,
-) -> list[tuple[np.ndarray, float]]:
+def tight_points(task: Task, w: np.ndarray, b: float, rounding: float) -> list[tuple[np.ndarray, float]]:
     """Return (w, b) of the hinge with the best intercept; before it, a multiple whose tight margins are over one.
 
     A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Its loss C e may
@@ -137,10 +118,10 @@ def tight_points(
     the largest e plus a bound of the rounding errors of scores. It is left out where it changes the objective by more
     than the relative gap `rounding`.
     """
-    w, b = point
+    problem, patterns = task.problem, task.patterns
     z = Plain.scores(patterns.X, w)
-    b = best_intercept(problem, z, y, weights) if problem.free else b
-    margins = y * (z + b)
+    b = best_intercept(problem, z, task.y, task.weights) if problem.free else b
+    margins = task.y * (z + b)
     tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
     if tight.any():
         size = patterns.longest2**0.5 * norm(w) + abs(b)

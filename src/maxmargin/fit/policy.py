@@ -1,4 +1,4 @@
-"""The policy of `algorithm="auto"`: the solvers of a problem, in one table, and the stages of a fit.
+"""The policy: the solvers of a task in their order, each with a budget, and the reasons that reports state.
 
 The rules follow measurements. Work is compared in row visits, so that budgets do not
 depend on the machine.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ from ..algorithms.programs import (
 )
 from ..data.rows import Patterns
 from ..problem.problem import Problem
-from .exact import is_small
+from ..solvers.decomposition import FEW_ROWS
+from .exact import MAX_ROWS_TO_OPTIMUM, RUNNING_GAP_SHARE, is_small, solve_exactly, solve_factored
 from .report import Job
 
-EXACT = "exact"  # the name of the exact stage in reports
+# Share of `tol` at which kernel problems end by the bounds of their solver: the rest is for rounding of kernel values.
+KERNEL_TOL_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,10 @@ class Stage:
     Attributes
     ----------
     algorithm : Algorithm, Decomposition or None
-        None for the exact stage (the active-set method).
+        None for a solver that certifies its points by itself (`points`).
     reason : str
-    goal : float
-        The gap at which it is left out after other solvers.
+    enough : float
+        The gap at which no further stage is run.
     max_row_visits : float, default=inf
         Row visits of the fit after which the next stage begins.
     min_rounds : int, default=0
@@ -50,55 +53,69 @@ class Stage:
         Row visits after which separability is decided for a hard margin without a separator; 0 for one round, where
         samples of the rows may decide it (`sample_rows`).
     points : callable, default=None
-        Runs a solver that certifies its points by itself, on the fit; yields once.
+        Runs a solver that certifies its points by itself, on the fit; yields once in each round.
     """
 
     algorithm: Algorithm | Decomposition | None
     reason: str
-    goal: float
+    enough: float
     max_row_visits: float = np.inf
     min_rounds: int = 0
     verdict_after: float = np.inf
     points: Callable[[Any], Iterator[None]] | None = None
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return EXACT if self.algorithm is None else self.algorithm.name
 
+def stages(job: Job, tol: float) -> Iterator[Stage]:
+    """Yield the stages of a task on rows of data, in the order in which they are run.
 
-def stages(job: Job, exact: Stage | None, tol: float) -> list[Stage]:
-    """Return the stages of a task, in the order in which they are run.
-
-    A small task begins with the exact stage if no algorithm is named, except for hard margins with fewer columns than
-    rows: without a separator the exact stage gives no w, and linearly independent rows (hence d >= n) always have one.
-    Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact stage.
-
-    Parameters
-    ----------
-    job : Job
-    exact : Stage or None
-        The exact stage of a small task.
-    tol : float
+    A small task at p = 2 begins with the exact stage if no algorithm is named, except for hard margins with fewer
+    columns than rows: without a separator the exact stage gives no w, and linearly independent rows (hence d >= n)
+    always have one. Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact
+    stage.
     """
-    problem, patterns = job.task.problem, job.task.patterns
+    problem, patterns, named = job.task.problem, job.task.patterns, job.algorithm
     n, d = patterns.n, patterns.d
+    exact, goal = None, 0.0
+    if (
+        job.exact
+        and problem.euclidean
+        and is_small(problem, patterns)
+        and not (named is not None and named.keeps_rows)
+    ):
+        how = "the optimality conditions on the support"
+        if n > MAX_ROWS_TO_OPTIMUM:
+            goal, how = RUNNING_GAP_SHARE * tol, how if problem.hard else "the first point that proves tol"
+        reason = f"p = 2, a small problem: {how}"
+        exact = Stage(None, reason, tol, points=partial(solve_exactly, goal=goal))
+        if named is None and (d >= n or not problem.hard):
+            yield exact
+            exact = None
     # as many row visits as cost 0.4 factorisations, with five passes: fewer spend the exact stage on what ends soon
     visits = 5.0 * n + 0.4 * (n * min(n, d + 1)) ** 2 / max(patterns.entries, n)
     verdict_after = 0.0 if sample_rows(n, d) else min(visits, 100.0 * n)
-    named = job.algorithm is not None
-    solvers = [(job.algorithm, np.inf, job.reason)] if named else choose(problem, patterns)
+    solvers = choose(problem, patterns) if named is None else [(named, np.inf, job.reason)]
     planned = [
         Stage(algorithm, reason, tol, n * passes, verdict_after=verdict_after)
         for algorithm, passes, reason in solvers
     ]
-    if exact is None:
-        return planned
-    if not named and (d >= n or not problem.hard):
-        return [exact, *planned]
-    if solvers[0][0].convergent:  # if it ends within three rounds, it spares the exact stage
-        return [replace(planned[0], max_row_visits=visits, min_rounds=3), exact, *planned]
-    return planned
+    if (
+        exact is not None and solvers[0][0].convergent
+    ):  # if it ends within three rounds, it spares the exact stage
+        yield replace(planned[0], enough=goal, max_row_visits=visits, min_rounds=3)
+        yield exact
+    yield from planned
+
+
+def kernel_stages(job: Job, tol: float) -> Iterator[Stage]:
+    """Yield the stages of a task on rows of a kernel; few rows are solved by pairs in one set, before a factor."""
+    rows, goal = job.task.rows, KERNEL_TOL_SHARE * tol
+    algorithm = Stage(job.algorithm, job.reason, goal)
+    if job.exact and not job.task.problem.hard:
+        if rows.n <= FEW_ROWS:
+            yield replace(algorithm, max_row_visits=2.0 * rows.n)
+        reason = "a kernel matrix of small rank: Newton's method on its factor"
+        yield Stage(None, reason, goal, points=solve_factored)
+    yield algorithm
 
 
 def sample_rows(n: int, d: int) -> int:
@@ -129,7 +146,10 @@ def choose(problem: Problem, patterns: Patterns) -> list[tuple[Algorithm, float,
     small = step <= 4e9  # 25 steps take 10 s
     feasible = small or (step <= 1e11 and (hard or not sparse))
     inf = np.inf
+    narrow = small and (not sparse or d <= min(n, 1000))
+    dense = is_small(problem, patterns) or (n >= d * d and not sparse)
     linear = p in (1.0, inf) and (hard or (problem.first_power and not squared))
+    program = (p == inf and n <= 1000) or (not feasible and (hard or p == 1))
     descent, newton, proximal, interior = DualCoordinateDescent, Newton, ProximalPoint, InteriorPoint
     certain, cheap = "dual coordinate descent certifies any tol", "coordinate descent, with cheap steps"
     every, steps = "for every C and all scales", "interior points, for every p, C and all scales"
@@ -137,17 +157,14 @@ def choose(problem: Problem, patterns: Patterns) -> list[tuple[Algorithm, float,
     # than that method. Linear programs give exact zeros at p = inf, but take 10 times as long with many rows.
     table: list[tuple[bool, type[Algorithm], float, type[Algorithm] | None, str]] = [
         (smooth and d <= 1000, newton, inf, interior, f"Newton's method, {every}"),
-        (sharp and is_small(problem, patterns), proximal, inf, interior, f"proximal points, {every}"),
-        (sharp and n >= d * d and not sparse, proximal, inf, interior, f"proximal points, {every}"),
+        (sharp and dense, proximal, inf, interior, f"proximal points, {every}"),
         (smooth and d <= n, descent, 50, newton, certain),
         (sharp and d <= min(n, 3000), descent, 100 if sparse else max(10.0, 0.3 * d), proximal, certain),
         (problem.euclidean, descent, inf, None, certain),
-        (linear and p == inf and n <= 1000, LinearProgram, inf, None, "a linear program, with exact zeros"),
-        (linear and not feasible and (hard or p == 1), LinearProgram, inf, None, "a linear program"),
+        (linear and program, LinearProgram, inf, None, "a linear program"),
         (not hard and p == inf and squared, ProximalNewton, inf, interior, "working sets of columns"),
         (hard and not feasible, IMA, inf, None, "too large for interior points; IMA solves every p"),
-        (hard or p in (1.0, inf), interior, inf, None, steps),
-        (small and (not sparse or d <= min(n, 1000)), interior, inf, None, steps),
+        (hard or p in (1.0, inf) or narrow, interior, inf, None, steps),
         (step <= 2e10, descent, 100 if sparse else 10, interior, cheap),
         (True, descent, inf, None, cheap),
     ]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,25 +21,17 @@ from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Decomposition, Program
 from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
-from ..certificates.row_pass import NEGLIGIBLE_ERROR, Bounds, certify
+from ..certificates.row_pass import Bounds, certify
 from ..certificates.sample import Sample
-from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided
+from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
 from ..numerics.progress import StopCheck
 from ..numerics.sums import EPS, Plain, norm
 from ..problem.problem import Problem, Status
-from ..solvers.decomposition import FEW_ROWS, KernelRows
+from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
-from ..solvers.rows import centred_rows
-from ..solvers.semismooth import points
 from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_point
-from .exact import (
-    RUNNING_GAP_SHARE,
-    ends_at_tol,
-    finish,
-    is_small,
-    tight_points,
-)
-from .policy import Stage, stages
+from .exact import RUNNING_GAP_SHARE, tight_points
+from .policy import Stage, kernel_stages, stages
 from .report import Job, Report, SelectedRows, Solution, Stopping, status_at_end
 from .schedules import CONVERGED_GAP, SCHEDULES, full_order, sweep, working_sets
 from .state import GramRun, Progress, Run, point_of_class_means, starting_point
@@ -52,8 +45,6 @@ CERTIFIED_SHARE = 0.5
 # Share of `tol` at which a fit ends by the bounds of its solver though the certificate is above `tol`: rounding has
 # the rest. A round value; not tuned.
 STALLED_SHARE = 0.1
-# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
-ROUNDING_TOL_SHARE = 1e-2
 # Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
 # as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
 # benchmarks.before_after.
@@ -64,7 +55,7 @@ MARGIN_ROUNDING_FACTOR = 100.0
 
 
 class Fit(ABC):
-    """A binary task while it is solved: the present solver, what is proved, and the reports.
+    """A binary task while it is solved: what is proved, the reports, and the state of the present solver.
 
     Parameters
     ----------
@@ -72,81 +63,77 @@ class Fit(ABC):
     stopping : Stopping
     best : Best
         What is proved.
-    run : Progress
-        Without rounds.
+    margin_rounding : float, default=0
+        An upper bound of a hard margin up to this value is rounding: there is no separator.
 
     Attributes
     ----------
     run : Progress
         The state of the present solver.
+    max_visits : float
+        The budget of row visits of the present stage.
     rounds : int
         Number of rounds so far.
     history : list of Report
-    verdict : Verdict or None
-        The verdict on separability of a hard margin, if it was asked for.
     """
 
-    # an upper bound of a hard margin up to this value is rounding: there is no separator
-    margin_rounding = 0.0
-
-    def __init__(self, job: Job, stopping: Stopping, best: Best, run: Progress) -> None:
-        self.job, self.stopping, self.problem = job, stopping, job.task.problem
-        self.best, self.run, self.rounds, self.verdict, self.max_visits = best, run, 0, None, np.inf
-        self.algorithm: Any = None
-        self.check: Any = stopping.deadline.interrupted
+    def __init__(self, job: Job, stopping: Stopping, best: Best, margin_rounding: float = 0.0) -> None:
+        self.job, self.stopping, self.problem, self.best = job, stopping, job.task.problem, best
+        self.run, self.rounds, self._margin_rounding = Progress(best), 0, margin_rounding
         self.history: list[Report] = []
-        self._rounds: Iterator[None] | None = None
+        self.max_visits = np.inf
 
-    def solve(self, plan: Sequence[Stage]) -> Status:
+    def solve(self, plan: Iterable[Stage]) -> Status:
         """Run the solvers of the plan in their order; return the status with which the last of them ended.
 
-        A solver ends when it has no further point, when its budget is spent, or with a status. It is left out where the
-        gap is small enough already (`Stage.goal`). The next one follows unless the deadline has passed, or there is no
-        separator.
+        The next one follows unless the gap is small enough (`Stage.enough`), the deadline has passed, or there is no
+        separator. A stage with the algorithm of the one before continues its rounds; another one gets a new state.
         """
-        status = None
+        status, algorithm, rounds = None, None, iter(())
         for stage in plan:
-            if self.history and self.best.gap <= stage.goal:
-                continue
-            status = self.begin(stage)
-            rounds = self._rounds if stage.points is None else stage.points(self)
-            for _ in (rounds or ()) if status is None else ():
-                self.rounds += stage.points is None or not self.rounds
-                status = self.status(stage)
-                self.report(stage.name, stage.reason)
-                if status in (None, Status.MAX_ITER):  # the callback may have ended the fit
-                    status = self.stopping.deadline.status() or status
-                status = status or self.without_separator(stage)
-                if status is not None or self.is_spent(stage):
-                    break
-            else:
-                status = status or self.end_of(stage)
+            status, self.max_visits = self.stopping.deadline.status(), stage.max_row_visits
+            if status is None and stage.points is None:
+                if stage.algorithm is not algorithm:
+                    algorithm = stage.algorithm
+                    self.run, rounds = self.begin(algorithm)
+                status = self.ends() if self.rounds else None
+            if status is None:
+                status = self.solve_stage(stage, rounds if stage.points is None else stage.points(self))
             if self.best.gap <= ROUNDING:
                 status = Status.CONVERGED
                 break
-            if status in (*STOPPED, Status.UNDECIDED):
+            if (self.history and self.best.gap <= stage.enough) or status in (*STOPPED, Status.UNDECIDED):
                 break
         return Status.CERTIFIED if self.best.gap <= self.stopping.tol else status or Status.STALLED
 
-    def begin(self, stage: Stage) -> Status | None:
-        """Begin the solver of a stage; return the status if the fit has ended for it.
+    def solve_stage(self, stage: Stage, rounds: Iterator[None]) -> Status | None:
+        """Run a solver until it has no further point, its budget is spent, or a status ends it; return the status.
 
-        A stage with the present algorithm continues its rounds; another algorithm gets a new state.
+        None if the next one may reach a smaller gap.
         """
-        self.max_visits = stage.max_row_visits
-        if stage.points is not None or stage.algorithm is None:
-            return self.stopping.deadline.status()
-        if stage.algorithm is not self.algorithm:
-            self.algorithm, self._rounds = stage.algorithm, self.rounds_of(stage.algorithm)
-        return self.ends() if self.rounds else self.stopping.deadline.status()
-
-    def is_spent(self, stage: Stage) -> bool:
-        """Return whether the budget of row visits of the stage is spent."""
-        return self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
+        deadline, certified = self.stopping.deadline, stage.points is not None
+        name = "exact" if stage.algorithm is None else stage.algorithm.name
+        for _ in rounds:
+            self.rounds += not (certified and self.rounds)
+            status = Status.CERTIFIED if self.best.gap <= stage.enough else None
+            status = status if certified else self.status(stage)
+            self.report(name, stage.reason)
+            if status in (None, Status.MAX_ITER):  # the callback may have ended the fit
+                status = deadline.status() or status
+            if not certified:
+                status = status or self.without_separator(stage)
+            spent = self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
+            if status is not None or spent:
+                return status
+        stopped = deadline.status()
+        if stopped is not None or stage.algorithm is None:
+            return stopped
+        batch = stage.algorithm.schedule == "points" and self.best.gap <= CONVERGED_GAP
+        return Status.CONVERGED if self.run.converged or batch else None
 
     def ends(self) -> Status | None:
         """Return the status with which the fit ends whatever is proved; None if it goes on."""
-        if self.problem.hard and self.run.best.upper <= self.margin_rounding:
+        if self.problem.hard and self.run.best.upper <= self._margin_rounding:
             return Status.UNDECIDED  # until the verdict on separability
         if not self.run.finite:
             return Status.NOT_FINITE
@@ -154,14 +141,6 @@ class Fit(ABC):
             return Status.CONVERGED
         stopped = self.stopping.deadline.status()
         return stopped or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
-
-    def end_of(self, stage: Stage) -> Status | None:
-        """Return the status of a solver that has no further point; None if the next one may reach a smaller gap."""
-        stopped = self.stopping.deadline.status()
-        if stopped is not None or stage.points is not None:
-            return stopped
-        batch = stage.algorithm is not None and stage.algorithm.schedule == "points"
-        return Status.CONVERGED if self.run.converged or (batch and self.best.gap <= CONVERGED_GAP) else None
 
     def report(self, name: str, reason: str) -> None:
         """Append the report of a round to the history, and pass it to the callback."""
@@ -174,8 +153,8 @@ class Fit(ABC):
         self.stopping.on_report(report, deadline)
 
     @abstractmethod
-    def rounds_of(self, algorithm: Any) -> Iterator[None]:
-        """Return the rounds of an algorithm, of which `run` becomes the state."""
+    def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
+        """Return the state and the rounds of an algorithm."""
 
     @abstractmethod
     def status(self, stage: Stage) -> Status | None:
@@ -203,39 +182,45 @@ class LinearFit(Fit):
     task : Task
     certificate : Certificate or None
         That of the best dual point.
+    verdict : Verdict or None
+        The verdict on separability of a hard margin, if it was asked for.
     """
 
     def __init__(self, job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
-        self.sample, self.selected = sample, selected
+        super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size))
+        self.task, self.sample, self.selected = job.task, sample, selected
         self.certificate: Certificate | None = None
-        self._separability_open = job.task.problem.hard
-        best = Best(job.task.problem, sample.X.shape[1], sample.y.size)
-        super().__init__(job, stopping, best, Progress(best))
-        self.task = job.task
+        self.verdict: Verdict | None = None
+        self._separability_open = self.problem.hard
         self.estimate = np.inf  # the gap of the solver at the last point that was certified
-        # the gap that is rounding where the optimality conditions hold, and that at which the exact stage ends before
-        self.rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * stopping.tol)
-        self.exact_goal = RUNNING_GAP_SHARE * stopping.tol if ends_at_tol(self.task.patterns) else 0.0
-        self.check = StopCheck(self._must_stop, stopping.deadline.remaining)
-        self.rng = np.random.default_rng(job.seed)
-        start = starting_point(self.task)
-        if start is not None:
-            self.keep(start)
+        if self.task.point is not None or self.task.start is not None:
+            start = starting_point(self.task)
+            if start is not None:
+                self.keep(start)
 
-    def _must_stop(self) -> bool:
-        """Return whether the budget of row visits of the stage is spent, or the deadline has passed."""
-        return self.run.presentations >= self.max_visits or self.stopping.deadline.interrupted()
+    @cached_property
+    def check(self) -> StopCheck:
+        """Whether the budget of row visits of the stage is spent, or the deadline has passed."""
+        deadline = self.stopping.deadline
+        return StopCheck(
+            lambda: self.run.presentations >= self.max_visits or deadline.interrupted(), deadline.remaining
+        )
 
-    def rounds_of(self, algorithm: Any) -> Iterator[None]:
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Draws the orders of presentation of all algorithms of the fit."""
+        return np.random.default_rng(self.job.seed)
+
+    def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Program):
-            return self._points(algorithm)
-        return SCHEDULES[algorithm.schedule](self.begin_run(algorithm))
+            return self.run, self._points(algorithm)
+        run = self.begin_run(algorithm)
+        return run, SCHEDULES[algorithm.schedule](run)
 
     def begin_run(self, algorithm: Any) -> Run:
-        """Begin an algorithm of the engine, which continues the counts of the one before."""
-        before = self.run
-        self.run = run = Run(self.task, algorithm, self.stopping.tol, self.rng, self.check)
-        run.presentations, run.steps = before.presentations, before.steps
+        """Return the state of an algorithm of the engine, which continues the counts of the one before."""
+        run = Run(self.task, algorithm, self.stopping.tol, self.rng, self.check)
+        run.presentations, run.steps = self.run.presentations, self.run.steps
         return run
 
     def _points(self, algorithm: Program) -> Iterator[None]:
@@ -247,68 +232,50 @@ class LinearFit(Fit):
             near = bool(estimate and estimate[1])
             w, alpha = w.astype(float, copy=False), alpha.astype(float, copy=False)  # of rows in float32
             w, b = (w, b) if near else primal_point(self.task, w, b)[:2]
-            self._keep_near(Point(w, b, alpha), near)
+            self.keep(Point(w, b, alpha), near)
             self.run.presentations += self.task.y.size
             yield
 
-    def keep(self, point: Point) -> Certificate:
-        """Certify a point of the task on the caller's data, and keep its parts that are better."""
+    def keep(self, point: Point, near: bool = False) -> Certificate:
+        """Certify a point of the task on the caller's data, and keep its parts that are better.
+
+        Where it is near the optimum and above `tol`, a multiple of it is certified too (`tight_points`).
+        """
         w, b, alpha = point
         if self.selected is not None:
             alpha = self.selected.restore(alpha)
-        found = certify(self.problem, self.sample, w, b, alpha, self.stopping.tol)
+        problem, tol = self.problem, self.stopping.tol
+        found = certify(problem, self.sample, w, b, alpha, tol)
         self.best.keep(Primal(w, b), alpha, found.lower, found.upper)
         if self.best.alpha is alpha or self.certificate is None:
             self.certificate = found
+        if near and found.gap > tol and problem.loss == "hinge" and not problem.hard:
+            self.keep(Point(*tight_points(self.task, w, b, tol)[0], point.alpha))
         return found
 
     def status(self, stage: Stage) -> Status | None:
-        run, tol = self.run, self.stopping.tol
-        if stage.points is not None:  # these certify their points
-            return None
-        ends, estimate = self.ends(), run.best.gap
+        run, tol, ends = self.run, self.stopping.tol, self.ends()
         if isinstance(run, Run):  # the points of batch solvers are certified as they come
+            estimate = run.best.gap
             falls = estimate == np.inf or estimate < CERTIFIED_SHARE * self.estimate
             near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
-            if ends or falls or near or self.algorithm.schedule == "points":
+            if ends or falls or near or run.algorithm.schedule == "points":
                 self.estimate = estimate
-                self._keep_near(run.point(), near)
-        if self.best.gap <= tol:
-            return Status.CERTIFIED
-        return Status.STALLED if isinstance(run, Run) and estimate <= STALLED_SHARE * tol else ends
-
-    def _keep_near(self, point: Any, near: bool) -> None:
-        """Certify a point; where it is near the optimum and above `tol`, a multiple of it too (`tight_points`)."""
-        w, b, alpha = point[:3]
-        found, problem, tol = self.keep(Point(w, b, alpha)), self.problem, self.stopping.tol
-        if near and found.gap > tol and problem.loss == "hinge" and not problem.hard:
-            task = self.task
-            larger, *_ = tight_points(task.problem, task.patterns, task.y, task.weights, (w, b), tol)
-            self.keep(Point(*larger, alpha))
+                self.keep(run.point(), near)
+            ends = Status.STALLED if estimate <= STALLED_SHARE * tol else ends
+        return Status.CERTIFIED if self.best.gap <= tol else ends
 
     def without_separator(self, stage: Stage) -> Status | None:
-        run, due = self.run, ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1
-        if (
-            not self._separability_open
-            or self.best.lower > 0.0
-            or self.rounds < due
-            or self.algorithm.decides
-        ):
+        due, algorithm = ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1, stage.algorithm
+        if not self._separability_open or self.best.lower > 0.0 or self.rounds < due:
             return None
         # a round of a `Program` costs as much as the verdict
-        if not isinstance(self.algorithm, Program) and run.presentations < stage.verdict_after:
+        early = not isinstance(algorithm, Program) and self.run.presentations < stage.verdict_after
+        if early or algorithm is None or algorithm.decides:
             return None
         self._separability_open = False
         self.verdict = self.job.separability(None)
         return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
-
-    def exact(self) -> Iterator[None]:
-        """Run the active-set method; then yield once."""
-        problem, patterns = self.task.problem, self.task.patterns
-        rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
-        stop = self.stopping.deadline.interrupted
-        finish(self.task, rows, self.best, self.keep, stop, self.rounding, self.exact_goal)
-        yield
 
 
 def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None = None) -> Solution:
@@ -334,15 +301,14 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        plan = _linear_plan(job, stopping.tol)
         fit = LinearFit(job, stopping, sample, selected)
-        status = fit.solve(plan)
+        status = fit.solve(stages(job, stopping.tol))
         if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:  # a callback has ended the fit
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
             point = point_of_class_means(fit.task)
             if fit.problem.euclidean:
-                run = fit.begin_run(DualCoordinateDescent())
+                fit.run = run = fit.begin_run(DualCoordinateDescent())
                 sweep(run, run.h, full_order(run))
                 run.evaluate_iterate()
                 point = run.point()
@@ -353,18 +319,6 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
         if not fit.problem.hard or found.status is Status.CERTIFIED:
             return found
         return _with_separability(fit, found)
-
-
-def _linear_plan(job: Job, tol: float) -> list[Stage]:
-    """Return the solvers of a task on rows of data, in their order."""
-    problem, patterns, exact = job.task.problem, job.task.patterns, None
-    keeps_rows = job.algorithm is not None and job.algorithm.keeps_rows
-    if job.exact and not keeps_rows and problem.euclidean and is_small(problem, patterns):
-        goal, how = 0.0, "the optimality conditions on the support"
-        if ends_at_tol(patterns):
-            goal, how = RUNNING_GAP_SHARE * tol, how if problem.hard else "the first point that proves tol"
-        exact = Stage(None, f"p = 2, a small problem: {how}", goal, points=LinearFit.exact)
-    return stages(job, exact, tol)
 
 
 def _solution(fit: LinearFit, status: Status) -> Solution:
@@ -408,7 +362,7 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
     proposed = isinstance(fit.verdict, LinearSeparator) and found.status is not Status.CONVERGED
     if found.status is not Status.UNDECIDED and not proposed:
         return found
-    decides = fit.algorithm is not None and fit.algorithm.decides and run.converged
+    decides = job.algorithm is not None and job.algorithm.decides and run.converged
     verdict = fit.verdict or job.separability(found.alpha if decides else None)
     if verdict is None:
         return replace(found, status=deadline.status() or found.status)
@@ -467,35 +421,24 @@ class KernelFit(Fit):
 
     def __init__(self, job: Job, stopping: Stopping) -> None:
         task = job.task
-        best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
-        super().__init__(job, stopping, best, Progress(best))
-        self.margin_rounding = (
-            MARGIN_ROUNDING_FACTOR * EPS * float(task.rows.diagonal.max(initial=0.0)) ** 0.5
-        )
+        diagonal = task.rows.diagonal
+        rounding = MARGIN_ROUNDING_FACTOR * EPS * float(diagonal.max(initial=0.0)) ** 0.5
+        super().__init__(job, stopping, GramBest(task.problem, task.y, task.weights, diagonal), rounding)
 
-    def rounds_of(self, algorithm: Any) -> Iterator[None]:
+    def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Decomposition):
-            return working_sets(self.run, self.job.task, self.check)
+            return self.run, working_sets(self.run, self.job.task, self.stopping.deadline.interrupted)
         rng = np.random.default_rng(self.job.seed)
-        self.run = run = GramRun(self.job.task, algorithm, self.stopping.tol, rng, self.check)
+        run = GramRun(self.job.task, algorithm, self.stopping.tol, rng, self.stopping.deadline.interrupted)
         self.best = run.best
-        return SCHEDULES[algorithm.schedule](run)
+        return run, SCHEDULES[algorithm.schedule](run)
 
     def status(self, stage: Stage) -> Status | None:
-        # the rest of `tol` is left to the rounding of kernel values
-        return Status.CERTIFIED if self.best.gap <= 0.9 * self.stopping.tol else self.ends()
-
-    def factored(self) -> Iterator[None]:
-        """Take the points of Newton's method on a factor of the kernel matrix, if its rank is small."""
-        task, Z = self.job.task, self.job.task.rows.factor
-        if Z is not None and self.best.gap > 0.0:
-            for point in points(self.problem, Z, task.y, task.weights, self.check, 0.5 * self.stopping.tol):
-                self.run.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
-                yield
+        return Status.CERTIFIED if self.best.gap <= stage.enough else self.ends()
 
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
-        due = due and self.problem.hard and not self.algorithm.decides
+        due = due and self.problem.hard and not self.job.algorithm.decides
         return Status.UNDECIDED if due and self.job.separability(None) is not None else None
 
 
@@ -541,13 +484,7 @@ def solve_kernel(
         for k, job in enumerate(jobs):
             deadline = stopping.deadline.split(len(jobs) - k)
             fit = KernelFit(job, replace(stopping, deadline=deadline))
-            goal, reason = 0.9 * stopping.tol, "a kernel matrix of small rank: Newton's method on its factor"
-            plan = [Stage(job.algorithm, job.reason, goal)]
-            if job.exact and not job.task.problem.hard:
-                # few rows: most are solved by pairs in one set, more exactly than with a factor
-                first = [replace(plan[0], max_row_visits=2.0 * rows.n)] * (rows.n <= FEW_ROWS)
-                plan = [*first, Stage(None, reason, goal, points=KernelFit.factored), *plan]
-            ended.append((fit, fit.solve(plan)))
+            ended.append((fit, fit.solve(kernel_stages(job, stopping.tol))))
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.task.problem, sample, job.task.y, job.task.weights) for job in jobs]
