@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from maxmargin import MarginRFE
+from maxmargin import MarginRFE, MaxMarginClassifier
 
 X, y = real_data.load("dlbcl")
 Z = make_pipeline(FunctionTransformer(lambda X: np.log(np.maximum(X, 20.0))), StandardScaler()).fit_transform(
@@ -26,7 +26,8 @@ print(f"{Z.shape[0]} rows (patients with one of two lymphomas), {Z.shape[1]} fea
 # %%
 # For each number of genes, every fold eliminates without its test rows.
 
-selector = MarginRFE("auto", p=2, C=float("inf"), step=0.5, n_features_to_select=8, tol=1e-2, random_state=0)
+classifier = MaxMarginClassifier(C=float("inf"), tol=1e-2)
+selector = MarginRFE(classifier, step=0.5, n_features_to_select=8)
 selector.fit(Z, y)
 sizes = [stage.n_features for stage in selector.path_]
 accuracies = [

@@ -129,7 +129,7 @@ def test_wide_sparse_and_dense_rows_give_equal_models(task):
         lambda X, y: mm.MaxMarginClassifier().fit(X, y),
         lambda X, y: mm.MaxMarginClassifier(memory=1, random_state=0).fit(X, y),
         lambda X, y: mm.OnlineMarginClassifier().fit(X, y),
-        lambda X, y: mm.MarginRFE("auto", n_features_to_select=2).fit(X, y),
+        lambda X, y: mm.MarginRFE(mm.MaxMarginClassifier()).fit(X, y),
         lambda X, y: mm.separate(X, y),
     ],
 )

@@ -57,20 +57,23 @@ ONLINE = {
     "radius": (-1.0,),
 }
 SELECTION = {
-    "C": (INF, 1e-110),  # not separable; costs beyond the domain
-    "p": ("ln",),
     "step": (1.5,),
     "n_features_to_select": (13,),
+    "estimator__C": (INF, 1e-110),  # not separable; costs beyond the domain
     "coef_": (KNeighborsClassifier(),),
 }
 SEARCH = {"Cs": ([-1.0], []), "cv": ([],), "ps": ([],), "scoring": (lambda model, X, y: np.nan,)}
 OF_PARAMETER = {"beta": "algorithm", "eta": "algorithm", "coef_": "estimator"}
-WORDS = {"n_features_to_select": "above the 4 features", "scoring": "fold 0 .counted from 0. scores nan"}
+WORDS = {
+    "n_features_to_select": "above the 4 features",
+    "estimator__C": r"\bC\b",
+    "scoring": "fold 0 .counted from 0. scores nan",
+}
 FITTED = {
     mm.MaxMarginClassifier(random_state=0): SHARED | LINEAR,
     mm.KernelMaxMarginClassifier(kernel="poly"): SHARED | KERNEL,
     mm.OnlineMarginClassifier(random_state=0): ONLINE,
-    mm.MarginRFE("auto", p=2): SELECTION,
+    mm.MarginRFE(mm.MaxMarginClassifier()): SELECTION,
     mm.MaxMarginClassifierCV([0.1, 1.0], cv=2, random_state=0): SEARCH,
 }
 

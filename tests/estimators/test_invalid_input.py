@@ -29,6 +29,7 @@ X4, Y4 = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 1
 ALL = [
     cls(random_state=0) for cls in (MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier)
 ]
+SELECTOR = MarginRFE(MaxMarginClassifier())
 BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
 
 
@@ -133,7 +134,7 @@ def test_a_column_of_labels_is_accepted_with_the_warning_of_scikit_learn():
                 call(X, wrong)
 
 
-@pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), MarginRFE()])
+@pytest.mark.parametrize("model", [MaxMarginClassifierCV(Cs=2, cv=2), SELECTOR])
 @pytest.mark.parametrize(
     ("y", "words"),
     [
@@ -242,14 +243,14 @@ def test_dates_and_times_are_no_numbers(X):
 
 
 def test_weights_that_cannot_be_used_are_named_by_their_row():
-    for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), MarginRFE(), MaxMarginClassifierCV()):
+    for model in (MaxMarginClassifier(), KernelMaxMarginClassifier(), SELECTOR, MaxMarginClassifierCV()):
         with pytest.raises(ValueError, match=r"First in row 2 \(counted from 0\): give 0 or more"):
             model.fit(X4, Y4, sample_weight=[1.0, 1.0, -1.0, 1.0])
 
 
 def test_dates_are_no_weights():
     model, weights = MaxMarginClassifier().fit(X4, Y4), np.full(4, np.datetime64("2020-01-01"))
-    fits = [MaxMarginClassifier(memory=1), MarginRFE(), MaxMarginClassifierCV(), *(cls() for cls in BOTH)]
+    fits = [MaxMarginClassifier(memory=1), SELECTOR, MaxMarginClassifierCV(), *(cls() for cls in BOTH)]
     for call in (partial(verify, model), *(one.fit for one in fits)):
         with pytest.raises(ValueError, match=r"sample_weight holds .*, not numbers: give numbers"):
             call(X4, Y4, weights)
@@ -263,7 +264,7 @@ def test_values_under_a_mask_are_not_used():
         lambda: separate(X4, labels), lambda: verdict.verify(X4, labels), lambda: verify(model, X4, labels),
         lambda: verify(model, X4, Y4, weights), lambda: stored.fit(X4, labels), lambda: stored.fit(X4, Y4, weights),
         *(lambda cls=cls: cls().fit(X4, Y4, sample_weight=weights) for cls in BOTH),
-        lambda: MarginRFE().fit(X4, Y4, sample_weight=weights),
+        lambda: SELECTOR.fit(X4, Y4, sample_weight=weights),
         lambda: MaxMarginClassifierCV().fit(X4, Y4, sample_weight=weights),
     ]  # fmt: skip
     for call in calls:

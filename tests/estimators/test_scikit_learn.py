@@ -26,7 +26,7 @@ X, Y = load_iris(return_X_y=True)
 LINEAR = MaxMarginClassifier(tol=1e-6, random_state=0)
 KERNEL = KernelMaxMarginClassifier(tol=1e-6)
 ONLINE = OnlineMarginClassifier(random_state=0)
-SELECTOR = MarginRFE("auto", p=2, n_features_to_select=2, random_state=0)
+SELECTOR = MarginRFE(MaxMarginClassifier(random_state=0), n_features_to_select=2)
 
 
 def name(model) -> str:
@@ -39,7 +39,7 @@ def name(model) -> str:
         KernelMaxMarginClassifier(),
         OnlineMarginClassifier(),
         MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=3),
-        MarginRFE("auto", p=2, step=0.5),
+        MarginRFE(MaxMarginClassifier(), step=0.5),
     ]
 )
 def test_scikit_learn_checks_pass(estimator, check):
@@ -57,7 +57,7 @@ def test_scikit_learn_checks_pass(estimator, check):
         KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
         KernelMaxMarginClassifier(kernel="poly", loss="squared_hinge", intercept="augmented"),
         OnlineMarginClassifier("pumma", C=1.0),
-        MarginRFE("auto", p=2, step=1),
+        MarginRFE(MaxMarginClassifier(), step=1),
     ]
 )
 def test_scikit_learn_checks_pass_with_other_parameters(estimator, check):
@@ -80,13 +80,14 @@ def routing():
 @pytest.mark.parametrize("model", [LINEAR, KERNEL, SELECTOR], ids=name)
 def test_weight_k_equals_k_copies_in_pipelines_and_searches(model, routing):
     weights, row = np.random.default_rng(0).integers(0, 4, Y.size), np.arange(Y.size)
-    copies, grid = np.repeat(row, weights), {"model__C": [0.02, 2.0]}
+    copies, inner = np.repeat(row, weights), "model__estimator" if model is SELECTOR else "model"
+    grid = {f"{inner}__C": [0.02, 2.0]}
     folds, copied = (
         [(np.flatnonzero(of % 3 != k), np.flatnonzero(of % 3 == k)) for k in range(3)] for of in (row, copies)
     )
     requesting = scaled(model)
     requesting["scale"].set_fit_request(sample_weight=True)
-    requesting["model"].set_fit_request(sample_weight=True)
+    requesting.get_params()[inner].set_fit_request(sample_weight=True)
     scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
     one = GridSearchCV(requesting, grid, cv=folds, scoring=scorer).fit(
         X, Y, sample_weight=weights.astype(float)

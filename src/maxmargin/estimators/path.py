@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from ..certificates.certificate import Certificate, Certificates
 from ..fit.deadline import Deadline, FitInterruptedError, Interruption
 from ..numerics.progress import announce
 from ..numerics.sizes import is_whole, jobs, one_thread
@@ -65,7 +66,7 @@ class MarginPath:
         self.ps = np.array([model.certificate_.certificates[0].problem.p for model in models])
         self.coefs_ = _of_classes([model.coef_ for model in models])
         self.intercepts_ = _of_classes([model.intercept_ for model in models])
-        self.lower_, self.upper_ = self._bounds("lower"), self._bounds("upper")
+        self.lower_, self.upper_ = np.array([total_bounds(model.certificate_) for model in models]).T
         self.gaps_ = np.array([model.certificate_.gap for model in models])
         self.statuses_ = tuple(model.status_ for model in models)
 
@@ -77,12 +78,6 @@ class MarginPath:
 
     def __iter__(self) -> Iterator[MaxMarginClassifier]:
         return iter(self.models)
-
-    def _bounds(self, side: str) -> np.ndarray:
-        """Return the bound of each point: of several classes the least margin, or the sum of objectives."""
-        total = [min if np.isinf(model.C) else sum for model in self.models]
-        parts = [[getattr(part, side) for part in model.certificate_.certificates] for model in self.models]
-        return np.array([of(values) for of, values in zip(total, parts, strict=True)])
 
     def __str__(self) -> str:
         lines = ["       C        p      lower bound      upper bound      gap  weights  status"]
@@ -96,6 +91,13 @@ class MarginPath:
                 point = f"C = {self.Cs[k]:.3g}, p = {self.ps[k]:.3g}"
                 lines.append(f"{status} ({point}): {self.models[k].message_}")
         return "\n".join(lines)
+
+
+def total_bounds(certificate: Certificate | Certificates) -> tuple[float, float]:
+    """Return the bounds on the smallest margin of all binary problems, or on the sum of their objectives."""
+    parts = certificate.certificates
+    total = min if parts[0].problem.hard else sum
+    return total(part.lower for part in parts), total(part.upper for part in parts)
 
 
 def _of_classes(values: list[np.ndarray]) -> np.ndarray:
