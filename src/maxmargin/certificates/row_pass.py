@@ -336,9 +336,7 @@ def bounds_to(
     hidden = problem.hard and -found.below <= found.lower <= 0.0
     small = found.below + found.above <= 0.1 * (found.upper - found.lower)
     if hidden or not (small or problem.gap(found.lower, found.upper) <= tol):
-        other = alpha.copy()
-        if problem.free:
-            even_out(other, sample.y, problem.caps(sample.weights))
+        other = evened(alpha, sample.y) if problem.free else alpha
         dual, primal = exact_dual_side(problem, sample, other), _exact_side(problem, sample, w, b)
         better = combine_sides(problem, dual, primal)
         if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
@@ -420,27 +418,18 @@ def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Si
         return bound_of_point(problem, point_sums(problem, margins, errors, sample.weights), w, b)
 
 
-def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
-    """Make the dual variables of both classes sum to the same total, in place, without exceeding the caps.
+def evened(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return dual variables, none larger than in alpha, of the same total in both classes.
 
-    The excess is subtracted from the largest dual variable of the heavier class. What remains by rounding is then
-    corrected in the smallest dual variable that allows it, in up to three more steps. As all dual variables are
-    multiples of the unit in the last place of the smallest one, the remainder is most often zero.
+    They are multiples of a unit of which the total has at most 2^53, so that sums are exact. The excess of a class is
+    subtracted from its largest dual variable.
     """
-    for attempt in range(4):
-        excess = exact_total(alpha * y)
-        if excess == 0.0:
-            return
-        heavy, r = y * excess > 0.0, abs(excess)
-        if attempt == 0:
-            k = int(np.argmax(np.where(heavy, alpha, -1.0)))
-        else:
-            # dual variables that stay within their bounds when changed by r: the heavier class falls, the other rises
-            possible = np.where(heavy, alpha >= r, (alpha > 0.0) & (alpha + r <= caps))
-            if not possible.any():
-                return
-            k = int(np.argmin(np.where(possible, alpha, np.inf)))
-        alpha[k] = max(alpha[k] - r, 0.0) if heavy[k] else alpha[k] + r
+    unit = 2.0 ** (math.frexp(float(alpha.sum()))[1] - 53)
+    even = np.floor(alpha / unit) * unit
+    excess = float(even @ y)
+    k = int(np.argmax(np.where(y * excess > 0.0, even, -1.0)))
+    even[k] = max(even[k] - abs(excess), 0.0)
+    return even
 
 
 def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:

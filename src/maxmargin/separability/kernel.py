@@ -144,7 +144,7 @@ class KernelSearch(SeparatorSearch):
             raise BeyondReachError(
                 f"the matrix has over {MAX_MATRIX_ROWS} rows, too many for exact arithmetic"
             )
-        return IntegerRows(self.X, self.y, self.problem.free)
+        return IntegerRows(self.X, self.y, self.problem.free, self.deadline.interrupted)
 
     def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> None:
         """Return None: margins of functions are proved by kernel values, not by weights of monomials."""

@@ -35,7 +35,6 @@ from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificat
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
 # further, fewer end sooner with a wider one. A round value; not tuned.
 MARGIN_ROUNDS = 200
-STAGE_WORDS = {"exact": "the optimality conditions on the support"}  # stages of a fit, as `method` names them
 # Samples on which separability is decided first, at most: more take longer where few rows do not contradict each other,
 # with fewer a contradiction may be missed. A round value; 1,000,000 x 3 with 5 wrong labels takes two.
 MAX_SAMPLES = 10
@@ -43,14 +42,11 @@ MAX_SAMPLES = 10
 
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
     """Return a verdict on the columns `columns.places` as one on all columns: weights of empty columns are zero."""
-    if columns.places is None or not isinstance(verdict, LinearSeparator):
+    if not isinstance(verdict, LinearSeparator):
         return verdict
     exact = verdict.exact
     if exact is not None:
-        weights = [Fraction(0)] * columns.count
-        for place, weight in zip(columns.places.tolist(), exact[:-1], strict=True):
-            weights[place] = weight
-        exact = (*weights, exact[-1])
+        exact = (*map(Fraction, columns.restore(np.array(exact[:-1])).tolist()), exact[-1])
     return replace(verdict, w=columns.restore(verdict.w), exact=exact)
 
 
@@ -79,14 +75,12 @@ class LinearSearch(SeparatorSearch):
         found = self.decide_exactly() if weights is None else self.inseparable(weights, TRIVIAL)
         if isinstance(found, str):
             return self.undecided(found, self._certificate(np.zeros(self.X.shape[1]), 0.0))
-        if isinstance(found, ExactDirection):
-            return self._exact_separator(found)
         # A ball has the dimension of the data, of which columns without entries span none.
         if isinstance(found, Inseparable) and self.columns.places is None:
             rows, signs = self.X[found.support], self.y[found.support]
             radius, _ = inner_radius(rows, signs, found.weights, self.problem.q, self.problem.free)
             return replace(found, radius=radius)
-        return found
+        return self._exact_separator(found) if isinstance(found, ExactDirection) else found
 
     def _contradiction_of_few_rows(self) -> Inseparable | None:
         """Return the verdict on a sample of the rows that has no separator, which holds for all rows; else None.
@@ -120,7 +114,12 @@ class LinearSearch(SeparatorSearch):
         """Return the verdict on w with its best intercept if float64 sums prove that it separates."""
         if not w.any():
             return None
-        w, b, y = _unscaled(w, rows), 0.0, self.y
+        # Column j of `rows.scaled` is that of X times 2^(exponents_j - bits): weights of the columns of X, the largest
+        # about one. Weights below 2^-1100 of the largest become 0.
+        mantissa, exponent = np.frexp(w)
+        exponent = exponent + rows.exponents - rows.bits
+        exponent -= exponent[mantissa != 0.0].max()
+        w, b, y = np.ldexp(mantissa, np.clip(exponent, -1100, 0).astype(np.int32)), 0.0, self.y
         scores = Plain.scores(self.X, w)
         if self.problem.free:
             b = best_intercept(self.problem, scores, y, np.ones(y.size))
@@ -170,7 +169,8 @@ class LinearSearch(SeparatorSearch):
                     w, b, lower = found.w, found.b, fitted
                 certificate = min(found.certificate, certificate, key=lambda one: one.upper)
                 stage = found.history[-1].stage
-                method = f"{method}, the margin by {STAGE_WORDS.get(stage, stage)}"
+                stage = "the optimality conditions on the support" if stage == "exact" else stage
+                method = f"{method}, the margin by {stage}"
         return LinearSeparator(w=w, b=b, **self.bound_fields(lower, certificate, method))
 
     def _fit(self) -> Solution | None:
@@ -182,14 +182,3 @@ class LinearSearch(SeparatorSearch):
             return solve(Job(task, None), stopping, self._sample)
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
-
-
-def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:
-    """Return the weights of the columns of X for weights w of the scaled columns, of shape (d,), the largest about one.
-
-    Column j of `rows.scaled` is that of X times 2^(exponents_j - bits). Weights below 2^-1100 of the largest become 0.
-    """
-    mantissa, exponent = np.frexp(w)
-    exponent = exponent + rows.exponents - rows.bits
-    top = int(exponent[mantissa != 0.0].max(initial=-(2**31)))
-    return np.ldexp(mantissa, np.clip(exponent - top, -1100, 0).astype(np.int32))

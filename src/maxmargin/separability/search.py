@@ -35,7 +35,8 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
@@ -56,12 +57,9 @@ from ..kernels.functions import Kernel
 from ..numerics.progress import OutOfTime, StopCheck, announce, require_time
 from ..numerics.rational import BeyondReachError, IntegerRows, null_vector
 from ..numerics.sparse_columns import may_be_dense
-from ..numerics.sums import EPS, Plain, row_squares
+from ..numerics.sums import EPS, TINY, Plain, row_squares
 from ..problem.problem import Problem, stopped_reason
 from ..solvers.generation import linear_points
-
-# Bound of the underflow in a score of rows whose entries are at most one: each of d terms is off by up to 2^-1074.
-UNDERFLOW = 1e-280
 
 
 class Corral(NamedTuple):
@@ -82,9 +80,7 @@ class Corral(NamedTuple):
     total: int
 
 
-def nearest_points(
-    rows: IntegerRows, start: dict[int, float], interrupted: Callable[[], bool] = lambda: False
-) -> Iterator[Corral]:
+def nearest_points(rows: IntegerRows, start: dict[int, float]) -> Iterator[Corral]:
     """Yield corrals, each nearer to the origin than the one before; the last one has the nearest point of the hull.
 
     Parameters
@@ -92,8 +88,6 @@ def nearest_points(
     rows : IntegerRows
     start : dict
         Rows with positive weights, of any sum; the nearer their weighted mean is to the origin, the fewer steps.
-    interrupted : callable
-        Returns whether to stop.
 
     Raises
     ------
@@ -103,7 +97,7 @@ def nearest_points(
     top = max(start.values())
     # 40 bits: the start need not be exact, and shorter integers make the first steps cheaper
     weights = {i: Fraction(max(round(weight / top * 2.0**40), 1)) for i, weight in start.items()}
-    corral = _minor_cycle(rows, _independent(rows, weights, interrupted), interrupted)
+    corral = _minor_cycle(rows, _independent(rows, weights))
     while True:
         yield corral
         if not any(corral.direction):
@@ -112,7 +106,7 @@ def nearest_points(
         row, least = least_row(rows, corral.direction)
         if least * corral.total >= square:  # a_i.x >= |x|^2 for all i
             return
-        corral = _minor_cycle(rows, corral.weights | {row: Fraction(0)}, interrupted)
+        corral = _minor_cycle(rows, corral.weights | {row: Fraction(0)})
 
 
 def least_row(rows: IntegerRows, direction: list[int]) -> tuple[int, int]:
@@ -122,11 +116,10 @@ def least_row(rows: IntegerRows, direction: list[int]) -> tuple[int, int]:
     a score is at most (8 + d) eps (|x|.|w| + |b|): the entries of the direction are rounded to half a unit in the last
     place, and the sum adds d + 4 units.
     """
-    w, b = as_floats(direction), 0.0
-    if rows.bias:
-        w, b = w[:-1], float(w[-1])
+    direct = as_floats(direction)
+    w, b = direct[: rows.d], float(direct[rows.d]) if rows.bias else 0.0
     scores = rows.y * Plain.scores(rows.scaled, w, b)
-    off = (8.0 + w.size) * EPS * (abs(rows.scaled) @ np.abs(w) + abs(b)) + UNDERFLOW
+    off = (8.0 + w.size) * EPS * (abs(rows.scaled) @ np.abs(w) + abs(b)) + TINY
     possible = np.flatnonzero(scores - off <= (scores + off).min())
     least, row = min((rows.product(i, direction), i) for i in possible.tolist())
     return row, least
@@ -142,14 +135,11 @@ def as_floats(direction: list[int]) -> np.ndarray:
     return np.array([math.ldexp(float(value >> shift), -min(most, 1000)) for value in direction])
 
 
-def _independent(
-    rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]
-) -> dict[int, Fraction]:
+def _independent(rows: IntegerRows, weights: dict[int, Fraction]) -> dict[int, Fraction]:
     """Return the same point as a combination of affinely independent rows (Caratheodory)."""
-    weights = dict(weights)
     while len(weights) > 1:
         places = list(weights)
-        found = null_vector([*rows.block(places), [1] * len(places)], interrupted)
+        found = null_vector([*rows.block(places), [1] * len(places)], rows.interrupted)
         if found is None:
             break
         # weights - t found is the same point for every t, as is weights + t found
@@ -170,7 +160,7 @@ def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> 
     return {i: value for i, value in moved.items() if value > 0}
 
 
-def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
+def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction]) -> Corral:
     """Return the corral in which Wolfe's minor cycle ends from a convex combination of affinely independent rows.
 
     While the nearest point of the affine hull has a weight that is not positive, the combination moves towards it up to
@@ -178,9 +168,7 @@ def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction], interrupted: C
     """
     while True:
         places = list(weights)
-        affine = _affine_minimiser(rows, places, interrupted)
-        common = math.gcd(*affine)
-        affine = [value // common for value in affine]
+        affine = _affine_minimiser(rows, places)
         total = sum(affine)
         nearest = {i: Fraction(value, total) for i, value in zip(places, affine, strict=True)}
         if all(value > 0 for value in affine):
@@ -190,22 +178,23 @@ def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction], interrupted: C
         weights = _reduced(weights, change)
 
 
-def _affine_minimiser(rows: IntegerRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
+def _affine_minimiser(rows: IntegerRows, places: list[int]) -> list[int]:
     """Return weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin.
 
     With a null vector of the rows the point is the origin. Else the weights lambda solve G lambda = -mu 1 and
     sum lambda = t, G being the Gram matrix: a null vector (mu, lambda, t) of one larger matrix.
     """
     block = rows.block(places)
-    found = null_vector(block, interrupted) if block else [1] * len(places)
+    found = null_vector(block, rows.interrupted) if block else [1] * len(places)
     if found is None:
         A = np.array(block, dtype=object)
         G = (A.T @ A).tolist()
         k = len(places)
-        found = null_vector([[0] + [1] * k + [-1], *([1, *line, 0] for line in G)], interrupted)
+        found = null_vector([[0] + [1] * k + [-1], *([1, *line, 0] for line in G)], rows.interrupted)
         assert found is not None
         found = found[1:-1]
-    return found if sum(found) > 0 else [-value for value in found]
+    common = math.gcd(*found) if sum(found) > 0 else -math.gcd(*found)
+    return [value // common for value in found]
 
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
@@ -338,7 +327,7 @@ class SeparatorSearch(ABC):
             # A proof has at most width + 1 rows; among twice as many some weights may be rounding errors.
             largest = np.argsort(-self.alpha, kind="stable")[: 2 * (rows.width + 1)]
             start = {i: float(self.alpha[i]) for i in np.sort(largest).tolist() if self.alpha[i] > 0.0}
-            for corral in nearest_points(rows, start or {0: 1.0}, self.deadline.interrupted):
+            for corral in nearest_points(rows, start or {0: 1.0}):
                 direction = corral.direction
                 if not any(direction):
                     weights = {int(self.distinct.places[i]): weight for i, weight in corral.weights.items()}
@@ -494,8 +483,8 @@ def _last_iterate(
         patterns = NormalisedRows(X, y, float(row_squares(X).mean()) ** 0.5 if bias else 0.0)
     except ValueError:
         return None
-    # by their numbers: only the last iterate is kept in memory
-    _, last = max(enumerate(islice(algorithm.until_end(patterns, deadline.interrupted), most)))
+    # one iterate is kept in memory
+    (last,) = deque(islice(algorithm.until_end(patterns, deadline.interrupted), most), maxlen=1)
     w, _, alpha = patterns.solution(last)
     return Candidate(w if last.primal else np.zeros_like(w), alpha, algorithm.words)
 
