@@ -100,27 +100,25 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
         'Maximum-margin report: <script>alert("x")</script>',
         "CERTIFIED — The certified gap",
         "every bound was recomputed from the 60 rows of these data, and holds",
-        f"No linear function has an objective below {recheck.certificate.lower:.12g}",
-        f"an objective of at most {recheck.certificate.upper:.12g}",
+        f"{recheck.certificate.lower:.12g} <= best objective <= {recheck.certificate.upper:.12g}",
         f"({right} of 60 rows)",
     ):
         assert words in page.text
     assert len(page.images) == 2  # bounds, margins
     assert all(len(image["alt"]) > 40 for image in page.images)
-    rows, certain, features = page.tables
+    rows, features = page.tables
     report = support_report(linear, X, Y)
-    alpha, margins, optimum = report.parts[0].dual, report.parts[0].margin, report.parts[0].optimum
+    assert " ".join(report.text(1).split()) in page.text  # reports count from 1
+    alpha, margins = report.parts[0].dual, report.parts[0].margin
     assert len(rows) == 8
     for row, label, dual, capped, margin, where in rows[1:]:
-        i = int(row) - 1  # reports count from 1
+        i = int(row) - 1
         assert (label, capped) == (Y[i], "yes" if alpha[i] > 1.0 - 1e-9 else "no")
         assert [float(dual), float(margin)] == pytest.approx([alpha[i], margins[i]], rel=1e-5)  # digits
         assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
     listed = [int(row[0]) - 1 for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
     assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: smallest margins first
-    assert certain[1][1:3] == [str(int(optimum.weightless.sum())), str(int(optimum.inside.sum()))]
-    assert certain[1][3].split(" and ")[0] == ", ".join(map(str, report.parts[0].suspects[:7] + 1))
     effects = linear.coef_[0] * X.std(axis=0)
     order = np.argsort(-np.abs(effects))
     assert [line[0] for line in features[1:]] == [NAMES[j] for j in order]
@@ -135,7 +133,7 @@ def test_report_has_accessible_markup_and_no_external_resources(report_file):
     assert ("html", {"lang": "en"}) in page.tags
     assert {attributes["scope"] for tag, attributes in page.tags if tag == "th"} == {"col", "row"}
     tags = [tag for tag, _ in page.tags]
-    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 3
+    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 2
     assert tags.count("h1") == tags.count("main") == tags.count("title") == 1
     assert "<script" not in text
     for _, attributes in page.tags:
@@ -185,22 +183,18 @@ class TestModels:
         model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE_CLASSES)
         recheck, page = write_and_parse(tmp_path, model, X, THREE_CLASSES)
         assert recheck.outcome is pages.Outcome.HOLDS
-        bounds, *rows, certain = page.tables
-        names = {"ovr": [f"class {k} against the rest" for k in range(3)]}
-        names["ovo"] = [f"class {i} against class {j}" for i, j in ((0, 1), (0, 2), (1, 2))]
-        assert [line[0] for line in certain[1:]] == [line[0] for line in bounds[1:]] == names[scheme]
-        for line, part in zip(bounds[1:], recheck.certificate, strict=True):
-            assert [float(cell) for cell in line[1:3]] == pytest.approx([part.lower, part.upper], rel=1e-8)
-        for found, part in zip(rows, model.certificate_, strict=True):
+        names = {"ovr": [f"{k} against the rest:" for k in range(3)]}
+        names["ovo"] = [f"{i} against {j}:" for i, j in ((0, 1), (0, 2), (1, 2))]
+        for name, part in zip(names[scheme], recheck.certificate, strict=True):
+            assert f"{name} {' '.join(str(part).split())}" in page.text
+        for found, part in zip(page.tables, model.certificate_, strict=True):
             assert {int(line[0]) - 1 for line in found[1:]} <= set(part.support.tolist())
         assert "gives no weight to a single feature" in page.text
-        assert "each against the rest" in page.text or scheme == "ovo"
 
     def test_tables_of_many_classes_are_shortened(self, tmp_path):
         y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 9)[1:-1]))
         model = MaxMarginClassifier(random_state=0).fit(X, y)
         _, page = write_and_parse(tmp_path, model, X, y, top=1)
-        assert len(page.tables[0]) == 1 + 8  # bounds of all
         for words in ("Margins of 2 more problems are not drawn", "Rows of 2 more problems are not listed"):
             assert words in page.text
         head, line = page.tables[-1]
@@ -217,7 +211,9 @@ class TestModels:
         model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
         assert write_and_parse(tmp_path, model, X, Y)[0].outcome is pages.Outcome.FAILS
         model.fit(X, THREE_CLASSES)
-        assert "The exact proof about class 1" in write_and_parse(tmp_path, model, X, THREE_CLASSES)[1].text
+        assert (
+            "1 against the rest: not separable" in write_and_parse(tmp_path, model, X, THREE_CLASSES)[1].text
+        )
 
     def test_no_bounds_are_drawn_for_a_margin_that_is_proved_not_to_exist(self, tmp_path):
         model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X[:, :1], Y)

@@ -200,9 +200,13 @@ class SupportReport:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        lines = [f"{self.labels.size} rows (counted from 0), {np.unique(self.labels).size} classes"]
+        return self.text()
+
+    def text(self, first: int = 0) -> str:
+        """Return the facts in words; `first` is the number of the first row."""
+        lines = [f"{self.labels.size} rows (counted from {first}), {np.unique(self.labels).size} classes"]
         for part in self.parts:
-            lines += _part_lines(part)
+            lines += _part_lines(part, first)
         if self.leave_one_out is not None:
             least, most = self.leave_one_out
             number = f"between {least} and {most}" if self.limits_errors else f"at least {least}"
@@ -211,17 +215,18 @@ class SupportReport:
         return "\n".join(lines)
 
 
-def _part_lines(part: PartReport) -> Iterator[str]:
+def _part_lines(part: PartReport, first: int) -> Iterator[str]:
     """Describe one binary problem, a line for each fact."""
     if part.name is not None:
         yield ""
         pair = part.name if isinstance(part.name, tuple) else None
         yield f"{part.name!r} against the rest:" if pair is None else f"{pair[0]!r} against {pair[1]!r}:"
-    if part.verdict is not None:
-        yield str(part.verdict)
     if isinstance(part.verdict, Inseparable):
+        yield part.verdict.text(first)
         yield "  nothing is certain of the optimum: there is none"
         return
+    if part.verdict is not None:
+        yield str(part.verdict)
     yield str(part.certificate)
     counts = f"{int(part.carries.sum())} of {int(part.takes_part.sum())}"
     full = (
@@ -240,9 +245,9 @@ def _part_lines(part: PartReport) -> Iterator[str]:
             "are on the wrong side"
         )
     if part.decisive.size:
-        yield f"  largest dual variables: rows {_numbers(part.decisive)}"
+        yield f"  largest dual variables: rows {_numbers(part.decisive + first)}"
     if part.suspects.size:
-        yield f"  on the wrong side, and perhaps mislabelled: rows {_numbers(part.suspects)}"
+        yield f"  on the wrong side, and perhaps mislabelled: rows {_numbers(part.suspects + first)}"
 
 
 def _numbers(rows: np.ndarray) -> str:

@@ -13,24 +13,23 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import __version__
-from ..certificates.certificate import INTERCEPT, Certificate, Certificates
+from ..certificates.certificate import Certificate, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, feature_names_of, rows_of, text_of
 from ..estimators.explanation import PartReport, order_by_dual
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
-from ..kernels.functions import Linear
 from ..numerics.files import check_place, written_whole
 from ..numerics.sizes import is_whole
-from ..plots.base import new_figure, norm_text, percent, problem_name
+from ..plots.base import new_figure, percent, problem_name
 from ..plots.bounds import BoundsDisplay
 from ..plots.margins import MarginDisplay
-from ..problem.problem import Problem, Status
+from ..problem.problem import Status
 from .subject import Markup, Outcome, Recheck, Subject, element, paragraph, section, table, void
 
 # forbids browsers to fetch or run anything
@@ -45,9 +44,6 @@ MATTERS = 1e-3  # share of the largest weight above which another one counts
 MOST_CLASSES = 12  # classes that are named: more would fill the page
 # Relative gap above which one bound is no bound at all: that of a margin which is not reached.
 NO_GAP = 1e4
-PROVED_COLUMNS = (
-    "problem", "dual variable 0 in every optimum", "margin below 1 in every optimum", "perhaps mislabelled",
-)  # fmt: skip
 ON_MARGIN = 1e-6  # least distance from a margin of one that is told apart from it, whatever the tolerance
 SHORTEST_BAR = 0.005  # so that a bar is seen
 
@@ -196,14 +192,12 @@ def verdict(subject: Subject) -> Markup:
 
 def overview(subject: Subject) -> Markup:
     """Return the problem, the fit and the data in a few lines."""
-    model, certificate = subject.model, subject.parts[0][1]
-    problem = certificate.problem
+    model, part = subject.model, subject.parts[0][1]
     facts = {
-        "Model": f"{type(model).__name__}: {problem_name(problem)}, {_space(certificate)}",
-        "Problem": _objective(problem),
+        "Model": f"{type(model).__name__}: {problem_name(part.problem)}",
         "Classes": _classes(subject),
-        "Data of the fit": f"{certificate.rows} rows of {certificate.fingerprint.features} features",
-        "Certified gap": f"{_certified_gap(subject.recheck.certificate)}; asked for: {_gap(model.tol)}",
+        "Data of the fit": f"{part.rows} rows of {part.fingerprint.features} features",
+        "Certified gap": f"{_gap(subject.recheck.certificate)}; asked for: {100.0 * model.tol:.2g} %",
         "Fit": _fit(model),
         "Accuracy on these data": _accuracy(subject),
     }
@@ -212,29 +206,14 @@ def overview(subject: Subject) -> Markup:
 
 
 def certificate(subject: Subject) -> Markup:
-    """Return the bounds in words, and their source."""
-    outcome = subject.recheck.outcome
-    parts = subject.parts
-    words: list[Any] = [paragraph(VERDICTS[outcome][3], class_=None if outcome is Outcome.HOLDS else "note")]
-    if len(parts) == 1:
-        words += map(paragraph, _sentences(parts[0][1], subject.is_linear))
-    else:
-        quantity = "margin" if parts[0][1].problem.hard else "objective"
-        head = ["problem", "at least", "at most", "certified gap", "proved by"]
-        lines = []
-        for one, c in parts:
-            proof = f"{c.support.size} of {c.rows} rows"
-            lines.append([one.name, f"{c.lower:.9g}", f"{c.upper:.9g}", _certified_gap(c), proof])
-        words.append(table(f"Bounds on the best {quantity} of each problem", head, lines, (1, 2, 3, 4)))
-    for label, proof in verdicts_of(subject.model).items():
-        title = "The exact proof" if label is None else f"The exact proof about class {text_of(label)}"
-        words += [
-            element("h3", title),
-            element("pre", proof.text(1) if isinstance(proof, Inseparable) else str(proof)),
-        ]
+    """Return the bounds, what they prove about rows, and their source; those of other data are claims."""
+    recheck = subject.recheck
+    holds = recheck.outcome is Outcome.HOLDS
+    source = paragraph(VERDICTS[recheck.outcome][3], class_=None if holds else "note")
+    text = element("pre", subject.support.text(1) if holds else str(recheck.certificate))
     command, call = "maxmargin check MODEL DATA", "maxmargin.verify(model, X, y)"
     how = ["To recheck the bounds yourself: ", element("code", command), ", or ", element("code", call), "."]
-    return section("Certificate", *words, paragraph(*how))
+    return section("Certificate", source, text, paragraph(*how))
 
 
 def pictures(subject: Subject) -> Markup:
@@ -327,46 +306,16 @@ def support_vectors(subject: Subject) -> Markup:
     return section(title, paragraph(words), *tables, more)
 
 
-def proved_of_rows(subject: Subject) -> Markup | None:
-    """Return what is proved of every row at the optimum, and of the classifiers fitted without it."""
-    if subject.recheck.outcome is not Outcome.HOLDS:
-        return None
-    found, top = subject.support, subject.top
-    words: list[Any] = []
-    if found.leave_one_out is not None:
-        least, most = found.leave_one_out
-        number = f"between {least} and {most}" if found.limits_errors else f"at least {least}"
-        sentence = (
-            f"Leave-one-out: {number} of {len(subject.y)} rows are misclassified by the optimum of the other rows. "
-            "The bound follows from the certified gap, without further fits."
-        )
-        if not found.limits_errors:
-            sentence += (
-                " The upper bound is no better than predicting one class for all rows, and is left out."
-            )
-        words.append(paragraph(sentence))
-    lines = []
-    for one, part in zip(subject.decisions, found.parts, strict=True):
-        counts = ["not known", "not known"]
-        if part.optimum is not None:
-            rows = (part.optimum.weightless, part.optimum.inside)
-            counts = [str(int((some & part.takes_part).sum())) for some in rows]
-        lines.append([one.name, *counts, _numbers(part.suspects, top) or "none"])
-    words.append(table("Rows, counted from 1", PROVED_COLUMNS, lines, (1, 2)))
-    return section("What the gap proves about rows", *words)
-
-
 def features(subject: Subject) -> Markup:
     """Return the features of the largest weights."""
     title = "Features"
-    if not subject.is_linear:
+    if not hasattr(subject.model, "coef_"):
         kernel = subject.parts[0][1].kernel
         words = f"The kernel {kernel} gives no weight to a single feature."
         return section(title, paragraph(words))
     coef = np.asarray(subject.model.coef_, dtype=float)
-    scaler = MaxAbsScaler().fit(subject.X)  # before squares, which overflow for large numbers
-    scaled: Any = StandardScaler(with_mean=False).fit(scaler.transform(subject.X))
-    effects = coef * scaler.scale_ * np.sqrt(scaled.var_)
+    scaler: Any = StandardScaler(with_mean=False).fit(subject.X)
+    effects = coef * np.sqrt(scaler.var_)
     sizes = np.abs(effects)
     largest = sizes.max(axis=1, keepdims=True)
     order = np.argsort(-sizes.max(axis=0), kind="stable")[: subject.top].tolist()
@@ -425,57 +374,11 @@ def _rows_table(subject: Subject, one: Decision, part: PartReport) -> Markup:
     return table(caption, head, lines, (0, 2, 4 if part.capped else 3))
 
 
-def _numbers(rows: np.ndarray, most: int) -> str:
-    """Return the numbers of the first rows, counted from 1."""
-    shown = ", ".join(map(str, (rows[:most] + 1).tolist()))
-    return shown if rows.size <= most else f"{shown} and {rows.size - most} more"
-
-
-def _sentences(part: Certificate, linear: bool) -> list[str]:
-    """Return one certificate in sentences."""
-    problem = part.problem
-    if part.proves_nothing:
-        return ["Nothing is proved: the fit ended before it found a bound."]
-    kind = "linear function" if linear else f"function of the kernel {part.kernel}"
-    proof = f"{part.support.size} of {part.rows} rows prove it."
-    if not problem.hard:
-        return [
-            f"No {kind} has an objective below {part.lower:.12g}: {proof}",
-            f"This model has an objective of at most {part.upper:.12g}.",
-            f"It exceeds the optimum by at most {_gap(part.gap)}.",
-        ]
-    space = f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel"
-    lower = f"{part.lower:.10g}"
-    held = f"Every row is on its side of the surface, {lower} away from it at least, measured in the {space}."
-    if not part.lower > 0.0:
-        held = f"Some row is on the wrong side of the surface, or on it: the smallest margin is at least {lower}."
-    return [held, f"No {kind} has a margin above {part.upper:.10g}: {proof}"]
-
-
-def _objective(problem: Problem) -> str:
-    """Return the objective of the problem in words."""
-    if problem.hard:
-        return "maximise the least distance of a row from the surface, with all rows on their side"
-    q = norm_text(problem.q, 4)
-    norm = f"½ ‖w‖{'' if problem.q == 2 else f' (norm {q})'}²" if problem.power == 2 else f"‖w‖ (norm {q})"
-    loss = "max(0, 1 − y f(x))" + ("²" if problem.loss == "squared_hinge" else "")
-    return f"minimise {norm} + C Σ {loss}"
-
-
-def _space(part: Certificate) -> str:
-    linear = isinstance(part.kernel, Linear)
-    space = f"p = {norm_text(part.problem.p, 4)}" if linear else f"kernel {part.kernel}"
-    return f"{space}, {INTERCEPT[part.problem.intercept]}"
-
-
 def _classes(subject: Subject) -> str:
     classes = [text_of(name) for name in subject.model.classes_]
     words = f"{len(classes)}: {', '.join(classes[:MOST_CLASSES])}"
     if len(classes) > MOST_CLASSES:
         words += f" and {len(classes) - MOST_CLASSES} more"
-    if len(classes) > 2:
-        pairs = isinstance(subject.decisions[0].label, tuple)
-        words += ", each against each other" if pairs else ", each against the rest"
     return words
 
 
@@ -490,18 +393,17 @@ def _fit(model: Any) -> str:
 
 
 def _accuracy(subject: Subject) -> str:
-    right, strange = int(np.sum(subject.predicted == subject.y)), int(np.sum(~subject.known))
+    predicted = subject.decisions[0].model.predict(subject.X)
+    right, strange = int(np.sum(predicted == subject.y)), int(np.sum(~subject.known))
     words = f"{percent(right / len(subject.y))} ({right} of {len(subject.y)} rows)"
     return f"{words}; {strange} rows have labels that the model does not know" if strange else words
 
 
-def _gap(gap: float) -> str:
-    return f"{100.0 * max(gap, 0.0):.2g} %" if gap < NO_GAP else "none, one bound proves nothing"
-
-
-def _certified_gap(part: Certificate | Certificates) -> str:
-    """Return the relative gap of a certificate, or that it proves nothing."""
-    return "none, nothing is proved" if part.proves_nothing else _gap(part.gap)
+def _gap(found: Certificate | Certificates) -> str:
+    """Return the relative gap of a certificate, or why there is none."""
+    if found.proves_nothing:
+        return "none, nothing is proved"
+    return f"{100.0 * max(found.gap, 0.0):.2g} %" if found.gap < NO_GAP else "none, one bound proves nothing"
 
 
 def _place(margin: float, tol: float) -> str:
@@ -519,4 +421,4 @@ def _bar(share: float) -> Markup:
     return element("span", class_=f"bar {side}", style=f"width:{width * 100:.1f}%", aria_hidden="true")
 
 
-_SECTIONS = (verdict, overview, certificate, pictures, support_vectors, proved_of_rows, features)
+_SECTIONS = (verdict, overview, certificate, pictures, support_vectors, features)

@@ -123,20 +123,10 @@ class Subject:
             return self.X, self.y, weights
         return self.X[known], self.y[known], None if weights is None else weights[known]
 
-    @cached_property
-    def predicted(self) -> np.ndarray:
-        """The predicted class of each row."""
-        return self.decisions[0].model.predict(self.X)
-
     @property
     def parts(self) -> list[tuple[Decision, Certificate]]:
         """Every decision with its certificate, recomputed if it holds."""
         return list(zip(self.decisions, self.recheck.certificate.certificates, strict=True))
-
-    @property
-    def is_linear(self) -> bool:
-        """True if every feature has a weight."""
-        return hasattr(self.model, "coef_")
 
 
 class Markup(str):
