@@ -149,7 +149,7 @@ def test_stopped_fits_keep_bounds_that_hold(rows):
     assert np.isfinite(model.coef_).all()
 
 
-def test_many_classes_share_the_passes():
+def test_many_classes_are_solved_one_after_another():
     X, y = np.random.default_rng(0).normal(size=(1_500, 2)), np.arange(1_500) % 30
     model = MaxMarginClassifier(memory="30KB", class_weight="balanced", random_state=0).fit(X, y)
     assert model.history_[0].stage == NEWTON

@@ -26,8 +26,8 @@ from .partitions import (
     DescribedRows,
     M,
     Part,
-    Partition,
     Partitions,
+    Rows,
     class_codes,
     describe,
     merged,
@@ -214,7 +214,7 @@ def _read(X: Any, y: Any, weights: Any = None) -> Part:
 def _encoded(
     classes: np.ndarray, factors: np.ndarray | None, part: Part, first: int
 ) -> tuple[Any, np.ndarray, np.ndarray | None, int]:
-    """Return the arguments of a `Partition`."""
+    """Return the arguments of a `Rows.consecutive`."""
     X, y, weights = part
     codes = class_codes(y, classes)
     return X, codes, times_factors(weights, codes, factors), first
@@ -226,7 +226,7 @@ class DaskPartitions(Partitions):
     Parameters
     ----------
     parts : sequence of Delayed
-        Each computes the arguments X, codes, weights and first of a `Partition`.
+        Each computes the arguments X, codes, weights and first of a `Rows.consecutive`.
     shape : (int, int)
     sparse : bool
     client : distributed.Client or None
@@ -239,7 +239,7 @@ class DaskPartitions(Partitions):
         if client is not None:
             self._parts = persisted(client, self._parts)
 
-    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         return run(self._client, self._tree, function, interrupted)
 
     def _tree(self, function: Any) -> Any:
@@ -350,6 +350,6 @@ def _result(future: Any, interrupted: Callable[[], bool]) -> Any:
             future.cancel()
 
 
-def _apply(function: Callable[[Partition], Any], part: tuple[Any, ...]) -> Any:
+def _apply(function: Callable[[Rows], Any], part: tuple[Any, ...]) -> Any:
     """Return the result of a function for a partition."""
-    return function(Partition(*part))
+    return function(Rows.consecutive(*part))

@@ -62,53 +62,17 @@ M = TypeVar("M", bound=Merged)
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
-    """Consecutive rows of a data set.
+class Rows:
+    """Rows of a data set.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     codes : ndarray of int of shape (n,)
         The number of the class of each row; negative for rows of no class, which take no part.
-    weights : ndarray of shape (n,) or None
-        Sample weights times class weights; None for weights of one.
-    first : int
-        The number of the first row in the data set.
-    """
-
-    X: Any
-    codes: np.ndarray
-    weights: np.ndarray | None = None
-    first: int = 0
-
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return self.codes.size
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The numbers of the rows in the data set: shape (n,)."""
-        return np.arange(self.first, self.first + self.size)
-
-    def blocks(self, rows: int) -> Iterator[Partition]:
-        """Yield the partition in blocks of at most so many rows."""
-        for begin in range(0, self.size, max(rows, 1)):
-            part = slice(begin, begin + max(rows, 1))
-            weights = None if self.weights is None else self.weights[part]
-            yield Partition(self.X[part], self.codes[part], weights, self.first + begin)
-
-
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """Rows that were gathered from partitions.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (k, d)
-    codes : ndarray of shape (k,)
-    weights : ndarray of shape (k,)
-    numbers : ndarray of int64 of shape (k,)
+    weights : ndarray of shape (n,)
+        Sample weights times class weights.
+    numbers : ndarray of int64 of shape (n,)
         The numbers of the rows in the data set; ascending, except in `ArrayPartitions.mixed_blocks`.
     """
 
@@ -118,30 +82,15 @@ class Gathered:
     numbers: np.ndarray
 
     @classmethod
-    def take(cls, partition: Partition, places: np.ndarray) -> Gathered:
-        """Copy the rows of a partition at these places, in ascending order."""
-        weights = np.ones(places.size) if partition.weights is None else partition.weights[places]
-        codes = np.asarray(partition.codes[places])
-        X = partition.X[places]
-        return cls(X if sp.issparse(X) else np.array(X), codes, np.asarray(weights), partition.first + places)
+    def consecutive(
+        cls, X: Any, codes: np.ndarray, weights: np.ndarray | None = None, first: int = 0
+    ) -> Rows:
+        """Return consecutive rows, of which the first has this number; None stands for weights of one."""
+        weights = np.ones(codes.size) if weights is None else weights
+        return cls(X, codes, weights, np.arange(first, first + codes.size))
 
     @classmethod
-    def all_of(cls, partition: Partition) -> Gathered:
-        """Return all rows of a partition, which are not copied."""
-        weights = np.ones(partition.size) if partition.weights is None else partition.weights
-        return cls(partition.X, partition.codes, weights, partition.numbers)
-
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return self.codes.size
-
-    def merge(self, other: Gathered) -> Gathered:
-        """Return the rows of both."""
-        return Gathered.joined([self, other])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Gathered]) -> Gathered:
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
         """Return the rows of all parts in their order."""
         return cls(
             stack([part.X for part in parts]),
@@ -150,12 +99,25 @@ class Gathered:
             np.concatenate([part.numbers for part in parts]),
         )
 
-    def some(self, places: np.ndarray) -> Gathered:
-        """Return the rows at these places."""
-        return Gathered(self.X[places], self.codes[places], self.weights[places], self.numbers[places])
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.codes.size
+
+    def some(self, places: Any) -> Rows:
+        """Return the rows at these places; those of a slice are not copied."""
+        return Rows(self.X[places], self.codes[places], self.weights[places], self.numbers[places])
+
+    def blocks(self, rows: int) -> list[Rows]:
+        """Return the rows in blocks of at most so many; no rows are one block."""
+        return [self.some(slice(begin, begin + rows)) for begin in range(0, max(self.size, 1), rows)]
+
+    def merge(self, other: Rows) -> Rows:
+        """Return the rows of both."""
+        return Rows.joined([self, other])
 
 
-def signs_of(rows: Partition | Gathered, positive: int = 1) -> np.ndarray:
+def signs_of(rows: Rows, positive: int = 1) -> np.ndarray:
     """Return 1.0 for rows of the positive class, and -1.0 for others: shape (n,)."""
     return np.where(rows.codes == positive, 1.0, -1.0)
 
@@ -187,7 +149,7 @@ class Partitions(ABC):
     rows_done: int = 0
 
     @abstractmethod
-    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         """Apply a function to every partition, and merge the results in the order of the rows.
 
         Parameters
@@ -202,22 +164,21 @@ class Partitions(ABC):
         merged : the merged results; None if the pass was stopped.
         """
 
-    def total(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+    def total(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         """Return `reduce` of a function that reads every row: one pass."""
         found = self.reduce(function, interrupted)
         self.passes += found is not None
         self.rows_done = 0
         return found
 
-    def gather(self, numbers: np.ndarray, interrupted: Callable[[], bool]) -> Gathered | None:
+    def gather(self, numbers: np.ndarray, interrupted: Callable[[], bool]) -> Rows | None:
         """Return the rows with these numbers, in ascending order; None if `interrupted`."""
-        return self.reduce(partial(_take_numbers, np.sort(numbers)), interrupted)
+        return self.reduce(partial(_take_numbers, numbers), interrupted)
 
 
-def _take_numbers(numbers: np.ndarray, partition: Partition) -> Gathered:
-    """Return the rows of a partition that have one of these numbers, which are ascending."""
-    begin, end = np.searchsorted(numbers, [partition.first, partition.first + partition.size])
-    return Gathered.take(partition, numbers[begin:end] - partition.first)
+def _take_numbers(numbers: np.ndarray, rows: Rows) -> Rows:
+    """Return the rows of a partition that have one of these numbers."""
+    return rows.some(np.flatnonzero(np.isin(rows.numbers, numbers)))
 
 
 class ArrayPartitions(Partitions):
@@ -265,7 +226,7 @@ class ArrayPartitions(Partitions):
         self._rows = rows
         self.row_bytes = row_bytes
 
-    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         # One thread: blocks that fit into the caches make calls of NumPy so short that two threads wait for the
         # interpreter, and take up to 1.5 times as long (docs/explanation/scaling.md).
         merger: Merger[M] = Merger()
@@ -280,7 +241,7 @@ class ArrayPartitions(Partitions):
 
     def mixed_blocks(
         self, rows: int, rng: np.random.Generator, interrupted: Callable[[], bool]
-    ) -> Iterator[Gathered]:
+    ) -> Iterator[Rows]:
         """Yield all rows once, in blocks of at most so many: one pass.
 
         A block consists of PIECES pieces of consecutive rows, each from another part of the data, so that it resembles
@@ -298,15 +259,15 @@ class ArrayPartitions(Partitions):
             for first in block[block < n].tolist():
                 if interrupted():
                     return
-                parts.append(Gathered.all_of(self._block(first, size)))
+                parts.append(self._block(first, size))
             if parts:
-                joined = Gathered.joined(parts)
+                joined = Rows.joined(parts)
                 self._release()
                 yield joined
                 self.rows_done += joined.size
         self.passes, self.rows_done = self.passes + 1, 0
 
-    def _block(self, first: int, rows: int) -> Partition:
+    def _block(self, first: int, rows: int) -> Rows:
         """Return at most so many rows, from the row `first` on."""
         last = min(first + rows, self.shape[0])
         X, codes = block_of_rows(self._X, first, last), np.asarray(self._codes[first:last])
@@ -314,7 +275,7 @@ class ArrayPartitions(Partitions):
         weights = None if self._weights is None else np.asarray(self._weights[first:last], dtype=float)
         if self._factors is not None:
             weights = (1.0 if weights is None else weights) * self._factors[codes]
-        return Partition(X, codes, weights, first)
+        return Rows.consecutive(X, codes, weights, first)
 
     def _release(self) -> None:
         for each in (self._X, self._codes, self._weights):
@@ -395,14 +356,15 @@ def merged(results: Iterable[M]) -> M | None:
 # checks of rows
 
 
-def check_finite(block: Partition | Gathered) -> None:
+def check_finite(block: Rows) -> None:
     """Raise BadRowError at the first row with an entry beyond the domain, or a weight that is NaN or infinite."""
     found = first_outside(block.X)
-    weights = np.zeros(0) if block.weights is None else block.weights
-    bad = np.flatnonzero(~np.isfinite(weights))
+    bad = np.flatnonzero(~np.isfinite(block.weights))
     if bad.size and (found is None or bad[0] < found[0]):
         place = int(bad[0])
-        raise BadRowError(int(block.numbers[place]), f"its weight is {weights[place]}; give a finite number.")
+        raise BadRowError(
+            int(block.numbers[place]), f"its weight is {block.weights[place]}; give a finite number."
+        )
     if found is not None:
         row, column, value = found
         fault = f"is {value}; {'fill it in' if np.isnan(value) else 'correct it'}"
@@ -410,7 +372,7 @@ def check_finite(block: Partition | Gathered) -> None:
         raise BadRowError(int(block.numbers[row]), f"column {column} {fault}, or leave the row out.")
 
 
-def check_least_cost(problem: Problem, block: Partition | Gathered, weights: np.ndarray) -> None:
+def check_least_cost(problem: Problem, block: Rows, weights: np.ndarray) -> None:
     """Raise BadRowError at the first row of positive weight whose C s_i is below the domain."""
     if problem.hard or problem.C * weights.min(initial=np.inf) >= 1.0 / LARGEST_COST:
         return
@@ -537,7 +499,7 @@ def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | Non
     if found is not None:
         return found[0], f"its label is {found[1]}."
     try:
-        check_finite(Partition(X, np.zeros(y.size, np.int8)))
+        check_finite(Rows.consecutive(X, np.zeros(y.size, np.int8)))
     except BadRowError as error:
         return error.row, error.fault
     return None

@@ -26,8 +26,8 @@ from .partitions import (
     Description,
     M,
     Merger,
-    Partition,
     Partitions,
+    Rows,
     class_codes,
     describe,
     merged,
@@ -248,7 +248,7 @@ def _block(columns: Sequence[Any], features: int) -> tuple[tuple[Description, in
 
 
 def _decode(classes: np.ndarray, factors: Any, sparse: bool, block: Any) -> tuple[Any, Any, Any]:
-    """Return the arguments X, codes and weights of a `Partition`."""
+    """Return the arguments X, codes and weights of a `Rows.consecutive`."""
     X, labels, numbers, weights = pickle.loads(block)
     codes = class_codes(labels, classes)[numbers]
     return X if sparse or not sp.issparse(X) else X.toarray(), codes, times_factors(weights, codes, factors)
@@ -263,7 +263,7 @@ class SparkPartitions(Partitions):
         Persisted blocks of rows: the number `part` of the partition of each, the place `first` of its first row in
         the partition, and `rows`, bytes.
     decode : callable
-        Makes the arguments X, codes and weights of a `Partition` of bytes; it can be pickled.
+        Makes the arguments X, codes and weights of a `Rows.consecutive` of bytes; it can be pickled.
     firsts : dict
         The number of the first row of each partition.
     shape : (int, int)
@@ -276,7 +276,7 @@ class SparkPartitions(Partitions):
         self.shape, self.sparse = shape, sparse
         self._blocks, self._decode, self._firsts = blocks.select("part", "first", "rows"), decode, firsts
 
-    def reduce(self, function: Callable[[Partition], M], interrupted: Callable[[], bool]) -> M | None:
+    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         results = self._blocks.mapInArrow(partial(_apply, function, self._decode, self._firsts), RESULT)
         if len(self._firsts) > MERGED:
             group = floor(results["part"] / isqrt(len(self._firsts)))
@@ -323,14 +323,14 @@ def record(**values: Any) -> pa.RecordBatch:
 
 
 def _apply(
-    function: Callable[[Partition], M], decode: Decode, firsts: dict[int, int], batches: Iterator[Any]
+    function: Callable[[Rows], M], decode: Decode, firsts: dict[int, int], batches: Iterator[Any]
 ) -> Iterator[Any]:
     """Yield the merged results of a function for the blocks of a partition."""
     merger, part = Merger[M](), None
     for batch in batches:
         parts, places, blocks = batch.columns
         for part, place, block in zip(parts.to_pylist(), places.to_pylist(), blocks, strict=True):
-            merger.add(function(Partition(*decode(block.as_buffer()), firsts[part] + place)))
+            merger.add(function(Rows.consecutive(*decode(block.as_buffer()), firsts[part] + place)))
     if part is not None:
         yield record(part=part, result=pickle.dumps(merger.merged()))
 

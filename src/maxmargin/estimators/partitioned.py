@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from ..data.door import check_costs
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
 from ..fit.deadline import Deadline, Reporter
-from ..fit.partitioned.passes import PartitionedFit
-from ..fit.partitioned.solve import solve_soft_margins
+from ..fit.partitioned.solve import PartitionedFit, solve_soft_margins
 from ..fit.report import Stopping
 from ..numerics.columns import check_storage, label_array
 from ..numerics.files import cluster_of, has_labelled_rows, names_files

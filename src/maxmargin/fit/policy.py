@@ -17,7 +17,6 @@ from ..algorithms.base import Algorithm
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.programs import (
-    Decomposition,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -40,7 +39,7 @@ class Stage:
 
     Attributes
     ----------
-    algorithm : Algorithm, Decomposition or None
+    algorithm : Algorithm, Decomposition, PassMethod or None
         None for a solver that certifies its points by itself (`points`).
     reason : str
     enough : float
@@ -56,7 +55,7 @@ class Stage:
         Runs a solver that certifies its points by itself, on the fit; yields once in each round.
     """
 
-    algorithm: Algorithm | Decomposition | None
+    algorithm: Any
     reason: str
     enough: float
     max_row_visits: float = np.inf

@@ -142,14 +142,15 @@ class Fit(ABC):
         stopped = self.stopping.deadline.status()
         return stopped or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
 
-    def report(self, name: str, reason: str) -> None:
-        """Append the report of a round to the history, and pass it to the callback."""
+    def report(self, name: str, reason: str, ended: bool = True) -> None:
+        """Pass the report of a round to the callback; of one that has ended, append it to the history."""
         best, run, deadline = self.best, self.run, self.stopping.deadline
         report = Report(
-            len(self.history) + 1, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
+            len(self.history) + ended, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
             run.presentations, run.steps, name, self.job.task.label, best.margin(), reason,
         )  # fmt: skip
-        self.history.append(report)
+        if ended:
+            self.history.append(report)
         self.stopping.on_report(report, deadline)
 
     @abstractmethod

@@ -23,10 +23,10 @@ from ..certificates.verdicts import (
     Undecided,
     Verdict,
 )
-from ..data.partitions import Gathered, Partitions, signs_of
+from ..data.partitions import Partitions, Rows, signs_of
 from ..fit.deadline import Deadline
-from ..fit.partitioned.passes import Coordinates, Evaluation, Sums, empty_certificate, pass_sums
-from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, sample_of_classes, with_rows
+from ..fit.partitioned.passes import Block, Coordinates, Sums, empty_certificate, pass_sums
+from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, draw_rows, with_rows
 from ..numerics.progress import announce
 from ..problem.problem import Problem, stopped_reason
 from .search import about_all_rows
@@ -46,7 +46,26 @@ NO_DIGITS = (
 )
 
 # Returns the verdict on rows in memory, whose codes are 0 and 1, at a tolerance.
-Decide = Callable[[Gathered, float], Verdict]
+Decide = Callable[[Rows, float], Verdict]
+
+
+@dataclass(frozen=True, eq=False)
+class NearestRows:
+    """A query for the margin that a point attains, and for the rows of the smallest margins below `reach`."""
+
+    z: np.ndarray
+    nearest: int
+    reach: float
+
+    def sums(self, block: Block) -> Sums:
+        """Return the sums over the rows of a block."""
+        y = signs_of(block.rows)
+        margins = block.margins(y, self.z)
+        places = np.flatnonzero((margins < self.reach) & (block.weights > 0.0))
+        return replace(
+            block.bound_sums(y, self.z, margins),
+            near=block.near(places, margins[places], margins, self.nearest),
+        )
 
 
 @dataclass(eq=False)
@@ -87,7 +106,8 @@ class PassSearch:
     def verdict(self) -> Verdict:
         """Add rows until the verdict on the rows in memory holds for all rows, within `tol`."""
         deadline, idle = self.deadline, 0
-        held = sample_of_classes(self.partitions, 2, int(SAMPLE_SHARE * self.rows), 0, deadline.interrupted)
+        drawn = draw_rows(self.partitions, 2, int(SAMPLE_SHARE * self.rows), 0, deadline.interrupted)
+        held = drawn and drawn.rows
         while held is not None and idle < MAX_IDLE:
             found = self.decide(held, min(HELD_SHARE * self.tol, HELD_TOL))
             if not isinstance(found, LinearSeparator):
@@ -111,18 +131,16 @@ class PassSearch:
             held = more
         return self._end(NO_PROGRESS if idle >= MAX_IDLE else "")
 
-    def _pass(self, found: LinearSeparator, held: Gathered) -> tuple[Sums | None, float]:
+    def _pass(self, found: LinearSeparator, held: Rows) -> tuple[Sums | None, float]:
         """Return the margins of all rows, with the rows below those in memory; None if stopped."""
         z = self.coordinates.vector(found.w, found.b)
         margins = signs_of(held) * self.coordinates.scores(held.X, z)
         reach = HARD_REACH * max(float(margins.min()), 0.0)
-        evaluation = Evaluation(1, z, max(self.rows // 2, 1), reach)
-        scores = self.partitions.total(
-            partial(pass_sums, self.coordinates, (evaluation,)), self.deadline.interrupted
-        )
-        return None if scores is None else scores[0], reach
+        query = NearestRows(z, max(self.rows // 2, 1), reach)
+        total = partial(pass_sums, self.coordinates, query.sums)
+        return self.partitions.total(total, self.deadline.interrupted), reach
 
-    def _better(self, found: LinearSeparator, held: Gathered, scored: Sums) -> bool:
+    def _better(self, found: LinearSeparator, held: Rows, scored: Sums) -> bool:
         """Update separator and upper bound by those of a pass; return whether a bound of the margin is better."""
         before = self.certificate
         proved, fingerprint = found.certificate, scored.data
@@ -152,7 +170,7 @@ class PassSearch:
             classes=self.classes, features=self.partitions.shape[1], method="row generation", seconds=seconds,
         )  # fmt: skip
 
-    def _about_all(self, found: Verdict, held: Gathered) -> Verdict:
+    def _about_all(self, found: Verdict, held: Rows) -> Verdict:
         """Return a verdict on the rows in memory that no separator was found, or that none exists, about all rows."""
         if self.best is not None and isinstance(found, Undecided):
             return self._end("")

@@ -25,7 +25,7 @@ from ..certificates.gram import check_kernel
 from ..certificates.training_data import rows_and_labels
 from ..certificates.verdicts import Undecided, Verdict
 from ..data.door import check_entries
-from ..data.partitions import ArrayPartitions, Gathered
+from ..data.partitions import ArrayPartitions, Rows
 from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -175,7 +175,7 @@ def separate_stored(
     problem, deadline = _problem(p, bias, tol, max_time), Deadline(max_time)
     options = {"deadline": deadline, "kernel": Linear(), "algorithm": _named(algorithm)}
 
-    def decide_held(held: Gathered, tol: float) -> Verdict:
+    def decide_held(held: Rows, tol: float) -> Verdict:
         """Return the verdict on rows in memory."""
         return decide(problem, held.X, signs_of(held), classes, tol=tol, **options)
 

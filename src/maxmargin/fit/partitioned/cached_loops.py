@@ -18,27 +18,29 @@ S. Matsushima, S. V. N. Vishwanathan, A. J. Smola, "Linear support vector machin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...algorithms.online.dual_coordinate_descent import Descend
-from ...certificates.certificate import Certificate
 from ...certificates.row_pass import bound_of_dual
-from ...data.partitions import ArrayPartitions, Gathered, release_pages, signs_of
+from ...data.partitions import ArrayPartitions, Rows, release_pages, signs_of
 from ...data.rows import Patterns
 from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
 from ..best import Primal
-from ..report import Solution
 from ..schedules import ENTRIES_PER_CALL
-from .passes import Block, Coordinates, PartitionedFit, PassDriver, PassRun, Sums
+from .passes import Block, Sums
+from .sample import MAX_IDLE
 
-STAGE = "cached-loops"
+if TYPE_CHECKING:
+    from .solve import PassFit, Proof
+
 # Part of the memory for rows; the rest holds temporary arrays.
 ROWS_SHARE = 0.8
 # Copies of a row that are in memory at the same time: kept rows and the block, each a half; both together, with indices
@@ -122,52 +124,39 @@ def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
     return max(int(available / (COPIES * partitions.row_bytes + NUMBERS_BYTES)), 2)
 
 
-class LoopsRun(PassRun):
+class LoopsRun:
     """The iteration of one binary problem.
 
     Parameters
     ----------
-    partitions : ArrayPartitions
-    coordinates : Coordinates
-    positive : int
-        The class against the rest.
-    rows : int
-        Rows that are in memory at a time.
+    fit : PassFit
+        With `ArrayPartitions`.
     duals : ndarray of shape (3, n)
         Zeros: memory for alpha_i y_i of all rows, at present, when the pass began, and with the best lower bound.
-    rng : Generator
-    tol : float
-        The gap to reach, by which the effort is chosen.
 
     Attributes
     ----------
+    rows : int
+        Rows that are in memory at a time.
     u : ndarray of shape (size,)
         w, and the weight of the constant coordinate `rho` of the engine.
     balance : float
         sum alpha_i y_i.
     level : int
         The number of the present effort.
+    idle : int
+        Passes since the last progress.
     """
 
-    def __init__(
-        self,
-        partitions: ArrayPartitions,
-        coordinates: Coordinates,
-        positive: int,
-        label: Any,
-        rows: int,
-        duals: np.ndarray,
-        rng: np.random.Generator,
-        tol: float,
-    ) -> None:
-        super().__init__(coordinates, positive, label)
-        self.partitions, self.rng = partitions, rng
-        self.rows = rows
-        self.duals, (self.current, self.frozen, self.proved) = duals, duals
-        self.kept: Gathered | None = None
-        self.rho, self.u, self.balance = self.problem.rho, np.zeros(coordinates.size), 0.0
-        self.factors = np.ones(2)
-        self.tol, self.level = tol, 0
+    def __init__(self, fit: PassFit, duals: np.ndarray) -> None:
+        self.fit, self.problem, self.coordinates = fit, fit.problem, fit.coordinates
+        self.partitions: Any = fit.whole.partitions
+        self.rng = np.random.default_rng([fit.whole.seed, fit.k])
+        self.rows = rows_in_memory(fit.whole.memory, self.partitions)
+        self.current, self.frozen, self.proved = duals
+        self.kept: Rows | None = None
+        self.rho, self.u, self.balance = self.problem.rho, np.zeros(self.coordinates.size), 0.0
+        self.level = self.idle = 0
 
     @property
     def most_kept(self) -> int:
@@ -181,11 +170,11 @@ class LoopsRun(PassRun):
 
     def _choose_effort(self, last_gap: float) -> None:
         """Raise the effort if too many passes were left at the rate at which this pass reduced the gap."""
-        gap = self.best.gap
-        if gap <= self.tol or last_gap == np.inf:  # the first pass has no gap
+        gap, tol = self.fit.best.gap, self.fit.stopping.tol
+        if gap <= tol or last_gap == np.inf:  # the first pass has no gap
             return
         rate = np.log(last_gap / gap)
-        if np.log(gap / self.tol) > SETTINGS.most_passes_left * rate:
+        if np.log(gap / tol) > SETTINGS.most_passes_left * rate:
             self.level = min(self.level + 1, len(SETTINGS.efforts) - 1)
 
     @property
@@ -196,20 +185,23 @@ class LoopsRun(PassRun):
             found[-1] *= self.rho
         return found
 
-    def advance(self, interrupted: Callable[[], bool]) -> Sums | None:
-        """Make a pass, update the bounds as of its beginning (`_prove`), and return its sums; None if stopped."""
-        z, balance, sums, gap = self.z, self.balance, None, self.best.gap
+    def advance(self) -> bool:
+        """Make a pass, and update the bounds as of its beginning (`_prove`); return False if it was stopped."""
+        z, balance, sums, gap = self.z, self.balance, None, self.fit.best.gap
         self.frozen[:] = self.current
-        for block in self.partitions.mixed_blocks(max(self.rows - self.most_kept, 1), self.rng, interrupted):
+        for block in self.partitions.mixed_blocks(
+            max(self.rows - self.most_kept, 1), self.rng, self.fit.check
+        ):
             part = self._score(block, z)
             sums = part if sums is None else sums.merge(part)
-            self._descend(block, interrupted)
-            release_pages(self.duals)
-            if interrupted():
-                return None
+            self._descend(block)
+            release_pages(self.current)
+            if self.fit.check():
+                return False
         if sums is None or sums.data.rows < self.partitions.shape[0]:
-            return None
-        self._finish(interrupted)
+            return False
+        self.fit.check_rows(sums)
+        self._finish()
         self._prove(sums, z)
         self._choose_effort(gap)
         # w and sum alpha_i y_i without the rounding errors of all steps before this pass
@@ -218,15 +210,15 @@ class LoopsRun(PassRun):
         v = np.append(v, self.problem.rho * sum_now) if self.problem.rho else v
         self.u[: v.size] += v - z[: v.size]
         self.balance += sum_now - balance
-        return sums
+        return True
 
-    def _score(self, block: Gathered, z: np.ndarray) -> Sums:
+    def _score(self, block: Rows, z: np.ndarray) -> Sums:
         """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""
-        scored, y = Block(self.coordinates, block), signs_of(block, self.positive)
+        scored, y = Block(self.coordinates, block), signs_of(block, self.fit.positive)
         dual = scored.dual_sums(y, np.abs(self.frozen[block.numbers]))
-        return replace(scored.bound_sums(y, z, y * self.coordinates.scores(scored.X, z)), dual=dual)
+        return replace(scored.bound_sums(y, z, scored.margins(y, z)), dual=dual)
 
-    def _descend(self, block: Gathered, interrupted: Callable[[], bool]) -> None:
+    def _descend(self, block: Rows) -> None:
         """Sweep a block and the kept rows; keep those of the smallest `_LoadedRows.distances`."""
         rows = block
         if self.kept is not None:
@@ -234,7 +226,7 @@ class LoopsRun(PassRun):
             rows = self.kept.merge(block.some(np.flatnonzero(fresh)))
         loaded = _LoadedRows(self, rows)
         for _ in range(SETTINGS.sweeps):
-            loaded.sweep(interrupted)
+            loaded.sweep()
         self.kept = rows
         if rows.size > self.most_kept:
             places = np.argpartition(loaded.distances(), self.most_kept - 1)[: self.most_kept]
@@ -251,42 +243,39 @@ class LoopsRun(PassRun):
         if self.problem.free:
             self.u[-1] += self.rho * self.balance
 
-    def _finish(self, interrupted: Callable[[], bool]) -> None:
+    def _finish(self) -> None:
         """Sweep the kept rows until the gap on them is small, as `LoopSettings.end_share` says."""
         if self.kept is None:
             return
         loaded, first = _LoadedRows(self, self.kept), np.inf
         for k in range(SETTINGS.end_sweeps):
-            gap = loaded.sweep(interrupted)
+            gap = loaded.sweep()
             first = gap if k == 0 else first
             loaded.store()
             self._move_centre()
             loaded.h.space.vector.w[:] = self.u
-            if gap <= SETTINGS.end_share * first or interrupted():
+            if gap <= SETTINGS.end_share * first or self.fit.check():
                 return
 
     def _prove(self, sums: Sums, z: np.ndarray) -> None:
         """Update the bounds by those of the point z and the dual variables at the beginning of the pass."""
-        best, before = self.best, (self.best.lower, self.best.upper)
+        best = self.fit.best
+        before = best.lower, best.upper
         assert sums.dual is not None
         best.update_primal(Primal(*self.coordinates.point(z)), self.coordinates.bound(sums, z).bound)
         found, factors = bound_of_dual(self.problem, sums.dual, scaled=True)
         if found.bound > best.lower:
-            best.lower, self.factors = found.bound, factors
+            best.update_dual(partial(_proof, self.frozen, factors), found.bound)
             self.frozen, self.proved = self.proved, self.frozen
         self.idle = self.idle + 1 if before == (best.lower, best.upper) else 0
 
-    def certificate(self, shape: tuple[int, int]) -> Certificate:
-        if self.fingerprint is None:
-            return super().certificate(shape)
-        support = np.flatnonzero(self.proved)
-        signed = np.asarray(self.proved[support])
-        y, (minus, plus) = np.sign(signed), self.factors
-        dual = np.abs(signed) * np.where(y > 0.0, plus, minus)
-        used = dual > 0.0
-        return Certificate(
-            self.problem, self.best.lower, self.best.upper, support[used], dual[used], self.fingerprint
-        )
+
+def _proof(signed: np.ndarray, factors: np.ndarray) -> Proof:
+    """Return the dual variables of rows alpha_i y_i, multiplied by the factors of both classes."""
+    support = np.flatnonzero(signed)
+    signed = np.asarray(signed[support])
+    dual = np.abs(signed) * factors[(signed > 0.0).astype(int)]
+    return support[dual > 0.0], dual[dual > 0.0], None
 
 
 class _LoadedRows:
@@ -306,47 +295,47 @@ class _LoadedRows:
         Rows of a sweep between two calls of `interrupted`.
     """
 
-    def __init__(self, run: LoopsRun, rows: Gathered) -> None:
+    def __init__(self, run: LoopsRun, rows: Rows) -> None:
         patterns, weights = Patterns(rows.X), np.where(rows.codes >= 0, rows.weights, 0.0)
         if run.problem.free and not run.rho:
             square = SETTINGS.intercept_step * float(patterns.square.mean())
             run.rho = square**0.5 if square > 0.0 else 1.0
         self.run, self.rows, self.side_by_side = run, rows, patterns.side_by_side
-        self.rule, self.y = Descend(1.0), signs_of(rows, run.positive)
+        self.rule, self.y = Descend(1.0), signs_of(rows, run.fit.positive)
         self.h = patterns.weight(run.problem, self.y, weights, 1.0, run.rho)
         self.h.alpha[:] = np.abs(run.current[rows.numbers])
         self.h.space.vector.w[:] = run.u
         self.scores, self.moved = np.empty(rows.size), np.empty(rows.size, np.uint32)
         self.rows_per_call = max(int(ENTRIES_PER_CALL * rows.size / max(patterns.entries, 1)), 1)
 
-    def sweep(self, interrupted: Callable[[], bool]) -> float:
+    def sweep(self) -> float:
         """Sweep all rows in random order, then the rows that moved; return the gap on all rows, by their scores.
 
         A row moves where its dual variable changes.
         """
         order = shuffled(self.rows.size, self.run.rng, self.side_by_side)
-        moved, gap = self._present(order, interrupted)
+        moved, gap = self._present(order)
         settings, rest = SETTINGS, gap
         for _ in range(self.run.effort.moved_sweeps):
             if not moved.size or rest <= settings.moved_share * gap:
                 break
-            moved, rest = self._present(moved, interrupted)
+            moved, rest = self._present(moved)
         return gap
 
-    def _present(self, order: np.ndarray, interrupted: Callable[[], bool]) -> tuple[np.ndarray, float]:
+    def _present(self, order: np.ndarray) -> tuple[np.ndarray, float]:
         """Sweep some rows, given by their places; return the places of the rows that moved, and the gap on these rows.
 
-        Once `interrupted`, the remaining rows are left out.
+        Once the fit is stopped, the remaining rows are left out.
         """
         moved, gap = [order[:0]], 0.0
         for first in range(0, order.size, self.rows_per_call):
-            if interrupted():
+            if self.run.fit.check():
                 break
             part = order[first : first + self.rows_per_call]
             steps = repeat(self.rule, self.h, part, self.scores, self.moved, 1)[0]
             gap += objective_gap(self.h, part, self.scores, 1.0)
             moved.append(self.moved[:steps].copy())
-            self.run.steps += steps
+            self.run.fit.run.steps += steps
         return np.concatenate(moved), gap
 
     def distances(self) -> np.ndarray:
@@ -370,52 +359,17 @@ class _LoadedRows:
         run.u[:] = self.h.space.vector.w
 
 
-class LoopsDriver(PassDriver):
-    """Dual cached loops for all binary problems of a fit: soft margins at p = 2.
-
-    The problems are solved one after another, each in passes of its own: each keeps other rows in memory.
-
-    Parameters
-    ----------
-    fit : PartitionedFit
-        With `ArrayPartitions`.
-    """
-
-    stage = STAGE
-    method = "rows in partitions: dual coordinate descent, with the open rows in memory"
-    partitions: ArrayPartitions
-
-    def __init__(self, fit: PartitionedFit) -> None:
-        super().__init__(fit)
-        self.rows = rows_in_memory(fit.memory, self.partitions)
-
-    def solve(self) -> list[Solution]:
-        return [self._solved(k) for k in range(len(self.labels))]
-
-    def _solved(self, k: int) -> Solution:
-        """Return the solution of a problem, whose rows in memory and dual variables are released."""
-        fit, shape = self.fit, self.partitions.shape
-        self.stopping = replace(fit.stopping, deadline=fit.stopping.deadline.split(len(self.labels) - k))
-        with dual_arrays(shape[0], fit.memory, fit.folder) as duals:
-            rng = np.random.default_rng([fit.seed, k])
-            run = LoopsRun(
-                self.partitions, self.coordinates, fit.positives[k], self.labels[k], self.rows, duals, rng,
-                self.stopping.tol,
-            )  # fmt: skip
-            self.make_passes([run])
-            if not run.history:  # w of the blocks before the fit was stopped
-                run.best.primal = Primal(*self.coordinates.point(run.z))
-            self._current = None
-            return run.solution(shape, self.stopping)
-
-    def advance(self, runs: list[LoopsRun]) -> bool:
-        (run,) = runs
-        sums = run.advance(self.interrupted)
-        if sums is None:
-            return False
-        run.check_rows(sums)
-        self.report(run)
-        return True
+def loops_passes(fit: PassFit) -> Iterator[None]:
+    """Make passes of dual cached loops until no bound gets better."""
+    whole = fit.whole
+    duals = fit.opened.enter_context(dual_arrays(whole.partitions.shape[0], whole.memory, whole.folder))
+    run = LoopsRun(fit, duals)
+    while run.idle < MAX_IDLE:
+        if not run.advance():
+            if not fit.history:  # w of the blocks before the fit was stopped
+                fit.best.primal = Primal(*fit.coordinates.point(run.z))
+            return
+        yield
 
 
 @contextmanager

@@ -15,44 +15,37 @@ The start is the solution of a random sample. Usually 3 to 8 passes certify a ga
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from ...certificates.certificate import Certificate, ImpliedDual
+from ...certificates.certificate import ImpliedDual
 from ...certificates.row_pass import bound_of_dual, slopes
 from ...data.partitions import signs_of
 from ...numerics.sums import EPS
 from ...solvers.linear_systems import Solve, factor
 from ..best import Primal
-from ..report import Solution
-from .passes import (
-    MIN_UNIT,
-    STEP_SHARES,
-    Coordinates,
-    Linearisation,
-    Near,
-    PartitionedFit,
-    PassDriver,
-    PassRun,
-    Query,
-    StepSums,
-    Sums,
-    pass_sums,
-    row_lengths,
-)
-from .sample import DrawnRows, count_classes, draw_rows, start_point
+from .passes import Block, Coordinates, Linearisation, Near, StepSums, Sums
+from .sample import MAX_IDLE, DrawnRows, draw_rows, start_point
 
-STAGE = "partitioned-newton"
+if TYPE_CHECKING:
+    from .solve import PartitionedFit, PassFit, Proof
+
 # Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
 # otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
 # a larger one limits the gap that can be certified.
 RECOMPUTED = 1e-11
+# Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
+# long costs no pass of its own. More points take more time for each row.
+STEP_SHARES = np.array([0.0625, 0.125, 0.25, 0.5, 0.75])
+# The least distance unit of a row, as a share of the mean one (`NewtonQuery.metric`): without it, rows whose scores are
+# known exactly are never gathered, and rows of tiny entries fill the memory.
+MIN_UNIT = 0.1
 # Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
 # local model, and in two products of the interior points.
 COPIES = 4
@@ -106,6 +99,88 @@ class Settings:
 
 
 SETTINGS = Settings()
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonQuery:
+    """What a pass has to compute for a step.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    positive : int
+        The class against the rest.
+    z : ndarray of shape (size,)
+    width : float
+        Width of the smoothed hinge whose slope and curvature are summed.
+    curved_width : float
+        Width of the smoothing for the curvature; larger than `width` where the slope is that of the hinge itself.
+    last : Linearisation or None
+        The step that led to z.
+    metric : ndarray of shape (size, size)
+        A matrix L^-T with K = LL': the distance of a row from the margin is |1 - m_i| / |L^-1 x_i|, since a row whose
+        score is uncertain may change sides from farther away.
+    unit : float
+        The mean of |L^-1 x_i|, by which these are divided.
+    nearest : int
+        Rows to gather, at most.
+    reach : float
+        Distance up to which rows are gathered.
+    farthest : float
+        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` in the sample.
+    """
+
+    coordinates: Coordinates
+    positive: int
+    z: np.ndarray
+    width: float
+    curved_width: float
+    last: Linearisation | None
+    metric: np.ndarray
+    unit: float
+    nearest: int
+    reach: float
+    farthest: float
+
+    def sums(self, block: Block) -> Sums:
+        """Return the sums over the rows of a block, and the rows within reach of the margin."""
+        problem, y = self.coordinates.problem, signs_of(block.rows, self.positive)
+        margins = block.margins(y, self.z)
+        slope, curvature = slopes(problem, margins, block.weights, self.width)
+        if self.curved_width != self.width:
+            curvature = slopes(problem, margins, block.weights, self.curved_width)[1]
+        on_step, dual = np.zeros(STEP_SHARES.size), None
+        if self.last is not None:
+            before = block.margins(y, self.last.z)
+            for k, share in enumerate(STEP_SHARES):
+                on_step[k] = problem.losses(before + share * (margins - before), block.weights).sum()
+            dual = block.implied_sums(y, self.last, before, margins)
+        step = StepSums(
+            on_step,
+            self.coordinates.combine(block.X, slope * y),
+            self.coordinates.products(block.X, curvature),
+        )
+        found = block.bound_sums(y, self.z, margins)
+        return replace(found, dual=dual, near=self._near(block, margins), step=step)
+
+    def _near(self, block: Block, margins: np.ndarray) -> Near:
+        """Return the rows within reach of the margin, by the distance of `metric`."""
+        distances = np.abs(1.0 - margins)
+        places = np.flatnonzero((distances <= self.farthest) & (block.weights > 0.0))
+        # of few rows: a length costs columns^2 multiplications
+        lengths = row_lengths(self.coordinates, block.X[places], self.metric) / self.unit
+        distances = distances[places] / np.maximum(lengths, MIN_UNIT)
+        near = distances <= self.reach
+        return block.near(places[near], distances[near], margins, self.nearest)
+
+
+def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndarray:
+    """Return |L^-1 x_i| of rows with their constant coordinate, `metric` being L^-T: shape (n,)."""
+    d = coordinates.d
+    scores = np.asarray(X @ metric[:d])
+    if coordinates.constant:
+        scores = scores + coordinates.constant * metric[-1]
+    return np.sqrt(np.einsum("ij,ij->i", scores, scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,42 +304,28 @@ def regularised(coordinates: Coordinates, matrix: np.ndarray) -> np.ndarray:
     return found
 
 
-class Proof(NamedTuple):
-    """Dual variables, and the lower bound that they prove.
-
-    `numbers` and `alpha`, of shape (k,), are the rows whose dual variables are given one by one, and these, before the
-    factors of `dual` multiply them.
-    """
-
-    lower: float
-    dual: ImpliedDual
-    numbers: np.ndarray
-    alpha: np.ndarray
-
-
-def prove(coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray) -> Proof:
-    """Return the lower bound of the dual variables that the last step implies."""
+def prove(
+    coordinates: Coordinates, sums: Sums, last: Linearisation, z: np.ndarray
+) -> tuple[Callable[[], Proof], float]:
+    """Return the dual variables that the last step implies, and the lower bound that they prove."""
     assert sums.dual is not None
     side, factors = bound_of_dual(coordinates.problem, sums.dual, scaled=True)
     size = factors @ sums.dual.total + (factors * factors) @ sums.dual.cost
     minus, plus = factors.tolist()
     implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)
-    return Proof(side.bound - RECOMPUTED * float(size), implied, last.numbers, last.alpha)
+    return lambda: (last.numbers, last.alpha, implied), side.bound - RECOMPUTED * float(size)
 
 
-class NewtonRun(PassRun):
+class NewtonRun:
     """The iteration of one binary problem.
 
     Parameters
     ----------
-    coordinates : Coordinates
-    positive : int
-        The class against the rest.
+    fit : PassFit
     drawn : DrawnRows
         A random sample of all rows, which is kept in memory.
     nearest : int
         Rows near the margin that fit in memory.
-    tol : float
     start : (ndarray, ndarray)
         z of the sample, and z of half of it.
 
@@ -272,37 +333,23 @@ class NewtonRun(PassRun):
     ----------
     z : ndarray of shape (size,)
         The point that the next pass evaluates.
-    best : Best
-        With a `Proof` in place of dual variables.
     idle : int
         Passes since the gap was last reduced to a share of `idle_gap`, the gap at that time.
     """
 
-    def __init__(
-        self,
-        coordinates: Coordinates,
-        positive: int,
-        label: Any,
-        drawn: DrawnRows,
-        nearest: int,
-        tol: float,
-        start: tuple[np.ndarray, np.ndarray],
-    ) -> None:
-        super().__init__(coordinates, positive, label)
-        self.drawn = drawn
-        self.nearest, self.tol = nearest, tol
-        self.y = signs_of(drawn.rows, positive)
+    def __init__(self, fit: PassFit, drawn: DrawnRows, nearest: int, start: tuple[np.ndarray, ...]) -> None:
+        self.fit, self.problem, self.coordinates = fit, fit.problem, fit.coordinates
+        self.drawn, self.nearest, self.idle, self.idle_gap = drawn, nearest, 0, np.inf
+        self.y = signs_of(drawn.rows, fit.positive)
         self.total = float(drawn.factors.sum())
         self.z, half = start
         self.error = self._mean_move(self.z - half)
-        self.best.primal, self.idle_gap = Primal(*coordinates.point(self.z)), np.inf
         self.last: Linearisation | None = None
         self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
         width = max(SETTINGS.curved_errors * self.error, EPS)
-        self.metric_matrix = regularised(coordinates, self._sample_curvature(width))
-        self._query: Query | None = None
+        self.metric_matrix = regularised(self.coordinates, self._sample_curvature(width))
 
-    def query(self) -> Query:
+    def query(self) -> NewtonQuery:
         """Return what the next pass has to compute."""
         metric = _inverse_factor(self.metric_matrix)
         lengths = row_lengths(self.coordinates, self.drawn.rows.X, metric)
@@ -315,8 +362,9 @@ class NewtonRun(PassRun):
         smooth = hinge and first and settings.band_errors * self.error > reach
         width = settings.width_errors * self.error if smooth else 0.0
         curved = width or max(settings.curved_errors * self.error, reach, EPS)
-        self._query = Query(
-            positive=self.positive,
+        return NewtonQuery(
+            coordinates=self.coordinates,
+            positive=self.fit.positive,
             z=self.z,
             width=width,
             curved_width=curved if hinge else width,
@@ -327,30 +375,27 @@ class NewtonRun(PassRun):
             reach=reach,
             farthest=reach * float(units.max()),
         )
-        return self._query
 
-    def advance(self, sums: Sums, interrupted: Callable[[], bool]) -> None:
+    def advance(self, query: NewtonQuery, sums: Sums) -> None:
         """Update the bounds from the sums of a pass, and move z to the next point."""
-        query, best, settings = self._query, self.best, SETTINGS
-        assert query is not None
+        best = self.fit.best
         side = self.coordinates.bound(sums, query.z)
         objective = side.bound - side.rounding
         best.update_primal(Primal(*self.coordinates.point(query.z)), side.bound)
-        if query.last is not None and sums.dual is not None:
-            proof = prove(self.coordinates, sums, query.last, query.z)
-            best.update_dual(proof, proof.lower)
+        if query.last is not None:
+            best.update_dual(*prove(self.coordinates, sums, query.last, query.z))
         self.idle += 1
-        if best.gap < settings.idle_share * self.idle_gap:
+        if best.gap < SETTINGS.idle_share * self.idle_gap:
             self.idle, self.idle_gap = 0, best.gap
-        if best.gap <= self.tol:
+        if best.gap <= self.fit.stopping.tol:
             return
         assert sums.step is not None
         assert sums.near is not None
         if not self._step_back(query, sums.step.on_step, objective):
             self.last_objective = objective
-            self._step(query, sums.step, sums.near.pruned(), objective, interrupted)
+            self._step(query, sums.step, sums.near.pruned(), objective)
 
-    def _step_back(self, query: Query, on_step: np.ndarray, objective: float) -> bool:
+    def _step_back(self, query: NewtonQuery, on_step: np.ndarray, objective: float) -> bool:
         """Set the radius by the best point on the last step; move back to it if the end is worse than the beginning.
 
         Points are the beginning, the end, and those between both that the pass evaluated. Return whether z was moved.
@@ -383,15 +428,14 @@ class NewtonRun(PassRun):
         k = int(np.argmin(values))
         return (1.0, 0.0, *STEP_SHARES.tolist())[k], float(values[k])
 
-    def _step(
-        self, query: Query, sums: StepSums, near: Near, objective: float, interrupted: Callable[[], bool]
-    ) -> None:
+    def _step(self, query: NewtonQuery, sums: StepSums, near: Near, objective: float) -> None:
         """Move to the solution of the local model, not farther than the model is accurate."""
         settings, hinge = SETTINGS, self.problem.loss == "hinge"
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
         metric = regularised(self.coordinates, sums.curvature)
         model = self._local_model(query, sums, near)
-        accuracy = settings.model_share * self.tol * max(abs(objective), 1e-300)
+        accuracy = settings.model_share * self.fit.stopping.tol * max(abs(objective), 1e-300)
+        interrupted = self.fit.stopping.deadline.interrupted
         solve = partial(self._trial, model, metric, query.z, accuracy, interrupted)
         longest = min(settings.max_move * max(reach, self.error) if hinge else np.inf, self.radius)
         step = longest_step(solve, longest)
@@ -430,7 +474,7 @@ class NewtonRun(PassRun):
                 return Trial(*found, self._mean_move(found[0] - centre), weight)
         return None
 
-    def _local_model(self, query: Query, sums: StepSums, near: Near) -> LocalModel:
+    def _local_model(self, query: NewtonQuery, sums: StepSums, near: Near) -> LocalModel:
         """Return the local model without proximal term.
 
         With H the curvature and g the slope of the other rows at z0, their Taylor polynomial is
@@ -439,7 +483,7 @@ class NewtonRun(PassRun):
         coordinates, problem = self.coordinates, self.problem
         caps, D = problem.caps(near.rows.weights), problem.delta2(near.rows.weights)
         rows = coordinates.extended(near.rows.X)
-        rows *= signs_of(near.rows, self.positive)[:, None]
+        rows *= signs_of(near.rows, self.fit.positive)[:, None]
         slope, curvature = slopes(problem, near.margins, near.rows.weights, query.width)
         p = sums.slope - rows.T @ slope
         if query.width == 0.0 and problem.loss == "hinge":
@@ -450,15 +494,6 @@ class NewtonRun(PassRun):
         # eigenvalues
         others[np.diag_indices_from(others)] += 1e-12 * np.diag(sums.curvature)
         return LocalModel(regularised(coordinates, others), p + others @ query.z, rows, D, caps)
-
-    def certificate(self, shape: tuple[int, int]) -> Certificate:
-        found, proof = super().certificate(shape), self.best.alpha
-        if self.fingerprint is not None:
-            found = replace(found, upper=self.best.upper, fingerprint=self.fingerprint)
-        if isinstance(proof, Proof):
-            lower, implied, numbers, alpha = proof
-            found = replace(found, lower=lower, support=numbers, dual=alpha, implied=implied)
-        return found
 
     def _sample_margins(self, z: np.ndarray) -> np.ndarray:
         """Return the margins of the rows of the sample: shape (k,)."""
@@ -544,58 +579,30 @@ def rows_in_memory(memory: float, columns: int) -> int:
     return max(int(ROWS_SHARE * memory / (COPIES * 8.0 * (columns + 1))), 2)
 
 
-class NewtonDriver(PassDriver):
-    """Newton's method for all binary problems of a fit: soft margins at p = 2.
+def draw_sample(fit: PartitionedFit) -> DrawnRows | None:
+    """Draw the rows in memory from which all binary problems start; None if stopped."""
+    n, d = fit.partitions.shape
+    enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS)
+    rows = min(rows_in_memory(fit.memory, d), enough)
+    return draw_rows(fit.partitions, len(fit.classes), rows, fit.seed, fit.stopping.deadline.interrupted)
 
-    Parameters
-    ----------
-    fit : PartitionedFit
-    """
 
-    stage = STAGE
-    method = "rows in partitions: Newton's method, with the rows near the margin in memory"
-
-    def __init__(self, fit: PartitionedFit) -> None:
-        super().__init__(fit)
-        n, d = fit.partitions.shape
-        enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS) * len(self.labels)
-        self.rows = min(rows_in_memory(fit.memory, d), enough)
-        self.kept = max(int(SETTINGS.sample_share * self.rows), 2)  # rows of the sample
-
-    # as in fits of rows in memory: interior points divide by numbers that underflow
-    @np.errstate(over="ignore", invalid="ignore")
-    def solve(self) -> list[Solution]:
-        problems = zip(self.fit.positives, self.labels, strict=True)
-        self.runs = [PassRun(self.coordinates, *problem) for problem in problems]
-        if self._begin():
-            self.make_passes(self.runs)
-        return [run.solution(self.partitions.shape, self.stopping) for run in self.runs]
-
-    def _begin(self) -> bool:
-        """Draw the sample and start every problem; return whether this was completed."""
-        seed, interrupted = self.fit.seed, self.stopping.deadline.interrupted
-        counts = self.partitions.reduce(partial(count_classes, len(self.fit.classes)), interrupted)
-        if counts is None:
-            return False
-        rng = np.random.default_rng(seed)
-        drawn = draw_rows(self.partitions, counts, self.rows, rng, interrupted)
-        if drawn is None:
-            return False
-        sample = drawn.some(np.sort(rng.permutation(drawn.factors.size)[: self.kept]))
-        nearest, tol = max((self.rows - self.kept) // len(self.runs), 1), self.stopping.tol
-        for k, (positive, label) in enumerate(zip(self.fit.positives, self.labels, strict=True)):
-            points = start_point(self.fit.problem, drawn, positive, self.stopping.deadline, seed)
-            start, half = (self.coordinates.vector(point.w, point.b) for point in points)
-            self.runs[k] = NewtonRun(self.coordinates, positive, label, sample, nearest, tol, (start, half))
-        return True
-
-    def advance(self, runs: list[NewtonRun]) -> bool:
-        queries = tuple(run.query() for run in runs)
-        sums = self.partitions.total(partial(pass_sums, self.coordinates, queries), self.interrupted)
+def newton_passes(fit: PassFit) -> Iterator[None]:
+    """Make passes of Newton's method, each followed by a step, until the gap hardly changes."""
+    drawn = fit.drawn
+    if drawn is None:  # stopped
+        return
+    seed, size = fit.whole.seed, drawn.factors.size
+    points = start_point(fit.problem, drawn, fit.positive, fit.stopping.deadline, seed)
+    kept = max(int(SETTINGS.sample_share * size), 2)  # rows of the sample
+    sample = drawn.some(np.sort(np.random.default_rng(seed).permutation(size)[:kept]))
+    start = tuple(fit.coordinates.vector(point.w, point.b) for point in points)
+    run = NewtonRun(fit, sample, max(size - kept, 1), start)
+    fit.best.primal = Primal(*fit.coordinates.point(run.z))
+    while run.idle < MAX_IDLE:
+        query = run.query()
+        sums = fit.make_pass(query.sums)
         if sums is None:
-            return False
-        for run, part in zip(runs, sums, strict=True):
-            run.check_rows(part)
-            run.advance(part, self.stopping.deadline.interrupted)
-            self.report(run)
-        return True
+            return
+        run.advance(query, sums)
+        yield

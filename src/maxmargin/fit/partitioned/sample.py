@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...certificates.sample import Sample
-from ...data.partitions import Gathered, Partition, Partitions, signs_of
+from ...data.partitions import Partitions, Rows, signs_of
 from ...data.rows import Patterns
 from ...problem.problem import Problem
 from ...solvers.iterate import Point
@@ -27,48 +27,14 @@ COST_FACTORS = (1.0, 2.0**-3, 2.0**-6, 2.0**-9)
 MANY_ROWS_PER_COLUMN = 100
 # Gap to which the sample is solved: its solution differs by far more from that of all rows.
 SAMPLE_GAP = 1e-3
+# Rows of each class that are drawn beyond its share: none of a class would be drawn with the probability exp(-10).
+SPARE = 10
 # Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
 SAMPLE_SHARE = 0.25
 # Margin below which rows are added for a hard margin, whose smallest margin in memory is 1: rounding makes no row
 # violate it.
 HARD_REACH = 1.0 - 1e-9
-MAX_IDLE = 8  # passes without a better bound after which the fit has stalled, as in `newton`
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCounts:
-    """Numbers of rows of each class with a positive weight, by partition.
-
-    Attributes
-    ----------
-    firsts : ndarray of shape (partitions,)
-        The number of the first row of each partition.
-    counts : ndarray of int of shape (partitions, classes)
-    """
-
-    firsts: np.ndarray
-    counts: np.ndarray
-
-    def merge(self, other: ClassCounts) -> ClassCounts:
-        """Return the counts of both."""
-        return ClassCounts(np.append(self.firsts, other.firsts), np.vstack([self.counts, other.counts]))
-
-    @property
-    def totals(self) -> np.ndarray:
-        """Rows of each class: shape (classes,)."""
-        return self.counts.sum(axis=0)
-
-
-def count_classes(classes: int, partition: Partition) -> ClassCounts:
-    """Return the number of rows of each class in a partition."""
-    counts = np.bincount(_used_codes(partition) + 1, minlength=classes + 1)[1:]
-    return ClassCounts(np.array([partition.first]), counts[None])
-
-
-def _used_codes(partition: Partition) -> np.ndarray:
-    """Return the codes of the rows, -1 for rows of no class and of weight 0."""
-    codes = np.maximum(np.asarray(partition.codes, dtype=np.int64), -1)
-    return codes if partition.weights is None else np.where(partition.weights > 0.0, codes, -1)
+MAX_IDLE = 8  # passes without a better bound after which a fit or a search has stalled
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +43,12 @@ class DrawnRows:
 
     Attributes
     ----------
-    rows : Gathered
+    rows : Rows
     factors : ndarray of shape (k,)
         Sample weights times the number of rows of the class that each row stands for.
     """
 
-    rows: Gathered
+    rows: Rows
     factors: np.ndarray
 
     def some(self, places: Any) -> DrawnRows:
@@ -92,35 +58,31 @@ class DrawnRows:
         return DrawnRows(rows, self.factors[places] * (before / np.maximum(after, 1))[rows.codes])
 
 
+class ClassCounts(NamedTuple):
+    """The number of rows of each class with a positive weight: shape (classes,)."""
+
+    counts: np.ndarray
+
+    def merge(self, other: ClassCounts) -> ClassCounts:
+        """Return the numbers for the rows of both."""
+        return ClassCounts(self.counts + other.counts)
+
+
 def draw_rows(
-    partitions: Partitions,
-    counts: ClassCounts,
-    size: int,
-    rng: np.random.Generator,
-    interrupted: Callable[[], bool],
+    partitions: Partitions, classes: int, size: int, seed: int, interrupted: Callable[[], bool]
 ) -> DrawnRows | None:
     """Draw rows at random, about `size` in all; None if stopped.
 
-    The classes get equal shares: a rare class decides as much about the hyperplane as a frequent one. Rows are read
-    where they are; the pass reads the labels of all rows.
+    The classes get equal shares: a rare class decides as much about the hyperplane as a frequent one. Whether a row is
+    drawn depends on its number and the seed alone.
     """
-    totals = counts.totals
-    shares = fair_shares(totals, size)
-    ranks = [
-        np.sort(rng.choice(total, share, replace=False)) for total, share in zip(totals, shares, strict=True)
-    ]
-    before = np.vstack([np.zeros_like(counts.counts[:1]), np.cumsum(counts.counts, axis=0)])
-    drawn = {
-        int(first): tuple(
-            each[np.searchsorted(each, begin) : np.searchsorted(each, end)] - begin
-            for each, begin, end in zip(ranks, *before[k : k + 2], strict=True)
-        )
-        for k, first in enumerate(counts.firsts)
-    }
-    rows = partitions.reduce(partial(_take_ranks, drawn), interrupted)
-    if rows is None:
+    totals = partitions.reduce(partial(_count_classes, classes), interrupted)
+    if totals is None:
         return None
-    return DrawnRows(rows, rows.weights * (totals / np.maximum(shares, 1))[rows.codes])
+    shares = fair_shares(totals.counts, size) + SPARE
+    chances = np.minimum(shares / np.maximum(totals.counts, 1), 1.0)
+    rows = partitions.reduce(partial(_drawn, chances, seed), interrupted)
+    return None if rows is None else DrawnRows(rows, rows.weights / chances[rows.codes])
 
 
 def fair_shares(totals: np.ndarray, size: int) -> np.ndarray:
@@ -135,28 +97,20 @@ def fair_shares(totals: np.ndarray, size: int) -> np.ndarray:
     return shares
 
 
-def _take_ranks(drawn: dict[int, tuple[np.ndarray, ...]], partition: Partition) -> Gathered:
-    """Return the rows of a partition with these ranks among the rows of their class."""
-    codes = _used_codes(partition)
-    places = [
-        np.flatnonzero(codes == k)[ranks] for k, ranks in enumerate(drawn[partition.first]) if ranks.size
-    ]
-    return Gathered.take(partition, np.sort(np.concatenate(places)) if places else np.zeros(0, np.int64))
+def _count_classes(classes: int, rows: Rows) -> ClassCounts:
+    """Return the number of rows of each class in a partition."""
+    used = rows.codes[(rows.weights > 0.0) & (rows.codes >= 0)]
+    return ClassCounts(np.bincount(used, minlength=classes))
 
 
-def sample_of_classes(
-    partitions: Partitions, classes: int, size: int, seed: int, interrupted: Callable[[], bool]
-) -> Gathered | None:
-    """Draw about `size` rows at random, two of each class at least where it has so many; None if stopped."""
-    counts = partitions.reduce(partial(count_classes, classes), interrupted)
-    if counts is None:
-        return None
-    rng = np.random.default_rng(seed)
-    drawn = draw_rows(partitions, counts, max(size, 2 * classes), rng, interrupted)
-    return None if drawn is None else drawn.rows
+def _drawn(chances: np.ndarray, seed: int, rows: Rows) -> Rows:
+    """Return rows of a partition, each class with its chance."""
+    draws = np.random.Generator(np.random.PCG64(seed).advance(int(rows.numbers[0]))).random(rows.size)
+    chance = np.where((rows.weights > 0.0) & (rows.codes >= 0), chances[rows.codes], 0.0)
+    return rows.some(np.flatnonzero(draws < chance))
 
 
-def with_rows(held: Gathered, support: np.ndarray, new: Sequence[Near], limit: int) -> Gathered | None:
+def with_rows(held: Rows, support: np.ndarray, new: Sequence[Near], limit: int) -> Rows | None:
     """Return the rows in memory with new ones of small margins; None if there are no new ones, or no room for any.
 
     Where all do not fit, rows in memory that no proof uses are dropped, but for one of each class, and the new rows of
@@ -164,7 +118,7 @@ def with_rows(held: Gathered, support: np.ndarray, new: Sequence[Near], limit: i
 
     Parameters
     ----------
-    held : Gathered
+    held : Rows
         The rows in memory, of ascending numbers.
     support : ndarray of int
         The places of the rows in memory that a proof uses.
@@ -174,7 +128,7 @@ def with_rows(held: Gathered, support: np.ndarray, new: Sequence[Near], limit: i
         Rows that fit in memory.
     """
     rows, margins = (
-        Gathered.joined([near.rows for near in new]),
+        Rows.joined([near.rows for near in new]),
         np.concatenate([near.distances for near in new]),
     )
     by_margin = np.argsort(margins, kind="stable")

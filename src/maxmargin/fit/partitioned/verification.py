@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,25 @@ from ...certificates.verification import (
     naming,
     recomputed,
 )
-from ...data.partitions import Partitions
-from .passes import Coordinates, Evaluation, Linearisation, pass_sums
+from ...data.partitions import Partitions, signs_of
+from .passes import Block, Coordinates, Linearisation, Sums, pass_sums
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimedBounds:
+    """A query for the bounds of the point z, and of the dual variables that a step and its end imply."""
+
+    positive: int
+    z: np.ndarray
+    step: Linearisation
+    end: np.ndarray
+
+    def sums(self, block: Block) -> Sums:
+        """Return the sums over the rows of a block."""
+        y = signs_of(block.rows, self.positive)
+        found = block.bound_sums(y, self.z, block.margins(y, self.z), by_terms=True)
+        before, after = block.margins(y, self.step.z), block.margins(y, self.end)
+        return replace(found, dual=block.implied_sums(y, self.step, before, after))
 
 
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
@@ -45,21 +63,19 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
     problem = parts[0][0].problem
     same = all(part.problem == problem for part, *_ in parts)
     require(same, "the certificates of this model are about different problems.")
-    coordinates, queries, found = Coordinates(problem, columns), [], []
+    coordinates, found = Coordinates(problem, columns), []
     for k, (part, name, w, b) in enumerate(parts):
         with naming(name, model):
-            positive, z = 1 if len(parts) == 1 else k, coordinates.vector(w, b)
-            dual = _dual_of_claim(part, coordinates, z, partitions.shape[0])
-            queries.append(Evaluation(positive, z, 0, -np.inf, by_terms=True, dual=dual))
-    total = partitions.total(partial(pass_sums, coordinates, tuple(queries)), bool)
-    assert total is not None
-    for (part, name, _, b), query, sums in zip(parts, queries, total, strict=True):
-        with naming(name, model):
-            check_claim(part, sums.data, b)
+            z = coordinates.vector(w, b)
+            claimed = _dual_of_claim(part, coordinates, z, partitions.shape[0])
+            query = ClaimedBounds(1 if len(parts) == 1 else k, z, *claimed)
+            sums = partitions.total(partial(pass_sums, coordinates, query.sums), bool)
+            assert sums is not None
             assert sums.dual is not None
+            check_claim(part, sums.data, b)
             # the factors of implied dual variables are those of their best multiple
             below, _ = bound_of_dual(problem, sums.dual, scaled=part.implied is not None)
-            found.append(recomputed(part, combine_sides(problem, below, coordinates.bound(sums, query.z))))
+            found.append(recomputed(part, combine_sides(problem, below, coordinates.bound(sums, z))))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
