@@ -326,6 +326,7 @@ def test_the_first_reading_ends_before_there_is_a_model(scheduler):
     assert len(read) < 7
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_partitions_and_not_the_fit():
     X, y = arrays(*rows()[:2])
     with dask.config.set(scheduler="sync"):

@@ -11,7 +11,7 @@ import pytest
 from processes import run_python
 
 # `make faults` kills each command a hundred times
-KILLS = int(os.environ.get("MAXMARGIN_KILLS", "2"))
+KILLS = int(os.environ.get("MAXMARGIN_KILLS", "1"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked on this system")
