@@ -10,7 +10,8 @@ gaps, and the soft margin needs far fewer updates than the hard margin.
 import matplotlib.pyplot as plt
 import real_data
 
-from maxmargin import IMA, PUMMA, compare
+from maxmargin import compare
+from maxmargin.algorithms import IMA, PUMMA
 
 X, y = real_data.load("sonar")
 print(f"{X.shape[0]} rows, {X.shape[1]} features")

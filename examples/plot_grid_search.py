@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import MPU, PUMMA, MaxMarginClassifier
+from maxmargin import MaxMarginClassifier
+from maxmargin.algorithms import MPU, PUMMA
 
 X, y = real_data.load("heart")
 folds = StratifiedKFold(5, shuffle=True, random_state=0)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import ALMA, CRAMMA, MaxMarginClassifier, Perceptron
-from maxmargin.algorithms import Algorithm
+from maxmargin import MaxMarginClassifier
+from maxmargin.algorithms import ALMA, CRAMMA, Algorithm, Perceptron
 
 from .data import Data, sonar, wbc, wbc_separable
 from .record import LONG, Cell, Row, Section, Tables, like, results_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin import ALMA, IMA, MaxMarginClassifier
-from maxmargin.algorithms import Algorithm
+from maxmargin import MaxMarginClassifier
+from maxmargin.algorithms import ALMA, IMA, Algorithm
 
 from .data import Data, ionosphere, micro_array, sonar, wbc, wbc_separable
 from .record import Cell, Row, Section, Tables, results_of

@@ -19,8 +19,8 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_svmlight_file
 from sklearn.svm import LinearSVC
 
-from maxmargin import MPU, DualCoordinateDescent, MaxMarginClassifier, Pegasos, Status, verify
-from maxmargin.algorithms import Algorithm
+from maxmargin import MaxMarginClassifier, Status, verify
+from maxmargin.algorithms import MPU, Algorithm, DualCoordinateDescent, Pegasos
 
 from .cutting_plane import rounds
 from .record import Cell, Row, Section, Tables, interval, like, number, results_of

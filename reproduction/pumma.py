@@ -16,15 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
-from maxmargin import (
-    ALMA,
-    MICRA,
-    PUMMA,
-    AggressiveROMMA,
-    KernelMaxMarginClassifier,
-    verify,
-)
-from maxmargin.algorithms import Algorithm
+from maxmargin import KernelMaxMarginClassifier, verify
+from maxmargin.algorithms import ALMA, MICRA, PUMMA, AggressiveROMMA, Algorithm
 from maxmargin.numerics.sums import norm
 
 from .cramma import optimum

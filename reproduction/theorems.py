@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin import (
+from maxmargin.algorithms import (
     FMP,
     IMA,
     IteratedSmoothedPrimalDual,

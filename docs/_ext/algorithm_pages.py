@@ -159,7 +159,7 @@ def rule_page(name: str, cls: type[Algorithm]) -> str:
         supported_problems(cls),
         heading("Definition and guarantee", "-"),
         notation(cls),
-        f".. autoclass:: maxmargin.{cls.__name__}\n   :no-members:\n",
+        f".. autoclass:: maxmargin.algorithms.{cls.__name__}\n   :no-members:\n",
         heading("Usage", "-"),
         usage(name, cls),
         heading("Implementation", "-"),
@@ -236,7 +236,7 @@ def usage(name: str, cls: type[Algorithm]) -> str:
     arguments = "".join(f", {key}={_literal(value)}" for key, value in pictures.problem_options(cls).items())
     return (
         ".. code-block:: python\n\n"
-        f"   from maxmargin import {', '.join(sorted([cls.__name__, 'MaxMarginClassifier'], key=str.lower))}\n\n"
+        f"   from maxmargin import MaxMarginClassifier\n   from maxmargin.algorithms import {cls.__name__}\n\n"
         f"   # by name\n   MaxMarginClassifier(algorithm={_literal(name)}{arguments})\n"
         f"   # as an object, which takes the parameters above\n"
         f"   MaxMarginClassifier(algorithm={cls.__name__}(){arguments})\n\n"

@@ -38,8 +38,7 @@ def write_page(app: Any) -> None:
 
 
 def page() -> str:
-    algorithms = {cls.__name__ for cls in ALGORITHMS.values()}
-    names = [name for name in maxmargin.__all__ if name not in algorithms]
+    names = maxmargin.__all__
     parts = [
         heading("Reference"),
         "The public names of ``maxmargin``, the displays of ``maxmargin.plots`` and the command line. Names that begin",
@@ -65,7 +64,7 @@ def page() -> str:
         "",
     ]
     for name, cls in ALGORITHMS.items():
-        parts += [f"   * - :py:class:`~maxmargin.{cls.__name__}`", f"     - ``{name}``"]
+        parts += [f"   * - :py:class:`~maxmargin.algorithms.{cls.__name__}`", f"     - ``{name}``"]
     parts += [
         "",
         heading("Bounds before the run", "-"),

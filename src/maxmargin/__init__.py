@@ -5,31 +5,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with the table below
-    from .algorithms import ALMA as ALMA
-    from .algorithms import CRAMMA as CRAMMA
-    from .algorithms import FMP as FMP
-    from .algorithms import IMA as IMA
-    from .algorithms import MICRA as MICRA
-    from .algorithms import MPU as MPU
-    from .algorithms import PUMMA as PUMMA
-    from .algorithms import ROMMA as ROMMA
-    from .algorithms import AggressiveROMMA as AggressiveROMMA
-    from .algorithms import DualCoordinateDescent as DualCoordinateDescent
-    from .algorithms import FixedDirectionalMargin as FixedDirectionalMargin
-    from .algorithms import FlexibleIMA as FlexibleIMA
-    from .algorithms import InteriorPoint as InteriorPoint
-    from .algorithms import IteratedSmoothedPrimalDual as IteratedSmoothedPrimalDual
-    from .algorithms import LinearProgram as LinearProgram
-    from .algorithms import LocalPerceptron as LocalPerceptron
-    from .algorithms import Newton as Newton
-    from .algorithms import NormalisedPerceptron as NormalisedPerceptron
-    from .algorithms import Pegasos as Pegasos
-    from .algorithms import Perceptron as Perceptron
-    from .algorithms import ProximalNewton as ProximalNewton
-    from .algorithms import ProximalPoint as ProximalPoint
-    from .algorithms import SmoothedPerceptron as SmoothedPerceptron
-    from .algorithms import SmoothedPrimalDual as SmoothedPrimalDual
-    from .algorithms import VonNeumann as VonNeumann
     from .certificates.certificate import Certificate as Certificate
     from .certificates.certificate import CertificateError as CertificateError
     from .certificates.certificate import Certificates as Certificates
@@ -71,12 +46,6 @@ __version__ = "0.1.0"
 
 # Public names by the module that defines them.
 _MODULES = {
-    "algorithms": """
-        ALMA AggressiveROMMA CRAMMA DualCoordinateDescent FMP
-        FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
-        Newton PUMMA Pegasos Perceptron ProximalNewton ProximalPoint ROMMA
-        IteratedSmoothedPrimalDual NormalisedPerceptron SmoothedPerceptron SmoothedPrimalDual VonNeumann
-    """,
     "certificates.certificate": "Certificate CertificateError Certificates",
     "certificates.verdicts": "Inseparable KernelSeparator LinearSeparator Separable Undecided",
     "estimators.explanation": "SupportReport support_report",

@@ -11,8 +11,8 @@ from naive import BUSY, replay
 from oracle import optimum
 from problems import rings
 
-from maxmargin import MPU, DualCoordinateDescent, KernelMaxMarginClassifier, Problem, Status
-from maxmargin.algorithms import ALGORITHMS, Bias, Facts
+from maxmargin import KernelMaxMarginClassifier, Problem, Status
+from maxmargin.algorithms import ALGORITHMS, MPU, Bias, DualCoordinateDescent, Facts
 
 KERNELISED = [name for name in ALGORITHMS if ALGORITHMS[name].kernelised]
 PROBLEMS = [

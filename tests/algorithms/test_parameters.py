@@ -83,41 +83,45 @@ def test_algorithms_without_a_kernel_form_name_an_alternative():
         assert (refusal is None) == (name not in without)
         assert refusal is None or ('algorithm="' in refusal and name not in refusal)
     with pytest.raises(ValueError, match=r"newton.*pumma"):
-        KernelMaxMarginClassifier(algorithm=mm.Newton()).fit([[0.0], [1.0]], [0, 1])
+        KernelMaxMarginClassifier(algorithm=mm.algorithms.Newton()).fit([[0.0], [1.0]], [0, 1])
 
 
 POSITIVE = "must be a positive"
 ACCURACY = "must lie above 0 and be at most 1"
 INVALID = [
-    (mm.MPU, {"delta": 0.0}, "delta must lie between 0 and 1"),
-    (mm.MPU, {"delta": "x"}, "delta must be a number"),
-    (mm.MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
-    (mm.MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
-    (mm.MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
-    (mm.MPU, {"schedule": "shrinking"}, "schedule of mpu must be one of .'gap', 'two-level', "),
-    (mm.MPU, {"shuffle": 0}, "shuffle must be True or False"),
-    (mm.DualCoordinateDescent, {"schedule": "shrinking", "eps": 0.0}, POSITIVE),
-    (mm.DualCoordinateDescent, {"eps": 0.1, "schedule": "gap"}, 'criterion of schedule="shrinking"'),
-    (mm.Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
-    (mm.Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
-    (mm.ALMA, {"alpha": 0.0}, ACCURACY),
-    (mm.ALMA, {"C": 0.0}, POSITIVE),
-    (mm.ALMA, {"normalise": 0.0}, "normalise must be True or False"),
-    (mm.CRAMMA, {"beta": 0.0}, r"beta must be a positive number \(in units of R\)"),
-    (mm.CRAMMA, {"eta": np.inf}, POSITIVE),
-    (mm.MICRA, {"zeta": 1.5}, "zeta must lie between 0 and 1"),
-    (mm.FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
-    (mm.AggressiveROMMA, {"delta": 0.0}, ACCURACY),
-    (mm.PUMMA, {"halving": 2}, "halving must be True or False"),
-    (mm.FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
-    (mm.FMP, {"constant": 0.0}, POSITIVE),
-    (mm.IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
-    (mm.IMA, {"increment": 0.0}, POSITIVE),
-    (mm.IMA, {"rule": "middle"}, "rule must be 'balanced' or 'paper'"),
-    (mm.IMA, {"budget": 0}, "budget must be a whole number"),
-    (mm.Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
-    (mm.Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
-    (mm.Pegasos, {"projection": "yes"}, "projection must be a bool"),
+    (mm.algorithms.MPU, {"delta": 0.0}, "delta must lie between 0 and 1"),
+    (mm.algorithms.MPU, {"delta": "x"}, "delta must be a number"),
+    (mm.algorithms.MPU, {"delta_b": 1.0}, r"delta_b must be above 1 \(in units of R\^2\)"),
+    (mm.algorithms.MPU, {"c_bar": 0.5}, "c_bar must be at least 1"),
+    (mm.algorithms.MPU, {"Nep1": 0}, "Nep1 and Nep2 must be at least 1"),
+    (mm.algorithms.MPU, {"schedule": "shrinking"}, "schedule of mpu must be one of .'gap', 'two-level', "),
+    (mm.algorithms.MPU, {"shuffle": 0}, "shuffle must be True or False"),
+    (mm.algorithms.DualCoordinateDescent, {"schedule": "shrinking", "eps": 0.0}, POSITIVE),
+    (
+        mm.algorithms.DualCoordinateDescent,
+        {"eps": 0.1, "schedule": "gap"},
+        'criterion of schedule="shrinking"',
+    ),
+    (mm.algorithms.Perceptron, {"b": -1.0}, r"b, in units of R\^2, must be at least 0"),
+    (mm.algorithms.Perceptron, {"shuffle": "no"}, "shuffle must be True or False"),
+    (mm.algorithms.ALMA, {"alpha": 0.0}, ACCURACY),
+    (mm.algorithms.ALMA, {"C": 0.0}, POSITIVE),
+    (mm.algorithms.ALMA, {"normalise": 0.0}, "normalise must be True or False"),
+    (mm.algorithms.CRAMMA, {"beta": 0.0}, r"beta must be a positive number \(in units of R\)"),
+    (mm.algorithms.CRAMMA, {"eta": np.inf}, POSITIVE),
+    (mm.algorithms.MICRA, {"zeta": 1.5}, "zeta must lie between 0 and 1"),
+    (mm.algorithms.FixedDirectionalMargin, {"beta": -0.1}, POSITIVE),
+    (mm.algorithms.AggressiveROMMA, {"delta": 0.0}, ACCURACY),
+    (mm.algorithms.PUMMA, {"halving": 2}, "halving must be True or False"),
+    (mm.algorithms.FMP, {"gamma": -1.0}, "gamma must be a number of at least 0"),
+    (mm.algorithms.FMP, {"constant": 0.0}, POSITIVE),
+    (mm.algorithms.IMA, {"alpha": 1.0}, "alpha must lie between 0 and 1"),
+    (mm.algorithms.IMA, {"increment": 0.0}, POSITIVE),
+    (mm.algorithms.IMA, {"rule": "middle"}, "rule must be 'balanced' or 'paper'"),
+    (mm.algorithms.IMA, {"budget": 0}, "budget must be a whole number"),
+    (mm.algorithms.Pegasos, {"k": 2.5}, "k must be a whole number of patterns, at least 1"),
+    (mm.algorithms.Pegasos, {"T": True}, "T must be a whole number of mini-batches, at least 1, or None"),
+    (mm.algorithms.Pegasos, {"projection": "yes"}, "projection must be a bool"),
 ]
 
 

@@ -11,8 +11,8 @@ from effort import interpreted
 from problems import rings
 from sklearn.metrics.pairwise import rbf_kernel
 
-from maxmargin import MPU, Perceptron, Status
-from maxmargin.algorithms import ALGORITHMS
+from maxmargin import Status
+from maxmargin.algorithms import ALGORITHMS, MPU, Perceptron
 
 
 @interpreted

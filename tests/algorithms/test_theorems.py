@@ -16,8 +16,8 @@ from naive import inverse_link, p_norm
 from oracle import optimum
 
 import maxmargin as mm
-from maxmargin import FMP, IMA, MPU, PUMMA, MaxMarginClassifier, Problem, Status
-from maxmargin.algorithms import ALGORITHMS, Bias, Facts, bounds
+from maxmargin import MaxMarginClassifier, Problem, Status
+from maxmargin.algorithms import ALGORITHMS, FMP, IMA, MPU, PUMMA, Bias, Facts, bounds
 
 seeds = st.integers(0, 2**20)
 MARGIN = 0.5  # the largest margin of planted patterns
@@ -105,23 +105,23 @@ LINKED, EXPONENTS = (2.0, 2.5, 6.8), (1.0, 1.5, 2.0, 3.0, np.inf)
 THEOREMS = {
     "perceptron": Theorem(
         ((0.0, 0.3, 1.0, 5.0, 30.0),),
-        lambda g, b: mm.Perceptron(b=b),
+        lambda g, b: mm.algorithms.Perceptron(b=b),
         lambda g, p, b: Claim(bounds.perceptron_updates(1.0, g, b), bounds.perceptron_fraction(b)),
     ),
     "local-perceptron": Theorem(
         ((0.0, 0.3, 5.0),),
-        lambda g, b: mm.LocalPerceptron(b=b),
+        lambda g, b: mm.algorithms.LocalPerceptron(b=b),
         lambda g, p, b: Claim(bounds.perceptron_updates(1.0, g, b), 0.0),
     ),
     "alma": Theorem(
         ((0.2, 0.5, 0.8), (False, True)),
-        lambda g, alpha, normalise: mm.ALMA(alpha=alpha, normalise=normalise),
+        lambda g, alpha, normalise: mm.algorithms.ALMA(alpha=alpha, normalise=normalise),
         lambda g, p, alpha, _: Claim(bounds.alma_updates(1.0, g, alpha, p), 1.0 - alpha),
         LINKED,
     ),
     "cramma": Theorem(
         ((1.0, 2.0, 5.0), (0.03, 0.2, 0.6), (0.5, 0.7, 1.0, 2.0)),
-        lambda g, beta, share, epsilon: mm.CRAMMA(beta=beta, eta=rate(g, share), epsilon=epsilon),
+        lambda g, beta, share, epsilon: mm.algorithms.CRAMMA(beta=beta, eta=rate(g, share), epsilon=epsilon),
         lambda g, p, beta, share, epsilon: Claim(
             bounds.cramma_updates(1.0, g, beta, rate(g, share), epsilon) - 1.0,
             bounds.cramma_fraction(1.0, g, beta, rate(g, share), epsilon),
@@ -129,25 +129,29 @@ THEOREMS = {
     ),
     "micra": Theorem(
         ((0.5, 1.0, 2.0), (0.1, 0.5, 2.0), ((0.5, 0.5), (0.5, 0.2), (1.0, 0.5), (1.0, 0.9), (2.0, 0.3))),
-        lambda g, beta, eta, powers: mm.MICRA(beta=beta, eta=eta, epsilon=powers[0], zeta=powers[1]),
+        lambda g, beta, eta, powers: mm.algorithms.MICRA(
+            beta=beta, eta=eta, epsilon=powers[0], zeta=powers[1]
+        ),
         lambda g, p, *drawn: micra_claim(g, *drawn),
     ),
     "fixed-margin": Theorem(
         ((0.1, 0.5),),
-        lambda g, share: mm.FixedDirectionalMargin(beta=share * g, eta=0.5 * g),
+        lambda g, share: mm.algorithms.FixedDirectionalMargin(beta=share * g, eta=0.5 * g),
         lambda g, p, share: Claim(bounds.fixed_margin_updates(1.0, g, share * g, 0.5 * g), share),
     ),
     "romma": Theorem(
-        ((None,),), lambda g, _: mm.ROMMA(), lambda g, p, _: Claim(bounds.romma_updates(1.0, g), 0.0)
+        ((None,),),
+        lambda g, _: mm.algorithms.ROMMA(),
+        lambda g, p, _: Claim(bounds.romma_updates(1.0, g), 0.0),
     ),
     "aggressive-romma": Theorem(
         ((1.0, 0.5, 0.1),),
-        lambda g, delta: mm.AggressiveROMMA(delta=delta, halving=False),
+        lambda g, delta: mm.algorithms.AggressiveROMMA(delta=delta, halving=False),
         lambda g, p, delta: Claim(bounds.romma_updates(1.0, g, delta), 1.0 - delta),
     ),
     "pumma": Theorem(  # theorem 3; the paper prints 2 for 4
         ((1.0, 0.4, 0.1),),
-        lambda g, delta: mm.PUMMA(delta=delta, halving=False),
+        lambda g, delta: mm.algorithms.PUMMA(delta=delta, halving=False),
         lambda g, p, delta: Claim(bounds.pumma_updates(1.0, g, delta, p), 1.0 - delta),
         LINKED,
     ),
@@ -282,7 +286,7 @@ def test_parameters_follow_from_the_accuracy(c, digits, delta_b, R2):
     b, db = hard.rule
     assert bounds.mpu_fraction(b / R2, db / R2) >= (1.0 - delta) * (1.0 - 1e-12)
     # at a margin of 1 - delta of the largest extended one, the ratio of the objectives is (1 - delta)^-2
-    for cls in (mm.AggressiveROMMA, PUMMA):
+    for cls in (mm.algorithms.AggressiveROMMA, PUMMA):
         rule = cls(halving=False).plan(Facts(Problem("squared_hinge", C), R2, tol=delta)).rule
         assert 0.8 * delta < (1.0 - rule.delta) ** -2 - 1.0 <= delta
 

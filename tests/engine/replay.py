@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 import maxmargin
 import maxmargin.fit.exact
-from maxmargin import MaxMarginClassifier, Perceptron, Problem
-from maxmargin.algorithms import ALGORITHMS, Bias, Facts
+from maxmargin import MaxMarginClassifier, Problem
+from maxmargin.algorithms import ALGORITHMS, Bias, Facts, Perceptron
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
 from maxmargin.algorithms.online.mpu import Unlearn
 from maxmargin.algorithms.online.perceptron import LocalPerceptron

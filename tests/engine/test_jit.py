@@ -152,7 +152,8 @@ SWEEP = """
 import json
 import numpy as np
 import maxmargin.engine.jit as jit
-from maxmargin import Perceptron, Problem
+from maxmargin import Problem
+from maxmargin.algorithms import Perceptron
 from maxmargin.algorithms import Facts
 from maxmargin.data.rows import Patterns
 from maxmargin.engine.sweep import repeat

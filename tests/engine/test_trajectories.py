@@ -11,8 +11,8 @@ from effort import THOROUGH, interpreted
 from naive import BUSY, NAIVE, alma_p, fmp, p_norm, pegasos, pumma_p, replay
 from presenting import ONE_BY_ONE, WHOLE, bias, dual, facts, opened, packed, present, reflected, scored
 
-from maxmargin import MPU, Problem, Status
-from maxmargin.algorithms import ALGORITHMS, PUMMA, Bias, Facts, Pegasos
+from maxmargin import Problem, Status
+from maxmargin.algorithms import ALGORITHMS, MPU, PUMMA, Bias, Facts, Pegasos
 from maxmargin.algorithms.normalised.base import NormalisedAlgorithm
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
 from maxmargin.algorithms.online.mpu import Unlearn

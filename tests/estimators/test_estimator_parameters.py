@@ -25,7 +25,7 @@ SHARED = {
     "intercept": ("real",),
     "intercept_scaling": ("x",),
     "class_weight": ("even", [1.0, 2.0], {0: "a"}, {2: 1.0}, {0: -1.0}, {0: INF}, {0: 0.0}, {0: 0, 1: 0}),
-    "algorithm": ("smo", 3, mm.MPU),
+    "algorithm": ("smo", 3, mm.algorithms.MPU),
     "max_time": (0, -3.0, True),
     "callback": (3, lambda report: np.ones(2)),
     "n_jobs": ("all", 0, 1.5),
@@ -52,7 +52,7 @@ KERNEL = {
 ONLINE = {
     "C": (-1.0,),
     "beta": ("fixed-margin",),  # of the algorithm
-    "eta": ("cramma", mm.FixedDirectionalMargin(beta=0.1)),
+    "eta": ("cramma", mm.algorithms.FixedDirectionalMargin(beta=0.1)),
     "algorithm": ("mpu", "smo"),
     "radius": (-1.0,),
 }

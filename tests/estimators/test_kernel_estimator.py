@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels, rbf_kernel
 from sklearn.svm import SVC
 
-from maxmargin import PUMMA, CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, Status, verify
-from maxmargin.algorithms import Perceptron
+from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, Status, verify
+from maxmargin.algorithms import PUMMA, Perceptron
 
 INF = np.inf
 

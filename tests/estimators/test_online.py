@@ -16,20 +16,21 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.pipeline import make_pipeline
 
 import maxmargin as mm
-from maxmargin import ALMA, PUMMA, ROMMA, FixedDirectionalMargin, OnlineMarginClassifier, Perceptron, Problem
+from maxmargin import OnlineMarginClassifier, Problem
+from maxmargin.algorithms import ALMA, PUMMA, ROMMA, FixedDirectionalMargin, Perceptron
 
 ROUNDING = 1e-12  # 200 updates, of sums of five terms: 1000 eps = 2e-13, times 5 for the order of additions
 RULES = [
-    mm.LocalPerceptron(),
+    mm.algorithms.LocalPerceptron(),
     Perceptron(b=0.3),
     ALMA(alpha=0.5),
     ALMA(alpha=0.5, normalise=True),
-    mm.CRAMMA(eta=0.1),
-    mm.MICRA(eta=0.3),
+    mm.algorithms.CRAMMA(eta=0.1),
+    mm.algorithms.MICRA(eta=0.3),
     FixedDirectionalMargin(beta=0.2, eta=0.1),
     FixedDirectionalMargin(beta=1.0, eta=20.0),  # the scale of w is folded in at times
     ROMMA(),
-    mm.AggressiveROMMA(delta=0.2),
+    mm.algorithms.AggressiveROMMA(delta=0.2),
     PUMMA(delta=0.2),
 ]
 each_rule = pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -115,7 +116,9 @@ class TestStreams:
             assert found.coef_.dtype == np.float64
             assert np.array_equal(found.updates_, truth.updates_)
 
-    @pytest.mark.parametrize("rule", ["auto", mm.LocalPerceptron(b=0.5), PUMMA(delta=0.2)], ids=repr)
+    @pytest.mark.parametrize(
+        "rule", ["auto", mm.algorithms.LocalPerceptron(b=0.5), PUMMA(delta=0.2)], ids=repr
+    )
     def test_pickled_and_saved_streams_continue_identically_in_constant_memory(self, rule, tmp_path):
         X, y = clouds(40, classes=3)
         model = batches(OnlineMarginClassifier(rule, C=1.0), X[:25], y[:25], 10)

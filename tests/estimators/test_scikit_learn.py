@@ -14,13 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import (
-    MPU,
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
     MaxMarginClassifierCV,
     OnlineMarginClassifier,
 )
+from maxmargin.algorithms import MPU
 
 X, Y = load_iris(return_X_y=True)
 LINEAR = MaxMarginClassifier(tol=1e-6, random_state=0)

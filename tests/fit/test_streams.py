@@ -15,16 +15,16 @@ from maxmargin import OnlineMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS, Facts
 
 RUNS = [
-    mm.Perceptron(b=0.37),
-    mm.LocalPerceptron(b=0.37),
-    mm.ALMA(alpha=0.37),
-    mm.ALMA(alpha=0.37, normalise=True),
-    mm.CRAMMA(beta=1.3, eta=0.211),
-    mm.MICRA(beta=1.3, eta=0.87, epsilon=0.4, zeta=0.3),
-    mm.FixedDirectionalMargin(beta=0.123, eta=0.211),
-    mm.ROMMA(),
-    mm.AggressiveROMMA(delta=0.17, halving=False),
-    mm.PUMMA(delta=0.17, halving=False),
+    mm.algorithms.Perceptron(b=0.37),
+    mm.algorithms.LocalPerceptron(b=0.37),
+    mm.algorithms.ALMA(alpha=0.37),
+    mm.algorithms.ALMA(alpha=0.37, normalise=True),
+    mm.algorithms.CRAMMA(beta=1.3, eta=0.211),
+    mm.algorithms.MICRA(beta=1.3, eta=0.87, epsilon=0.4, zeta=0.3),
+    mm.algorithms.FixedDirectionalMargin(beta=0.123, eta=0.211),
+    mm.algorithms.ROMMA(),
+    mm.algorithms.AggressiveROMMA(delta=0.17, halving=False),
+    mm.algorithms.PUMMA(delta=0.17, halving=False),
 ]
 RHO = 0.5
 

@@ -11,17 +11,8 @@ import scipy.sparse as sp
 from effort import interpreted
 from oracle import optimum
 
-from maxmargin import (
-    MPU,
-    PUMMA,
-    MaxMarginClassifier,
-    Perceptron,
-    Problem,
-    SmoothedPrimalDual,
-    Status,
-    compare,
-)
-from maxmargin.algorithms import ALGORITHMS
+from maxmargin import MaxMarginClassifier, Problem, Status, compare
+from maxmargin.algorithms import ALGORITHMS, MPU, PUMMA, Perceptron, SmoothedPrimalDual
 
 pytestmark = interpreted
 RNG = np.random.default_rng(0)

@@ -111,7 +111,7 @@ class TestMeaning:
         assert "n_features=2" in refusal(mm.from_libsvm, path, n_features=2)
 
 
-class CustomMPU(mm.MPU):
+class CustomMPU(mm.algorithms.MPU):
     """An algorithm that model files do not know."""
 
 

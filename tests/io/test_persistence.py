@@ -20,16 +20,8 @@ from safetensors.numpy import save as save_arrays
 from sklearn.base import clone
 
 import maxmargin as mm
-from maxmargin import (
-    MPU,
-    KernelMaxMarginClassifier,
-    MaxMarginClassifier,
-    ModelFileError,
-    SmoothedPrimalDual,
-    load,
-    save,
-    verify,
-)
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, ModelFileError, load, save, verify
+from maxmargin.algorithms import MPU, SmoothedPrimalDual
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

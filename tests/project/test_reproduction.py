@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin import PUMMA, AggressiveROMMA, MaxMarginClassifier
+from maxmargin import MaxMarginClassifier
+from maxmargin.algorithms import PUMMA, AggressiveROMMA
 from reproduction import cramma, cutting_plane, data, mpu, pumma, theorems
 from reproduction.__main__ import PAGE, SECTIONS
 from reproduction.record import LONG, Cell, like, recall

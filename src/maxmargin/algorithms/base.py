@@ -170,7 +170,7 @@ class Algorithm(ABC):
 
         Examples
         --------
-        >>> from maxmargin import Perceptron
+        >>> from maxmargin.algorithms import Perceptron
         >>> run = Perceptron(b=1.0, shuffle=False).run([[2.0, 0.0], [0.0, -1.0]], [1, -1])
         >>> run.w, run.n_updates, run.status
         (array([4., 5.]), 7, <Status.CONVERGED: 'CONVERGED'>)
