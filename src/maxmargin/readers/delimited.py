@@ -1,12 +1,13 @@
-"""Text tables: CSV, TSV, and columns between spaces; parsed by pyarrow, or by Python where it refuses a row."""
+"""Text tables: CSV, TSV, and columns between spaces."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, groupby, islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,8 @@ from .table import LABEL_NAMES, Block, Expected, columns, listed, repeated
 SPACES = " "  # stands for runs of spaces and tabs
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space": SPACES, "whitespace": SPACES}
 # as pandas, polars, R and spreadsheets write them
-BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
+BOOLEANS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
 _SNIFFED = 20  # lines
-# bytes of text that pyarrow reads at a time, of which it keeps dozens: with 4 MB a text of 300 MB took 1.8 times as
-# long as with 256 kB, and three times the memory
-_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,8 @@ class TextTable:
         Whether the first line holds the names.
     names : list of str
         Of all columns: x1, x2, ... where there is no header.
+    booleans : list of int
+        The places of features of True and False, by the first row.
     features : list of str
         Names of the features, in the order of the model.
     label : str or None
@@ -51,6 +51,7 @@ class TextTable:
     delimiter: str
     header: bool
     names: list[str]
+    booleans: list[int]
     features: list[str]
     label: str | None
     needed: float
@@ -77,8 +78,10 @@ def text_table(path: Path, expected: Expected) -> TextTable:
     text, ratio = sample(path)
     lines = text.decode("utf-8", "replace").splitlines(keepends=True)
     delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed(lines[:_SNIFFED]))
-    names = next(filter(None, _fields(lines, delimiter)), [])
+    rows = filter(None, _fields(lines, delimiter))
+    names = next(rows, [])
     header = _has_header(names, expected)
+    booleans = [k for k, cell in enumerate(next(rows, []) if header else names) if cell.strip() in BOOLEANS]
     if not header:
         names, known = [f"x{k}" for k in range(1, len(names) + 1)], expected.features
         names = [*known] if known is not None and len(known) == len(names) else names
@@ -93,7 +96,8 @@ def text_table(path: Path, expected: Expected) -> TextTable:
     features, label = columns(names, expected)
     # numbers of 8 bytes each, an array that grows, and a copy of it
     needed = ratio * len(lines) * (30.0 * len(names) + 16.0)
-    return TextTable(path, delimiter, header, names, features, label, needed)
+    booleans = [k for k in booleans if k < len(names) and names[k] in {*features}]
+    return TextTable(path, delimiter, header, names, booleans, features, label, needed)
 
 
 def _sniffed(lines: list[str]) -> str:
@@ -119,11 +123,15 @@ def _has_header(first: list[str], expected: Expected) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(text)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
+
+
+def _number(text: str) -> float:
+    """Return the number of a cell in a column of True and False."""
+    return BOOLEANS[text.strip()] if text.strip() in BOOLEANS else float(text)
 
 
 def _fields(lines: Iterable[str], delimiter: str) -> Any:
@@ -133,116 +141,64 @@ def _fields(lines: Iterable[str], delimiter: str) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def _rows(table: TextTable) -> Iterator[tuple[int, list[str]]]:
-    """Yield the fields of the rows, each with the number of its last line."""
-    with open_data(table.path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
-        reader = _fields(file, table.delimiter)
-        rows = (row for row in reader if row)
-        for row in islice(rows, int(table.header), None):
-            yield reader.line_num, row
-
-
 def stream_delimited(table: TextTable, size: int) -> Iterator[Block]:
-    """Read a text table block by block, of about `size` bytes of text, with or without labels.
+    """Read a text table block by block, of about `size` bytes of numbers, with or without labels.
 
     Raises
     ------
     Fault
-        At the first line that is wrong.
+        At the first row that is wrong.
     """
-    done = 0
-    try:
-        for block in _arrow_blocks(table, size):
-            yield block
-            done += len(block.X)
-        return
-    except (ImportError, ValueError):  # no pyarrow, or a row that it refuses
-        pass
-    place = {name: k for k, name in enumerate(table.names)}
-    rows = islice(_rows(table), done, None)
-    while part := list(islice(rows, max(1, size // (8 * len(place))))):
-        for line, row in part:
-            if len(row) != len(place):
-                raise Fault(f"the row has {len(row)} columns, and not {len(place)}; make them equal.", line)
-        X = np.array(
-            [_numbers(table, [row[place[one]] for one in table.features], line) for line, row in part]
-        )
-        if table.label is None:
-            yield Block(X, None)
-            continue
-        texts, k = dict[str, int](), place[table.label]
-        codes = [texts.setdefault(row[k].strip(), len(texts)) for _, row in part]
-        if bad := [text for text in texts if not text or "\n" in text]:
-            line = part[codes.index(texts[bad[0]])][0]
-            raise Fault(f"the label (column {table.label!r}) is empty, or a quote is open; correct it.", line)
-        yield Block(X, list(texts), np.array(codes))
+    wanted, done = {*table.features}, 0
+    # runs of features are read as numbers, other columns as text
+    runs = [[*names] for _, names in groupby(table.names, lambda name: name in wanted or name)]
+    types = [(f"{k}", float, len(run)) if run[0] in wanted else (f"{k}", "O") for k, run in enumerate(runs)]
+    order = [name for name in table.names if name in wanted]
+    places = [order.index(name) for name in table.features]
+    options: Any = {
+        "dtype": types, "delimiter": None if table.delimiter == SPACES else table.delimiter, "quotechar": '"',
+        "comments": None, "converters": dict.fromkeys(table.booleans, _number), "ndmin": 1,
+        "max_rows": max(1, size // (8 * len(table.names))),
+    }  # fmt: skip
+    with open_data(table.path) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
+        lines = (line for line in file if line != "\n")
+        if table.header:
+            next(_fields(lines, table.delimiter))
+        for line in lines:
+            try:
+                found: Any = np.loadtxt(chain([line], lines), **options)
+            except ValueError:
+                _raise_fault(table, done)
+                raise
+            parts = {run[0]: found[f"{k}"] for k, run in enumerate(runs)}
+            X = np.hstack([part for name, part in parts.items() if name in wanted])[:, places]
+            if not np.isfinite(X).all():
+                _raise_fault(table, done)
+            if table.label is None:
+                yield Block(X, None)
+            else:
+                texts = dict[str, int]()
+                codes = [texts.setdefault(text.strip(), len(texts)) for text in parts[table.label].tolist()]
+                if any(not text or "\n" in text for text in texts):
+                    _raise_fault(table, done)
+                yield Block(X, list(texts), np.array(codes))
+            done += len(X)
 
 
-def _arrow_blocks(table: TextTable, size: int) -> Iterator[Block]:
-    """Yield blocks as pyarrow reads them; raise ImportError or ValueError where Python has to read on."""
-    from pyarrow import csv as arrow
-
-    if table.delimiter == SPACES:  # pyarrow does not read runs of spaces as one
-        raise ValueError
-    first = next(_rows(table), None)
-    if first is None:
-        return
-    fields = dict(zip(table.names, first[1], strict=False))
-    types = {
-        name: "bool" if fields.get(name, "").strip() in BOOLEANS else "float64" for name in table.features
-    }
-    if table.label is not None:
-        types[table.label] = "string"
-    # numbers have fewer than 64 digits: a row fits
-    read = arrow.ReadOptions(
-        use_threads=False,
-        block_size=max(min(size, _BLOCK), 64 * len(table.names)),
-        skip_rows=int(table.header),
-        column_names=table.names,
-    )
-    parse = arrow.ParseOptions(delimiter=table.delimiter, newlines_in_values=True)
-    convert = arrow.ConvertOptions(
-        column_types=types,
-        include_columns=list(types),
-        null_values=[],
-        true_values=[text for text, number in BOOLEANS.items() if number == "1"],
-        false_values=[text for text, number in BOOLEANS.items() if number == "0"],
-    )
-    with open_data(table.path) as file, arrow.open_csv(file, read, parse, convert) as batches:
-        for batch in batches:
-            if batch.num_rows:
-                yield _arrow_block(batch, table)
-
-
-def _arrow_block(batch: Any, table: TextTable) -> Block:
-    """Return a batch as a block; raise ValueError where Python has to name a fault."""
-    X = np.empty((batch.num_rows, len(table.features)))
-    for j, name in enumerate(table.features):
-        X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
-    if not np.isfinite(X).all():
-        raise ValueError
-    if table.label is None:
-        return Block(X, None)
-    coded = batch.column(table.label).dictionary_encode()
-    distinct: dict[str, int] = {}
-    places = [distinct.setdefault(text.strip(), len(distinct)) for text in coded.dictionary.to_pylist()]
-    if any(not text or "\n" in text for text in distinct):
-        raise ValueError
-    return Block(X, list(distinct), np.array(places, np.intp)[coded.indices.to_numpy()])
-
-
-def _numbers(table: TextTable, texts: list[str], line: int) -> list[float]:
-    """Return the features of a row; raise Fault at the first that is no number, or not finite."""
-    try:
-        numbers = [float(BOOLEANS.get(text.strip(), text)) for text in texts]
-        if all(map(isfinite, numbers)):
-            return numbers
-    except ValueError:
-        pass
-    for name, text in zip(table.features, texts, strict=True):
-        text = BOOLEANS.get(text.strip(), text.strip())
-        if not (_is_number(text) and isfinite(float(text))):
-            what = f"holds {text[:40]!r}, which is not a finite number" if text else "is empty"
-            remedy = "correct it, leave the row out, or name the column with --drop or --label"
-            raise Fault(f"column {name!r} {what}; {remedy}.", line)
-    raise AssertionError
+def _raise_fault(table: TextTable, done: int) -> None:
+    """Raise Fault at the first row that is wrong, after so many rows."""
+    with open_data(table.path) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
+        reader = _fields(file, table.delimiter)
+        for row in islice(filter(None, reader), table.header + done, None):
+            if len(row) != len(table.names):
+                fault = f"the row has {len(row)} columns, and not {len(table.names)}; make them equal."
+                raise Fault(fault, reader.line_num)
+            for k, (name, cell) in enumerate(zip(table.names, map(str.strip, row), strict=True)):
+                if name == table.label and (not cell or "\n" in cell):
+                    fault = f"the label (column {name!r}) is empty, or a quote is open; correct it."
+                    raise Fault(fault, reader.line_num)
+                known = k in table.booleans and cell in BOOLEANS
+                if name in table.features and not known and not (_is_number(cell) and isfinite(float(cell))):
+                    what = f"holds {cell[:40]!r}, which is not a finite number" if cell else "is empty"
+                    remedy = "correct it, leave the row out, or name the column with --drop or --label"
+                    raise Fault(f"column {name!r} {what}; {remedy}.", reader.line_num)
